@@ -24,9 +24,16 @@ from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
-from pygsampler._loading.links import HeteroLinkBatch, LinkBatch, LinkLoader
+from pygsampler._loading.link_batch import (
+    HeteroLinkBatch,
+    LinkBatch,
+    StaticHeteroLinkBatch,
+    StaticLinkBatch,
+)
+from pygsampler._loading.links import LinkLoader
+from pygsampler._loading.maybe_static import MaybeStatic
 from pygsampler._loading.meter import Meter, in_words
-from pygsampler._loading.metered import Metered, watch
+from pygsampler._loading.metered import watch
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.resumed import Pass, checked_deal
@@ -35,7 +42,7 @@ from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.skip_gram import SkipGram, skip_gram
 from pygsampler._loading.static import StaticPasses
-from pygsampler._loading.static_forms import Form, Plain, Timed, Typed, timed_of
+from pygsampler._loading.static_forms import timed_of
 from pygsampler._loading.static_seeds import StaticSeeds
 from pygsampler._loading.times import times_of
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
@@ -57,6 +64,8 @@ __all__ = [
     "StaticBlock",
     "StaticHeteroBatch",
     "StaticHeteroBlock",
+    "StaticHeteroLinkBatch",
+    "StaticLinkBatch",
     "capture",
     "segment_reduce",
     "skip_gram",
@@ -68,7 +77,7 @@ MOST_ON_GPU = 8
 BAR_SECONDS = 1.0
 
 
-class DataLoader(Metered):
+class DataLoader(MaybeStatic):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -307,30 +316,14 @@ class DataLoader(Metered):
         self.sampler.graph_of(self.graph)
         rows = HeteroRows if self._types else Rows
         self._rows = rows(self.graph, features, labels, edge_features)
-        self._passes = self._static_passes(capacities) if boolean(static, "static") else None
-        if capacities is not None and not static:
-            raise ValueError("capacities: expected None without static=True")
-        if static and deal != "seeds":
-            raise ValueError(f"deal: expected 'seeds' with static=True, got {deal!r}")
-        if static and start:
-            raise ValueError(f"start: expected 0 with static=True, got {start}")
-
-    @property
-    def static(self) -> bool:
-        """Whether all batches are one ``StaticBatch``."""
-        return self._passes is not None
-
-    @property
-    def capacities(self) -> list[tuple[Any, Any]] | None:
-        """How many sources and edges each block of static batches may have; None before that is
-        known. Of a ``HeteroGraph`` by type."""
-        known = None if self._passes is None else self._passes.capacities
-        return None if known is None else [(src, edges) for src, edges in known]
-
-    @property
-    def device(self) -> str:
-        """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return self.graph.device
+        self._passes = None
+        if boolean(static, "static"):
+            size = min(self.batch_size, len(self._seeds))
+            form = self._form(self._types.most(size) if self._types else size)
+            given = form.checked(capacities, self.sampler)  # type: ignore[arg-type]
+            owned = self.graph, self._shards, self.rank, self._rows, form, given
+            self._passes = StaticPasses(*owned)
+        self._check_static(capacities, start)
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank.
@@ -345,15 +338,6 @@ class DataLoader(Metered):
         batches = copy.copy(self)._batches(going, meter)
         return close_at_exit(self._with_bar(batches, meter) if self.progress else batches)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """As ``Resumed.load_state_dict``; static batches begin with an epoch."""
-        if self.static and isinstance(state, Mapping) and state.get("start"):
-            raise ValueError(
-                f"state: expected one between epochs with static=True, got one after "
-                f"{state['start']} batches"
-            )
-        super().load_state_dict(state)
-
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
         device = "" if self.device == "cpu" else f", device={self.device!r}"
@@ -362,39 +346,6 @@ class DataLoader(Metered):
             f"batch_size={self.batch_size}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
             f"prefetch={self.prefetch}{ranks}{device})"
         )
-
-    def _static_passes(self, capacities: Any) -> StaticPasses:
-        if self.device == "cpu":
-            raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
-        sampler = self.sampler
-        if not isinstance(sampler, PGSampler):
-            raise TypeError(f"static: expected a PGSampler, got {sampler!r}")
-        size = min(self.batch_size, len(self._seeds))
-        form: Form
-        if self._types is not None:
-            form = Typed(self.graph, self._types.most(size))
-        elif sampler.time is not None:
-            form = Timed(size, self.graph.num_nodes)
-        else:
-            form = Plain(size, self.graph.num_nodes)
-        if type(form) is not Plain and sampler.frontier == "new":
-            raise ValueError(
-                "frontier: expected 'all' with static=True, whose blocks have all vertices of the "
-                "hops before as destinations, got 'new'"
-            )
-        given = form.checked(capacities, sampler)
-        return StaticPasses(self.graph, self._shards, self.rank, self._rows, form, given)
-
-    def _static_pass(self) -> tuple[StaticPasses, int, Meter]:
-        """Begins a pass for ``capture``: whose batches, its number, and what counts them."""
-        if self._passes is None:
-            raise ValueError("loader: expected a DataLoader with static=True, got one without")
-        going, meter = self._next_pass()
-        # Its batches are not handed over one by one.
-        self._pass = None
-        index = devices.parse(self.graph.device)
-        watch(meter, index)
-        return self._passes, self._begin_static(self._passes, going.epoch, index), meter
 
     def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
         """Begins a pass whose batches have one memory, and gives its number."""

@@ -10,52 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run_with_driver
-from tests.support.static_scripts import PRELUDE
+from tests.support.static_scripts import PRELUDE, TYPED
 
-PRELUDE += """
-from pygsampler.array import Array
-
-# Batches of graphs with types are not in a tensor of torch's, but in memory of the engine's.
-shown = Array.torch
-Array.torch = lambda self: shown(self.cpu())
-
-COUNTS = {"a": 300, "b": 200, "none": 0, "alone": 40}
-
-def typed_graph(dtype=torch.int64):
-    random = torch.Generator().manual_seed(7)
-    edges, data = {}, {}
-    for src, rel, dst, m in (
-        ("a", "r", "b", 2000), ("b", "s", "a", 1500), ("a", "t", "a", 900), ("b", "e", "alone", 0)
-    ):
-        of = src, rel, dst
-        edges[of] = tuple(
-            torch.randint(0, COUNTS[kind], (m,), generator=random).to(dtype) for kind in (src, dst)
-        )
-        data[of] = {
-            "w": torch.rand(m, generator=random), "m": torch.rand(m, generator=random) < 0.7,
-            "t": torch.randint(0, 50, (m,), generator=random),
-            "f": torch.rand(m, generator=random, dtype=torch.float64) - 0.5,
-        }
-    return pgs.HeteroGraph.from_coo(edges, COUNTS, edge_data=data)
-
-def lists(tensors):
-    return None if tensors is None else {kind: values.tolist() for kind, values in tensors.items()}
-
-def block_content(b):
-    weights = None if b.edge_weights is None else b.edge_weights.tolist()
-    return (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist(),
-            b.dst_nodes.tolist(), weights)
-
-def typed_content(b):
-    return (
-        lists(b.nodes), lists(b.output_nodes), lists(b.output_index), lists(b.trees),
-        [{kind: (block.edge_type, block_content(block)) for kind, block in hop.items()}
-         for hop in b.blocks],
-        b.num_sampled_nodes, b.num_sampled_edges, b.num_edges, b.epoch, b.batch,
-    )
-
+PRELUDE += (
+    TYPED
+    + """
 TYPED_SEEDS = {"a": torch.arange(70), "b": torch.arange(90) % 60}
 """
+)
 
 
 def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path) -> None:

@@ -193,10 +193,11 @@ def capture(
     Parameters
     ----------
     step : callable
-        Takes a ``StaticBatch``, trains by it, and gives tensors, in lists, tuples and dicts if
-        there are several, or None. It must only launch work on the GPU, the same for each batch: no
-        ``.item()``, no ``if`` on values. An optimiser that has an option ``capturable`` needs it.
-    loader : DataLoader
+        Takes a ``StaticBatch``, or what else the loader gives, trains by it, and gives tensors, in
+        lists, tuples and dicts if there are several, or None. It must only launch work on the GPU,
+        the same for each batch: no ``.item()``, no ``if`` on values. An optimiser that has an
+        option ``capturable`` needs it.
+    loader : DataLoader or LinkLoader
         With ``static=True``. Each epoch of the loop is a pass over it.
     warmup : int
         Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
@@ -229,9 +230,12 @@ def capture(
         When a batch is asked for: where the step cannot be captured, with torch's reason.
     """
     if not hasattr(loader, "_static_pass"):
-        raise TypeError(f"loader: expected a pygsampler.torch.DataLoader, got {describe(loader)}")
+        raise TypeError(
+            "loader: expected a DataLoader or LinkLoader of pygsampler.torch, got "
+            f"{describe(loader)}"
+        )
     if not loader.static:
-        raise ValueError("loader: expected a DataLoader with static=True, got one without")
+        raise ValueError("loader: expected a loader with static=True, got one without")
     return CapturedLoop(step, loader, warmup, stream)
 
 

@@ -6,7 +6,7 @@ import copy
 import itertools
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,73 +16,34 @@ from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
-from pygsampler._loading.links_of import Drawn, all_links, gathered, moved
+from pygsampler._loading.link_batch import HeteroLinkBatch, LinkBatch, by_field
+from pygsampler._loading.links_of import Drawn, Gathered, all_links, gathered, moved
+from pygsampler._loading.maybe_static import MaybeStatic
 from pygsampler._loading.meter import Meter
-from pygsampler._loading.metered import Metered, watch
+from pygsampler._loading.metered import watch
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.resumed import Pass, checked_deal
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.shards import Part, Shards
+from pygsampler._loading.static_forms import timed_of
+from pygsampler._loading.static_links import LinkPasses, StaticLinks, most_seeds, pass_seeds
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
 from pygsampler._sampling.seed import chosen_seed
-from pygsampler.converted import TorchBatch, as_torch
+from pygsampler.converted import as_torch
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
-    from pygsampler.hetero_converted import TorchHeteroBatch
     from pygsampler.hetero_graph import EdgeType
 
-__all__ = ["HeteroLinkBatch", "LinkBatch", "LinkLoader"]
+__all__ = ["LinkLoader"]
 
 # The engine has buffers and streams for so many batches of a GPU at once.
 _MOST_ON_GPU = 8
 
 
-class LinkBatch(NamedTuple):
-    """Links, and what was sampled around their vertices.
-
-    Indices are int64, and count the rows that a model gives for ``sampled.output_nodes``.
-    """
-
-    sampled: TorchBatch
-    """What the sampler makes of the vertices, each once, with rows of features if asked for."""
-    input_id: torch.Tensor
-    """The place of each edge among those of the loader: shape [edges], on the CPU."""
-    edge_label_index: torch.Tensor | None
-    """Sources and destinations of the edges, then of their negatives, all of one edge before those
-    of the next: shape [2, links]. None with triplets."""
-    edge_label: torch.Tensor | None
-    """The labels of the edges, or without labels float32: 1 for edges and 0 for negatives. Shape
-    [links, ...]; with triplets the labels that were given, or None."""
-    src_index: torch.Tensor | None
-    """With triplets the sources: shape [edges]."""
-    dst_pos_index: torch.Tensor | None
-    """With triplets the destinations: shape [edges]."""
-    dst_neg_index: torch.Tensor | None
-    """With triplets the negatives: shape [edges, amount]."""
-
-
-class HeteroLinkBatch(NamedTuple):
-    """Links of a graph with types, and what was sampled around their vertices.
-
-    As ``LinkBatch``, each field a mapping of edge types; one that a type does not have is not in
-    it. Rows of sources are those of ``sampled.output_nodes`` of their type, and rows of
-    destinations those of theirs.
-    """
-
-    sampled: TorchHeteroBatch
-    input_id: dict[EdgeType, torch.Tensor]
-    """The place of each edge among those that the loader was given of its type."""
-    edge_label_index: dict[EdgeType, torch.Tensor]
-    edge_label: dict[EdgeType, torch.Tensor]
-    src_index: dict[EdgeType, torch.Tensor]
-    dst_pos_index: dict[EdgeType, torch.Tensor]
-    dst_neg_index: dict[EdgeType, torch.Tensor]
-
-
-class LinkLoader(Metered):
+class LinkLoader(MaybeStatic):
     """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
 
     Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
@@ -138,6 +99,14 @@ class LinkLoader(Metered):
     seed_time : numbers of shape [E], optional
         When each edge is, for a sampler with ``time``, of which it is the bound for the trees of
         the edge and of its negatives, and for negatives with ``time``.
+    static : bool
+        As ``DataLoader`` has it: each batch is the same ``StaticLinkBatch``, of a ``HeteroGraph``
+        the same ``StaticHeteroLinkBatch``. ``exclude`` must be None. What all batches of a pass
+        begin with, negatives too, is drawn when it begins, and kept on the host: 8 bytes for each
+        edge, and 16 for each link, those of negatives too; and 4 or 8 for each seed on the GPU.
+    capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
+        As ``DataLoader`` has them. Seeds are at most as many vertices as a batch of edges and their
+        negatives has.
 
     Notes
     -----
@@ -193,6 +162,8 @@ class LinkLoader(Metered):
         edge_features: Mapping[str, Any] | None = None,
         reverse_types: Mapping[EdgeType, EdgeType] | None = None,
         seed_time: Any = None,
+        static: bool = False,
+        capacities: Any = None,
     ) -> None:
         check_graph(graph, with_types=True)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -241,17 +212,13 @@ class LinkLoader(Metered):
         self.sampler.graph_of(self.graph)
         rows: Any = HeteroRows if typed else Rows
         self._rows = rows(self.graph, features, None, edge_features)
+        self._passes = self._static_passes(capacities) if boolean(static, "static") else None
+        self._check_static(capacities, start)
 
     @property
     def exclude(self) -> str | None:
         """Which edges a batch does not sample."""
         return self._exclusion.kind
-
-    @property
-    def device(self) -> str:
-        """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        device: str = self.graph.device
-        return device
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank."""
@@ -284,11 +251,86 @@ class LinkLoader(Metered):
                 "seed_time: expected None for a sampler and negatives without time, got some"
             )
 
+    def _static_passes(self, capacities: Any) -> LinkPasses:
+        if self.exclude is not None:
+            raise ValueError(
+                "exclude: expected None with static=True, whose samples leave no edges out, got "
+                f"{self.exclude!r}"
+            )
+        size = min(self.batch_size, self._count)
+        known = self.graph.num_nodes if self._typed else {"": self.graph.num_nodes}
+        seeds = most_seeds(self._links, size, known, self._trees)
+        form = self._form(seeds if self._typed else seeds[""])
+        given = form.checked(capacities, self.sampler)  # type: ignore[arg-type]
+        about = self.graph, self._shards, self.rank, self._rows, form, given
+        return LinkPasses(*about, links=StaticLinks(self._links, size, seeds, self._typed))
+
+    def _begin_static(self, passes: Any, epoch: int, index: int) -> int:
+        """As ``MaybeStatic._begin_static``; negatives of all of the pass are drawn."""
+        part, order = Part(self._shards, self.rank), self._order(epoch)
+        sampler: Any = self.sampler
+        batches = [self._begun(order, part, epoch, step) for step in range(part.steps)]
+        kinds = self.graph.node_types if self._typed else [""]
+        timed = timed_of(self.graph, sampler)
+        made = pass_seeds([of for _, of in batches], kinds, timed, lambda ids: moved(ids, index))
+        passes.links.begin(batches, index)
+
+        def again(step: int, number: int) -> Any:
+            return as_torch(self._launched(batches[step], epoch, number, into="torch").result())
+
+        def sampled() -> Iterator[Any]:
+            return (again(step, part.number(step)) for step in range(part.steps))
+
+        begun: int = passes.begin(sampler, made, epoch, sampled, again)
+        return begun
+
+    @property
+    def _trees(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return bool(getattr(self.sampler, "disjoint", False))
+
+    def _order(self, epoch: int) -> torch.Tensor:
+        """The places of the edges in the order of the epoch."""
+        places = torch.arange(self._count)
+        return shuffled(places, self.seed, epoch) if self.shuffle else places
+
+    def _begun(
+        self, order: torch.Tensor, part: Part, epoch: int, step: int
+    ) -> tuple[list[Drawn], Gathered]:
+        """The links of a batch, and its seeds."""
+        start, end = part.bounds(step)
+        drawn = self._drawn(order[start:end], epoch, part.number(step))
+        return drawn, gathered(drawn, self._trees)
+
+    def _launched(
+        self, begun: tuple[list[Drawn], Gathered], epoch: int, number: int, **more: Any
+    ) -> Pending[Any]:
+        """Samples a batch."""
+        drawn, of = begun
+        if self._timed:
+            more["seed_time"] = self._plain(of.times)
+        job: Pending[Any] = self.sampler.launch(
+            self.graph,
+            self._plain(of.seeds),
+            epoch=epoch,
+            batch=number,
+            exclude=self._exclusion.of([each.places for each in drawn]),
+            **more,
+        )
+        return job
+
     def _batches(self, going: Pass, meter: Meter) -> Generator[Any, None, None]:
         epoch, part = going.epoch, going.part
         index = devices.parse(self.graph.device)
-        places = torch.arange(self._count)
-        order = shuffled(places, self.seed, epoch) if self.shuffle else places
+        if self._passes is not None and part.steps:
+            # First, since it says what is wrong in a forked child, or with a closed graph.
+            self.graph._handle()
+            watch(meter, index)
+            passes = self._passes
+            static = passes.batches(self._begin_static(passes, epoch, index))
+            yield from self._metered_there(static, going, meter, lambda batch: batch, passes)
+            return
+        order = self._order(epoch)
         there: dict[str, Any] = {} if index < 0 else {"into": "torch"}
         depth = self.prefetch if index < 0 else min(self.prefetch, _MOST_ON_GPU)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
@@ -297,22 +339,10 @@ class LinkLoader(Metered):
         begun: deque[tuple[list[Drawn], list[torch.Tensor]]] = deque()
 
         def submit(step: int) -> Pending[Any]:
-            start, end = part.bounds(step)
-            number = part.number(step)
-            drawn = self._drawn(order[start:end], epoch, number)
-            seeds, where, times = gathered(drawn, getattr(self.sampler, "disjoint", False))
-            begun.append((drawn, where))
-            when = {"seed_time": self._plain(times)} if self._timed else {}
-            job: Pending[Any] = self.sampler.launch(
-                self.graph,
-                self._plain(seeds),
-                epoch=epoch,
-                batch=number,
-                exclude=self._exclusion.of([of.places for of in drawn]),
-                threads=threads,
-                beside=True,
-                **when,
-                **there,
+            drawn, seeds = made = self._begun(order, part, epoch, step)
+            begun.append((drawn, seeds.where))
+            job = self._launched(
+                made, epoch, part.number(step), threads=threads, beside=True, **there
             )
             if index >= 0:
                 # Torch uses the device by now.
@@ -364,9 +394,4 @@ class LinkLoader(Metered):
         if not self._typed:
             (only,) = fields.values()
             return LinkBatch(sampled, *only)
-        kinds = list(fields)
-        by_kind = (
-            {kind: value for kind, value in zip(kinds, of, strict=True) if value is not None}
-            for of in zip(*fields.values(), strict=True)
-        )
-        return HeteroLinkBatch(sampled, *by_kind)
+        return HeteroLinkBatch(sampled, *by_field(fields))

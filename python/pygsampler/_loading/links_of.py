@@ -17,7 +17,7 @@ from pygsampler.hetero_graph import HeteroGraph
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
-__all__ = ["Drawn", "LinksOf", "all_links", "edge_ids", "gathered", "moved"]
+__all__ = ["Drawn", "Gathered", "LinksOf", "all_links", "edge_ids", "gathered", "moved"]
 
 
 class Drawn(NamedTuple):
@@ -67,6 +67,17 @@ class LinksOf:
     def drawn_by_time(self) -> bool:
         """Whether negatives are there at the time of their edge."""
         return self._negatives is not None and self._negatives.time is not None
+
+    def sizes(self, edges: int) -> list[tuple[str, int]]:
+        """Of which types the lists of so many edges are, as ``drawn`` has them, and how long."""
+        of_src, of_dst = self._relation.ends
+        made = [(of_src, edges), (of_dst, edges)]
+        negatives = self._negatives
+        if negatives is not None:
+            made.append((of_dst, edges * negatives.amount))
+            if negatives.src_weight is not None:
+                made.append((of_src, edges * negatives.amount))
+        return made
 
     def drawn(self, places: torch.Tensor, seed: int, epoch: int, batch: int) -> Drawn:
         """The vertices of the edges at these places, and of their negatives."""

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from pygsampler.features import Features
     from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
-    from pygsampler.static import StaticBatch
 
-__all__ = ["StaticPasses"]
+__all__ = ["StaticPasses", "ignored"]
 
 # So many batches are sampled ahead: the host looks at one while the next is used.
 AHEAD = 2
@@ -117,7 +116,7 @@ class StaticPasses:
             raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
         self._count()
 
-    def turn(self, begun: int, step: int) -> StaticBatch:
+    def turn(self, begun: int, step: int) -> Any:
         """Puts the batch that is ready into ``batch``, and has the one after the next sampled."""
         self._check(begun)
         standing = self._standing
@@ -146,7 +145,7 @@ class StaticPasses:
         """Lets torch's current stream wait for what is sampled beside it."""
         self._side.join()
 
-    def batches(self, begun: int) -> Iterator[StaticBatch]:
+    def batches(self, begun: int) -> Iterator[Any]:
         """The batches of a pass."""
         for step in range(self._shards.steps):
             self.ready(begun, step)
@@ -221,10 +220,15 @@ class Side:
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
+def ignored(dtype: torch.dtype) -> int:
+    """The label of what fills up."""
+    return _IGNORED if dtype in _WHOLE else 0
+
+
 def _ignore(labels: torch.Tensor, seeds: torch.Tensor) -> None:
     """Has labels of what fills seeds up be ignored."""
     rest = (~seeds).reshape(-1, *[1] * (labels.dim() - 1))
-    labels.masked_fill_(rest, _IGNORED if labels.dtype in _WHOLE else 0)
+    labels.masked_fill_(rest, ignored(labels.dtype))
 
 
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64)

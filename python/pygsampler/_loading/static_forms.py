@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType, HeteroGraph
     from pygsampler.sampler import PGSampler
 
-__all__ = ["Form", "Plain", "Timed", "Typed", "timed_of"]
+__all__ = ["Form", "form_of", "timed_of"]
 
 # Of what batches were seen to need, how much more they get.
 _SPARE = 20
@@ -208,6 +208,23 @@ class Typed:
         graph = sampler.graph_of(graph) if timed is None else timed.graph
         about = capacities, self._seeds, bits
         return TypedStanding(graph, timed, sampler._of_types(), *about)
+
+
+def form_of(graph: Any, sampler: PGSampler, seeds: int | Mapping[str, int]) -> Form:
+    """What static batches of a graph are, of at most so many seeds, by type where it has types."""
+    form: Form
+    if isinstance(seeds, Mapping):
+        form = Typed(graph, seeds)
+    elif sampler.time is not None:
+        form = Timed(seeds, graph.num_nodes)
+    else:
+        form = Plain(seeds, graph.num_nodes)
+    if type(form) is not Plain and sampler.frontier == "new":
+        raise ValueError(
+            "frontier: expected 'all' with static=True, whose blocks have all vertices of the hops "
+            "before as destinations, got 'new'"
+        )
+    return form
 
 
 def timed_of(graph: Any, sampler: PGSampler) -> Any:

@@ -1,0 +1,164 @@
+"""``LinkBatch`` and its kin: what loaders of links yield."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from pygsampler.converted import TorchBatch
+from pygsampler.static import StaticBatch, StaticHeteroBatch, first
+
+if TYPE_CHECKING:
+    from pygsampler.hetero_converted import TorchHeteroBatch
+    from pygsampler.hetero_graph import EdgeType
+
+__all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
+
+
+class LinkBatch(NamedTuple):
+    """Links, and what was sampled around their vertices.
+
+    Indices are int64, and count the rows that a model gives for ``sampled.output_nodes``.
+    """
+
+    sampled: TorchBatch
+    """What the sampler makes of the vertices, each once, with rows of features if asked for."""
+    input_id: torch.Tensor
+    """The place of each edge among those of the loader: shape [edges], on the CPU."""
+    edge_label_index: torch.Tensor | None
+    """Sources and destinations of the edges, then of their negatives, all of one edge before those
+    of the next: shape [2, links]. None with triplets."""
+    edge_label: torch.Tensor | None
+    """The labels of the edges, or without labels float32: 1 for edges and 0 for negatives. Shape
+    [links, ...]; with triplets the labels that were given, or None."""
+    src_index: torch.Tensor | None
+    """With triplets the sources: shape [edges]."""
+    dst_pos_index: torch.Tensor | None
+    """With triplets the destinations: shape [edges]."""
+    dst_neg_index: torch.Tensor | None
+    """With triplets the negatives: shape [edges, amount]."""
+
+
+class HeteroLinkBatch(NamedTuple):
+    """Links of a graph with types, and what was sampled around their vertices.
+
+    As ``LinkBatch``, each field a mapping of edge types; one that a type does not have is not in
+    it. Rows of sources are those of ``sampled.output_nodes`` of their type, and rows of
+    destinations those of theirs.
+    """
+
+    sampled: TorchHeteroBatch
+    input_id: dict[EdgeType, torch.Tensor]
+    """The place of each edge among those that the loader was given of its type."""
+    edge_label_index: dict[EdgeType, torch.Tensor]
+    edge_label: dict[EdgeType, torch.Tensor]
+    src_index: dict[EdgeType, torch.Tensor]
+    dst_pos_index: dict[EdgeType, torch.Tensor]
+    dst_neg_index: dict[EdgeType, torch.Tensor]
+
+
+class StaticLinkBatch(NamedTuple):
+    """Links with room for a number of them, around a ``StaticBatch``, on a GPU.
+
+    Fields are those of ``LinkBatch``, of fixed sizes in memory that stays where it is: a batch uses
+    the first of each. Indices that fill up are rows of ``sampled.output_nodes`` that the batch does
+    not use, dealt out over those; labels are -100 where they are integers, else 0; places are 0.
+    ``link_mask`` tells a loss which links to count. ``trimmed()`` is a copy to keep.
+    """
+
+    sampled: StaticBatch
+    input_id: torch.Tensor
+    """As ``LinkBatch`` has it, but on the GPU."""
+    edge_label_index: torch.Tensor | None
+    edge_label: torch.Tensor | None
+    src_index: torch.Tensor | None
+    dst_pos_index: torch.Tensor | None
+    dst_neg_index: torch.Tensor | None
+    counts: torch.Tensor
+    """How many edges the batch has, and how many links: int64, shape [2], on the GPU."""
+
+    @property
+    def edge_mask(self) -> torch.Tensor:
+        """Which of ``input_id``, and with triplets of the rest, are the batch's: bool [edges]."""
+        return first(len(self.input_id), self.counts[0])
+
+    @property
+    def link_mask(self) -> torch.Tensor:
+        """Which of ``edge_label_index`` are the batch's: bool, shape [links]; with triplets
+        ``edge_mask``."""
+        return first(_links(self), self.counts[1])
+
+    def trimmed(self) -> LinkBatch:
+        """The batch that a loader without ``static`` gives, in memory of its own.
+
+        Waits for the GPU, which knows the sizes.
+        """
+        return LinkBatch(self.sampled.trimmed(), *_trimmed(self, self.counts.tolist()))
+
+
+class StaticHeteroLinkBatch(NamedTuple):
+    """Links of a graph with types with room for a number of them, around a ``StaticHeteroBatch``.
+
+    As ``StaticLinkBatch``, each field a mapping of edge types.
+    """
+
+    sampled: StaticHeteroBatch
+    input_id: dict[EdgeType, torch.Tensor]
+    """As ``HeteroLinkBatch`` has it, but on the GPU."""
+    edge_label_index: dict[EdgeType, torch.Tensor]
+    edge_label: dict[EdgeType, torch.Tensor]
+    src_index: dict[EdgeType, torch.Tensor]
+    dst_pos_index: dict[EdgeType, torch.Tensor]
+    dst_neg_index: dict[EdgeType, torch.Tensor]
+    counts: dict[EdgeType, torch.Tensor]
+    """How many edges of each type the batch has, and how many links: int64, shape [2], on the
+    GPU."""
+
+    @property
+    def edge_mask(self) -> dict[EdgeType, torch.Tensor]:
+        """Of each type which of ``input_id`` are the batch's: bool."""
+        return {kind: first(len(self.input_id[kind]), of[0]) for kind, of in self.counts.items()}
+
+    @property
+    def link_mask(self) -> dict[EdgeType, torch.Tensor]:
+        """Of each type which of ``edge_label_index`` are the batch's: bool."""
+        return {kind: first(_links(self._of(kind)), of[1]) for kind, of in self.counts.items()}
+
+    def trimmed(self) -> HeteroLinkBatch:
+        """As ``StaticLinkBatch.trimmed``."""
+        fields = {kind: _trimmed(self._of(kind), of.tolist()) for kind, of in self.counts.items()}
+        return HeteroLinkBatch(self.sampled.trimmed(), *by_field(fields))
+
+    def _of(self, kind: EdgeType) -> Any:
+        """The links of one type."""
+        of: Any = self.sampled
+        return StaticLinkBatch(of, *(fields.get(kind) for fields in self[1:]))  # type: ignore[arg-type]
+
+
+def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[dict[EdgeType, Any]]:
+    """Fields of each type as mappings of types, without those that a type does not have."""
+    return [
+        {kind: value for kind, value in zip(fields, of, strict=True) if value is not None}
+        for of in zip(*fields.values(), strict=True)
+    ]
+
+
+def _links(batch: StaticLinkBatch) -> int:
+    """How many links there is room for."""
+    index = batch.edge_label_index
+    return len(batch.input_id) if index is None else index.shape[1]
+
+
+def _trimmed(batch: StaticLinkBatch, counts: list[int]) -> list[Any]:
+    """The fields from ``input_id`` on, as ``LinkBatch`` has them."""
+    edges, links = counts
+    index, *others = batch[2:7]
+    label, *ends = others
+    return [
+        batch.input_id[:edges].cpu() if batch.input_id.is_cuda else batch.input_id[:edges].clone(),
+        None if index is None else index[:, :links].clone(),
+        None if label is None else label[:links].clone(),
+        *(None if end is None else end[:edges].clone() for end in ends),
+    ]

@@ -1,0 +1,146 @@
+"""Static batches of links and captured steps on them: those of a plain loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import pygsampler as pgs
+from tests.cuda.conftest import torch_on_cuda
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+from torch.nn import functional  # noqa: E402
+
+from pygsampler.torch import LinkLoader, Negatives, capture  # noqa: E402
+
+NODES, WIDTH = 3000, 16
+OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "exclude": None}
+
+
+@pytest.fixture(autouse=True)
+def gpu(cuda: None) -> Iterator[None]:
+    torch_on_cuda()
+    yield
+    torch.cuda.synchronize()
+
+
+@pytest.fixture(scope="module")
+def graph() -> pgs.Graph:
+    torch_on_cuda()
+    random = torch.Generator().manual_seed(7)
+    src, dst = torch.randint(0, NODES, (2, 40000), generator=random)
+    return pgs.Graph.from_coo(src, dst, num_nodes=NODES).to("cuda")
+
+
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str) -> None:
+    """In three epochs, of which most batches are replays; the last of each is not full."""
+    negatives = Negatives("structural", 2, mode=mode)
+    about = {**OPTIONS, "seed": 3, "negatives": negatives}
+    edges = torch.arange(0, 40000, 21)
+    eager = LinkLoader(graph, edges, [4, 3], **about)
+    fixed = LinkLoader(graph, edges, [4, 3], static=True, **about)
+    batch: Any = None
+
+    def step(given: Any) -> Any:
+        nonlocal batch
+        batch = given
+        index = given.edge_label_index
+        rows = given.src_index if index is None else index[0]
+        return given.sampled.output_nodes[rows] * given.link_mask
+
+    loop = capture(step, fixed, warmup=2)
+    for _ in range(3):
+        for out, expected in zip(loop, eager, strict=True):
+            made = batch.trimmed()
+            assert made.sampled.input_nodes.equal(expected.sampled.input_nodes)
+            for mine, theirs in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
+                assert mine.edge_ids.equal(theirs.edge_ids)
+            for mine, theirs in zip(made[1:], expected[1:], strict=True):
+                assert (mine is None) == (theirs is None)
+                assert mine is None or mine.equal(theirs)
+            assert not made.input_id.is_cuda
+            index = expected.edge_label_index
+            rows = expected.src_index if index is None else index[0]
+            assert out[: len(rows)].equal(expected.sampled.output_nodes[rows])
+            assert not out[len(rows) :].any()
+    assert loop.captured
+
+
+def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
+    """A batch that needs more room is trained by a call, and captured anew."""
+    x = torch.randn(NODES, WIDTH, device="cuda")
+    about = {**OPTIONS, "seed": 3, "negatives": Negatives(), "features": {"x": x}}
+    edges = torch.arange(0, 40000, 21)
+
+    def losses(loader: Any, captured: bool) -> Any:
+        torch.manual_seed(0)
+        net = torch.nn.Linear(WIDTH, WIDTH).cuda()
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-2, capturable=True)
+
+        def step(batch: Any) -> Any:
+            optimizer.zero_grad()
+            h = batch.sampled.x
+            for block in batch.sampled.blocks:
+                h = net(h[: block.num_dst_nodes] + block.mean(h))
+            src, dst = batch.edge_label_index
+            scores = (h[src] * h[dst]).sum(1)
+            loss = functional.binary_cross_entropy_with_logits(
+                scores, batch.edge_label, reduction="none"
+            )
+            mask = batch.link_mask if captured else torch.ones_like(loss)
+            loss = (loss * mask).sum() / mask.sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        if not captured:
+            return torch.stack([step(batch).detach() for _ in range(3) for batch in loader])
+        loop = capture(step, loader, warmup=2)
+        made = torch.cat([loop.run() for _ in range(3)])
+        assert loop.captured
+        assert loader._passes.remade > 0
+        return made
+
+    small = [(900, 900), (800, 700)]
+    fixed = LinkLoader(graph, edges, [4, 3], static=True, capacities=small, **about)
+    want = losses(LinkLoader(graph, edges, [4, 3], **about), False)
+    torch.testing.assert_close(losses(fixed, True), want, rtol=1e-3, atol=1e-4)
+    assert want[-1] < want[0]
+
+
+def test_links_of_graphs_with_types() -> None:
+    random = torch.Generator().manual_seed(7)
+    kinds = ("a", "w", "b"), ("b", "c", "b"), ("b", "w", "a")
+    counts = {"a": 900, "b": 700}
+    edges = {
+        kind: tuple(torch.randint(0, counts[end], (6000,), generator=random) for end in kind[::2])
+        for kind in kinds
+    }
+    graph = pgs.HeteroGraph.from_coo(edges, counts).to("cuda")
+    given = {kinds[0]: torch.arange(0, 6000, 5), kinds[1]: torch.arange(0, 6000, 9)}
+    about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: Negatives("structural", 2)}}
+    eager = LinkLoader(graph, given, [4, 3], **about)
+    fixed = LinkLoader(graph, given, [4, 3], static=True, capacities="most", **about)
+    batch: Any = None
+
+    def step(one: Any) -> Any:
+        nonlocal batch
+        batch = one
+        return {kind: mask.sum() for kind, mask in one.link_mask.items()}
+
+    loop = capture(step, fixed, warmup=2)
+    for _ in range(3):
+        for links, expected in zip(loop, eager, strict=True):
+            made = batch.trimmed()
+            for end, ids in expected.sampled.nodes.items():
+                assert made.sampled.nodes[end].equal(ids)
+            for kind, index in expected.edge_label_index.items():
+                assert int(links[kind]) == index.shape[1]
+                assert made.edge_label_index[kind].equal(index)
+                assert made.edge_label[kind].equal(expected.edge_label[kind])
+                assert made.input_id[kind].equal(expected.input_id[kind])
+    assert loop.captured

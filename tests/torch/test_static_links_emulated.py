@@ -1,0 +1,192 @@
+"""LinkLoader(static=True) through the CUDA engine and its kernels, on the emulator.
+
+tests/cuda/test_static_links.py has streams and captures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.gpu import run_with_driver
+from tests.support.static_scripts import PRELUDE, TYPED
+
+PRELUDE += (
+    TYPED
+    + """
+from pygsampler._loading import links, links_of
+from pygsampler.torch import LinkLoader, Negatives
+
+links_of.moved = lambda values, index: values.clone()
+# Seeds, for which rows may be taken here, go where the engine takes them for a GPU's.
+links.moved = copied
+
+def rows(fields):
+    # What a batch says of its links.
+    return [
+        {kind: each.tolist() for kind, each in of.items()} if isinstance(of, dict)
+        else None if of is None else of.tolist()
+        for of in fields
+    ]
+"""
+)
+
+
+def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path) -> None:
+    """Links, negatives and labels too; what fills them up are rows that no seed has."""
+    code = """
+graph, edges = make_graph(torch.int32, ids=True).to("cuda"), torch.arange(0, 1500, 4)
+pairs = torch.stack([torch.arange(200), torch.arange(200).flip(0) + 300])
+ones = torch.ones(1000)
+for given, options in (
+    (edges, {}),
+    (edges, {"negatives": Negatives("structural", 2), "prob": "w"}),
+    (pairs, {"negatives": Negatives("uniform", 3, src_weight=ones), "rank": 1, "world_size": 3}),
+    (edges, {"negatives": Negatives("in_batch", 2, mode="triplet"), "drop_last": True}),
+    (pairs, {"labels": torch.arange(200)}),
+    (pairs, {"labels": torch.rand(200, 3), "negatives": Negatives(mode="triplet")}),
+):
+    options |= dict(batch_size=64, shuffle=True, seed=3, exclude=None)
+    eager = LinkLoader(graph, given, [5, 3], **options)
+    fixed = LinkLoader(graph, given, [5, 3], static=True, **options)
+    assert fixed.static and not eager.static and fixed.capacities is None
+    for _ in range(2):
+        seen = set()
+        for expected, batch in zip(eager, fixed, strict=True):
+            made = batch.trimmed()
+            assert content(made.sampled) == content(expected.sampled)
+            assert rows(made[1:]) == rows(expected[1:])
+            for mine, theirs in zip(made[1:], expected[1:], strict=True):
+                assert mine is None or mine.dtype == theirs.dtype
+            seen.add((batch.sampled.input_nodes.data_ptr(), batch.input_id.data_ptr()))
+            edges_, links_ = batch.counts.tolist()
+            assert batch.edge_mask.tolist() == [i < edges_ for i in range(len(batch.input_id))]
+            assert int(batch.link_mask.sum()) == links_
+            seeds, room = len(made.sampled.output_nodes), len(batch.sampled.output_nodes)
+            index = batch.edge_label_index
+            if index is None:
+                rest = [of[edges_:] for of in batch[4:7]]
+            else:
+                assert len(batch.link_mask) == index.shape[1]
+                rest = [index[:, links_:]]
+            for of in rest:
+                assert (of >= seeds).all() and (of < room).all()
+            if batch.edge_label is not None:
+                whole = batch.edge_label.dtype == torch.int64
+                assert (batch.edge_label[links_:] == (-100 if whole else 0)).all()
+        assert len(seen) == 1
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_links_of_graphs_with_types(emulator: Path) -> None:
+    """Of several relations, how many of which changes from batch to batch; by time, with trees."""
+    code = """
+graph = typed_graph().to("cuda")
+r, s = ("a", "r", "b"), ("b", "s", "a")
+# Between types of the graph, of a relation that has no edges.
+new = ("a", "new", "alone")
+given = {r: torch.arange(0, 2000, 9), new: torch.stack([torch.arange(60), torch.arange(60) % 40])}
+given[s] = torch.arange(0, 1500, 20)
+negatives = {r: Negatives("structural", 2), new: Negatives(amount=3, mode="triplet")}
+when = {kind: torch.arange(of.shape[-1]) % 50 for kind, of in given.items()}
+for sampler, more in (
+    (pgs.PGSampler([5, 3], seed=3), {}),
+    (pgs.PGSampler([4], seed=3, disjoint=True, edge_weights="ht"), {"labels": {s: when[s]}}),
+    (pgs.PGSampler([4, 3], seed=3, time="t"), {"seed_time": when, "rank": 1, "world_size": 2}),
+):
+    options = dict(batch_size=90, shuffle=True, exclude=None, negatives=negatives) | more
+    eager = LinkLoader(graph, given, sampler, **options)
+    sizes = set()
+    for capacities in (None, "most"):
+        fixed = LinkLoader(graph, given, sampler, static=True, capacities=capacities, **options)
+        for expected, batch in zip(eager, fixed, strict=True):
+            made = batch.trimmed()
+            assert typed_content(made.sampled) == typed_content(expected.sampled)
+            assert rows(made[1:]) == rows(expected[1:])
+            sizes.add(tuple(int(of[0]) for of in batch.counts.values()))
+            seeds = {kind: len(ids) for kind, ids in expected.sampled.output_nodes.items()}
+            room = {kind: len(ids) for kind, ids in batch.sampled.output_nodes.items()}
+            for kind, index in batch.edge_label_index.items():
+                rest = index[:, int(batch.counts[kind][1]):]
+                assert int(batch.link_mask[kind].sum()) == index.shape[1] - rest.shape[1]
+                for end, of in zip((kind[0], kind[2]), rest):
+                    assert (of >= seeds[end]).all() and (of < room[end]).all()
+            for kind, mask in batch.edge_mask.items():
+                assert int(mask.sum()) == len(expected.input_id[kind])
+        assert fixed._passes.remade == 0
+        eager.set_epoch(0)
+    assert len(sizes) > 1
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_links_by_time_without_types(emulator: Path) -> None:
+    """A batch that needs more room gets it; passes go on, and are pickled."""
+    code = """
+random = torch.Generator().manual_seed(7)
+ends = torch.randint(0, 400, (2, 6000), generator=random)
+times = torch.randint(0, 50, (6000,), generator=random)
+data = {"t": times, "f": times / 10.0}
+graph = pgs.Graph.from_coo(*ends, num_nodes=400, edge_data=data).to("cuda")
+edges = torch.arange(0, 6000, 40)
+for time, of in (("t", times), ("f", times / 10.0)):
+    sampler = pgs.PGSampler([4, 3], seed=2, time=time, compare="lt")
+    options = dict(
+        batch_size=40, shuffle=True, seed=5, seed_time=of[edges], exclude=None,
+        negatives=Negatives("structural"),
+    )
+    eager = LinkLoader(graph, edges, sampler, **options)
+    small = [(170, 40), (165, 3)]
+    fixed = LinkLoader(graph, edges, sampler, static=True, capacities=small, **options)
+    for _ in range(2):
+        for expected, batch in zip(eager, fixed, strict=True):
+            made = batch.trimmed()
+            assert content(made.sampled) == content(expected.sampled)
+            assert made.sampled.trees.tolist() == expected.sampled.trees.tolist()
+            assert rows(made[1:]) == rows(expected[1:])
+    assert fixed._passes.remade > 0 and fixed.capacities[0] != small[0]
+    again = pickle.loads(pickle.dumps(fixed))
+    assert again.capacities == fixed.capacities and again.epoch == 2
+    for expected, batch in zip(eager, again, strict=True):
+        assert rows(batch.trimmed()[1:]) == rows(expected[1:])
+    assert again.stats()["batches"] == len(fixed) and again._passes.remade == 0
+first, second = iter(fixed), iter(fixed)
+next(first), next(second)
+with pytest.raises(pgs.Error, match="one pass at a time"):
+    next(first)
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_what_cannot_be_static(emulator: Path) -> None:
+    code = """
+graph, edges = make_graph(), torch.arange(300)
+there = graph.to("cuda")
+options = dict(batch_size=64, static=True, exclude=None)
+with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on the C"):
+    LinkLoader(graph, edges, [5, 3], **options)
+with pytest.raises(ValueError, match="exclude: expected None with static=True.*, got 'self'"):
+    LinkLoader(there, edges, [5, 3], batch_size=64, static=True)
+with pytest.raises(TypeError, match="static: expected a PGSampler"):
+    LinkLoader(there, edges, [5, 3], labor="exact", **options)
+with pytest.raises(TypeError, match="static: expected True or False"):
+    LinkLoader(there, edges, [5, 3], batch_size=64, exclude=None, static=1)
+with pytest.raises(ValueError, match="capacities: expected None without static=True"):
+    LinkLoader(there, edges, [5, 3], batch_size=64, capacities="most")
+with pytest.raises(ValueError, match="a pair of sizes for each of 2 blocks"):
+    LinkLoader(there, edges, [5, 3], capacities=[(1, 2)], **options)
+with pytest.raises(ValueError, match="deal: expected 'seeds' with static=True, got 'batches'"):
+    LinkLoader(there, edges, [5, 3], deal="batches", **options)
+with pytest.raises(ValueError, match="start: expected 0 with static=True, got 2"):
+    LinkLoader(there, edges, [5, 3], start=2, **options)
+with pytest.raises(ValueError, match="static: expected a sampler"):
+    next(iter(LinkLoader(there, edges, pgs.PGSampler([5, 3], frontier="new"), **options)))
+loader = LinkLoader(there, edges, [5, 3], **options)
+state = loader.state_dict() | {"start": 3}
+with pytest.raises(ValueError, match="one between epochs with static=True, got one after 3"):
+    loader.load_state_dict(state)
+with pytest.raises(ValueError, match="loader: expected a loader with static=True, got one without"):
+    loaders.capture(print, LinkLoader(there, edges, [5, 3], batch_size=64))
+assert list(LinkLoader(there, edges[:0], [5, 3], **options)) == []
+"""
+    run_with_driver(emulator, PRELUDE + code)
