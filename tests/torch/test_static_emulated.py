@@ -287,7 +287,7 @@ for given, error, text in (
         DataLoader(there, SEEDS, [5, 3], capacities=given, **options)
 with pytest.raises(ValueError, match="capacities: expected None without static=True"):
     DataLoader(there, SEEDS, [5, 3], batch_size=64, capacities=[(1, 2), (3, 4)])
-with pytest.raises(ValueError, match="loader: expected a DataLoader with static=True"):
+with pytest.raises(ValueError, match="loader: expected a loader with static=True"):
     loaders.capture(print, DataLoader(there, SEEDS, [5, 3], batch_size=64))
 with pytest.raises(TypeError, match="step: expected a function"):
     loaders.capture(3, DataLoader(there, SEEDS, [5, 3], **options))

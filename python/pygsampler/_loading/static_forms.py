@@ -92,7 +92,8 @@ class Plain:
             for had, block in zip(most, batch.blocks, strict=True):
                 had[0] = max(had[0], block.num_src_nodes)
                 had[1] = max(had[1], block.num_edges)
-        return [Capacity(_spare(src) + 1, _spare(edges)) for src, edges in most]
+        # There is room for the most seeds, which are sources of each block, in any case.
+        return [Capacity(max(_spare(src) + 1, self._seeds), _spare(edges)) for src, edges in most]
 
     def grown(self, old: list[Any], new: list[Any]) -> list[Any]:
         """As ``Form.grown``."""
@@ -184,7 +185,7 @@ class Typed:
             most = self.grown(most, _of_batch(batch)) if most else _of_batch(batch)
         return [
             HeteroCapacity(
-                {kind: _spare(n) for kind, n in nodes.items()},
+                {kind: max(_spare(n), self._seeds.get(kind, 0)) for kind, n in nodes.items()},
                 {kind: _spare(n) for kind, n in edges.items()},
             )
             for nodes, edges in most
