@@ -106,3 +106,32 @@ def typed_content(b):
         b.num_sampled_nodes, b.num_sampled_edges, b.num_edges, b.epoch, b.batch,
     )
 """
+
+# What lets steps be captured: a replay is a call.
+REPLAYS = """
+import contextlib
+from pygsampler._loading import capture
+
+class Stream:
+    cuda_stream = 1
+    def wait_stream(self, other): pass
+
+class Default(Stream):
+    cuda_stream = 0
+
+torch.cuda.Stream, torch.cuda.current_stream = Stream, Stream
+torch.cuda.stream = contextlib.nullcontext
+
+class Replays:
+    # What a graph would do, by a call.
+    def __init__(self, loop, passes):
+        self.loop, self.passes = loop, passes
+
+    def replay(self):
+        self.loop._out = self.loop._run(self.passes, self.passes._begun, 0)
+
+def replayed(self, passes, begun, step):
+    self._graph = Replays(self, passes)
+
+capture.CapturedLoop._capture = replayed
+"""

@@ -12,7 +12,7 @@ import pytest
 
 from tests.gpu import run_with_driver
 from tests.support.partners import partner
-from tests.support.static_scripts import PRELUDE
+from tests.support.static_scripts import PRELUDE, REPLAYS
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -65,6 +65,11 @@ assert most[0][0] > 70 and most[1][1] > 1
 again = DataLoader(graph, SEEDS, [5, 3], static=True, capacities=most, **options)
 assert len([batch for _ in range(2) for batch in again]) and again._passes.remade == 0
 assert pickle.loads(pickle.dumps(again)).capacities == again.capacities == most
+# A rank that never has as many seeds as a batch may have.
+few = dict(batch_size=90, seed=3, rank=1, world_size=3)
+eager = DataLoader(graph, range(100), [1], **few)
+fixed = DataLoader(graph, range(100), [1], static=True, **few)
+assert [content(batch.trimmed()) for batch in fixed] == [content(batch) for batch in eager]
 """
     run_with_driver(emulator, PRELUDE + code)
 
@@ -190,31 +195,10 @@ for _, (expected, batch) in zip(range(3), zip(eager, fixed, strict=True)):
 def test_which_batch_is_captured(emulator: Path) -> None:
     """Never the first of an epoch: what came into a cache then is waited for by a call."""
     code = """
-import contextlib
-from pygsampler._loading import capture
-
-class Stream:
-    cuda_stream = 1
-    def wait_stream(self, other): pass
-
-class Default(Stream):
-    cuda_stream = 0
-
-torch.cuda.Stream, torch.cuda.current_stream = Stream, Stream
-torch.cuda.stream = contextlib.nullcontext
-
-class Replays:
-    # What a graph would do, by a call.
-    def __init__(self, loop, passes):
-        self.loop, self.passes = loop, passes
-
-    def replay(self):
-        self.loop._out = self.loop._run(self.passes, self.passes._begun, 0)
-
 def captured(self, passes, begun, step):
     assert self._stream is stream
     at.append(step)
-    self._graph = Replays(self, passes)
+    replayed(self, passes, begun, step)
 
 capture.CapturedLoop._capture = captured
 graph, stream = make_graph().to("cuda"), Stream()
@@ -232,7 +216,7 @@ for warmup, expected in ((1, 1), (3, 3), (5, 1), (6, 1), (7, 2), (10, 1)):
 with pytest.raises(ValueError, match="one that can be captured, got the default stream"):
     capture.capture(print, fixed, stream=Default())
 """
-    run_with_driver(emulator, PRELUDE + code)
+    run_with_driver(emulator, PRELUDE + REPLAYS + code)
 
 
 def test_one_pass_at_a_time(emulator: Path) -> None:

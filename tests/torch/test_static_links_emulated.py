@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.gpu import run_with_driver
-from tests.support.static_scripts import PRELUDE, TYPED
+from tests.support.static_scripts import PRELUDE, REPLAYS, TYPED
 
 PRELUDE += (
     TYPED
@@ -159,6 +159,27 @@ with pytest.raises(pgs.Error, match="one pass at a time"):
     next(first)
 """
     run_with_driver(emulator, PRELUDE + code)
+
+
+def test_captured_links(emulator: Path) -> None:
+    """The links of a batch are there before its launch, of one that needs more room too."""
+    code = """
+graph, edges = make_graph().to("cuda"), torch.arange(0, 1500, 4)
+options = dict(batch_size=64, shuffle=True, seed=3, exclude=None, negatives=Negatives())
+eager = LinkLoader(graph, edges, [5, 3], **options)
+small = [(300, 400), (192, 300)]
+fixed = LinkLoader(graph, edges, [5, 3], static=True, capacities=small, **options)
+loop = capture.capture(lambda batch: [batch.trimmed()], fixed, warmup=2, stream=Stream())
+for _ in range(3):
+    for (made,), expected in zip(loop, eager, strict=True):
+        # A step that is replayed was told another number.
+        assert content(made.sampled)[:4] == content(expected.sampled)[:4]
+        assert rows(made[1:]) == rows(expected[1:])
+assert loop.captured and fixed._passes.remade > 0
+with pytest.raises(TypeError, match="loader: expected a DataLoader or LinkLoader of pygsampler"):
+    loaders.capture(print, [])
+"""
+    run_with_driver(emulator, PRELUDE + REPLAYS + code)
 
 
 def test_what_cannot_be_static(emulator: Path) -> None:

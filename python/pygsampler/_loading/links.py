@@ -6,6 +6,7 @@ import copy
 import itertools
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -278,8 +279,15 @@ class LinkLoader(MaybeStatic):
         def again(step: int, number: int) -> Any:
             return as_torch(self._launched(batches[step], epoch, number, into="torch").result())
 
+        def submit(step: int) -> Pending[Any]:
+            return self._launched(
+                batches[step], epoch, part.number(step), into="torch", beside=True
+            )
+
         def sampled() -> Iterator[Any]:
-            return (again(step, part.number(step)) for step in range(part.steps))
+            depth = min(self.prefetch, _MOST_ON_GPU)
+            with closing(in_order(submit, part.steps, depth)) as found:
+                yield from map(as_torch, found)
 
         begun: int = passes.begin(sampler, made, epoch, sampled, again)
         return begun
