@@ -72,6 +72,7 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str)
 
 def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
     """A batch that needs more room is trained by a call, and captured anew."""
+    torch.manual_seed(1)
     x = torch.randn(NODES, WIDTH, device="cuda")
     about = {**OPTIONS, "seed": 3, "negatives": Negatives(), "features": {"x": x}}
     edges = torch.arange(0, 40000, 21)
