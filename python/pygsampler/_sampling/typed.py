@@ -19,7 +19,6 @@ from pygsampler.hetero_batch import HeteroBatch
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
     from pygsampler._graph.timed import TypedTimed
-    from pygsampler._sampling.plan import Plan
     from pygsampler.hetero_graph import HeteroGraph
 
 
@@ -29,14 +28,13 @@ _EMPTY = as_ids(array("q"), "exclude")
 class TypedSampler(EngineSampler):
     """A plan of the family of graphs with types, and its handle in the engine."""
 
-    __slots__ = ("_by_time",)
+    __slots__ = ()
 
-    # The name of the times; None: edges have none.
-    _by_time: str | None
-
-    def __init__(self, plan: Plan, seed: int) -> None:
-        super().__init__(plan, seed)
-        self._by_time = plan.get("time")
+    @property
+    def _by_time(self) -> str | None:
+        """The name of the times; None: edges have none."""
+        name: str | None = self._plan.get("time")
+        return name
 
     def start(
         self,
