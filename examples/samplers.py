@@ -2,12 +2,13 @@
 
 GraphSAGE with two layers learns the sections of packages from batches of uniform neighbours, of
 KGCN, VR-GCN, LADIES, FastGCN, AS-GCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, PASS, MVS,
-GraphSAINT, Cluster-GCN and ShaDow, and is tested on uniform neighbours each time. What a batch's
-edges are worth comes with it: a destination hears the mean of its in-neighbours by
+GraphSAINT, Cluster-GCN, ShaDow and PinSAGE, and is tested on uniform neighbours each time. What a
+batch's edges are worth comes with it: a destination hears the mean of its in-neighbours by
 ``block.edge_data["w"]``. VR-GCN has a history of what all vertices sent, GCN-BS and Thanos learn
 from what was sent by the edges they drew, AS-GCN's scores and PASS' attention learn from the loss,
-and MVS from the gradients of its seeds. The norms of GraphSAINT's walks are estimated before.
-Clusters are METIS', which needs pymetis; without it the example goes on without them.
+and MVS from the gradients of its seeds. PinSAGE's weights are visits of walks. The norms of
+GraphSAINT's walks are estimated before. Clusters are METIS', which needs pymetis; without it the
+example goes on without them.
 
     python examples/samplers.py [--epochs 4] [--only ladies --only labor] [--device cuda]
 """
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -28,6 +30,7 @@ from torch.nn import functional
 import pygsampler as pgs
 from pygsampler import datasets, samplers
 from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
+from pygsampler.sampler import Pending, Ready
 from pygsampler.torch import DataLoader
 
 BATCH_SIZE = 1024
@@ -65,7 +68,57 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "shadow": lambda graph: samplers.shadow(fanouts=[2, 3], seed=0),
     "shadow_disjoint": lambda graph: samplers.shadow_disjoint(fanouts=[5, 10], seed=0),
     "ppr_shadow": lambda graph: samplers.ppr_shadow(k=20, epsilon=1e-4, seed=0),
+    "pinsage": lambda graph: Visited(hops=2, num_neighbors=10, seed=0),
 }
+
+
+class Visited(pgs.Sampler):
+    """PinSAGE's neighbours as blocks: of each vertex those that walks from it visit most.
+
+    They need not be joined in the graph: in place of an edge's id stands how many visits it had.
+    """
+
+    def __init__(self, hops: int, num_neighbors: int, seed: int) -> None:
+        super().__init__(seed)
+        self.hops, self.num_neighbors = hops, num_neighbors
+
+    @property
+    def plan(self) -> tuple[str, int, int]:
+        return "visited", self.hops, self.num_neighbors
+
+    def launch(
+        self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any
+    ) -> Pending[pgs.MiniBatch]:
+        given = torch.as_tensor(seeds).cpu().numpy()
+        nodes, index = numbered(given)
+        blocks: list[Any] = []
+        for hop in range(self.hops):
+            # Each hop walks anew.
+            walks = pgs.PinSAGE(
+                num_traversals=2,
+                num_random_walks=20,
+                num_neighbors=self.num_neighbors,
+                direction="in",
+                seed=self.seed + hop,
+            )
+            visits = walks.sample(graph, nodes, epoch=epoch, batch=batch).torch()
+            sources, place, counts = (part.cpu().numpy() for part in visits.coo())
+            indptr = np.searchsorted(place, np.arange(len(nodes) + 1))
+            known = len(nodes)
+            nodes, places = numbered(np.concatenate([nodes, sources]))
+            blocks.insert(0, (indptr, places[known:], counts))
+        return Ready(
+            pgs.MiniBatch.from_blocks(
+                given, nodes, blocks, output_index=index, epoch=epoch, batch=batch
+            )
+        )
+
+
+def numbered(ids: Any) -> tuple[Any, Any]:
+    """The distinct ids as they come first, and the place of each there."""
+    values, first, which = np.unique(ids, return_index=True, return_inverse=True)
+    order = first.argsort()
+    return values[order], order.argsort()[which]
 
 
 @functools.cache
@@ -96,6 +149,15 @@ class Factor(nn.Module):
         """[num_edges], or None where all are alike."""
         weights: Tensor | None = block.edge_data.get("w")
         return weights
+
+
+class Visits(Factor):
+    """PinSAGE's importance pooling: neighbours by their visits."""
+
+    def forward(self, block: Any) -> Tensor:
+        """[num_edges], of ``Visited``'s blocks."""
+        visits: Tensor = block.edge_ids.float()
+        return visits
 
 
 class Norms(Factor):
@@ -255,6 +317,8 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
         factor = Attention()
     elif name == "pass":
         factor = Drawn(loader.graph)
+    elif name == "pinsage":
+        factor = Visits()
     elif name == "saint_walk":
         factor = Norms(samplers.saint_norms(graph, sampler))
     factor.to(loader.device)

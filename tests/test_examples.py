@@ -86,7 +86,7 @@ def test_times_help_on_what_arrives() -> None:
 
 def test_samplers_learn() -> None:
     partner("torch")
-    names = ["asgcn", "saint_walk", "pass", "mvs", "cluster_gcn"]
+    names = ["asgcn", "saint_walk", "pass", "mvs", "pinsage", "cluster_gcn"]
     told = run("samplers.py", "--epochs", "1", *(f"--only={name}" for name in names))
     if find_spec("pymetis") is None:
         assert f"{names.pop()}     left out: METIS needs pymetis" in told
