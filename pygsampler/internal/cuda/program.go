@@ -40,21 +40,29 @@ type Programs struct {
 	key     string // of the text
 	making  making
 	shape   string
-	err     error // why there is no kernel
-	hops    *program.Poisson
+	err     error            // why there is no kernel
+	hops    *program.Poisson // what it was recognised as; nil: nothing
 }
 
 // NewProgram is the plan of a checked program. Where an operator has no kernel yet the plan says so when it
 // is asked to make a batch.
 func NewProgram(p *program.Program) *Programs {
 	text, err := source.Of(p)
-	return &Programs{p, text, hashed(text.Source), makingOf(p, &text), p.Weight + "\n" + p.String(), err, nil}
+	made := programsOf(p, text)
+	made.making, made.err = makingOf(p, &text), err
+	return made
 }
 
 // NewPoisson is the plan of a program that was recognised as hops by chances, whose kernel is theirs.
 func NewPoisson(p *program.Program, hops *program.Poisson) *Programs {
-	text := source.OfPoisson(hops.Values)
-	return &Programs{p, text, hashed(text.Source), makingOf(p, &text), p.String(), nil, hops}
+	made := programsOf(p, source.OfPoisson(hops.Values))
+	made.hops = hops
+	return made
+}
+
+// programsOf is the plan of a program that this text makes.
+func programsOf(p *program.Program, text source.Text) *Programs {
+	return &Programs{program: p, text: text, key: hashed(text.Source), shape: p.Weight + "\n" + p.String()}
 }
 
 // hashed is a short key of a long text.
