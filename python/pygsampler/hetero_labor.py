@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
-from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
@@ -211,19 +210,8 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
                 f"graph: expected a HeteroGraph, got {describe(graph)}; pygsampler.samplers.labor "
                 "samples graphs without types"
             )
-        if graph._service is not None:
-            # Which edges stay depends on all rows of a hop.
-            return PartsJob.start_typed(
-                graph,
-                self,
-                seeds,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                rows=Plan(family="rows", prob=self.prob, mask=self.mask),
-            )
         return self.start(
-            self.graph_of(graph),
+            graph,
             seeds,
             epoch=epoch,
             batch=batch,
@@ -231,6 +219,10 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
             threads=threads,
             prompt=not beside,
         )
+
+    def _rows_of_parts(self) -> Plan:
+        # Which edges stay depends on all rows of a hop.
+        return Plan(family="rows", prob=self.prob, mask=self.mask)
 
     def within(self, share: float) -> HeteroLabor:
         """As ``Sampler.within``."""

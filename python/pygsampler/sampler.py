@@ -15,7 +15,6 @@ from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.launch import launched
-from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.timed import TimedSampler
 from pygsampler._sampling.torch_group import TorchLauncher
@@ -392,21 +391,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         if isinstance(graph, HeteroGraph):
             sampler = self._of_types()
-            timed = sampler._by_time is not None
-            if seed_time is not None and not timed:
+            if seed_time is not None and sampler._by_time is None:
                 raise ValueError("seed_time: expected None for a sampler without time=, got some")
-            if graph._service is not None:
-                return PartsJob.start_typed(
-                    graph,
-                    sampler,
-                    seeds,
-                    epoch=epoch,
-                    batch=batch,
-                    exclude=exclude,
-                    seed_time=seed_time,
-                )
             return sampler.start(
-                graph if timed else self.graph_of(graph),
+                graph,
                 seeds,
                 seed_time,
                 epoch=epoch,
@@ -416,16 +404,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                 prompt=not beside,
             )
         if self._timed is not None:
-            if graph._service is not None:
-                return PartsJob.start_in_parts(
-                    graph,
-                    self._timed,
-                    seeds,
-                    epoch=epoch,
-                    batch=batch,
-                    exclude=exclude,
-                    seed_time=seed_time,
-                )
             return self._timed.start(
                 graph,
                 seeds,
