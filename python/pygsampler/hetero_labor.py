@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
-from pygsampler._sampling.plan import ByName, Plan
+from pygsampler._sampling.neighbor_plan import by_name
+from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph, name_of
+from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,23 +123,13 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         map_limit: int | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
-        by_name: Any = fanouts
+        by_type: Any = fanouts
         if isinstance(fanouts, (list, tuple)):
-            for i, hop in enumerate(fanouts):
-                if isinstance(hop, Mapping) and not hop and default is None:
-                    raise ValueError(
-                        f"fanouts[{i}]: expected a number for each edge type, got none"
-                    )
+            by_type = by_name(fanouts, default)
             self._fanouts = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
-            by_name = [
-                ByName({name_of(kind): n for kind, n in hop.items()})
-                if isinstance(hop, Mapping)
-                else hop
-                for hop in fanouts
-            ]
         plan = Plan(
             family="labor",
-            fanouts=by_name,
+            fanouts=by_type,
             importance=importance,
             exact=exact,
             layer_dependency=layer_dependency,
