@@ -27,10 +27,11 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
+from pygsampler.pyg.base import bits, on
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import negatives_of
-from pygsampler.pyg.sampler import PGSampler, bits, on
+from pygsampler.pyg.sampler import PGSampler
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
