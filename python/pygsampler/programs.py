@@ -46,6 +46,7 @@ from pygsampler.converted import TorchBatch
 from pygsampler.minibatch import MiniBatch
 from pygsampler.subgraph import Subgraph, TorchSubgraph
 from pygsampler.typed_program import TypedProgram
+from pygsampler.walk_program import WalkProgram
 
 if TYPE_CHECKING:
     import torch
@@ -82,6 +83,11 @@ _OTHERS = ("vertices", "all_rows", "out_edges")
 _OTHERS_ON_DEVICE = ("out_edges",)
 # After so many batches nobody waits for a compiler any more.
 _TOLD = 4
+# What a function may return.
+_RESULTS = (
+    "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same edges in "
+    "the place of one, a dictionary of vectors, or A.walk(seeds, length)"
+)
 # What a timed batch calls its times: no name that a program can give.
 _TIMES = "us of each operator"
 
@@ -106,7 +112,8 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
 
     It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
     matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
-    name; or a tuple of one of the former and a dictionary. With
+    name; or a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
+    ``Walks``: see ``WalkProgram``. With
     ``A["author", "writes", "paper"]``, the matrix of a relation, it samples a ``HeteroGraph``: see
     ``TypedProgram``. docs/operators.md has the operators,
     which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
@@ -143,9 +150,17 @@ class ProgramFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
             raise TypeError(f"program: expected a function, got {describe(function)}")
-        parameters = list(inspect.signature(function).parameters.values())
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            raise TypeError(
+                f"program: expected a function whose arguments are known, got {describe(function)}"
+            ) from None
+        parameters = list(signature.parameters.values())
         if len(parameters) < 2:
-            raise TypeError("program: expected a function of the graph, seeds and constants")
+            raise TypeError(
+                f"program: expected a function of the graph, seeds and constants, got {signature}"
+            )
         for parameter in parameters[2:]:
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise TypeError(
@@ -172,7 +187,9 @@ class ProgramFunction:
         passes: Sequence[str] = (),
         **constants: Any,
     ) -> Program | Any:
-        """The sampler of these constants: a ``Program``, or of relations a ``TypedProgram``.
+        """The sampler of these constants: a ``Program``, or a ``TypedProgram`` or ``WalkProgram``.
+
+        Of a function that names relations it is the second, of one that returns walks the third.
 
         Raises
         ------
@@ -204,7 +221,9 @@ class ProgramFunction:
             if inputs.is_tensor(value)
         }
         fixed = {
-            key: constant(value, key) for key, value in constants.items() if key not in tensors
+            key: constant(value, f"{name}: {key}")
+            for key, value in constants.items()
+            if key not in tensors
         }
         before = states()
         trace, last, lists = self._traced(weight, fixed, tensors, ())
@@ -223,6 +242,11 @@ class ProgramFunction:
             sampler = Program(fields, seed, name, fixed)
         except (TypeError, ValueError) as error:
             raise trace.located(error) from None
+        if trace.steps is not None:
+            try:
+                return WalkProgram(sampler, trace.steps)
+            except ValueError as error:
+                raise trace.located(error) from None
         return TypedProgram(sampler, trace.known, lists) if trace.known else sampler
 
     def _traced(
@@ -262,6 +286,8 @@ class ProgramFunction:
 def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
     """The last line of a program's text, and the names of the lists in it."""
     extras: Mapping[str, Any] = {}
+    if made is None or (isinstance(made, (list, tuple, Mapping)) and not made):
+        raise trace.refuse(f"return: {describe(made)}", _RESULTS)
     pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices)
     if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
         *rest, extras = made
@@ -281,6 +307,9 @@ def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
         kind, nodes = "subgraph", [made.vertices, made]
     elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices):
         kind, nodes = "subgraph", list(made)
+    elif isinstance(made, Vertices):
+        trace.steps = _steps(trace, made, extras)
+        kind, nodes, extras = "vectors", [], {"nodes": made}
     else:
         kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
     texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
@@ -295,17 +324,26 @@ def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
     return text, tuple(name for name, value in extras.items() if isinstance(value, Vertices))
 
 
+def _steps(trace: Trace, made: Vertices, beside: Mapping[str, Any]) -> int:
+    """How many steps the walks have that a list is: a walker from each seed."""
+    _, _, *walk = trace.lines[made._node].split(" ")
+    if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or beside or trace.relations:
+        raise trace.refuse(
+            "return: a list of vertices",
+            'expected A.walk(seeds, length), the first that draws, alone, or {"name": list}',
+        )
+    return int(walk[2].removeprefix("k="))
+
+
 def _values(trace: Trace, node: Any) -> tuple[str, dict[str, Matrix]]:
     """The matrix of a block as the last line has it, and other values of its edges by name."""
     given = dict(node) if isinstance(node, Mapping) else {"w": node}
     for name, value in given.items():
         trace.named(name, "values of edges")
         if not isinstance(value, Matrix):
-            raise trace.refuse(
-                f"return: {describe(value)}",
-                "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same "
-                "edges in the place of one, or a dictionary of vectors",
-            )
+            raise trace.refuse(f"return: {describe(value)}", _RESULTS)
+        if type(value) is Graph:
+            raise trace.refuse("return: A, all edges of the graph", _RESULTS)
     if not given:
         raise trace.refuse("return: an empty dictionary", "expected values of edges by name")
     first = given.pop("w", None)
@@ -645,6 +683,8 @@ class Program(EngineSampler, Sampler[Any]):
         given = [f"{key}={value!r}" for key, value in self._constants.items()]
         if self._plan["weight"] is not None:
             given.append(f"weight={self._plan['weight']!r}")
+        if self._plan["passes"]:
+            given.append(f"passes={list(self._plan['passes'])!r}")
         return f"{self._name}({', '.join([*given, f'seed={self.seed}'])})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -162,6 +162,23 @@ class Symbol:
         return f"<{self._what} %{self._node} of program {self._trace.name}>"
 
 
+def _without(name: str, written: str) -> None:
+    """Adds what Python has and programs do not: an error with its line."""
+
+    def of(self: Symbol, *others: Any) -> Any:
+        self._refuse(f"{written} of", "it is no operator of programs")
+
+    setattr(Symbol, f"__{name}__", of)
+
+
+for _sign, _name in (("<<", "lshift"), (">>", "rshift"), ("^", "xor")):
+    _without(_name, _sign)
+    _without(f"r{_name}", _sign)
+for _name in ("divmod", "round", "trunc", "floor", "ceil", "complex"):
+    _without(_name, _name)
+_without("rdivmod", "divmod")
+
+
 def _public(kind: type[Symbol]) -> list[str]:
     """What values of a kind offer by name."""
     return [name for name in dir(kind) if not name.startswith("_")]
@@ -474,7 +491,11 @@ class Vector(Values):
         """K vertices of the list that this runs along, or of the graph, by its values."""
         trace = self._trace
         made: Vertices = self._make(
-            Vertices, "draw", k=count_of(self, "draw", K), replace=bool(replace), site=trace.site()
+            Vertices,
+            "draw",
+            k=count_of(self, "draw", K),
+            replace=flag_of(self, "draw", replace),
+            site=trace.site(),
         )
         return made
 
@@ -682,7 +703,7 @@ def stack(parts: Sequence[Values]) -> Stack:
     """
     found = list(parts)
     if not found or not all(isinstance(part, Values) for part in found):
-        kinds = ", ".join(map(describe, found))
+        kinds = ", ".join(map(describe, found)) or "none"
         raise TypeError(f"stack: expected matrices or vectors of a program, got {kinds}")
     return Stack(found)
 
@@ -698,6 +719,13 @@ class Data:
 
     def __getitem__(self, name: str) -> Any:
         return self._get(self._trace.named(name, "an array"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self._trace.where()}: {name} of the graph's arrays: expected [{name!r}]"
+        )
 
     def __setitem__(self, name: Any, value: Any) -> None:
         raise self._trace.refuse(
@@ -819,8 +847,9 @@ class Matrix(Values):
         """K edges of each column, uniformly or by ``probs``, a matrix of the same edges."""
         by = [] if probs is None else [self._matrix(probs, "individual_sample: probs")]
         k = count_of(self, "individual_sample", K)
+        again = flag_of(self, "individual_sample", replace)
         made: Matrix = self._make(
-            Matrix, "individual", *by, k=k, replace=bool(replace), site=self._trace.site()
+            Matrix, "individual", *by, k=k, replace=again, site=self._trace.site()
         )
         return made
 
@@ -836,8 +865,10 @@ class Matrix(Values):
                     "expected a vector along its rows",
                 )
             by.append(node_probs)
-        k, site = count_of(self, "collective_sample", K), self._trace.site()
-        made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=bool(replace), site=site)
+        k = count_of(self, "collective_sample", K)
+        again = flag_of(self, "collective_sample", replace)
+        site = self._trace.site()
+        made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=again, site=site)
         if not replace:
             self._trace.races[made._node] = site
         return made
@@ -933,6 +964,16 @@ def count_of(symbol: Symbol, what: str, K: Any) -> int:
         return index(K)
     except TypeError:
         raise symbol._trace.refuse(f"{what}: K: {describe(K)}", "expected an integer") from None
+
+
+def flag_of(symbol: Symbol, what: str, replace: Any) -> bool:
+    """Whether to draw with replacement, where that is a constant."""
+    value = number(replace)
+    if not isinstance(value, bool):
+        raise symbol._trace.refuse(
+            f"{what}: replace: {describe(replace)}", "expected True or False"
+        )
+    return value
 
 
 def numbers_of(symbol: Symbol, batches: Any) -> dict[str, int]:
