@@ -215,6 +215,7 @@ class ProgramFunction:
         ]
         if missing:
             raise TypeError(f"{name}: expected {'=, '.join(missing)}=, got none")
+        constants = {key: inputs.as_constant(value) for key, value in constants.items()}
         tensors = {
             key: Content.of(f"{name}: {key}", value)
             for key, value in constants.items()

@@ -429,7 +429,7 @@ def test_all_edges_are_the_graphs_matrix() -> None:
 
 
 def test_a_stack_of_nothing() -> None:
-    with pytest.raises(TypeError, match="stack: expected matrices or vectors .*, got none"):
+    with pytest.raises(TypeError, match=r"stack: expected matrices or vectors .*, got none"):
         stack([])
 
 
