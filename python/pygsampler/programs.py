@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
-from pygsampler._batch.named import parted
+from pygsampler._batch.named import EdgeName, parted
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
@@ -371,6 +371,7 @@ class Program(EngineSampler, Sampler[Any]):
         "_name",
         "_names",
         "_numbers",
+        "_places",
         "_result",
         "_rooted",
         "_rows",
@@ -389,6 +390,7 @@ class Program(EngineSampler, Sampler[Any]):
         lines: Sequence[str] = plan["code"]
         self._names = arrays(lines)
         self._rows = named(lines, "features")
+        self._places: dict[str, str] | None = None
         self._version = 0
         self._told = 0
         self._result = lines[-1].split(" ")[1]
@@ -425,6 +427,15 @@ class Program(EngineSampler, Sampler[Any]):
         """Names of the edge and of the vertex arrays that the program reads, ``weight`` too."""
         (edges, nodes), weight = self._names, self._plan["weight"]
         return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``, of the vectors, dense rows and lists that it returns by name."""
+        if self._places is None:
+            names = [name for name in self._extras if not isinstance(name, EdgeName)]
+            found = library.call("ProgramPlaces", self._plan.document) if names else ""
+            self._places = dict(zip(names, found.split("\n"), strict=False))
+        return self._places
 
     @property
     def version(self) -> int:

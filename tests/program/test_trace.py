@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
+from pygsampler import samplers
 from pygsampler.programs import stack
 
 
@@ -582,6 +583,21 @@ def test_arguments() -> None:
         one(K=3, passes=["no such pass"])
     with pytest.raises(TypeError, match="passes: expected a list of names, got str 'cse'"):
         one(K=3, passes="cse")
+
+
+def test_whose_elements_results_have() -> None:
+    def made(A: Any, seeds: Any) -> Any:
+        C = A[:, seeds]
+        V = seeds.unique()
+        beside = {"V": V, "all": A.degree(), "given": A.degree()[seeds], "seeds": A.number()[V]}
+        return {"w": C, "p": C * 2}, beside | {"columns": C.count(axis=0), "rows": C.sum(axis=1)}
+
+    assert dict(pgs.program(made)(seed=0).places) == {
+        "V": "", "all": "vertices", "given": "given", "seeds": "seeds", "columns": "seeds",
+        "rows": "",
+    }  # fmt: skip
+    assert not pgs.PGSampler([2]).places and not with_fanouts(fanouts=[2]).places
+    assert samplers.saint_node(budget=2).places == {"node_norm": "nodes"}
 
 
 def test_a_sampler_is_one_like_any_other() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
-from dgl import DGLGraph
+from dgl import NID, DGLGraph
 from dgl.dataloading import BlockSampler
 from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from torch.utils.data import get_worker_info
@@ -14,6 +14,7 @@ from torch.utils.data import get_worker_info
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._loading.beside import beside
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
@@ -47,6 +48,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     repeated ones too. Where the seeds have no part in its vertices (``samplers.saint_node``), these
     stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
     own (``samplers.shadow_disjoint``), ``ndata["trees"]`` has each vertex's seed, by its place.
+
+    Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` where they are
+    of its vertices or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
+    seeds or of all. Others, and lists, are not handed on.
 
     Parameters
     ----------
@@ -180,6 +185,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
         values = self._values_as or sampler.edge_values
         blocks = [make_block(g, hop, values) for hop in hops]
+        self._put_beside(g, blocks[-1], sampled)
         input_nodes, output_nodes = hops[0].src, seed_nodes
         if self.output_device is not None:
             device = _complete(torch.device(self.output_device))
@@ -188,12 +194,26 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 input_nodes = input_nodes.to(device)
         return input_nodes, output_nodes, blocks
 
+    def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
+        """What a program returned of vertices, for the destinations of the last block."""
+        found = beside(self._sampler, sampled, block.dstdata[NID])
+        rows = dict(found.of_nodes)
+        # There may be destinations that are no seeds.
+        if len(sampled.output_nodes) == block.num_dst_nodes():
+            rows |= found.of_seeds
+        for name, values in rows.items():
+            _free(g, name)
+            block.dstdata[name] = values
+
     def _of_subgraph(
         self, g: Any, sampled: TorchSubgraph, seed_nodes: Any
     ) -> tuple[torch.Tensor, Any, Any]:
         rooted = self._sampler.rooted
         made = sampled._around(rooted)
         subgraph, nodes = make_subgraph(g, made, self._sampler.edge_values), made.nodes
+        for name, values in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():
+            _free(g, name)
+            subgraph.ndata[name] = values
         if sampled.trees is not None:
             # The roots were the first vertices, so all have stayed where they were.
             if "trees" in g.ndata:
@@ -230,6 +250,15 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.Sampler({self._sampler!r})"
+
+
+def _free(g: Any, name: str) -> None:
+    """ValueError where the graph has an array of vertices of a name that batches need."""
+    if name in g.ndata:
+        raise ValueError(
+            f"{name}: expected a graph without ndata[{name!r}], where batches have what the "
+            "program returned, got one with it; rename the graph's own"
+        )
 
 
 class PGSampler(Sampler):

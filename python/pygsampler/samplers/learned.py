@@ -124,6 +124,11 @@ class Learned(Sampler[Any]):
         )
 
     @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``."""
+        return self._program.places
+
+    @property
     def version(self) -> int:
         """How often the arrays have been changed."""
         return self._state.version
