@@ -229,6 +229,23 @@ def test_norms_and_weights_of_losses_come_along(g: Any, workers: int) -> None:
         assert len(weight) == len(seeds) and (weight[block.in_degrees() > 0] > 0).all()
 
 
+def test_values_beside_a_graphs_own(g: Any) -> None:
+    """A graph has "w", by which edges are drawn, and blocks have what becomes of it."""
+    g.edata["w"] = g.edata["t"]
+    ids = torch.arange(8)
+    made = samplers.ladies(nodes=[20], weight="w", seed=2)
+    with pytest.raises(ValueError, match=r"w: expected a graph without edata.*edge_values= of"):
+        Sampler(made).sample_blocks(g, ids)
+    _, _, (block,) = Sampler(made, edge_values="share").sample_blocks(g, ids)
+    assert block.edata["w"].tolist() == g.edata["w"][block.edata[dgl.EID]].tolist()
+    assert block.num_edges() and block.edata["share"].isfinite().all()
+    clusters = Sampler(samplers.cluster_gcn(seed=0), edge_values="norm")
+    _, _, subgraph = clusters.sample_blocks(g, ids)
+    assert set(subgraph.edata) == {*g.edata, dgl.EID, "norm"}
+    with pytest.raises(TypeError, match="edge_values: expected a name, got int 3"):
+        Sampler(made, edge_values=3)  # type: ignore[arg-type]
+
+
 def test_a_graph_with_what_a_program_returns(g: Any) -> None:
     g.ndata["all"] = g.ndata["x"]
     for subgraph in (False, True):

@@ -204,6 +204,17 @@ def test_vectors_go_to_the_nodes_that_they_are_of(
         next(iter(NeighborLoader(data, [2], batch_size=8, neighbor_sampler=sampler)))
 
 
+def test_scores_of_pagerank_come_along(data: Data) -> None:
+    sampler = Sampler(data, samplers.ppr_shadow(k=5, epsilon=1e-4))
+    (batch,) = NeighborLoader(
+        data, [1], input_nodes=torch.tensor([3, 1, 3]), batch_size=3, neighbor_sampler=sampler
+    )
+    assert len(batch.score) == len(batch.n_id) == len(batch.batch) > 3
+    for root in range(3):
+        mine = batch.score[batch.batch == root]
+        assert mine[0] == mine.max() == batch.score[root]
+
+
 def test_losses_of_mvs_are_weighted(data: Data) -> None:
     data.gradient_norm = torch.linspace(1, 2, NODES)
     sampler = Sampler(data, samplers.mvs(size=4, seed=3))

@@ -118,3 +118,20 @@ def test_vectors_of_integers_are_constants() -> None:
     for fanouts in (np.array([3, 2]), torch.tensor([3, 2], dtype=torch.int32)):
         made = samplers.graphsage(fanouts=fanouts, seed=1)
         assert (made.plan, repr(made)) == (wanted.plan, repr(wanted))
+
+
+def test_samplers_around_programs_explain_themselves(graph: pgs.Graph) -> None:
+    """What learns, and what takes clusters, tells its program and what it costs."""
+    bandit = samplers.gcn_bs(graph, fanouts=[2], seed=1)
+    clusters = samplers.cluster_gcn_parts(np.array([0, 0, 1, 1, 2]), seed=1)
+    for sampler, name in ((bandit, "individual"), (clusters, "cross")):
+        assert name in sampler.code and sampler.name in ("exp3", "cluster_gcn")
+        explained = sampler.explain(graph, 3)
+        assert "as traced" in explained and explained.svg.startswith("<svg")
+        assert "measured, the median of 1 batches" in sampler.explain(graph, 3, batches=1)
+        profile = sampler.profile(graph, [0, 1], batches=1)
+        assert "in all" in profile and sum(profile.microseconds.values()) > 0
+        with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph, got NoneType"):
+            sampler.explain(None)
+    with pytest.raises(IndexError, match="seeds: expected numbers of clusters below 3, got 3"):
+        clusters.profile(graph, [3])

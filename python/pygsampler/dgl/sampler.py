@@ -60,12 +60,15 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         one of walks or of vectors alone.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
+    edge_values : str, optional
+        What ``edata`` of blocks and subgraphs has the values of edges as, for graphs that have an
+        array of that name. By default ``"w"`` of programs, and ``"edge_weights"`` of others.
     """
 
     # Whether a batch's ids are vertices: else they say no more than which batch it is.
     _of_vertices: ClassVar[bool] = True
     # What the values of edges are called in blocks; None: as the sampler says.
-    _values_as: ClassVar[str | None] = None
+    _values_as: str | None = None
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         prefetch_labels: Any = None,
         prefetch_edge_feats: Any = None,
         output_device: Any = None,
+        edge_values: str | None = None,
     ) -> None:
         super().__init__(
             prefetch_node_feats=prefetch_node_feats,
@@ -82,6 +86,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
+        if edge_values is not None:
+            if not isinstance(edge_values, str):
+                raise TypeError(f"edge_values: expected a name, got {describe(edge_values)}")
+            self._values_as = edge_values
         if not isinstance(sampler, _core.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
@@ -210,10 +218,11 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     ) -> tuple[torch.Tensor, Any, Any]:
         rooted = self._sampler.rooted
         made = sampled._around(rooted)
-        subgraph, nodes = make_subgraph(g, made, self._sampler.edge_values), made.nodes
-        for name, values in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():
+        values = self._values_as or self._sampler.edge_values
+        subgraph, nodes = make_subgraph(g, made, values), made.nodes
+        for name, array in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():
             _free(g, name)
-            subgraph.ndata[name] = values
+            subgraph.ndata[name] = array
         if sampled.trees is not None:
             # The roots were the first vertices, so all have stayed where they were.
             if "trees" in g.ndata:
