@@ -112,11 +112,10 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
 
     It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
     matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
-    name; or a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
-    ``Walks``: see ``WalkProgram``. With
-    ``A["author", "writes", "paper"]``, the matrix of a relation, it samples a ``HeteroGraph``: see
-    ``TypedProgram``. docs/operators.md has the operators,
-    which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+    name; a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
+    ``Walks``: see ``WalkProgram``. With ``A["author", "writes", "paper"]``, the matrix of a
+    relation, it samples a ``HeteroGraph``: see ``TypedProgram``. docs/operators.md has the
+    operators, which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
 
     A class makes samplers likewise, of the constants that its ``__init__`` takes:
 
@@ -130,9 +129,9 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
       Its samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and
       so on, the distinct vertices that each step met.
     - In GNNSampler's form (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
-      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or None, and the next
-      state; and, where blocks are not what is wanted, ``result(A, state, blocks)``, which returns
-      what a function would.
+      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
+      matrices of the same edges, or None, and the next state; and, where blocks are not what is
+      wanted, ``result(A, state, blocks)``, which returns what a function would.
     """
     if inspect.isclass(function):
         function = function_of(function)
