@@ -269,11 +269,13 @@ class ProgramFunction:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(Program, name):
-            known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
-            raise AttributeError(
-                f"{self._name}: {name}: expected a sampler, which {self._name}({known}) makes"
-            )
+            raise AttributeError(f"{self._name}: {name}: expected a sampler, {self._remedy()}")
         raise AttributeError(name)
+
+    def _remedy(self) -> str:
+        """What makes a sampler, for those who have the function in its place."""
+        known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
+        return f"which {self._name}({known}) makes"
 
     def __repr__(self) -> str:
         return f"<program {self._name}{inspect.signature(self._function)}>"

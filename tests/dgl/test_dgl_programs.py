@@ -185,6 +185,13 @@ def test_subgraphs_in_which_the_seeds_have_no_part(g: Any) -> None:
     assert 0 < len(nodes) <= 30
 
 
+def test_a_program_in_the_place_of_its_sampler() -> None:
+    with pytest.raises(
+        TypeError, match=r"sampler: expected a sampler, which told\(subgraph=, .*mak"
+    ):
+        Sampler(told)  # type: ignore[arg-type]
+
+
 def test_what_has_neither_blocks_nor_a_subgraph(g: Any) -> None:
     degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
     for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):

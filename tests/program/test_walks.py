@@ -85,6 +85,13 @@ def test_other_lists_are_none(function: Any) -> None:
         pgs.program(function)(seed=0)
 
 
+def test_a_program_in_the_place_of_its_sampler() -> None:
+    with pytest.raises(
+        TypeError, match=r"sampler: expected a sampler, which wander\(length=, .*mak"
+    ):
+        DataLoader(graph(), range(10), wander, batch_size=5)  # type: ignore[call-overload]
+
+
 def test_walks_that_are_too_long() -> None:
     with pytest.raises(ValueError, match=r"program wander: length: expected an integer from 0 to"):
         wander(length=2**21)

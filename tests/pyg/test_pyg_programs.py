@@ -234,6 +234,13 @@ def test_subgraphs_around_the_ends_of_edges(data: Data) -> None:
     assert torch.equal(out.node[places], ends)
 
 
+def test_a_program_in_the_place_of_its_sampler(data: Data) -> None:
+    with pytest.raises(
+        TypeError, match=r"sampler: expected a sampler, which told\(subgraph=, .*mak"
+    ):
+        Sampler(data, told)  # type: ignore[arg-type]
+
+
 def test_what_has_neither_blocks_nor_a_subgraph(data: Data) -> None:
     degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
     for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):

@@ -15,6 +15,7 @@ from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
+from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
@@ -90,6 +91,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             if not isinstance(edge_values, str):
                 raise TypeError(f"edge_values: expected a name, got {describe(edge_values)}")
             self._values_as = edge_values
+        refuse_function(sampler)
         if not isinstance(sampler, _core.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "

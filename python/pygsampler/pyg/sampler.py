@@ -25,6 +25,7 @@ from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
+from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
@@ -86,6 +87,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         sample_direction: str = "forward",
         reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> None:
+        refuse_function(sampler)
         if not isinstance(sampler, _core.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
