@@ -318,6 +318,22 @@ def shifted(A: Any, seeds: Any) -> Any:
     return A[:, seeds] << 1
 
 
+def times_two(A: Any, seeds: Any) -> Any:
+    return A[:, seeds * 2]
+
+
+def less(A: Any, seeds: Any) -> Any:
+    return A[:, seeds[seeds < 3]]
+
+
+def equal_rows(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] if A.features("x") == 0 else None
+
+
+def scaled_rows(A: Any, seeds: Any) -> Any:
+    return {"x": 2 * A.features("x")}
+
+
 def rounded(A: Any, seeds: Any) -> Any:
     return round(A[:, seeds])
 
@@ -401,6 +417,10 @@ RESULTS = (vector, whole, nothing, no_blocks)
         (replaced_rows, TypeError, r"collective_sample: replace: int 1: expected True or False"),
         (replaced_draws, TypeError, r"draw: replace: NoneType None: expected True or False"),
         (shifted, TypeError, r"<< of a matrix: it is no operator of programs"),
+        (times_two, TypeError, r"\* of a list of vertices: it is no operator of programs"),
+        (less, TypeError, r"< of a list of vertices: it is no operator of programs"),
+        (equal_rows, TypeError, r"== of dense rows: it is no operator of programs"),
+        (scaled_rows, TypeError, r"\* of dense rows: it is no operator of programs"),
         (rounded, TypeError, r"round of a matrix: it is no operator of programs"),
         (by_dot, AttributeError, r"w of the graph's arrays: expected \['w'\]"),
         (whole, TypeError, r"return: A, all edges of the graph: expected matrices, A\.induce"),
@@ -427,6 +447,26 @@ def test_all_edges_are_the_graphs_matrix() -> None:
         return {"x": A[:, :].sum(axis=1)}
 
     assert body(written) == body(lambda A, seeds: {"x": A.sum(axis=1)})
+
+
+def test_what_inputs_have_no_operators_for() -> None:
+    def by_elements(A: Any, seeds: Any, W: Any) -> Any:
+        C = A[:, seeds]
+        return C * sum(w for w in W)
+
+    made = pgs.program(by_elements)(W=np.array([1.0, 2.5], np.float32), seed=0)
+    graph = pgs.Graph.from_coo([0, 1], [1, 0], num_nodes=2)
+    assert made.sample(graph, [0]).blocks[0].edge_data["w"].tolist() == [3.5]
+    for wrong, sign in (
+        (lambda A, seeds, W: A[:, seeds] * (W * 2), r"\*"),
+        (lambda A, seeds, W: A[:, seeds] * (1 - W), "-"),
+        (lambda A, seeds, W: A[:, seeds] if W == 1 else None, "=="),
+        (lambda A, seeds, W: {"x": W @ A.features("x")}, "@"),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"test_trace.py:\d+: {sign} of the input W: expected X"
+        ):
+            pgs.program(wrong)(W=np.ones(2, np.float32))
 
 
 def test_a_stack_of_nothing() -> None:

@@ -15,7 +15,7 @@ from pygsampler._program.trace import Trace, number, written
 from pygsampler.hetero_graph import TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pygsampler._program.inputs import Content
 
@@ -171,12 +171,17 @@ def _without(name: str, written: str) -> None:
     setattr(Symbol, f"__{name}__", of)
 
 
-for _sign, _name in (("<<", "lshift"), (">>", "rshift"), ("^", "xor")):
+# Classes below have some of them; what is left has none of Python's own ways either.
+_TWO = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "and": "&", "or": "|"}
+_TWO |= {"lshift": "<<", "rshift": ">>", "xor": "^", "divmod": "divmod"}
+for _name, _sign in _TWO.items():
     _without(_name, _sign)
     _without(f"r{_name}", _sign)
-for _name in ("divmod", "round", "trunc", "floor", "ceil", "complex"):
-    _without(_name, _name)
-_without("rdivmod", "divmod")
+_ONE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_ONE |= {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
+_ONE |= {name: name for name in ("round", "trunc", "floor", "ceil", "complex")}
+for _name, _sign in _ONE.items():
+    _without(_name, _sign)
 
 
 def _public(kind: type[Symbol]) -> list[str]:
@@ -527,6 +532,10 @@ class Input:
     def __len__(self) -> int:
         return self._shape[0]
 
+    def __iter__(self) -> Iterator[Scalar]:
+        """The elements of a vector."""
+        return (self[i] for i in range(len(self)))
+
     def __getitem__(self, key: Any) -> Scalar:
         """An element of a vector."""
         try:
@@ -551,6 +560,23 @@ class Input:
 
     def __repr__(self) -> str:
         return f"<input {self._name} of shape {self._shape} of program {self._trace.name}>"
+
+
+def _without_of_inputs(name: str, written: str) -> None:
+    """Adds an operator that inputs do not have: an error with its line."""
+
+    def of(self: Input, *others: Any) -> Any:
+        raise self._trace.refuse(
+            f"{written} of the input {self._name}", "expected X @ W of rows X, or an element W[i]"
+        )
+
+    setattr(Input, f"__{name}__", of)
+
+
+for _name, _sign in [*_TWO.items(), *((f"r{name}", sign) for name, sign in _TWO.items())]:
+    _without_of_inputs(_name, _sign)
+for _name, _sign in [*_ONE.items(), ("matmul", "@")]:
+    _without_of_inputs(_name, _sign)
 
 
 class Rows(Symbol):
