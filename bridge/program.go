@@ -28,6 +28,17 @@ func ProgramLines(document string) (text string, err error) {
 	return p.Lines()
 }
 
+// ProgramPlaces says whose elements the arrays have that a batch of a document's program has beside its blocks, a line
+// each.
+func ProgramPlaces(document string) (text string, err error) {
+	defer finish(&err)
+	p, err := core.NewSampler(document, 0)
+	if err != nil {
+		return "", err
+	}
+	return p.Places()
+}
+
 // ProgramCalibrate measures what programs' work takes on the CPU of this machine, and keeps it for later processes. It
 // returns JSON: where that is, and the costs in nanoseconds.
 func ProgramCalibrate() (text string, err error) {

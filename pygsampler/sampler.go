@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
@@ -96,6 +97,15 @@ func (p *Sampler) Lines() (string, error) {
 		return "", Errorf(KindValue, "plan: expected one of a program, got one of another family")
 	}
 	return plan.Program.String(), nil
+}
+
+// Places says whose elements the arrays have that a batch of the plan's program has beside its blocks, a line each.
+func (p *Sampler) Places() (string, error) {
+	plan, is := p.Plan.(*program.Plan)
+	if !is {
+		return "", Errorf(KindValue, "plan: expected one of a program, got one of another family")
+	}
+	return strings.Join(plan.Program.Places(), "\n"), nil
 }
 
 // Calibrate measures what programs' work takes on this machine, and keeps it where later processes look. It returns the

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
-from pygsampler._batch.named import parted
+from pygsampler._batch.named import EdgeName, parted
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
@@ -37,6 +37,7 @@ from pygsampler.converted import TorchBatch
 from pygsampler.minibatch import MiniBatch
 from pygsampler.subgraph import Subgraph, TorchSubgraph
 from pygsampler.typed_program import TypedProgram
+from pygsampler.walk_program import WalkProgram
 
 if TYPE_CHECKING:
     import torch
@@ -97,10 +98,10 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
 
     It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
     matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
-    name; or a tuple of one of the former and a dictionary. With
-    ``A["author", "writes", "paper"]``, the matrix of a relation, it samples a ``HeteroGraph``: see
-    ``TypedProgram``. docs/operators.md has the operators,
-    which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+    name; a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
+    ``Walks``: see ``WalkProgram``. With ``A["author", "writes", "paper"]``, the matrix of a
+    relation, it samples a ``HeteroGraph``: see ``TypedProgram``. docs/operators.md has the
+    operators, which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
 
     A class makes samplers likewise, of the constants that its ``__init__`` takes:
 
@@ -114,9 +115,9 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
       Its samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and
       so on, the distinct vertices that each step met.
     - In GNNSampler's form (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
-      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or None, and the next
-      state; and, where blocks are not what is wanted, ``result(A, state, blocks)``, which returns
-      what a function would.
+      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
+      matrices of the same edges, or None, and the next state; and, where blocks are not what is
+      wanted, ``result(A, state, blocks)``, which returns what a function would.
     """
     if inspect.isclass(function):
         function = function_of(function)
@@ -134,9 +135,17 @@ class ProgramFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
             raise TypeError(f"program: expected a function, got {describe(function)}")
-        parameters = list(inspect.signature(function).parameters.values())
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            raise TypeError(
+                f"program: expected a function whose arguments are known, got {describe(function)}"
+            ) from None
+        parameters = list(signature.parameters.values())
         if len(parameters) < 2:
-            raise TypeError("program: expected a function of the graph, seeds and constants")
+            raise TypeError(
+                f"program: expected a function of the graph, seeds and constants, got {signature}"
+            )
         for parameter in parameters[2:]:
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise TypeError(
@@ -163,7 +172,9 @@ class ProgramFunction:
         passes: Sequence[str] = (),
         **constants: Any,
     ) -> Program | Any:
-        """The sampler of these constants: a ``Program``, or of relations a ``TypedProgram``.
+        """The sampler of these constants: a ``Program``, or a ``TypedProgram`` or ``WalkProgram``.
+
+        Of a function that names relations it is the second, of one that returns walks the third.
 
         Raises
         ------
@@ -189,13 +200,16 @@ class ProgramFunction:
         ]
         if missing:
             raise TypeError(f"{name}: expected {'=, '.join(missing)}=, got none")
+        constants = {key: inputs.as_constant(value) for key, value in constants.items()}
         tensors = {
             key: Content.of(f"{name}: {key}", value)
             for key, value in constants.items()
             if inputs.is_tensor(value)
         }
         fixed = {
-            key: constant(value, key) for key, value in constants.items() if key not in tensors
+            key: constant(value, f"{name}: {key}")
+            for key, value in constants.items()
+            if key not in tensors
         }
         before = states()
         trace, last, lists = self._traced(weight, fixed, tensors, ())
@@ -214,6 +228,11 @@ class ProgramFunction:
             sampler = Program(fields, seed, name, fixed)
         except (TypeError, ValueError) as error:
             raise trace.located(error) from None
+        if trace.steps is not None:
+            try:
+                return WalkProgram(sampler, trace.steps)
+            except ValueError as error:
+                raise trace.located(error) from None
         return TypedProgram(sampler, trace.known, lists) if trace.known else sampler
 
     def _traced(
@@ -236,11 +255,13 @@ class ProgramFunction:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(Program, name):
-            known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
-            raise AttributeError(
-                f"{self._name}: {name}: expected a sampler, which {self._name}({known}) makes"
-            )
+            raise AttributeError(f"{self._name}: {name}: expected a sampler, {self._remedy()}")
         raise AttributeError(name)
+
+    def _remedy(self) -> str:
+        """What makes a sampler, for those who have the function in its place."""
+        known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
+        return f"which {self._name}({known}) makes"
 
     def __repr__(self) -> str:
         return f"<program {self._name}{inspect.signature(self._function)}>"
@@ -267,6 +288,7 @@ class Program(EngineSampler, Sampler[Any]):
         "_name",
         "_names",
         "_numbers",
+        "_places",
         "_result",
         "_rooted",
         "_rows",
@@ -285,6 +307,7 @@ class Program(EngineSampler, Sampler[Any]):
         lines: Sequence[str] = plan["code"]
         self._names = arrays(lines)
         self._rows = named(lines, "features")
+        self._places: dict[str, str] | None = None
         self._version = 0
         self._told = 0
         self._result = lines[-1].split(" ")[1]
@@ -321,6 +344,15 @@ class Program(EngineSampler, Sampler[Any]):
         """Names of the edge and of the vertex arrays that the program reads, ``weight`` too."""
         (edges, nodes), weight = self._names, self._plan["weight"]
         return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``, of the vectors, dense rows and lists that it returns by name."""
+        if self._places is None:
+            names = [name for name in self._extras if not isinstance(name, EdgeName)]
+            found = library.call("ProgramPlaces", self._plan.document) if names else ""
+            self._places = dict(zip(names, found.split("\n"), strict=False))
+        return self._places
 
     @property
     def version(self) -> int:
@@ -580,6 +612,8 @@ class Program(EngineSampler, Sampler[Any]):
         given = [f"{key}={value!r}" for key, value in self._constants.items()]
         if self._plan["weight"] is not None:
             given.append(f"weight={self._plan['weight']!r}")
+        if self._plan["passes"]:
+            given.append(f"passes={list(self._plan['passes'])!r}")
         return f"{self._name}({', '.join([*given, f'seed={self.seed}'])})"
 
     def __reduce__(self) -> tuple[Any, ...]:

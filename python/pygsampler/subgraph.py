@@ -89,6 +89,8 @@ class Rooted(NamedTuple):
     edge_ids: torch.Tensor
     edge_weights: torch.Tensor | None
     edge_values: Mapping[str, torch.Tensor]
+    # Where the vertices were before; None: where they are.
+    old: torch.Tensor | None
 
 
 class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
@@ -112,7 +114,7 @@ class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
         edge_ids, values = self.edge_ids, self.blocks[0].edge_weights
         named = self.blocks[0].edge_values
         if not rooted:
-            return Rooted(nodes, indptr, indices, edge_ids, values, named)
+            return Rooted(nodes, indptr, indices, edge_ids, values, named, None)
         roots = self.root_index.long()
         missing = self.output_nodes[roots < 0]
         if len(missing):
@@ -140,6 +142,7 @@ class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
             edge_ids[places],
             None if values is None else values[places],
             {name: array[places] for name, array in named.items()},
+            old,
         )
 
 

@@ -192,9 +192,33 @@ class TypedProgram(Sampler[RelationBatch]):
         """The relations that the program names, in order."""
         return self._relations
 
+    @property
+    def version(self) -> int:
+        """How often ``update`` has changed the inputs."""
+        version: int = self._program.version
+        return version
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The tensors that it reads, as they are now: float32 copies, by name."""
+        inputs: dict[str, Any] = self._program.inputs
+        return inputs
+
+    def update(self, **tensors: Any) -> int:
+        """As ``Program.update``: changes inputs from the next batch on, and gives the version."""
+        version: int = self._program.update(**tensors)
+        return version
+
     def with_seed(self, seed: int | None) -> TypedProgram:
         """Another sampler of this plan, with that seed."""
-        return TypedProgram(self._program.with_seed(seed), self._relations, self._lists)
+        return self._of(self._program.with_seed(seed))
+
+    def within(self, share: float) -> TypedProgram:
+        """As ``Sampler.within``."""
+        return self._of(self._program.within(share))
+
+    def _of(self, program: Any) -> TypedProgram:
+        return TypedProgram(program, self._relations, self._lists)
 
     def _joint(self, graph: Any) -> Joint:
         if not isinstance(graph, HeteroGraph):
@@ -214,11 +238,29 @@ class TypedProgram(Sampler[RelationBatch]):
             tuple(sorted({*nodes, *self._program._rows} - {TYPE})),
         )
 
-    def explain(self, graph: HeteroGraph, seeds: int = 1024) -> str:
-        """As ``Program.explain``, of the relations put together."""
-        text: str = self._program.explain(self._joint(graph).graph, seeds)
+    def explain(self, graph: HeteroGraph, seeds: int = 1024, *, batches: int = 0) -> str:
+        """As ``Program.explain``, of the relations put together.
+
+        Batches are measured of vertices at equal distances among all types.
+        """
+        text: str = self._program.explain(self._joint(graph).graph, seeds, batches=batches)
         names = ", ".join(map(str, self._relations))
         return type(text)(f"one graph, put together of {names}\n{text}")
+
+    def profile(self, graph: HeteroGraph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> str:
+        """As ``Program.profile``, of the relations put together; seeds are by type."""
+        joint = self._joint(graph)
+        given = joint_ids(seeds, graph, joint)
+        found: str = self._program.profile(joint.graph, given, epoch=epoch, batches=batches)
+        return found
+
+    def tuned(
+        self, graph: HeteroGraph, seeds: Any, *, epoch: int = 0, batches: int = 5
+    ) -> TypedProgram:
+        """As ``Program.tuned``; seeds are by type."""
+        joint = self._joint(graph)
+        given = joint_ids(seeds, graph, joint)
+        return self._of(self._program.tuned(joint.graph, given, epoch=epoch, batches=batches))
 
     def launch(
         self,

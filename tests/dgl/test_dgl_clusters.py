@@ -94,6 +94,8 @@ def test_mistakes() -> None:
     assert sampler.sample(g, torch.tensor([], dtype=torch.int64)).num_nodes() == 0
     with pytest.raises(IndexError, match="numbers from 0 to 2, got"):
         sampler.sample(g, torch.tensor([3]))
+    with pytest.raises(TypeError, match="g: expected a DGLGraph, got NoneType"):
+        sampler.sample(None, torch.tensor([0]))
     with pytest.raises(ValueError, match="distinct parts"):
         sampler.sample(g, torch.tensor([1, 1]))
     with pytest.raises(ValueError, match="expected the graph that was cut"):

@@ -28,6 +28,18 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
     return blocks
 
 
+@pgs.program
+def told(A: Any, seeds: Any, subgraph: bool) -> Any:
+    """What is beside: of the seeds, of all vertices, of a subgraph's, and of neither."""
+    d, S, C = A.degree(), seeds.unique(), A[:, seeds]
+    beside = {"given": d[seeds], "seed": d[S] + 0, "column": C.count(axis=0), "all": d}
+    beside |= {"rows": C.sum(axis=1), "list": C.row()}
+    if not subgraph:
+        return C.individual_sample(2), beside
+    V = C.row() | seeds
+    return V, A[V, V], beside | {"vertex": d[V], "column": A[V, V].count(axis=0)}
+
+
 @pytest.fixture
 def g() -> Any:
     made = random_graph()
@@ -160,11 +172,80 @@ def test_subgraphs_in_which_the_seeds_have_no_part(g: Any) -> None:
     assert 0 < len(nodes) <= 30
 
 
+def test_a_program_in_the_place_of_its_sampler() -> None:
+    with pytest.raises(
+        TypeError, match=r"sampler: expected a sampler, which told\(subgraph=, .*mak"
+    ):
+        Sampler(told)  # type: ignore[arg-type]
+
+
 def test_what_has_neither_blocks_nor_a_subgraph(g: Any) -> None:
     degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
     for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):
         with pytest.raises(ValueError, match=f"expected one of blocks or subgraphs, .* {kind}"):
             Sampler(sampler)
+
+
+@pytest.mark.parametrize("seeds", [[3, 1, 4], [9, 2, 9, 5, 2]])
+def test_vectors_go_to_the_vertices_that_they_are_of(g: Any, seeds: list[int]) -> None:
+    degree = g.in_degrees().float()
+    sampler = Sampler(told(subgraph=False, seed=1))
+    _, _, (block,) = sampler.sample_blocks(g, torch.tensor(seeds))
+    assert set(block.dstdata) == {*g.ndata, dgl.NID, "given", "seed", "column", "all"}
+    for name in ("given", "seed", "column", "all"):
+        assert block.dstdata[name].tolist() == degree[seeds].tolist()
+    sampler = Sampler(told(subgraph=True, seed=1))
+    nodes, _, subgraph = sampler.sample_blocks(g, torch.tensor(seeds))
+    assert nodes[: len(seeds)].tolist() == seeds and len(nodes) > len(seeds)
+    assert set(subgraph.ndata) == {*g.ndata, dgl.NID, "vertex", "column", "all"}
+    for name in ("vertex", "all"):
+        assert subgraph.ndata[name].tolist() == degree[nodes].tolist()
+    assert subgraph.ndata["column"].tolist() == subgraph.in_degrees().tolist()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_norms_and_weights_of_losses_come_along(g: Any, workers: int) -> None:
+    chance = samplers.saint_node(budget=6, seed=3)
+    norms = chance.sample(pgs.Graph.from_dgl(g), [], epoch=0, batch=0)
+    loader = dgl.dataloading.DataLoader(
+        g, torch.arange(20), Sampler(chance), batch_size=8, num_workers=workers
+    )
+    known = dict(zip(norms.nodes.tolist(), norms.extra["node_norm"].tolist(), strict=True))
+    for nodes, _, subgraph in loader:
+        for node, found in zip(nodes.tolist(), subgraph.ndata["node_norm"].tolist(), strict=True):
+            assert known.setdefault(node, found) == pytest.approx(found)
+    g.ndata["gradient_norm"] = torch.linspace(1, 2, g.num_nodes())
+    loader = dgl.dataloading.DataLoader(
+        g, torch.arange(20), Sampler(samplers.mvs(size=4, seed=3)), batch_size=8
+    )
+    for _, seeds, (block,) in loader:
+        weight = block.dstdata["loss_weight"]
+        assert len(weight) == len(seeds) and (weight[block.in_degrees() > 0] > 0).all()
+
+
+def test_values_beside_a_graphs_own(g: Any) -> None:
+    """A graph has "w", by which edges are drawn, and blocks have what becomes of it."""
+    g.edata["w"] = g.edata["t"]
+    ids = torch.arange(8)
+    made = samplers.ladies(nodes=[20], weight="w", seed=2)
+    with pytest.raises(ValueError, match=r"w: expected a graph without edata.*edge_values= of"):
+        Sampler(made).sample_blocks(g, ids)
+    _, _, (block,) = Sampler(made, edge_values="share").sample_blocks(g, ids)
+    assert block.edata["w"].tolist() == g.edata["w"][block.edata[dgl.EID]].tolist()
+    assert block.num_edges() and block.edata["share"].isfinite().all()
+    clusters = Sampler(samplers.cluster_gcn(seed=0), edge_values="norm")
+    _, _, subgraph = clusters.sample_blocks(g, ids)
+    assert set(subgraph.edata) == {*g.edata, dgl.EID, "norm"}
+    with pytest.raises(TypeError, match="edge_values: expected a name, got int 3"):
+        Sampler(made, edge_values=3)  # type: ignore[arg-type]
+
+
+def test_a_graph_with_what_a_program_returns(g: Any) -> None:
+    g.ndata["all"] = g.ndata["x"]
+    for subgraph in (False, True):
+        sampler = Sampler(told(subgraph=subgraph, seed=1))
+        with pytest.raises(ValueError, match=r"all: expected a graph without ndata\['all'\]"):
+            sampler.sample_blocks(g, torch.tensor([1, 2]))
 
 
 def test_seeds_that_are_not_in_the_subgraph(g: Any) -> None:

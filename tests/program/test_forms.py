@@ -75,6 +75,20 @@ class Local:
 
 
 @pgs.program
+class Named:
+    """A hop whose edges have several values."""
+
+    hops = 1
+
+    def init(self, A: Any, seeds: Any) -> Any:
+        return seeds
+
+    def execute(self, A: Any, seeds: Any, hop: int) -> Any:
+        B = A[:, seeds].individual_sample(2)
+        return {"w": B, "half": B / 2}, seeds | B.row()
+
+
+@pgs.program
 class Around:
     """A subgraph, which blocks are no part of."""
 
@@ -135,6 +149,8 @@ def test_gnnsamplers_form_is_the_function_by_hand() -> None:
     assert by_class.code.split("\n")[-1].startswith("return blocks")
     written = samplers.locality(fanouts=[5, 4], beta=3.0, seed=1)
     assert sorted(_operators(by_class)) == sorted(_operators(written))
+    block = Named(seed=0).sample(graph_t(), [2, 0]).blocks[0]
+    assert set(block.edge_data) == {"half"} and set(block.edge_data["half"].tolist()) == {0.5}
     made = Around(seed=0)
     assert (made.code, made.result) == (around(seed=0).code, "subgraph")
 
@@ -237,6 +253,9 @@ def test_mistakes_of_a_class() -> None:
     with pytest.raises(TypeError, match=r"execute: expected a matrix \(or None\) and the state"):
         odd = {"hops": 1, "init": lambda self, A, seeds: seeds}
         odd["execute"] = lambda self, A, state, hop: A[:, state]
+        pgs.program(type("Mine", (), odd))(seed=0)
+    odd["execute"] = lambda self, A, state, hop: (3, state)
+    with pytest.raises(TypeError, match=r"execute: expected a matrix, values by name or None, got"):
         pgs.program(type("Mine", (), odd))(seed=0)
     with pytest.raises(ValueError, match=r"output: expected 'blocks' or 'steps', got 'walks'"):
         KHop(fanouts=[1], output="walks")

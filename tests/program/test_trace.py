@@ -14,6 +14,8 @@ import torch
 from program_functions import ladies
 
 import pygsampler as pgs
+from pygsampler import samplers
+from pygsampler.programs import stack
 
 
 def code(function: Any, **constants: Any) -> list[str]:
@@ -288,6 +290,58 @@ def symbolic(A: Any, seeds: Any) -> Any:
     return A[:, seeds].individual_sample(A.degree().sum())
 
 
+def replaced(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(2, replace="no")
+
+
+def replaced_rows(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].collective_sample(2, None, 1)
+
+
+def replaced_draws(A: Any, seeds: Any) -> Any:
+    return {"x": A.degree().draw(2, None)}
+
+
+def shifted(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] << 1
+
+
+def times_two(A: Any, seeds: Any) -> Any:
+    return A[:, seeds * 2]
+
+
+def less(A: Any, seeds: Any) -> Any:
+    return A[:, seeds[seeds < 3]]
+
+
+def equal_rows(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] if A.features("x") == 0 else None
+
+
+def scaled_rows(A: Any, seeds: Any) -> Any:
+    return {"x": 2 * A.features("x")}
+
+
+def rounded(A: Any, seeds: Any) -> Any:
+    return round(A[:, seeds])
+
+
+def by_dot(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].edata.w
+
+
+def whole(A: Any, seeds: Any) -> Any:
+    return A[:, :]
+
+
+def nothing(A: Any, seeds: Any) -> Any:
+    A[:, seeds].individual_sample(2)
+
+
+def no_blocks(A: Any, seeds: Any) -> Any:
+    return []
+
+
 def unraced(A: Any, seeds: Any) -> Any:
     return A[:, seeds].collective_sample(3, replace=True).race()
 
@@ -301,6 +355,9 @@ def sites(A: Any, seeds: Any) -> Any:
     for _ in range(257):
         C = C.individual_sample(3)
     return C
+
+
+RESULTS = (vector, whole, nothing, no_blocks)
 
 
 @pytest.mark.parametrize(
@@ -344,6 +401,19 @@ def sites(A: Any, seeds: Any) -> Any:
         (symbolic, TypeError, r"K: a scalar for a matrix: expected a constant"),
         (unraced, TypeError, r"race of.*: expected what collective_sample without replace"),
         (vector, TypeError, r"expected matrices, A\.induce"),
+        (replaced, TypeError, r"individual_sample: replace: str 'no': expected True or False"),
+        (replaced_rows, TypeError, r"collective_sample: replace: int 1: expected True or False"),
+        (replaced_draws, TypeError, r"draw: replace: NoneType None: expected True or False"),
+        (shifted, TypeError, r"<< of a matrix: it is no operator of programs"),
+        (times_two, TypeError, r"\* of a list of vertices: it is no operator of programs"),
+        (less, TypeError, r"< of a list of vertices: it is no operator of programs"),
+        (equal_rows, TypeError, r"== of dense rows: it is no operator of programs"),
+        (scaled_rows, TypeError, r"\* of dense rows: it is no operator of programs"),
+        (rounded, TypeError, r"round of a matrix: it is no operator of programs"),
+        (by_dot, AttributeError, r"w of the graph's arrays: expected \['w'\]"),
+        (whole, TypeError, r"return: A, all edges of the graph: expected matrices, A\.induce"),
+        (nothing, TypeError, r"return: NoneType None: expected matrices"),
+        (no_blocks, TypeError, r"return: list \[\]: expected matrices"),
         (sites, ValueError, r"expected at most 256 sampling calls"),
     ],
 )
@@ -357,7 +427,39 @@ def test_what_cannot_be_is_told_with_its_line(
     assert text.startswith(f"program {function.__name__}, test_trace.py:")
     line = int(text.partition("test_trace.py:")[2].partition(":")[0])
     # A result is refused when the function has ended: its first line is told.
-    assert first < line < first + 6 or (function is vector and line == first)
+    assert first < line < first + 6 or (function in RESULTS and line == first)
+
+
+def test_all_edges_are_the_graphs_matrix() -> None:
+    def written(A: Any, seeds: Any) -> Any:
+        return {"x": A[:, :].sum(axis=1)}
+
+    assert body(written) == body(lambda A, seeds: {"x": A.sum(axis=1)})
+
+
+def test_what_inputs_have_no_operators_for() -> None:
+    def by_elements(A: Any, seeds: Any, W: Any) -> Any:
+        C = A[:, seeds]
+        return C * sum(w for w in W)
+
+    made = pgs.program(by_elements)(W=np.array([1.0, 2.5], np.float32), seed=0)
+    graph = pgs.Graph.from_coo([0, 1], [1, 0], num_nodes=2)
+    assert made.sample(graph, [0]).blocks[0].edge_data["w"].tolist() == [3.5]
+    for wrong, sign in (
+        (lambda A, seeds, W: A[:, seeds] * (W * 2), r"\*"),
+        (lambda A, seeds, W: A[:, seeds] * (1 - W), "-"),
+        (lambda A, seeds, W: A[:, seeds] if W == 1 else None, "=="),
+        (lambda A, seeds, W: {"x": W @ A.features("x")}, "@"),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"test_trace.py:\d+: {sign} of the input W: expected X"
+        ):
+            pgs.program(wrong)(W=np.ones(2, np.float32))
+
+
+def test_a_stack_of_nothing() -> None:
+    with pytest.raises(TypeError, match=r"stack: expected matrices or vectors .*, got none"):
+        stack([])
 
 
 def test_what_others_draw_while_it_is_traced_is_no_matter() -> None:
@@ -489,14 +591,17 @@ def test_arguments() -> None:
         pgs.program(lambda A, seeds, **more: A)
     with pytest.raises(TypeError, match=r"individual_sample: K: .*: expected an integer"):
         one(K=np.ones(3))
-    with pytest.raises(TypeError, match=r"K: expected a number, a string.*belong to the graph"):
+    with pytest.raises(TypeError, match=r"one: K: expected a number, a string.*belong to the"):
         one(K=b"3")
-    with pytest.raises(TypeError, match=r"K\[1\]: expected a number"):
+    with pytest.raises(TypeError, match=r"one: K\[1\]: expected a number"):
         one(K=[1, object()])
     with pytest.raises(TypeError, match="program: seed: expected another name"):
         pgs.program(lambda A, seeds, seed: A)
-    with pytest.raises(TypeError, match="expected a function of the graph"):
+    with pytest.raises(TypeError, match=r"expected a function of the graph.*, got \(A\)"):
         pgs.program(lambda A: A)
+    with pytest.raises(TypeError, match="program: expected a function whose arguments are known"):
+        pgs.program(max)
+    assert repr(one(K=3, passes=("cse",), seed=0)) == "one(K=3, passes=['cse'], seed=0)"
     with pytest.raises((TypeError, ValueError), match="weight"):
         one(K=3, weight=7)
     with pytest.raises(AttributeError, match=r"one: sample: expected a sampler, which one\(K=, "):
@@ -506,6 +611,21 @@ def test_arguments() -> None:
         one(K=3, passes=["no such pass"])
     with pytest.raises(TypeError, match="passes: expected a list of names, got str 'cse'"):
         one(K=3, passes="cse")
+
+
+def test_whose_elements_results_have() -> None:
+    def made(A: Any, seeds: Any) -> Any:
+        C = A[:, seeds]
+        V = seeds.unique()
+        beside = {"V": V, "all": A.degree(), "given": A.degree()[seeds], "seeds": A.number()[V]}
+        return {"w": C, "p": C * 2}, beside | {"columns": C.count(axis=0), "rows": C.sum(axis=1)}
+
+    assert dict(pgs.program(made)(seed=0).places) == {
+        "V": "", "all": "vertices", "given": "given", "seeds": "seeds", "columns": "seeds",
+        "rows": "",
+    }  # fmt: skip
+    assert not pgs.PGSampler([2]).places and not with_fanouts(fanouts=[2]).places
+    assert samplers.saint_node(budget=2).places == {"node_norm": "nodes"}
 
 
 def test_a_sampler_is_one_like_any_other() -> None:

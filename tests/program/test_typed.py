@@ -248,3 +248,34 @@ def test_explain_names_the_relations(graph: pgs.HeteroGraph) -> None:
     text = both(K=2, seed=5).explain(graph)
     assert text.startswith(f"one graph, put together of {CITES}, {WRITES}\n")
     assert "individual" in text
+
+
+def test_tensors_of_a_program_over_relations(graph: pgs.HeteroGraph) -> None:
+    """They may change, and what a plan costs is told, as of programs without types."""
+
+    @pgs.program
+    def attended(A: Any, seeds: Any, K: int, W: Any) -> Any:
+        C = A[CITES][:, seeds]
+        return [{"w": C.spread(A.ndata["score"], axis=1) * W[0]}]
+
+    sampler = attended(K=3, W=np.array([2.0], np.float32), seed=1)
+    seeds = {"paper": SEEDS["paper"]}
+    before = sampler.sample(graph, seeds, epoch=0, batch=0).blocks[0][CITES].values
+    assert sampler.update(W=np.array([3.0], np.float32)) == 1 == sampler.version
+    assert sampler.inputs["W"].tolist() == [3.0]
+    after = sampler.sample(graph, seeds, epoch=0, batch=0).blocks[0][CITES].values
+    np.testing.assert_allclose(after, before * 1.5)
+    with pytest.raises(TypeError, match=r"attended.update: V: expected one of its inputs \(W\)"):
+        sampler.update(V=np.ones(1))
+    for other in (
+        sampler.with_seed(1),
+        sampler.within(0.5),
+        sampler.tuned(graph, seeds, batches=1),
+    ):
+        again = other.sample(graph, seeds, epoch=0, batch=0).blocks[0][CITES].values
+        assert again.tolist() == after.tolist()
+    assert "measured, the median of 1 batches" in sampler.explain(graph, 8, batches=1)
+    profile = sampler.profile(graph, seeds, batches=1)
+    assert "in all" in profile and profile.microseconds
+    with pytest.raises(ValueError, match="seeds: expected types among 'paper', got 'author'"):
+        sampler.profile(graph, {"author": [1]})

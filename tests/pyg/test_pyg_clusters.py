@@ -97,6 +97,12 @@ def test_clusters_are_kept(metis: Any, tmp_path: Any, monkeypatch: pytest.Monkey
     other = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
     with pytest.raises(ValueError, match="clusters of 2 nodes and 1 edges, got those of 6 and 20"):
         ClusterData(other, 2, save_dir=str(tmp_path), log=False)
+    with pytest.raises(ValueError, match="num_parts: expected an integer from 1 to"):
+        ClusterData(six(), 0)
+    with pytest.raises(
+        TypeError, match=r"data: expected a torch_geometric.data.Data, got NoneType"
+    ):
+        ClusterData(None, 2)
     with pytest.raises(TypeError, match="cluster_data: expected a ClusterData, got Data"):
         ClusterLoader(six())
 

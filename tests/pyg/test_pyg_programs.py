@@ -28,6 +28,18 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
     return blocks
 
 
+@pgs.program
+def told(A: Any, seeds: Any, subgraph: bool) -> Any:
+    """What is beside: of the seeds, of all vertices, of a subgraph's, and of neither."""
+    d, S, C = A.degree(), seeds.unique(), A[:, seeds]
+    beside = {"given": d[seeds], "seed": d[S] + 0, "column": C.count(axis=0), "all": d}
+    beside |= {"rows": C.sum(axis=1), "list": C.row()}
+    if not subgraph:
+        return C.individual_sample(2), beside
+    V = C.row() | seeds
+    return V, A[V, V], beside | {"vertex": d[V]}
+
+
 @pytest.fixture
 def data() -> Data:
     made = random_data()
@@ -158,12 +170,62 @@ def test_subgraphs_in_which_the_seeds_have_no_part(data: Data) -> None:
         sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([1]), torch.tensor([2])))
 
 
+@pytest.mark.parametrize("subgraph", [False, True])
+@pytest.mark.parametrize("seeds", [[3, 1, 4], [9, 2, 9, 5, 2]])
+def test_vectors_go_to_the_nodes_that_they_are_of(
+    data: Data, seeds: list[int], subgraph: bool
+) -> None:
+    degree = torch.bincount(data.edge_index[1], minlength=NODES).float()
+    sampler = Sampler(data, told(subgraph=subgraph, seed=1))
+    (batch,) = NeighborLoader(
+        data, [2], input_nodes=torch.tensor(seeds), batch_size=8, neighbor_sampler=sampler
+    )
+    assert batch.n_id[: len(seeds)].tolist() == seeds and len(batch.n_id) > len(seeds)
+    for name in ("given", "seed", "column"):
+        assert batch[name].tolist() == degree[seeds].tolist()
+    for name in ("all", "vertex") if subgraph else ("all",):
+        assert batch[name].tolist() == degree[batch.n_id].tolist()
+    assert "rows" not in batch and "list" not in batch
+    data.seed = data.x
+    with pytest.raises(ValueError, match="seed: expected data without an attribute of that name"):
+        next(iter(NeighborLoader(data, [2], batch_size=8, neighbor_sampler=sampler)))
+
+
+def test_scores_of_pagerank_come_along(data: Data) -> None:
+    sampler = Sampler(data, samplers.ppr_shadow(k=5, epsilon=1e-4))
+    (batch,) = NeighborLoader(
+        data, [1], input_nodes=torch.tensor([3, 1, 3]), batch_size=3, neighbor_sampler=sampler
+    )
+    assert len(batch.score) == len(batch.n_id) == len(batch.batch) > 3
+    for root in range(3):
+        mine = batch.score[batch.batch == root]
+        assert mine[0] == mine.max() == batch.score[root]
+
+
+def test_losses_of_mvs_are_weighted(data: Data) -> None:
+    data.gradient_norm = torch.linspace(1, 2, NODES)
+    sampler = Sampler(data, samplers.mvs(size=4, seed=3))
+    for batch in NeighborLoader(data, [-1], batch_size=8, neighbor_sampler=sampler):
+        weight = batch.loss_weight
+        assert len(weight) == batch.batch_size and (weight >= 0).all() and weight.any()
+    given = torch.tensor([[1, 2], [3, 4]])
+    ends = EdgeSamplerInput(None, given[0], given[1])
+    assert not hasattr(sampler.sample_from_edges(ends), "beside")
+
+
 def test_subgraphs_around_the_ends_of_edges(data: Data) -> None:
     sampler = Sampler(data, around(seed=0))
     ends = data.edge_index[:, :6]
     out = sampler.sample_from_edges(EdgeSamplerInput(None, *ends))
     _, places, *_ = out.metadata
     assert torch.equal(out.node[places], ends)
+
+
+def test_a_program_in_the_place_of_its_sampler(data: Data) -> None:
+    with pytest.raises(
+        TypeError, match=r"sampler: expected a sampler, which told\(subgraph=, .*mak"
+    ):
+        Sampler(data, told)  # type: ignore[arg-type]
 
 
 def test_what_has_neither_blocks_nor_a_subgraph(data: Data) -> None:

@@ -87,6 +87,14 @@ def test_masks_and_mistakes(data: Data) -> None:
     assert len(ShaDowKHopSampler(data, 1, 2)) == NODES
     with pytest.raises(IndexError, match="node_idx"):
         ShaDowKHopSampler(data, 1, 2, torch.tensor([NODES]))
+    with pytest.raises(
+        ValueError, match=r"node_idx: expected a mask of \d+ nodes, got shape \[3\]"
+    ):
+        ShaDowKHopSampler(data, 1, 2, mask[:3])
+    with pytest.raises(TypeError, match="node_idx: expected a tensor, got list"):
+        ShaDowKHopSampler(data, 1, 2, [1, 2])
+    with pytest.raises(TypeError, match="sample_coverage: expected an integer"):
+        GraphSAINTNodeSampler(data, 3, sample_coverage="5")
     with pytest.raises(ValueError, match="depth: expected an integer"):
         ShaDowKHopSampler(data, -1, 2)
     with pytest.raises(ValueError, match="batch_size: expected an integer"):

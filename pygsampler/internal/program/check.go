@@ -304,6 +304,38 @@ func (p *Program) Check() error {
 	return nil
 }
 
+// Places says of each array beside the blocks whose elements it has: "vertices" are all of the graph's, "nodes" those
+// of a subgraph, in order, "given" the seeds as they were given, and "seeds" the distinct ones. "" is for lists, and for
+// what runs along another list.
+func (p *Program) Places() []string {
+	var places []string
+	for _, e := range p.Extras {
+		if e.Block > 0 {
+			continue
+		}
+		t := p.Nodes[e.Node].Type
+		place := ""
+		switch {
+		case t.Kind != Vector && t.Kind != Dense:
+		case p.Result == Subgraph && t.Along == p.Nodes[p.List].Type.Along:
+			place = "nodes"
+		case t.Along.Space == All:
+			place = "vertices"
+		case t.Along.Space == Of && p.Nodes[t.Along.Node].Op == Seeds:
+			place = "given"
+		case t.Along.Space != Rows && p.ofSeeds(p.Nodes[t.Along.Node]):
+			place = "seeds"
+		}
+		places = append(places, place)
+	}
+	return places
+}
+
+// ofSeeds says that a node is the distinct seeds, or has them for columns.
+func (p *Program) ofSeeds(n Node) bool {
+	return (n.Op == Unique || n.Op == Slice) && p.Nodes[n.In[0]].Op == Seeds
+}
+
 // numbers says whether a node is the random numbers of all vertices.
 func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
 

@@ -87,3 +87,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestPlacesOfArraysBesideTheBlocks(t *testing.T) {
+	text := strings.Join([]string{
+		"%0 = seeds", "%1 = unique %0", "%2 = slice %0", "%3 = slice %1", "%4 = degree", "%5 = gather %4, %0",
+		"%6 = gather %4, %1", "%7 = count %2 axis=0", "%8 = count %3 axis=0", "%9 = count %2 axis=1", "%10 = row %2",
+		"%11 = union %1, %10", "%12 = cross %11, %11", "%13 = gather %4, %11", "%14 = count %12 axis=0",
+	}, "\n") + "\n"
+	named := ` "d"=%4 "given"=%5 "s"=%6 "c"=%7 "k"=%8 "r"=%9 "l"=%10 "v"=%13 "n"=%14`
+	for kind, want := range map[string]string{
+		"return vectors":            "vertices given seeds seeds seeds - - - -",
+		"return blocks %2":          "vertices given seeds seeds seeds - - - -",
+		"return subgraph %11, %12":  "vertices given seeds seeds seeds - - nodes nodes",
+		"return subgraph %11, ~%12": "vertices given seeds seeds seeds - - nodes nodes",
+	} {
+		p, err := Parse(text+kind+named, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, place := range p.Places() {
+			if place == "" {
+				place = "-"
+			}
+			got = append(got, place)
+		}
+		if found := strings.Join(got, " "); found != want {
+			t.Errorf("%s: got %s, want %s", kind, found, want)
+		}
+	}
+}

@@ -13,9 +13,16 @@ from pygsampler._sampling.base import Sampler
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
 from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.programs import ProgramFunction
 from pygsampler.sampler import PGSampler
 
-__all__ = ["chosen_sampler", "graph_on"]
+__all__ = ["chosen_sampler", "graph_on", "refuse_function"]
+
+
+def refuse_function(given: Any) -> None:
+    """TypeError for a program's function in the place of what it makes."""
+    if isinstance(given, ProgramFunction):
+        raise TypeError(f"sampler: expected a sampler, {given._remedy()}, got {given!r}")
 
 
 def chosen_sampler(
@@ -29,6 +36,7 @@ def chosen_sampler(
                     f"{name}: expected None with a sampler, which has its own, got {value!r}"
                 )
         return given
+    refuse_function(given)
     if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
         kind = type(given)
         raise TypeError(

@@ -6,7 +6,7 @@ A class becomes the function that a user would have written, so both make the sa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -125,15 +125,16 @@ def _nextdoor(form: type, A: Graph, seeds: Vertices, constants: dict[str, Any]) 
 def _gnnsampler(form: type, A: Graph, seeds: Vertices, constants: dict[str, Any]) -> Any:
     app = form(**constants)
     state = app.init(A, seeds)
-    blocks: list[Matrix] = []
+    blocks: list[Any] = []
     for hop in range(_count(form, app, "hops")):
         made = app.execute(A, state, hop)
         if not (isinstance(made, tuple) and len(made) == 2):
             got = describe(made)
             _refuse(form, "execute", f"expected a matrix (or None) and the state, got {got}")
         block, state = made
-        if block is not None and not isinstance(block, Matrix):
-            _refuse(form, "execute", f"expected a matrix or None at first, got {describe(block)}")
+        if block is not None and not isinstance(block, (Mapping, Matrix)):
+            got = describe(block)
+            _refuse(form, "execute", f"expected a matrix, values by name or None, got {got}")
         if block is not None:
             blocks.insert(0, block)
     return app.result(A, state, blocks) if hasattr(app, "result") else blocks

@@ -34,7 +34,10 @@ class Graph(Matrix):
         return object.__getattribute__(self, name)
 
     def __getitem__(self, key: Any) -> Matrix:
-        """``A[:, S]``: S to be their ends; ``A[R, :]``: R their beginnings; ``A[R, S]``: both."""
+        """``A[:, S]``: S to be their ends; ``A[R, :]``: R their beginnings; ``A[R, S]``: both.
+
+        ``A[:, :]`` are all edges, as ``A``.
+        """
         trace = self._trace
         if isinstance(key, tuple) and len(key) == 3 and all(isinstance(x, str) for x in key):
             return Relation(trace, self._weight, key)
@@ -44,7 +47,10 @@ class Graph(Matrix):
                 "expected A[:, S], A[R, :] or A[R, S], or A[source, relation, destination]",
             )
         rows, columns = key
-        if isinstance(rows, Vertices) and isinstance(columns, slice) and columns == slice(None):
+        all_columns = isinstance(columns, slice) and columns == slice(None)
+        if all_columns and isinstance(rows, slice) and rows == slice(None):
+            return self
+        if all_columns and isinstance(rows, Vertices):
             every = trace.once("column", trace.once("whole"))
             return Matrix(trace, trace.once("cross", trace.once("unique", rows._node), every))
         if not isinstance(columns, Vertices):
@@ -60,7 +66,7 @@ class Graph(Matrix):
     def induce(self, vertices: Vertices) -> Induced:
         """``A[V, V]``: the edges among distinct vertices."""
         if not isinstance(vertices, Vertices):
-            raise self._trace.refuse(describe(vertices), "expected a list of vertices")
+            raise self._trace.refuse(f"induce: {describe(vertices)}", "expected a list of vertices")
         made = Induced(self._trace, self[vertices, vertices]._node)
         made.vertices = vertices
         return made

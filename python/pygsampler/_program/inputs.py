@@ -53,6 +53,14 @@ def is_tensor(value: Any) -> bool:
     return bool(getattr(value, "ndim", 0)) and hasattr(value, "__dlpack__")
 
 
+def as_constant(value: Any) -> Any:
+    """A list of the numbers of a vector of integers, which is no input; anything else as it is."""
+    whole = ("int", "uint", "bool", "torch.int", "torch.uint", "torch.bool")
+    if is_tensor(value) and value.ndim == 1 and str(getattr(value, "dtype", "")).startswith(whole):
+        return value.tolist()
+    return value
+
+
 def texts(contents: Mapping[str, Content]) -> list[str]:
     """As the engine reads them: of each the name, the shape and the numbers."""
     found = []

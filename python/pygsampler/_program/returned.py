@@ -7,14 +7,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from pygsampler._core.checks import describe
-from pygsampler._program.graph import Induced
+from pygsampler._program.graph import Graph, Induced
 from pygsampler._program.symbols import Matrix, Rows, Vector, Vertices
 from pygsampler._program.trace import Trace
+
+# What a function may return.
+_RESULTS = (
+    "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same edges in "
+    "the place of one, a dictionary of vectors, or A.walk(seeds, length)"
+)
 
 
 def returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
     """The last line of a program's text, and the names of the lists in it."""
     extras: Mapping[str, Any] = {}
+    if made is None or (isinstance(made, (list, tuple, Mapping)) and not made):
+        raise trace.refuse(f"return: {describe(made)}", _RESULTS)
     pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices)
     if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
         *rest, extras = made
@@ -34,6 +42,9 @@ def returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
         kind, nodes = "subgraph", [made.vertices, made]
     elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices):
         kind, nodes = "subgraph", list(made)
+    elif isinstance(made, Vertices):
+        trace.steps = _steps(trace, made, extras)
+        kind, nodes, extras = "vectors", [], {"nodes": made}
     else:
         kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
     texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
@@ -48,17 +59,26 @@ def returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
     return text, tuple(name for name, value in extras.items() if isinstance(value, Vertices))
 
 
+def _steps(trace: Trace, made: Vertices, beside: Mapping[str, Any]) -> int:
+    """How many steps the walks have that a list is: a walker from each seed."""
+    _, _, *walk = trace.lines[made._node].split(" ")
+    if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or beside or trace.relations:
+        raise trace.refuse(
+            "return: a list of vertices",
+            'expected A.walk(seeds, length), the first that draws, alone, or {"name": list}',
+        )
+    return int(walk[2].removeprefix("k="))
+
+
 def _values(trace: Trace, node: Any) -> tuple[str, dict[str, Matrix]]:
     """The matrix of a block as the last line has it, and other values of its edges by name."""
     given = dict(node) if isinstance(node, Mapping) else {"w": node}
     for name, value in given.items():
         trace.named(name, "values of edges")
         if not isinstance(value, Matrix):
-            raise trace.refuse(
-                f"return: {describe(value)}",
-                "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same "
-                "edges in the place of one, or a dictionary of vectors",
-            )
+            raise trace.refuse(f"return: {describe(value)}", _RESULTS)
+        if type(value) is Graph:
+            raise trace.refuse("return: A, all edges of the graph", _RESULTS)
     if not given:
         raise trace.refuse("return: an empty dictionary", "expected values of edges by name")
     first = given.pop("w", None)

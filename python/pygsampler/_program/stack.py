@@ -51,6 +51,6 @@ def stack(parts: Sequence[Values]) -> Stack:
     """
     found = list(parts)
     if not found or not all(isinstance(part, Values) for part in found):
-        kinds = ", ".join(map(describe, found))
+        kinds = ", ".join(map(describe, found)) or "none"
         raise TypeError(f"stack: expected matrices or vectors of a program, got {kinds}")
     return Stack(found)

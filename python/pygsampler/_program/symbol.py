@@ -147,6 +147,28 @@ class Symbol:
         return f"<{self._what} %{self._node} of program {self._trace.name}>"
 
 
+def _without(name: str, written: str) -> None:
+    """Adds what Python has and programs do not: an error with its line."""
+
+    def of(self: Symbol, *others: Any) -> Any:
+        self._refuse(f"{written} of", "it is no operator of programs")
+
+    setattr(Symbol, f"__{name}__", of)
+
+
+# Classes below have some of them; what is left has none of Python's own ways either.
+TWO = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "and": "&", "or": "|"}
+TWO |= {"lshift": "<<", "rshift": ">>", "xor": "^", "divmod": "divmod"}
+for _name, _sign in TWO.items():
+    _without(_name, _sign)
+    _without(f"r{_name}", _sign)
+ONE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+ONE |= {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
+ONE |= {name: name for name in ("round", "trunc", "floor", "ceil", "complex")}
+for _name, _sign in ONE.items():
+    _without(_name, _sign)
+
+
 def _public(kind: type[Symbol]) -> list[str]:
     """What values of a kind offer by name."""
     return [name for name in dir(kind) if not name.startswith("_")]
@@ -160,6 +182,16 @@ def count_of(symbol: Symbol, what: str, K: Any) -> int:
         return index(K)
     except TypeError:
         raise symbol._trace.refuse(f"{what}: K: {describe(K)}", "expected an integer") from None
+
+
+def flag_of(symbol: Symbol, what: str, replace: Any) -> bool:
+    """Whether to draw with replacement, where that is a constant."""
+    value = number(replace)
+    if not isinstance(value, bool):
+        raise symbol._trace.refuse(
+            f"{what}: replace: {describe(replace)}", "expected True or False"
+        )
+    return value
 
 
 def numbers_of(symbol: Symbol, batches: Any) -> dict[str, int]:

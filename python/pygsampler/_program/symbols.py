@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe, index
 from pygsampler._graph.schema import TYPE
-from pygsampler._program.symbol import Symbol, count_of, numbers_of
+from pygsampler._program.symbol import ONE, TWO, Symbol, count_of, flag_of, numbers_of
 from pygsampler._program.trace import Trace, number, written
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pygsampler._program.inputs import Content
 
 # Operators that stand between a matrix and a vector only by a method's name.
@@ -329,7 +331,11 @@ class Vector(Values):
         """K vertices of the list that this runs along, or of the graph, by its values."""
         trace = self._trace
         made: Vertices = self._make(
-            Vertices, "draw", k=count_of(self, "draw", K), replace=bool(replace), site=trace.site()
+            Vertices,
+            "draw",
+            k=count_of(self, "draw", K),
+            replace=flag_of(self, "draw", replace),
+            site=trace.site(),
         )
         return made
 
@@ -361,6 +367,10 @@ class Input:
     def __len__(self) -> int:
         return self._shape[0]
 
+    def __iter__(self) -> Iterator[Scalar]:
+        """The elements of a vector."""
+        return (self[i] for i in range(len(self)))
+
     def __getitem__(self, key: Any) -> Scalar:
         """An element of a vector."""
         try:
@@ -385,6 +395,23 @@ class Input:
 
     def __repr__(self) -> str:
         return f"<input {self._name} of shape {self._shape} of program {self._trace.name}>"
+
+
+def _without_of_inputs(name: str, written: str) -> None:
+    """Adds an operator that inputs do not have: an error with its line."""
+
+    def of(self: Input, *others: Any) -> Any:
+        raise self._trace.refuse(
+            f"{written} of the input {self._name}", "expected X @ W of rows X, or an element W[i]"
+        )
+
+    setattr(Input, f"__{name}__", of)
+
+
+for _name, _sign in [*TWO.items(), *((f"r{name}", sign) for name, sign in TWO.items())]:
+    _without_of_inputs(_name, _sign)
+for _name, _sign in [*ONE.items(), ("matmul", "@")]:
+    _without_of_inputs(_name, _sign)
 
 
 class Rows(Symbol):
@@ -509,6 +536,13 @@ class Data:
     def __getitem__(self, name: str) -> Any:
         return self._get(self._trace.named(name, "an array"))
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self._trace.where()}: {name} of the graph's arrays: expected [{name!r}]"
+        )
+
     def __setitem__(self, name: Any, value: Any) -> None:
         raise self._trace.refuse(
             f"{describe(name)} as an array of a matrix",
@@ -629,8 +663,9 @@ class Matrix(Values):
         """K edges of each column, uniformly or by ``probs``, a matrix of the same edges."""
         by = [] if probs is None else [self._matrix(probs, "individual_sample: probs")]
         k = count_of(self, "individual_sample", K)
+        again = flag_of(self, "individual_sample", replace)
         made: Matrix = self._make(
-            Matrix, "individual", *by, k=k, replace=bool(replace), site=self._trace.site()
+            Matrix, "individual", *by, k=k, replace=again, site=self._trace.site()
         )
         return made
 
@@ -646,8 +681,10 @@ class Matrix(Values):
                     "expected a vector along its rows",
                 )
             by.append(node_probs)
-        k, site = count_of(self, "collective_sample", K), self._trace.site()
-        made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=bool(replace), site=site)
+        k = count_of(self, "collective_sample", K)
+        again = flag_of(self, "collective_sample", replace)
+        site = self._trace.site()
+        made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=again, site=site)
         if not replace:
             self._trace.races[made._node] = site
         return made

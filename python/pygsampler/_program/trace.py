@@ -56,6 +56,8 @@ class Trace:
         self.node_names: dict[str, None] = {}
         # The sites of races, by the nodes of what they chose.
         self.races: dict[int, int] = {}
+        # Of a function that returns walks: how many steps they have.
+        self.steps: int | None = None
         # Where a function's result is refused; it has ended by then.
         self.ended: str | None = None
         self._made: dict[tuple[str, tuple[int, ...]], int] = {}

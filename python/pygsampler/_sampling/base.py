@@ -221,6 +221,16 @@ class Sampler(ABC, Generic[T_co]):
         """
         return (), ()
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Whose elements the arrays in ``batch.extra`` have: of each name ``"vertices"``, all of
+        the graph's, ``"nodes"``, those of a subgraph, ``"given"`` or ``"seeds"``, as they were
+        given or distinct, or ``""``.
+
+        DGL's and PyG's faces hand on those of vertices that their batches have.
+        """
+        return {}
+
     def graph_of(self, graph: Graph) -> Graph:
         """The graph that is sampled in the place of ``graph``: of the edges that may be drawn."""
         return graph

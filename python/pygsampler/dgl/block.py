@@ -190,7 +190,8 @@ def _made(g: Any, hop: Hop | Rooted, values: str) -> dict[str, torch.Tensor]:
         if name in g.edata:
             raise ValueError(
                 f"{name}: expected a graph without edata[{name!r}], where blocks have what was "
-                "sampled, got one with it; rename the graph's own"
+                "sampled, got one with it; rename the graph's own, or give edge_values= of "
+                "pygsampler.dgl.Sampler"
             )
     return made
 

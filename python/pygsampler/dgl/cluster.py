@@ -127,6 +127,8 @@ class ClusterGCNSampler(Sampler):
             For numbers of a wrong type or shape, that are twice there, or that are no parts; and
             for a graph with another number of vertices.
         """
+        if not isinstance(g, dgl.DGLGraph):
+            raise TypeError(f"g: expected a DGLGraph, got {describe(g)}")
         ids = as_ids(partition_ids, "partition_ids")
         parts = ids.cpu().long()
         if len(parts) and not 0 <= int(parts.min()) <= int(parts.max()) < self._k:

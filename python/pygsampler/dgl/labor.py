@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from dgl.heterograph import DGLGraph
 
@@ -86,7 +86,7 @@ class LaborSampler(Optioned):
     ``block.edata["w"]``, by which sums are unbiased.
     """
 
-    _values_as: ClassVar[str | None] = "edge_weights"
+    _values_as: str | None = "edge_weights"
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
-from dgl import DGLGraph
+from dgl import NID, DGLGraph
 from dgl.dataloading import BlockSampler
 from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from torch.utils.data import get_worker_info
@@ -14,6 +14,8 @@ from torch.utils.data import get_worker_info
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._loading.beside import beside
+from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
@@ -48,6 +50,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
     own (``samplers.shadow_disjoint``), ``ndata["trees"]`` has each vertex's seed, by its place.
 
+    Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` where they are
+    of its vertices or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
+    seeds or of all. Others, and lists, are not handed on.
+
     Parameters
     ----------
     sampler : pygsampler.Sampler
@@ -55,12 +61,15 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         one of walks or of vectors alone.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
+    edge_values : str, optional
+        What ``edata`` of blocks and subgraphs has the values of edges as, for graphs that have an
+        array of that name. By default ``"w"`` of programs, and ``"edge_weights"`` of others.
     """
 
     # Whether a batch's ids are vertices: else they say no more than which batch it is.
     _of_vertices: ClassVar[bool] = True
     # What the values of edges are called in blocks; None: as the sampler says.
-    _values_as: ClassVar[str | None] = None
+    _values_as: str | None = None
 
     def __init__(
         self,
@@ -70,6 +79,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         prefetch_labels: Any = None,
         prefetch_edge_feats: Any = None,
         output_device: Any = None,
+        edge_values: str | None = None,
     ) -> None:
         super().__init__(
             prefetch_node_feats=prefetch_node_feats,
@@ -77,6 +87,11 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
+        if edge_values is not None:
+            if not isinstance(edge_values, str):
+                raise TypeError(f"edge_values: expected a name, got {describe(edge_values)}")
+            self._values_as = edge_values
+        refuse_function(sampler)
         if not isinstance(sampler, _core.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
@@ -180,6 +195,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
         values = self._values_as or sampler.edge_values
         blocks = [make_block(g, hop, values) for hop in hops]
+        self._put_beside(g, blocks[-1], sampled)
         input_nodes, output_nodes = hops[0].src, seed_nodes
         if self.output_device is not None:
             device = _complete(torch.device(self.output_device))
@@ -188,12 +204,27 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 input_nodes = input_nodes.to(device)
         return input_nodes, output_nodes, blocks
 
+    def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
+        """What a program returned of vertices, for the destinations of the last block."""
+        found = beside(self._sampler, sampled, block.dstdata[NID])
+        rows = dict(found.of_nodes)
+        # There may be destinations that are no seeds.
+        if len(sampled.output_nodes) == block.num_dst_nodes():
+            rows |= found.of_seeds
+        for name, values in rows.items():
+            _free(g, name)
+            block.dstdata[name] = values
+
     def _of_subgraph(
         self, g: Any, sampled: TorchSubgraph, seed_nodes: Any
     ) -> tuple[torch.Tensor, Any, Any]:
         rooted = self._sampler.rooted
         made = sampled._around(rooted)
-        subgraph, nodes = make_subgraph(g, made, self._sampler.edge_values), made.nodes
+        values = self._values_as or self._sampler.edge_values
+        subgraph, nodes = make_subgraph(g, made, values), made.nodes
+        for name, array in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():
+            _free(g, name)
+            subgraph.ndata[name] = array
         if sampled.trees is not None:
             # The roots were the first vertices, so all have stayed where they were.
             if "trees" in g.ndata:
@@ -230,6 +261,15 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.Sampler({self._sampler!r})"
+
+
+def _free(g: Any, name: str) -> None:
+    """ValueError where the graph has an array of vertices of a name that batches need."""
+    if name in g.ndata:
+        raise ValueError(
+            f"{name}: expected a graph without ndata[{name!r}], where batches have what the "
+            "program returned, got one with it; rename the graph's own"
+        )
 
 
 class PGSampler(Sampler):

@@ -42,8 +42,8 @@ class ShaDowKHopSampler(Optioned):
     Notes
     -----
     ``fanouts``, ``replace`` and ``prob`` may be assigned, and count from the next batch on. A seed
-    that is given twice has two vertices, each with the edges into it. Excluded edges raise
-    NotImplementedError.
+    that is given twice has two vertices, each with the edges into it. Excluded edges are neither
+    drawn nor among the edges of the subgraph.
     """
 
     def __init__(

@@ -17,6 +17,8 @@ from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._loading.beside import beside
+from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
@@ -45,6 +47,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     then its other vertices. Where the seeds have no part in these (``samplers.saint_node``), they
     stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
 
+    Vectors and dense rows that a program returns by name are attributes of the batches of this
+    module's loaders: a row for each node of those of all vertices or of a subgraph's, one for each
+    input of those of the seeds. Others, and lists, are not handed on, nor are any for links.
+
     Parameters
     ----------
     data : Data, Graph, or (FeatureStore, GraphStore)
@@ -71,6 +77,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         sample_direction: str = "forward",
         reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> None:
+        refuse_function(sampler)
         if not isinstance(sampler, _core.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
@@ -229,6 +236,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 self._node_time(),
                 negatives,
             )
+        # Its seeds are the ends of links, in an order of their own.
+        out.__dict__.pop("beside", None)
         input_id, *others = out.metadata
         out.metadata = (input_id, *[on(value, out.node.device) for value in others])
         return self._finished(out)
@@ -259,6 +268,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             edges = induced(self._drawn(), node, trees)
             out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
             out.sort_order = "col"
+            self._put_beside(out, batch)
             return out
         edges, num_edges = directional(batch)
         hops = self._hops(batch)
@@ -277,10 +287,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             out.edge_weights = edges.weight
         if edges.named:
             out.edge_values = edges.named
+        self._put_beside(out, batch)
         return out
 
     def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
-        node, edges = around(batch, self._sampler.rooted)
+        node, edges, old = around(batch, self._sampler.rooted)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced(self._drawn(), node, batch.trees)
         # Those of a sampler with trees have their roots in front, and stay where they are.
@@ -291,7 +302,14 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             out.edge_weights = edges.weight
         if edges.named:
             out.edge_values = edges.named
+        self._put_beside(out, batch, old)
         return out
+
+    def _put_beside(self, out: SamplerOutput, batch: TorchBatch, old: Any = None) -> None:
+        """What a program returned of vertices: our loaders look for it, too."""
+        found = beside(self._sampler, batch, out.node, old)
+        if found.of_nodes or found.of_seeds:
+            out.beside = {**found.of_nodes, **found.of_seeds}
 
     def _check_factors(self) -> None:
         """ValueError for factors of edges that are not those that were sampled."""

@@ -13,10 +13,10 @@ from torch_geometric.loader.cluster import ClusterData as _ClusterData
 from torch_geometric.loader.cluster import Partition
 from torch_geometric.utils import select
 
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import describe, integer
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
-from pygsampler.pyg.graph import homogeneous
+from pygsampler.pyg.shadow import check_data
 from pygsampler.samplers import clusters
 from pygsampler.samplers.subgraphs import induced
 
@@ -49,7 +49,8 @@ class ClusterData(_ClusterData):  # type: ignore[misc]
         keep_inter_cluster_edges: bool = False,
         sparse_format: str = "csr",
     ) -> None:
-        homogeneous(data)
+        check_data(data)
+        integer(num_parts, "num_parts", 1, max(data.num_nodes, 1))
         # PyG's files have an object of this class, which torch is to be told that it may load.
         safe = getattr(torch.serialization, "safe_globals", None)
         with nullcontext() if safe is None else safe([Partition]):

@@ -123,7 +123,7 @@ class _Sampled:
         if self._ours is not None:
             same_graph(self.data, self._ours)
         factors = getattr(out, "edge_weights", None)
-        named = getattr(out, "edge_values", NO_VALUES)
+        named = {**getattr(out, "edge_values", NO_VALUES), **getattr(out, "beside", NO_VALUES)}
         if self.transform_sampler_output:
             out = self.transform_sampler_output(out)
         plain = object.__new__(type(self))
@@ -153,7 +153,7 @@ class _Sampled:
             if name in self.data:
                 raise ValueError(
                     f"{name}: expected data without an attribute of that name, where batches have "
-                    "what the program returned of their edges, got one with it; rename the data's"
+                    "what the program returned, got one with it; rename the data's own"
                 )
             batch[name] = values
         return batch if self.transform is None else self.transform(batch)

@@ -110,9 +110,12 @@ def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges
     )
 
 
-def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Edges]:
-    """The vertices of a subgraph, each seed with a row of its own at the front, and its edges."""
+def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Edges, torch.Tensor | None]:
+    """The vertices of a subgraph, each seed with a row of its own at the front, and its edges.
+
+    The last says where the vertices were before, None: where they are.
+    """
     made = batch._around(rooted)
     col = rows_of(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
     edges = made.indices, col, made.edge_ids, made.edge_weights
-    return made.nodes, Edges(*edges, named=made.edge_values)
+    return made.nodes, Edges(*edges, named=made.edge_values), made.old

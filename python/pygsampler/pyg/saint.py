@@ -119,6 +119,7 @@ class GraphSAINTNodeSampler(_Loader):
         **kwargs: Any,
     ) -> None:
         budget = integer(batch_size, "batch_size", 1, _MOST)
+        integer(sample_coverage, "sample_coverage", 0, _MOST)
         program = _by_out_degree(budget=budget, seed=seed)
         super().__init__(data, program, _ByChance, budget, num_steps, seed, kwargs)
 

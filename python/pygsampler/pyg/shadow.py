@@ -84,7 +84,14 @@ class ShaDowKHopSampler(SubgraphLoader):
         )
         if node_idx is None:
             node_idx = torch.arange(sampler.num_nodes)
+        elif not isinstance(node_idx, torch.Tensor):
+            raise TypeError(f"node_idx: expected a tensor, got {describe(node_idx)}")
         elif node_idx.dtype == torch.bool:
+            if node_idx.shape != (sampler.num_nodes,):
+                raise ValueError(
+                    f"node_idx: expected a mask of {sampler.num_nodes} nodes, got shape "
+                    f"{list(node_idx.shape)}"
+                )
             node_idx = node_idx.nonzero().view(-1)
         self.node_idx = ids(node_idx, "node_idx")
         inside(self.node_idx, "node_idx", sampler.num_nodes)

@@ -10,11 +10,16 @@ from pygsampler._core.checks import describe, integer
 _MOST = 2**31 - 1
 
 
-def backwards(numbers: Sequence[int], name: str) -> Iterator[int]:
-    """The numbers from the last to the first; TypeError, ValueError for what are none of hops."""
+def backwards(numbers: Sequence[int], name: str, hops: int = 1) -> Iterator[int]:
+    """The numbers from the last to the first, of at least so many hops.
+
+    TypeError, ValueError for what are none.
+    """
     if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Sequence):
         raise TypeError(
             f"{name}: expected a list of int, outermost hop first, got {describe(numbers)}"
         )
     checked = [integer(K, f"{name}[{i}]", -1, _MOST) for i, K in enumerate(numbers)]
+    if len(checked) < hops:
+        raise ValueError(f"{name}: expected numbers of at least {hops} hop, got none")
     return reversed(checked)

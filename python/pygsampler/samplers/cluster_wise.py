@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.ids import as_ids
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Pending, Sampler
+from pygsampler._sampling.base import Pending, Sampler, check_graph
 from pygsampler.array import Array
 from pygsampler.samplers.subgraphs import cluster_gcn
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from pygsampler.graph import Graph
+    from pygsampler.programs import Explanation, Profile
 
 __all__ = ["ClusterGCN", "cluster_gcn_parts"]
 
@@ -50,6 +51,26 @@ class ClusterGCN(Sampler[Any]):
         """``"subgraph"``."""
         return "subgraph"
 
+    @property
+    def name(self) -> str:
+        """What the program's function is called."""
+        return self._program.name
+
+    @property
+    def code(self) -> str:
+        """The program's text, a line for each operator."""
+        return self._program.code
+
+    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
+        """As ``Program.explain``, of so many vertices."""
+        return self._program.explain(graph, seeds, batches=batches)
+
+    def profile(self, graph: Graph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
+        """As ``Program.profile``; seeds are numbers of clusters."""
+        return self._program.profile(
+            graph, self._vertices(graph, seeds), epoch=epoch, batches=batches
+        )
+
     def with_seed(self, seed: int | None) -> ClusterGCN:
         """As ``Sampler.with_seed``."""
         other = super().with_seed(seed)
@@ -75,8 +96,22 @@ class ClusterGCN(Sampler[Any]):
         beside: bool = False,
     ) -> Pending[Any]:
         """As ``Sampler.launch``: the seeds are numbers of clusters."""
+        return self._program.launch(
+            graph,
+            self._vertices(graph, seeds),
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    def _vertices(self, graph: Graph, seeds: Any) -> Any:
+        """The vertices of some clusters, one cluster behind the other."""
         import numpy as np
 
+        check_graph(graph)
         if graph.num_nodes != len(self._nodes):
             raise ValueError(
                 f"graph: expected the one that was cut, of {len(self._nodes)} vertices, got one of "
@@ -90,18 +125,8 @@ class ClusterGCN(Sampler[Any]):
                 f"seeds: expected numbers of clusters below {self.num_parts}, got {wrong}"
             )
         starts = self._starts
-        nodes = np.concatenate(
+        return np.concatenate(
             [self._nodes[:0], *(self._nodes[starts[i] : starts[i + 1]] for i in parts)]
-        )
-        return self._program.launch(
-            graph,
-            nodes,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            into=into,
-            beside=beside,
         )
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._sampling.base import check_graph
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +58,7 @@ def clusters(
     """
     import numpy as np
 
+    check_graph(graph)
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {describe(graph.device)}")
     count = graph.num_nodes

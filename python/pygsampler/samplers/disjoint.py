@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -128,6 +128,11 @@ class PageRankShaDow(_ShaDow):
     def plan(self) -> Hashable:
         """The options."""
         return "shadow by PageRank", *self._options, self.disjoint
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``."""
+        return {"score": "nodes"} if self.disjoint else {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import integer
+from pygsampler._core.checks import boolean, integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 
@@ -31,9 +31,14 @@ def squared_norms(A: Any) -> Any:
 
 
 def drawn_rows(C: Any, K: int, p: Any) -> Any:
-    """The edges of K draws of rows by p, with the weights w count / (K q), q of the sum 1."""
-    B = C.collective_sample(K, p, replace=True)
-    return B.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
+    """The edges of K draws of rows by p, with unbiased weights; K = -1: of all rows, once."""
+    B = C.collective_sample(K, p, replace=K >= 0)
+    return unbiased(B, B, K, p)
+
+
+def unbiased(values: Any, B: Any, K: int, p: Any) -> Any:
+    """The values w of B, the rows of K draws by p, as w count / (K q), q of the sum 1."""
+    return values if K < 0 else values.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
 
 
 @program
@@ -55,7 +60,7 @@ def ladies(
     Parameters
     ----------
     nodes : sequence of int
-        Rows of each hop, outermost first; the paper has 512, its code 64.
+        Rows of each hop, outermost first, -1 for all; the paper has 512, its code 64.
     method : str
         ``"race"``: without replacement, edges weighted by w / p(u), as the authors' code has it.
         ``"iid"``: with replacement, by w count(u) / (K p(u)) for p that sums to 1, which is
@@ -76,11 +81,12 @@ def ladies(
         raise ValueError(
             f"method: expected 'race', 'iid', 'poisson' or 'conditioned', got {method!r}"
         )
+    boolean(normalize, "normalize")
     blocks: list[Any] = []
     for K in backwards(nodes, "nodes"):
         C = normalized(A, seeds)
         p = (C * C).sum(axis=1)
-        if method == "iid":
+        if method == "iid" or (method == "poisson" and K < 0):
             B = drawn_rows(C, K, p)
         elif method == "poisson":
             q = p.cap(K)
@@ -116,7 +122,7 @@ def fastgcn(A: Graph, seeds: Vertices, *, nodes: Sequence[int]) -> list[Matrix]:
     ----------
     nodes : sequence of int
         Draws of each hop, outermost first, with replacement among the rows of the destinations'
-        edges, by q(u), the sum of w**2 over all edges of u.
+        edges, by q(u), the sum of w**2 over all edges of u; -1 takes all rows, once.
 
     Notes
     -----
@@ -151,7 +157,7 @@ def asgcn(
     Parameters
     ----------
     nodes : sequence of int
-        Draws of each hop, outermost first; the paper has 128 to 512.
+        Draws of each hop, outermost first, -1 for all rows, once; the paper has 128 to 512.
     source, target : str
         Names of vertex arrays [V]: X w0 and X w1, of the features X and the trained w. A batch has
         what stands in them when it is sampled, so a loader that samples ahead has older ones.
@@ -163,9 +169,9 @@ def asgcn(
         h = of[C.row()]
         p = (C * C).sum(axis=1).sqrt()
         p = p * ((h + to[C.column()].sum()).relu() + 1) * (h.relu() + 1)
-        B = C.collective_sample(K, p, replace=True)
+        B = C.collective_sample(K, p, replace=K >= 0)
         attention = B.spread(of, axis=1).add(to, axis=0).relu() + 1
-        B = (B * attention).mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
+        B = unbiased(B * attention, B, K, p)
         blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks
@@ -277,6 +283,9 @@ def labor(
     if exact and importance:
         raise ValueError(f"importance: expected 0 with exact=True, got {importance}")
     integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
+    boolean(exact, "exact")
+    boolean(layer_dependency, "layer_dependency")
+    boolean(weights, "weights")
     r = A.random(batches=batch_dependency)
     blocks: list[Any] = []
     for hop, K in enumerate(backwards(fanouts, "fanouts")):

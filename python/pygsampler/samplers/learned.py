@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from pygsampler._core.checks import describe, integer
-from pygsampler._sampling.base import Pending, Sampler
+from pygsampler._sampling.base import Pending, Sampler, check_graph
 from pygsampler._sampling.launch import launched
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pygsampler.graph import Graph
-    from pygsampler.programs import Program
+    from pygsampler.programs import Explanation, Profile, Program
 
     Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -122,6 +122,34 @@ class Learned(Sampler[Any]):
             tuple(name for name in edges if name not in self._state.edges),
             tuple(name for name in nodes if name not in self._state.nodes),
         )
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``."""
+        return self._program.places
+
+    @property
+    def name(self) -> str:
+        """What the program's function is called."""
+        return self._program.name
+
+    @property
+    def code(self) -> str:
+        """The program's text, a line for each operator."""
+        return self._program.code
+
+    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
+        """As ``Program.explain``, by the arrays as they are."""
+        return self._program.explain(self._of(graph), seeds, batches=batches)
+
+    def profile(self, graph: Graph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
+        """As ``Program.profile``, by the arrays as they are."""
+        return self._program.profile(self._of(graph), seeds, epoch=epoch, batches=batches)
+
+    def _of(self, graph: Graph) -> Graph:
+        """The graph with the arrays; TypeError for what is none."""
+        check_graph(graph)
+        return self.graph_of(graph)
 
     @property
     def version(self) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._sampling.base import check_graph
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 from pygsampler.samplers.layer_wise import drawn_rows, normalized, squared_norms
@@ -48,7 +51,8 @@ def locality(
     beta : float
         How much more often, at least 1; 1 is uniform.
     hard : bool
-        By L itself, as published: an edge from a vertex of L = 0 is never drawn.
+        By L itself, as published: an edge from a vertex of L = 0 is never drawn, unless all are 0,
+        when draws are uniform.
     """
     bias = _biased(A, score, beta, hard)
     blocks: list[Any] = []
@@ -135,10 +139,17 @@ def locality_layers(
 
 def _biased(A: Graph, score: str, beta: float, hard: bool) -> Vector:
     """What vertices are drawn by."""
-    if beta < 1:
+    if isinstance(beta, bool) or not isinstance(beta, (int, float)):
+        raise TypeError(f"beta: expected a number, got {describe(beta)}")
+    if not 1 <= beta < inf:
         raise ValueError(f"beta: expected a number >= 1, got {beta}")
     marks = A.ndata[score]
-    bias: Vector = marks if hard else marks * (beta - 1) + 1
+    bias: Vector
+    if boolean(hard, "hard"):
+        # Where no vertex is marked none would be drawn: all are alike then.
+        bias = (marks.max() != 0).select(marks, 1)
+    else:
+        bias = marks * (beta - 1) + 1
     return bias
 
 
@@ -172,9 +183,20 @@ def locality_scores(
     -------
     ndarray of float32, shape [V]
         For ``graph.with_data(node_data={"locality": ...})``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of a wrong type or value.
+
+    Warns
+    -----
+    UserWarning
+        Where no vertex is marked by ``threshold`` or ``share``: draws by marks are uniform then.
     """
     import numpy as np
 
+    check_graph(graph)
     if measure not in ("repaired", "published"):
         raise ValueError(f"measure: expected 'repaired' or 'published', got {measure!r}")
     least = integer(min_neighbors, "min_neighbors", 2, _MOST_NEIGHBORS)
@@ -202,6 +224,11 @@ def locality_scores(
         marks = np.where(scores >= best, scores > 0, 0)
     elif threshold is not None:
         marks = np.where(scores > threshold, 1, 0)
+    if len(marks) and marks is not scores and not marks.any():
+        warnings.warn(
+            "locality_scores: no vertex is marked, so draws by these marks are uniform",
+            stacklevel=2,
+        )
     return marks.astype(np.float32)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import integer
+from pygsampler._core.checks import describe, integer
 from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._sampling.base import Sampler
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +58,8 @@ def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> Norms:
     """
     import numpy as np
 
+    if not isinstance(sampler, Sampler):
+        raise TypeError(f"sampler: expected one of subgraphs, got {describe(sampler)}")
     coverage = integer(coverage, "coverage", 1, 1 << 20)
     vertices = np.zeros(graph.num_nodes)
     edges = np.zeros(graph.num_edges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from pygsampler._core.checks import integer
 from pygsampler.programs import program
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def saint_node(
 
 def drawn_by(A: Graph, d: Vector, budget: int) -> Any:
     """The subgraph of so many draws of vertices by d, with its exact chances."""
+    integer(budget, "budget", 0, 2**31 - 1)
     q = d / d.sum()
     V = d.draw(budget, replace=True).unique()
     G = A.induce(V)
@@ -87,6 +89,7 @@ def saint_edge(
     ``saint_node``, exact for such graphs. A draw is a vertex that has edges, and one of its edges,
     both uniform: which has that law.
     """
+    integer(budget, "budget", 0, 2**31 - 1)
     d = A.degree()
     some, d = d > 0, d.maximum(1)
     n = some.sum()
@@ -130,6 +133,8 @@ def saint_walk(A: Graph, seeds: Vertices, *, roots: int, length: int) -> Any:
     one. A walk that finds no edge stays. The chances of vertices and edges are those of the walks,
     of which there is no short formula: ``saint_norms`` estimates them.
     """
+    integer(roots, "roots", 0, 2**31 - 1)
+    integer(length, "length", 0, 2**31 - 1)
     return A.induce(A.walk(A.roots(roots), length).unique())
 
 

@@ -34,7 +34,7 @@ def seal(A: Graph, seeds: Vertices, *, fanouts: Sequence[int] = (-1,)) -> Any:
         last; -1 takes all. The paper takes all of one or two hops.
     """
     V = seeds.unique()
-    for K in backwards(fanouts, "fanouts"):
+    for K in backwards(fanouts, "fanouts", 0):
         V = V | A[:, V].individual_sample(K).row()
     G = A.induce(V)
     ends = A.number()[seeds]

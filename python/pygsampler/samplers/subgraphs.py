@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._core.checks import integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 
@@ -39,7 +40,7 @@ def shadow(
         The name of an edge array with weights to draw by.
     """
     V = seeds.unique()
-    for K in backwards(fanouts, "fanouts"):
+    for K in backwards(fanouts, "fanouts", 0):
         C = A[:, V]
         p = None if prob is None else C.edata[prob]
         V = V | C.individual_sample(K, p, replace=replace).row()
@@ -94,6 +95,7 @@ def mvs(
     stays, N their number, and 0 for the others, which have no edges: its weighted sum is unbiased
     for the mean over all.
     """
+    integer(size, "size", 1, 2**31 - 1)
     S = seeds.unique()
     p = A.ndata[bound][S].cap(size)
     stays = A.random()[S] < p
@@ -105,4 +107,4 @@ def mvs(
             C = C.individual_sample(K)
         blocks.insert(0, C)
         V = V | C.row()
-    return blocks, {"loss_weight": stays / (p * p.count())}
+    return blocks, {"loss_weight": stays.select(1 / (p * p.count()), 0)}

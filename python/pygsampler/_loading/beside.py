@@ -1,0 +1,59 @@
+"""What programs return beside blocks and subgraphs, as DGL's and PyG's batches have vertices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
+
+    from pygsampler._sampling.base import Sampler
+    from pygsampler.converted import TorchBatch
+
+__all__ = ["Beside", "beside"]
+
+
+class Beside(NamedTuple):
+    """Arrays by name: with a row for each of some vertices, and with one for each seed as given."""
+
+    of_nodes: dict[str, torch.Tensor]
+    of_seeds: dict[str, torch.Tensor]
+
+
+def beside(
+    sampler: Sampler[Any],
+    batch: TorchBatch,
+    nodes: torch.Tensor,
+    old: torch.Tensor | None = None,
+) -> Beside:
+    """Those of a batch that are of all vertices, of a subgraph's or of the seeds.
+
+    ``nodes`` are the vertices of the rows that are wanted, and ``old`` says where these have been
+    in the subgraph, where its vertices were put into another order.
+    """
+    made = Beside({}, {})
+    if not batch.extra:
+        return made
+    for name, place in sampler.places.items():
+        values = batch.extra[name]
+        if place == "vertices":
+            made.of_nodes[name] = values[nodes.long()]
+        elif place == "nodes":
+            made.of_nodes[name] = values if old is None else values[old]
+        elif place == "given":
+            made.of_seeds[name] = values
+        elif place == "seeds":
+            repeated = len(values) != len(batch.output_nodes)
+            made.of_seeds[name] = values[_places(batch.output_nodes)] if repeated else values
+    return made
+
+
+def _places(seeds: torch.Tensor) -> torch.Tensor:
+    """Of each seed its place among the distinct ones, by their first occurrence."""
+    import torch
+
+    distinct, inverse = torch.unique(seeds, return_inverse=True)
+    first = torch.full((len(distinct),), len(seeds), dtype=torch.int64, device=seeds.device)
+    first.scatter_reduce_(0, inverse, torch.arange(len(seeds), device=seeds.device), "amin")
+    found: torch.Tensor = first.argsort().argsort()[inverse]
+    return found

@@ -1,0 +1,137 @@
+"""Algorithms at their ends: all rows, none, no marks, and arguments of another kind."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sampler_laws import BOTH, of
+
+import pygsampler as pgs
+from pygsampler import samplers
+
+
+@pytest.fixture(scope="module")
+def graph() -> pgs.Graph:
+    random = np.random.default_rng(0)
+    ones = {name: random.random(5) + 0.5 for name in ("h_source", "h_target", "locality")}
+    return of(BOTH, edge_data={"w": random.random(len(BOTH))}, node_data=ones)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: samplers.fastgcn(nodes=[-1], weight="w", seed=1),
+        lambda: samplers.ladies(nodes=[-1], method="iid", normalize=False, weight="w", seed=1),
+        lambda: samplers.ladies(nodes=[-1], method="poisson", weight="w", seed=1),
+        lambda: samplers.locality_layers(nodes=[-1], weight="w", seed=1),
+        lambda: samplers.locality_layers(nodes=[-1], by="hop", weight="w", seed=1),
+        lambda: samplers.asgcn(nodes=[-1], weight="w", seed=1),
+    ],
+)
+def test_all_rows_have_the_weights_of_their_edges(graph: pgs.Graph, made: Any) -> None:
+    """Each row is there for certain, so what stands for all of them is what they are."""
+    sampler = made()
+    block = sampler.sample(graph, [0, 2, 3]).blocks[0]
+    weights = graph.edata["w"].numpy()[block.edge_ids.numpy()]
+    if sampler.name == "asgcn":
+        of, to = (graph.ndata[f"h_{end}"].numpy() for end in ("source", "target"))
+        src, dst = (np.asarray(ends) for ends in block.coo())
+        nodes = block.src_nodes.numpy()
+        weights = weights * (of[nodes[src]] + to[nodes[dst]] + 1)
+    found = block.edge_data["w"].numpy()
+    assert len(found) == sum(v in (0, 2, 3) for _, v in BOTH)
+    np.testing.assert_allclose(found, weights, rtol=1e-6)
+
+
+def test_a_bound_of_zero_brings_no_weight(graph: pgs.Graph) -> None:
+    bounded = graph.with_data(node_data={"gradient_norm": np.array([0.0, 1, 1, 1, 1])})
+    share = samplers.mvs(size=2, seed=1).sample(bounded, range(5)).extra["loss_weight"].numpy()
+    assert np.isfinite(share).all() and share[0] == 0
+
+
+def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
+    """Draws by no marks at all are uniform, and whoever made them is told."""
+    with pytest.warns(UserWarning, match="locality_scores: no vertex is marked"):
+        marks = samplers.locality_scores(graph, threshold=2.0)
+    unmarked = graph.with_data(node_data={"locality": marks})
+    ones = graph.with_data(node_data={"locality": np.ones(5)})
+    for make in (
+        lambda: samplers.locality(fanouts=[1], hard=True, seed=3),
+        lambda: samplers.locality_saint(budget=2, hard=True, seed=3),
+        lambda: samplers.locality_layers(nodes=[2], hard=True, seed=3),
+    ):
+        for batch in range(5):
+            found, same = (
+                make().sample(each, [0, 2], epoch=0, batch=batch) for each in (unmarked, ones)
+            )
+            assert found.num_edges == same.num_edges
+            name = "nodes" if hasattr(found, "nodes") else "input_nodes"
+            assert getattr(found, name).tolist() == getattr(same, name).tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert samplers.locality_scores(graph, min_neighbors=2, threshold=0.0).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: samplers.saint_node(budget=-1), r"budget: expected an integer from 0 .*got -1"),
+        (lambda: samplers.saint_edge(budget=-1), r"budget: expected an integer from 0 .*got -1"),
+        (lambda: samplers.locality_saint(budget=-1), r"budget: expected an integer from 0"),
+        (lambda: samplers.saint_walk(roots=2, length=-1), r"length: expected an integer from 0"),
+        (lambda: samplers.mvs(size=0), r"size: expected an integer from 1 .* got 0"),
+        (lambda: samplers.ladies(nodes=[]), r"nodes: expected numbers of at least 1 hop, got none"),
+        (lambda: samplers.mvs(size=2, fanouts=()), r"fanouts: expected numbers of at least 1 hop"),
+    ],
+)
+def test_numbers_that_are_none(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: samplers.ladies(nodes=[2], normalize="no"), "normalize: expected True or False"),
+        (lambda: samplers.labor(fanouts=[2], exact=1), "exact: expected True or False, got int 1"),
+        (lambda: samplers.labor(fanouts=[2], weights=None), "weights: expected True or False"),
+        (lambda: samplers.labor(fanouts=[2], layer_dependency="x"), "layer_dependency: expected"),
+        (lambda: samplers.locality(fanouts=[2], hard=2), "hard: expected True or False"),
+        (lambda: samplers.locality(fanouts=[2], beta="3"), "beta: expected a number, got str '3'"),
+        (lambda: samplers.locality_scores(None), "graph: expected a pygsampler.Graph"),
+        (lambda: samplers.clusters(None, 3), "graph: expected a pygsampler.Graph"),
+        (lambda: samplers.saint_norms(None, None), "sampler: expected one of subgraphs, got None"),
+    ],
+)
+def test_arguments_of_another_kind(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_vectors_of_integers_are_constants() -> None:
+    import torch
+
+    wanted = samplers.graphsage(fanouts=[3, 2], seed=1)
+    for fanouts in (np.array([3, 2]), torch.tensor([3, 2], dtype=torch.int32)):
+        made = samplers.graphsage(fanouts=fanouts, seed=1)
+        assert (made.plan, repr(made)) == (wanted.plan, repr(wanted))
+
+
+def test_samplers_around_programs_explain_themselves(graph: pgs.Graph) -> None:
+    """What learns, and what takes clusters, tells its program and what it costs."""
+    bandit = samplers.gcn_bs(graph, fanouts=[2], seed=1)
+    clusters = samplers.cluster_gcn_parts(np.array([0, 0, 1, 1, 2]), seed=1)
+    for sampler, name in ((bandit, "individual"), (clusters, "cross")):
+        assert name in sampler.code and sampler.name in ("exp3", "cluster_gcn")
+        explained = sampler.explain(graph, 3)
+        assert "as traced" in explained and explained.svg.startswith("<svg")
+        assert "measured, the median of 1 batches" in sampler.explain(graph, 3, batches=1)
+        profile = sampler.profile(graph, [0, 1], batches=1)
+        assert "in all" in profile and sum(profile.microseconds.values()) > 0
+        with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph, got NoneType"):
+            sampler.explain(None)
+    with pytest.raises(IndexError, match="seeds: expected numbers of clusters below 3, got 3"):
+        clusters.profile(graph, [3])
