@@ -964,7 +964,16 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, cache_hits, growth, threads, hub),
-        *(pyg_layers, pyg_share, pipeline_cache, pipeline_shares, locality, parts, parts_model, copies),
+        *(
+            pyg_layers,
+            pyg_share,
+            pipeline_cache,
+            pipeline_shares,
+            locality,
+            parts,
+            parts_model,
+            copies,
+        ),
         *(
             gpu_latency,
             gpu_calls,

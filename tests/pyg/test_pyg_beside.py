@@ -19,7 +19,7 @@ from torch_geometric.data import HeteroData
 import pygsampler as pgs
 from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
 from pygsampler.pyg import begun as module
-from pygsampler.pyg import loader as faces
+from pygsampler.pyg import beside as faces
 
 SIZE, BATCHES = 40, 7
 
@@ -27,7 +27,7 @@ SIZE, BATCHES = 40, 7
 @pytest.fixture(autouse=True)
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Has batches begun however little they take; of each that was, whether it was asked for."""
-    monkeypatch.setattr(faces, "LEAST", 0.0)
+    monkeypatch.setattr(faces, "LEAST", 0)
     found: list[bool] = []
     plain = module.Begun.take
 
@@ -325,7 +325,7 @@ def test_copies_and_children(hetero: bool) -> None:
 
 
 def test_small_batches_are_not_begun(monkeypatch: pytest.MonkeyPatch, taken: list[bool]) -> None:
-    monkeypatch.setattr(faces, "LEAST", 1e9)
+    monkeypatch.setattr(faces, "LEAST", 10**6)
     assert len(list(nodes(True, None))) == BATCHES
     assert taken == []
 

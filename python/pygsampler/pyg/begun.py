@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import torch
@@ -78,13 +77,11 @@ class Beginning:
     the same.
     """
 
-    __slots__ = ("begun", "seconds")
+    __slots__ = ("begun",)
 
     def __init__(self) -> None:
         # For the call that comes next.
         self.begun: Begun | None = None
-        # What the last batch took that was not begun.
-        self.seconds = 0.0
 
     def result(self, launch: Any, *of: Any) -> Any:
         """The batch of these, as ``Begun.take`` has them: one that was begun, or is made now."""
@@ -92,10 +89,7 @@ class Beginning:
         if begun is not None and begun.take(*of):
             self.begun = None
             return begun.job.result()
-        start = perf_counter()
-        made = launch().result()
-        self.seconds = perf_counter() - start
-        return made
+        return launch().result()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Jobs belong to their process.

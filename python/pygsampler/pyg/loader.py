@@ -18,7 +18,7 @@ from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.begun import Begun
-from pygsampler.pyg.beside import LEAST, Beside, Turn, known_ahead
+from pygsampler.pyg.beside import Beside, Turn, known_ahead
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
@@ -118,11 +118,9 @@ class _Sampled:
         return Beside(base, self._begin, self._take_turn)
 
     def _begin(self, places: Any) -> Begun | None:
-        """Begins the batch of these places in the engine, where that is worth it."""
+        """Begins the batch of these places in the engine."""
         ours: Any = self._ours
-        if ours is None or ours._beginning.seconds < LEAST:
-            return None
-        begun: Begun | None = ours._begin(*self._asked(places))
+        begun: Begun | None = None if ours is None else ours._begin(*self._asked(places))
         return begun
 
     def _take_turn(self, turn: Turn) -> None:
@@ -153,7 +151,7 @@ class _Sampled:
             if ours is not None:
                 # Nobody asked for it, or it was taken.
                 ours._beginning.begun = None
-            turn.begin()
+            turn.begin(out)
         if ours is not None:
             same_graph(self.data, ours)
         factors = getattr(out, "edge_weights", None)
