@@ -25,10 +25,10 @@ from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._sampling.base import check_blocks
-from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.begun import Beginning, Begun, Stop, may_begin
+from pygsampler.pyg.cut import cut_batch
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.negatives import by_own_rule, negatives_of
 from pygsampler.pyg.output import around, directional, vertices
@@ -354,7 +354,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
     ) -> SamplerOutput:
         self._check_factors()
-        batch = as_torch(self._result(seeds, identity, times))
+        batch = cut_batch(self._result(seeds, identity, times))
         if isinstance(batch, TorchSubgraph):
             return self._of_subgraph(batch)
         node, num_nodes = vertices(batch)
