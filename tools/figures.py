@@ -477,7 +477,8 @@ def pyg_share() -> str:
     """What a batch of PyG's loader is made of, by how far ahead batches are sampled."""
     record = kept("pyg_share.json")
     if record is None:
-        return unmeasured("python -m benchmarks.pyg_share")
+        command = "python -m benchmarks.pyg_share"
+        return f"No figures are kept for this version; `{command}` measures them.\n"
     parts: dict[tuple[str, Any], dict[str, Record]] = {}
     for row in record["rows"]:
         parts.setdefault((row["graph"], row["prefetch"]), {})[row["part"]] = row

@@ -260,6 +260,14 @@ def test_errors_come_in_their_turn(hetero: bool) -> None:
     next(batches)
     with pytest.raises(IndexError):
         next(batches)
+    # Or it is another's, that is too short.
+    of = nodes(hetero, None, shuffle=False)
+    batches = iter(of)
+    next(batches)
+    of.input_data.node = of.input_data.node[: 2 * SIZE]
+    next(batches)
+    with pytest.raises(IndexError):
+        next(batches)
     data = data_of(hetero)
     graph = (pgs.HeteroGraph if hetero else pgs.Graph).from_pyg(data)
     if not hetero:

@@ -60,7 +60,8 @@ class Turn:
 
 
 def _edges(out: Any) -> int:
-    return sum(map(len, out.row.values())) if isinstance(out.row, dict) else len(out.row)
+    row = getattr(out, "row", ())
+    return sum(map(len, row.values())) if isinstance(row, dict) else len(row)
 
 
 class Beside:

@@ -120,7 +120,14 @@ class _Sampled:
     def _begin(self, places: Any) -> Begun | None:
         """Begins the batch of these places in the engine."""
         ours: Any = self._ours
-        begun: Begun | None = None if ours is None else ours._begin(*self._asked(places))
+        if ours is None:
+            return None
+        try:
+            asked = self._asked(places)
+        except Exception:
+            # It is raised when the batch is asked for.
+            return None
+        begun: Begun | None = ours._begin(*asked)
         return begun
 
     def _take_turn(self, turn: Turn) -> None:

@@ -280,7 +280,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         It takes no number of the sampler's, nor of torch's generator. What is wrong with it is
         raised by the call.
         """
-        if not may_begin(self._sampler, self.graph):
+        if self.device != "cpu" or not may_begin(self._sampler, self.graph):
             return None
         kept: list[Begun] = []
 
