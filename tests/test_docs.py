@@ -162,6 +162,20 @@ def test_the_reference_has_every_public_name() -> None:
         )
 
 
+def test_the_architecture_has_every_room_and_package() -> None:
+    """The rooms in the order that import-linter holds them to, and the folders of the Go core."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = next(text for _, _, text in blocks(ROOT / "docs" / "architecture.md"))
+    shown = [name for line in rooms.splitlines() for name in line[:47].split()]
+    layers = re.search(r"(?ms)^layers = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text())
+    assert layers is not None
+    assert shown == re.findall(r"\w+", layers[1])
+    packages = re.findall(r"(?m)^\| `pygsampler/internal/(.*?) \|", page)
+    named = {name for row in packages for name in re.findall(r"\w+", row)}
+    folders = {path.name for path in (ROOT / "pygsampler" / "internal").iterdir() if path.is_dir()}
+    assert folders <= named
+
+
 def test_every_page_is_in_the_navigation() -> None:
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     assert sorted(re.findall(r"(\S+\.md)$", nav, re.MULTILINE)) == sorted(

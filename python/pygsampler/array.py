@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Array"]
 
 _CPU_DLPACK = (devices.DL_CPU, 0)
+# Aligned for every dtype; nothing is read there.
+_NOWHERE = 64
 _SHOWN = 3
 
 
@@ -469,7 +471,8 @@ class Array(Viewed):
             "version": 3,
             "shape": self.shape,
             "typestr": typestr,
-            "data": (self._address, self._readonly),
+            # NumPy 1 takes no null, also of an array that has nothing to read.
+            "data": (self._address or _NOWHERE, self._readonly),
             "strides": self._strides(),
         }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -14,6 +13,8 @@ from pygsampler._arrays.ids import View, as_ids, has_moved, is_tensor
 from pygsampler._caching.cache import Cache, Plan, Policy
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
+from pygsampler._features.reading import Reading
+from pygsampler._features.written import check_rows, write_rows
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import peers
 from pygsampler.array import Array, _on_device, as_array
@@ -221,7 +222,7 @@ class Features:
             raise ValueError("update: expected features that can be written to, got read-only ones")
         if known._device < 0 and is_tensor(ids):
             ids = ids.cpu()
-        self._write(known, values, ids)
+        write_rows(known, values, ids)
         for each in list(self._copies):
             each._renew(ids)
 
@@ -233,41 +234,9 @@ class Features:
         if pins.copies:
             at = memories.address_of(memoryview(pins.copies[0]))
             shape = len(known), self._row()
-            self._write(_bytes(at, shape, pins.copies[0]), _read_bytes(known, shape, ids), ids)
+            write_rows(_bytes(at, shape, pins.copies[0]), _read_bytes(known, shape, ids), ids)
         if self._cache is not None:
             self._cache.table.refresh(self._ids(ids, devices.CPU), pins.addresses[0])
-
-    def _write(self, known: Array, values: Any, ids: Any) -> None:
-        """Writes into the rows of an array, which is this one or a copy of it."""
-        rows: Any
-        new: Any
-        if known._device >= 0 or _torch_has(known.dtype):
-            import torch
-
-            rows, at = known.torch(), Array._of_view(self._ids(ids, known._device)).torch().long()
-            _check(at, len(rows))
-            new = torch.as_tensor(values, dtype=rows.dtype).to(rows.device)
-            shape = (len(at), *rows.shape[1:])
-            try:
-                new = new.expand(shape)
-            except RuntimeError:
-                raise _misshapen(shape, new) from None
-            if known.dtype in _SIGNED:
-                # Torch writes no chosen rows of unsigned integers.
-                signed = getattr(torch, _SIGNED[known.dtype])
-                rows, new = rows.view(signed), new.contiguous().view(signed)
-            rows[at.to(rows.device)] = new
-            return
-        import numpy
-
-        rows, places = known.numpy(), numpy.asarray(Array._of_view(self._ids(ids, devices.CPU)))
-        _check(places, len(rows))
-        new, shape = numpy.asarray(values), (len(places), *rows.shape[1:])
-        try:
-            new = numpy.broadcast_to(new, shape)
-        except ValueError:
-            raise _misshapen(shape, new) from None
-        rows[places] = new
 
     def to(self, device: Any) -> Features:
         """A copy on the device, complete on return; these where they are there already.
@@ -534,7 +503,7 @@ class Features:
         to = None if out is None else self._out(out, view.length, devices.CPU)
         part = self._part(view, 0 if to is None else to._address)
         job = GatherJob([part], threads=threads, prompt=prompt)
-        return Reading(self, job, view.length, is_tensor(ids), out)
+        return Reading(self._shown, job, view.length, is_tensor(ids), out)
 
     def _read_there(self, ids: Any, out: Any, place: int) -> Any:
         """On a device, by one launch, which is waited for only to tell wrong ids."""
@@ -555,7 +524,7 @@ class Features:
             gather_there(place, [part], bad.data_ptr())
         else:
             # Nothing is copied, and there is no kernel that does so.
-            _check(Array._of_view(view).torch(), len(self))
+            check_rows(Array._of_view(view).torch(), len(self))
         wrong = int(bad)
         if wrong >= 0:
             found = int(Array._of_view(view).torch()[wrong])
@@ -606,45 +575,6 @@ class Features:
         return to
 
 
-class Reading:
-    """Rows on their way from features on the CPU; made by ``Features.read_async``."""
-
-    __slots__ = ("_count", "_job", "_like", "_made", "_source")
-
-    def __init__(self, source: Features, job: GatherJob, count: int, like: bool, out: Any) -> None:
-        self._source = source
-        self._job = job
-        self._count = count
-        self._like = like
-        self._made = out
-
-    def wait(self) -> Any:
-        """The rows, as ``Features.read`` gives them; a second call gives the same ones.
-
-        Raises IndexError for ids that are no rows. Ctrl-C while waiting ends the reading.
-        """
-        memory, (start,) = self._job.result()
-        if self._made is None:
-            made = self._source._shown(memory, start, self._count)
-            self._made = made.torch() if self._like else made
-        return self._made
-
-    def done(self) -> bool:
-        """Whether ``wait()`` would return, or raise, at once."""
-        return self._job.done()
-
-    def cancel(self) -> None:
-        """Ends it: nothing reads the features or the ids for it afterwards."""
-        self._job.cancel()
-
-    def __repr__(self) -> str:
-        return f"Reading({self._count} rows, {self._job._state()})"
-
-
-# Integers of as many bits, for those that torch can hold and hardly work on.
-_SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
-
-
 def _need_torch() -> Any:
     """What allocates on a GPU, and chooses rows for a cache there."""
     try:
@@ -655,24 +585,6 @@ def _need_torch() -> Any:
             "pip install 'pygsampler[torch]'"
         ) from None
     return torch
-
-
-def _torch_has(dtype: str) -> bool:
-    """Whether torch is in use here, and of a version that has the dtype."""
-    return hasattr(sys.modules.get("torch"), dtype)
-
-
-def _misshapen(shape: tuple[int, ...], values: Any) -> ValueError:
-    return ValueError(
-        f"values: expected shape {shape} or that of one row, got {tuple(values.shape)}"
-    )
-
-
-def _check(ids: Any, rows: int) -> None:
-    """IndexError for the first of ids, a tensor or NumPy's, that is no row."""
-    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= rows):
-        place, found = next((i, v) for i, v in enumerate(ids.tolist()) if not 0 <= v < rows)
-        raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")
 
 
 def _of_cuda(tensor: Any) -> Array:

@@ -17,8 +17,9 @@ from pygsampler.block import Block
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
+    from pygsampler._graph.schema import Schema
     from pygsampler.hetero_converted import TorchHeteroBatch
-    from pygsampler.hetero_graph import EdgeType, Schema
+    from pygsampler.hetero_graph import EdgeType
 
 
 class HeteroBlock(Block):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.furnished import Furnished
 from pygsampler._core.checks import describe
-from pygsampler.converted import Furnished, TorchBlock
+from pygsampler.converted_block import TorchBlock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from array import array
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,12 +12,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from pygsampler._arrays import devices
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
-from pygsampler._core.checks import describe, integer
+from pygsampler._core.checks import describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import hetero_adapters, typed_file
 from pygsampler._graph import layout as at
+from pygsampler._graph.schema import (
+    TYPE,
+    EdgeType,
+    Schema,
+    by_type,
+    counts_of,
+    name_of,
+    relations_of,
+    salt_of,
+)
 from pygsampler._graph.timed import TypedTimed
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError
@@ -31,24 +39,7 @@ if TYPE_CHECKING:
     from pygsampler._core.progress import Progress
     from pygsampler._graph.timed import Timed
 
-EdgeType = tuple[str, str, str]
-
-# The arrays of edges and vertices by which types put together are told apart: their places.
-TYPE = "_TYPE"
-_MOST_NODES = 1 << 48
-_SEPARATOR = "__"
-
-
-class Schema(NamedTuple):
-    """The types of a graph, in the user's order; results have them too."""
-
-    node_types: tuple[str, ...]
-    edge_types: tuple[EdgeType, ...]
-
-    def ends(self, place: int) -> tuple[str, str]:
-        """The types that the edges of a relation lead from and to."""
-        src, _, dst = self.edge_types[place]
-        return src, dst
+__all__ = ["EdgeType", "HeteroGraph", "Joint", "name_of", "salt_of"]
 
 
 class Joint(NamedTuple):
@@ -142,15 +133,15 @@ class HeteroGraph(EngineHandle):
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         EngineHandle.__init__(self)
-        relations = _relations(edges)
-        nodes = _counts(relations, num_nodes)
-        of_edges = _of_types(edge_data, "edge_data", relations)
+        relations = relations_of(edges)
+        nodes = counts_of(relations, num_nodes)
+        of_edges = by_type(edge_data, "edge_data", relations)
         graphs = {
             kind: _graph(kind, given, nodes, of_edges.get(kind))
             for kind, given in relations.items()
         }
         self._hold(nodes, graphs)
-        for kind, arrays in _of_types(node_data, "node_data", nodes).items():
+        for kind, arrays in by_type(node_data, "node_data", nodes).items():
             rows = graph_data.Rows(graph_data.NODES, nodes[kind])
             try:
                 self._ndata[kind] = graph_data.named(arrays, rows)
@@ -186,7 +177,7 @@ class HeteroGraph(EngineHandle):
 
         The arrays are copied, as by ``Graph.from_coo``. ``num_nodes`` has all types.
         """
-        relations = _relations(edges)
+        relations = relations_of(edges)
         for kind in relations:
             for end in (kind[0], kind[2]):
                 if end not in num_nodes:
@@ -553,31 +544,9 @@ class HeteroGraph(EngineHandle):
         with library.handle_lock():
             if not self._current() or handles != self._made_of:
                 self._give_back()
-                self._make("TypedNew", self._document(handles))
+                self._make("TypedNew", self._schema.document(self._nodes.values(), handles))
                 self._made_of = handles
             return self._number
-
-    def _document(self, handles: list[int]) -> str:
-        """What the engine knows of the types."""
-        place = {kind: i for i, kind in enumerate(self.node_types)}
-        relations = [
-            {
-                "name": name_of(kind),
-                "src": place[kind[0]],
-                "dst": place[kind[2]],
-                "salt": str(salt_of(name_of(kind))),
-            }
-            for kind in self.edge_types
-        ]
-        return json.dumps(
-            {
-                "types": self.node_types,
-                "nodes": list(self._nodes.values()),
-                "salts": [str(salt_of(kind)) for kind in self.node_types],
-                "relations": relations,
-                "graphs": handles,
-            }
-        )
 
     def _drawn_by(self, kind: str, name: str) -> HeteroGraph:
         """The graph that sampling reads by ``"prob"`` or ``"mask"``: of each type that has an
@@ -670,77 +639,10 @@ class HeteroGraph(EngineHandle):
         return _restored, (dict(self._open()), dict(self._nodes), of_nodes)
 
 
-def name_of(edge_type: Any) -> str:
-    """What plans and random numbers call a relation."""
-    return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
-
-
-def salt_of(name: str) -> int:
-    """By what the random numbers of types differ."""
-    return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
-
-
 def _restored(
     graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, dict[str, Array]]
 ) -> HeteroGraph:
     return HeteroGraph(graphs, nodes, node_data=of_nodes)
-
-
-def _relations(edges: Any) -> dict[EdgeType, Any]:
-    """The edge types of a mapping, checked."""
-    if not isinstance(edges, Mapping):
-        raise TypeError(f"edges: expected a mapping of edge types, got {describe(edges)}")
-    if not edges:
-        raise ValueError("edges: expected at least one edge type, got none")
-    found: dict[EdgeType, Any] = {}
-    names: dict[str, Any] = {}
-    for kind, given in edges.items():
-        if (
-            not isinstance(kind, tuple)
-            or len(kind) != 3
-            or not all(isinstance(part, str) and part for part in kind)
-        ):
-            raise TypeError(f"edges: expected types (source, relation, destination), got {kind!r}")
-        other = names.setdefault(name_of(kind), kind)
-        if other is not kind:
-            raise ValueError(f"edges: expected types of different names, got {other} and {kind}")
-        found[kind] = given
-    return found
-
-
-def _counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
-    """How many vertices each type has: those of ``given`` first, in its order."""
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
-    nodes: dict[str, int] = {}
-    for kind, count in (given or {}).items():
-        nodes[kind] = integer(count, f"num_nodes[{kind!r}]", 0, _MOST_NODES)
-    rows: dict[str, int] = {}
-    for edge_type, arrays in relations.items():
-        indptr = arrays.indptr if isinstance(arrays, Graph) else arrays[0]
-        rows[edge_type[2]] = max(rows.get(edge_type[2], 0), len(indptr) - 1)
-    for src, _, dst in relations:
-        for kind in (src, dst):
-            if kind not in nodes:
-                if kind not in rows:
-                    raise ValueError(
-                        f"num_nodes: expected a number for {kind!r}, which no edges lead to, got "
-                        "none"
-                    )
-                nodes[kind] = rows[kind]
-    return nodes
-
-
-def _of_types(given: Any, where: str, known: Iterable[Any]) -> dict[Any, Any]:
-    """Arrays by type; ValueError for a type that the graph does not have."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: expected a mapping of types, got {describe(given)}")
-    for kind in given:
-        if kind not in known:
-            raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
-    return dict(given)
 
 
 def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> Graph:

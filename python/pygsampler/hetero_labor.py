@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
-from pygsampler._sampling.parts_job import PartsJob
-from pygsampler._sampling.plan import ByName, Plan
+from pygsampler._sampling.neighbor_plan import by_name
+from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph, name_of
+from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,23 +123,13 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         map_limit: int | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
-        by_name: Any = fanouts
+        by_type: Any = fanouts
         if isinstance(fanouts, (list, tuple)):
-            for i, hop in enumerate(fanouts):
-                if isinstance(hop, Mapping) and not hop and default is None:
-                    raise ValueError(
-                        f"fanouts[{i}]: expected a number for each edge type, got none"
-                    )
+            by_type = by_name(fanouts, default)
             self._fanouts = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
-            by_name = [
-                ByName({name_of(kind): n for kind, n in hop.items()})
-                if isinstance(hop, Mapping)
-                else hop
-                for hop in fanouts
-            ]
         plan = Plan(
             family="labor",
-            fanouts=by_name,
+            fanouts=by_type,
             importance=importance,
             exact=exact,
             layer_dependency=layer_dependency,
@@ -211,19 +201,8 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
                 f"graph: expected a HeteroGraph, got {describe(graph)}; pygsampler.samplers.labor "
                 "samples graphs without types"
             )
-        if graph._service is not None:
-            # Which edges stay depends on all rows of a hop.
-            return PartsJob.start_typed(
-                graph,
-                self,
-                seeds,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                rows=Plan(family="rows", prob=self.prob, mask=self.mask),
-            )
         return self.start(
-            self.graph_of(graph),
+            graph,
             seeds,
             epoch=epoch,
             batch=batch,
@@ -231,6 +210,10 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
             threads=threads,
             prompt=not beside,
         )
+
+    def _rows_of_parts(self) -> Plan:
+        # Which edges stay depends on all rows of a hop.
+        return Plan(family="rows", prob=self.prob, mask=self.mask)
 
     def within(self, share: float) -> HeteroLabor:
         """As ``Sampler.within``."""

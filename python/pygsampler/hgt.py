@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
-from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
@@ -127,18 +126,6 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         """As ``Sampler.launch``; TypeError for a graph without types."""
         if not isinstance(graph, HeteroGraph):
             raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
-        if graph._service is not None:
-            # A row is one of a first hop, whichever iteration chose it.
-            most = self.max_neighbors
-            return PartsJob.start_typed(
-                graph,
-                self,
-                seeds,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                rows=Plan(family="typed", fanouts=[-1 if most is None else most]),
-            )
         return self.start(
             graph,
             seeds,
@@ -148,6 +135,11 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
             threads=threads,
             prompt=not beside,
         )
+
+    def _rows_of_parts(self) -> Plan:
+        # A row is one of a first hop, whichever iteration chose it.
+        most = self.max_neighbors
+        return Plan(family="typed", fanouts=[-1 if most is None else most])
 
     def within(self, share: float) -> HGTSampler:
         """As ``Sampler.within``."""

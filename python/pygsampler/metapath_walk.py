@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards
 from pygsampler._sampling.parts_job import PartsJob
-from pygsampler.hetero_graph import TYPE, HeteroGraph
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import HeteroWalks
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards, Launcher, Pending, Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.hetero_graph import TYPE, HeteroGraph
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.typed_program import joint_ids
 from pygsampler.visits import TorchVisits, Visits, top_visits

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from statistics import median
 from textwrap import indent
 from time import perf_counter
@@ -19,21 +17,14 @@ from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.notes import log_waits
 from pygsampler._program import inputs
-from pygsampler._program.drawing import drawing
 from pygsampler._program.forms import function_of
 from pygsampler._program.frozen import refuse_frozen, states
-from pygsampler._program.graph import Graph, Induced
+from pygsampler._program.graph import Graph
 from pygsampler._program.inputs import Content
-from pygsampler._program.symbols import (
-    Input,
-    Matrix,
-    Rows,
-    Scalar,
-    Stack,
-    Vector,
-    Vertices,
-    stack,
-)
+from pygsampler._program.reports import Explanation, Profile
+from pygsampler._program.returned import returned
+from pygsampler._program.stack import Stack, stack
+from pygsampler._program.symbols import Input, Matrix, Rows, Scalar, Vector, Vertices
 from pygsampler._program.texts import arrays, extras, follows, named
 from pygsampler._program.trace import Trace, constant, place_of
 from pygsampler._sampling.base import Launcher, Sampler, check_graph
@@ -241,7 +232,7 @@ class ProgramFunction:
         made = self._function(Graph(trace, weight), seeds, **own)
         trace.ended = self._place
         # It may add a node: the whole matrix, where that is returned.
-        return trace, *_returned(trace, made)
+        return trace, *returned(trace, made)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(Program, name):
@@ -257,62 +248,6 @@ class ProgramFunction:
     def __reduce__(self) -> str:
         # By its name, as functions are: the function itself stands under no name.
         return str(getattr(self, "__qualname__", self._name))
-
-
-def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
-    """The last line of a program's text, and the names of the lists in it."""
-    extras: Mapping[str, Any] = {}
-    pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices)
-    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
-        *rest, extras = made
-        made = rest[0] if len(rest) == 1 else tuple(rest)
-    elif isinstance(made, Mapping):
-        extras, made = made, None
-    for name, value in extras.items():
-        trace.named(name, "what is returned")
-        if not isinstance(value, (Rows, Vector, Vertices)):
-            raise trace.refuse(
-                f"return: {name}: {describe(value)}",
-                "expected a vector, dense rows or a list of vertices",
-            )
-    if made is None:
-        kind, nodes = "vectors", []
-    elif isinstance(made, Induced):
-        kind, nodes = "subgraph", [made.vertices, made]
-    elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices):
-        kind, nodes = "subgraph", list(made)
-    else:
-        kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
-    texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
-    for place, node in enumerate(nodes[kind == "subgraph" :]):
-        own, others = _values(trace, node)
-        texts.append(own)
-        for name, value in others.items():
-            named += f" {json.dumps(name, ensure_ascii=False)}[{place}]=%{value._node}"
-    text = f"return {kind}" + (" " + ", ".join(texts) if texts else "") + named
-    for name, value in extras.items():
-        text += f" {json.dumps(name, ensure_ascii=False)}=%{value._node}"
-    return text, tuple(name for name, value in extras.items() if isinstance(value, Vertices))
-
-
-def _values(trace: Trace, node: Any) -> tuple[str, dict[str, Matrix]]:
-    """The matrix of a block as the last line has it, and other values of its edges by name."""
-    given = dict(node) if isinstance(node, Mapping) else {"w": node}
-    for name, value in given.items():
-        trace.named(name, "values of edges")
-        if not isinstance(value, Matrix):
-            raise trace.refuse(
-                f"return: {describe(value)}",
-                "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same "
-                "edges in the place of one, or a dictionary of vectors",
-            )
-    if not given:
-        raise trace.refuse("return: an empty dictionary", "expected values of edges by name")
-    first = given.pop("w", None)
-    if first is None:
-        # Its edges count, and its values stand under another name.
-        return f"~%{next(iter(given.values()))._node}", given
-    return f"%{first._node}", given
 
 
 class Program(EngineSampler, Sampler[Any]):
@@ -666,60 +601,3 @@ def _restored(
     made._numbers.next = number
     made._version = version
     return made
-
-
-class Profile(str):
-    """What ``Program.profile`` tells: a text, and the times in it.
-
-    Attributes
-    ----------
-    microseconds : dict of str to float
-        Of each operator, by its line, and of writing the batch, by the last one.
-    """
-
-    __slots__ = ("microseconds",)
-
-    microseconds: dict[str, float]
-
-    @classmethod
-    def _of(cls, lines: Sequence[str], times: Sequence[float]) -> Profile:
-        total = sum(times)
-        rows = [f"{'us':>9}  share"]
-        rows += [
-            f"{us:9.1f}  {us / max(total, 1e-9):5.1%}  {line}"
-            for line, us in zip(lines, times, strict=True)
-            if us > 0
-        ]
-        made = cls("\n".join([*rows, f"{total:9.1f}  in all"]))
-        made.microseconds = dict(zip(lines, times, strict=True))
-        return made
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self)}</pre>"
-
-
-class Explanation(str):
-    """What ``Program.explain`` tells: a text, which notebooks show with a drawing of the plan.
-
-    Attributes
-    ----------
-    svg : str
-        The plan as it runs, a picture: boxes with dashed edges are made where they are taken,
-        green ones once a graph, and orange ones draw.
-    """
-
-    __slots__ = ()
-
-    @property
-    def svg(self) -> str:
-        before, _, _ = self.partition("\n\nruns as ")
-        return drawing(before.split("\n\n")[-1].split("\n"))
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return f"{self.svg}<pre>{escape(self)}</pre>"

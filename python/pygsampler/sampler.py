@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import without_dates
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
-from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.launch import launched
-from pygsampler._sampling.parts_job import PartsJob
-from pygsampler._sampling.plan import ByName, Plan
+from pygsampler._sampling.neighbor_plan import (
+    NEIGHBOR,
+    NO_WINDOW,
+    RESERVOIR,
+    neighbor_plan,
+    typed_plan,
+)
+from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.timed import TimedSampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.converted import TorchBatch
-from pygsampler.hetero_graph import HeteroGraph, name_of
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import torch
 
@@ -162,69 +165,30 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         strategy: str = "uniform",
     ) -> None:
         Sampler.__init__(self, seed)
-        self._typed: TypedSampler | None = None
-        self._timed: TimedSampler | None = None
-        typed = default is not None or _by_type(fanouts)
-        if time is None:
-            _without_time(compare, window, carry, strategy)
-            rule: dict[str, Any] = {}
-        else:
-            if _family(mode)["family"] != "neighbor":
-                raise ValueError(f"mode: expected one of {_NEIGHBOR} with time, got {mode!r}")
-            rule = {
+        plan = neighbor_plan(
+            {
+                "fanouts": fanouts,
+                "replace": replace,
+                "frontier": frontier,
+                "disjoint": disjoint,
+                "ordered": ordered,
+                "mode": mode,
+                "map_limit": map_limit,
+                "prob": prob,
+                "mask": mask,
+                "edge_weights": edge_weights,
+                "reservoir": reservoir,
+                "default": default,
                 "time": time,
                 "compare": compare,
-                "window": without_dates(window, "window"),
+                "window": window,
                 "carry": carry,
                 "strategy": strategy,
             }
-            if not typed:
-                plan = Plan(
-                    family="temporal",
-                    fanouts=fanouts,
-                    **rule,
-                    replace=replace,
-                    frontier=frontier,
-                    prob=prob,
-                    mask=mask,
-                    edge_weights=edge_weights,
-                )
-                EngineSampler.__init__(self, plan, self._numbers.seed)
-                self._timed = TimedSampler(plan, self.seed)
-                return
-        if typed:
-            plan = _typed_plan(
-                fanouts,
-                replace,
-                frontier,
-                disjoint or time is not None,
-                prob,
-                mask,
-                edge_weights,
-                map_limit,
-                default,
-                rule,
-            )
-            _family(mode)
-            EngineSampler.__init__(self, plan, self._numbers.seed)
-            return
-        EngineSampler.__init__(
-            self,
-            Plan(
-                **_family(mode),
-                **_options(mode, reservoir),
-                fanouts=fanouts,
-                replace=replace,
-                frontier=frontier,
-                disjoint=disjoint,
-                ordered=ordered,
-                map_limit=map_limit,
-                prob=prob,
-                mask=mask,
-                edge_weights=edge_weights,
-            ),
-            self._numbers.seed,
         )
+        EngineSampler.__init__(self, plan, self._numbers.seed)
+        self._typed: TypedSampler | None = None
+        self._timed = TimedSampler(plan, self.seed) if plan["family"] == "temporal" else None
 
     @property
     def fanouts(self) -> tuple[int, ...]:
@@ -266,7 +230,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     def window(self) -> float | None:
         """How long before the bound edges may be; None: any time."""
         value: float | None = self._plan.get("window")
-        return None if value is None or value >= _NO_WINDOW else value
+        return None if value is None or value >= NO_WINDOW else value
 
     @property
     def carry(self) -> str:
@@ -329,7 +293,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """Options of mode ``"reservoir"`` other than the usual ones; None where there are none."""
         given = {
             name: self._plan[name]
-            for name, usual in _RESERVOIR.items()
+            for name, usual in RESERVOIR.items()
             if self._plan.get(name, usual) != usual
         }
         return given or None
@@ -353,24 +317,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """What samples graphs with types."""
         made = self._typed
         if made is None:
-            if self.mode not in _NEIGHBOR:
+            if self.mode not in NEIGHBOR:
                 raise ValueError(
-                    f"mode: expected one of {_NEIGHBOR} for a graph with types, got {self.mode!r}"
+                    f"mode: expected one of {NEIGHBOR} for a graph with types, got {self.mode!r}"
                 )
             plan = self._plan
             if plan["family"] != "typed":
-                plan = _typed_plan(
-                    self.fanouts,
-                    self.replace,
-                    self.frontier,
-                    self.disjoint,
-                    self.prob,
-                    self.mask,
-                    self.edge_weights,
-                    self.map_limit,
-                    None,
-                    {name: plan[name] for name in _RULE} if self.time is not None else {},
-                )
+                plan = typed_plan(self._arguments())
             made = TypedSampler(plan, self.seed)
             made._share = self._share
             self._typed = made
@@ -392,21 +345,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         if isinstance(graph, HeteroGraph):
             sampler = self._of_types()
-            timed = sampler._by_time is not None
-            if seed_time is not None and not timed:
+            if seed_time is not None and sampler._by_time is None:
                 raise ValueError("seed_time: expected None for a sampler without time=, got some")
-            if graph._service is not None:
-                return PartsJob.start_typed(
-                    graph,
-                    sampler,
-                    seeds,
-                    epoch=epoch,
-                    batch=batch,
-                    exclude=exclude,
-                    seed_time=seed_time,
-                )
             return sampler.start(
-                graph if timed else self.graph_of(graph),
+                graph,
                 seeds,
                 seed_time,
                 epoch=epoch,
@@ -416,16 +358,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                 prompt=not beside,
             )
         if self._timed is not None:
-            if graph._service is not None:
-                return PartsJob.start_in_parts(
-                    graph,
-                    self._timed,
-                    seeds,
-                    epoch=epoch,
-                    batch=batch,
-                    exclude=exclude,
-                    seed_time=seed_time,
-                )
             return self._timed.start(
                 graph,
                 seeds,
@@ -564,101 +496,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
 
 
-# What a plan has for no window.
-_NO_WINDOW = 2.0**62
-
-# The fields that say which edges a bound leaves.
-_RULE = ("time", "compare", "window", "carry", "strategy")
-
 _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
-
-# The modes of the family of neighbours; the others are families of their own.
-_NEIGHBOR = ("auto", "persistent")
-_MODES = (*_NEIGHBOR, "fused", "bsp", "queue", "reservoir")
-# The options of mode "reservoir", with what is usual.
-_RESERVOIR: dict[str, Any] = {
-    "degree_threshold": None,
-    "block_threshold": None,
-    "memory": "adaptive",
-    "schedule": True,
-    "streams": None,
-}
-
-
-def _by_type(fanouts: Any) -> bool:
-    """Whether some hop takes other numbers of one edge type than of another."""
-    return isinstance(fanouts, (list, tuple)) and any(isinstance(n, Mapping) for n in fanouts)
-
-
-def _typed_plan(
-    fanouts: Any,
-    replace: bool,
-    frontier: str,
-    disjoint: bool,
-    prob: str | None,
-    mask: str | None,
-    edge_weights: str | None,
-    map_limit: int | None,
-    default: int | None,
-    rule: Mapping[str, Any],
-) -> Plan:
-    """The plan of a graph with types; ``rule`` are the fields of one by time."""
-    for i, hop in enumerate(fanouts):
-        if isinstance(hop, Mapping) and not hop and default is None:
-            raise ValueError(f"fanouts[{i}]: expected a number for each edge type, got none")
-    hops = [
-        ByName({name_of(kind): n for kind, n in hop.items()}) if isinstance(hop, Mapping) else hop
-        for hop in fanouts
-    ]
-    if prob is not None and mask is not None:
-        raise ValueError("prob, mask: expected at most one of them, got both")
-    return Plan(
-        family="typed",
-        fanouts=hops,
-        default=default,
-        replace=replace,
-        frontier=frontier,
-        disjoint=disjoint,
-        edge_weights=edge_weights,
-        map_limit=map_limit,
-        prob=prob,
-        mask=mask,
-        **rule,
-    )
-
-
-def _without_time(compare: Any, window: Any, carry: Any, strategy: Any) -> None:
-    for name, value, usual in (
-        ("compare", compare, "le"),
-        ("window", window, None),
-        ("carry", carry, "seed"),
-        ("strategy", strategy, "uniform"),
-    ):
-        if value != usual:
-            raise ValueError(f"{name}: expected {usual!r} without time=, got {describe(value)}")
-
-
-def _family(mode: Any) -> dict[str, str]:
-    """The fields of a plan that say how."""
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise ValueError(f"mode: expected one of {_MODES}, got {describe(mode)}")
-    return {"family": "neighbor", "mode": mode} if mode in _NEIGHBOR else {"family": mode}
-
-
-def _options(mode: str, reservoir: Any) -> dict[str, Any]:
-    """The fields of a plan that mode "reservoir" has beside the others."""
-    if reservoir is None:
-        return {}
-    if mode != "reservoir":
-        raise ValueError(f"reservoir: expected None in mode {mode!r}, got {describe(reservoir)}")
-    if not isinstance(reservoir, Mapping):
-        raise TypeError(f"reservoir: expected a mapping, got {describe(reservoir)}")
-    for name in reservoir:
-        if name not in _RESERVOIR:
-            known = tuple(_RESERVOIR)
-            raise ValueError(f"reservoir: expected options of {known}, got {describe(name)}")
-    return dict(reservoir)
 
 
 def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> PGSampler:

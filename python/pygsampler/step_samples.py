@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.region import integers
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
@@ -332,19 +333,12 @@ class TorchStepSamples(_Views["torch.Tensor"]):
         cls, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int, seed: int
     ) -> TorchStepSamples:
         """Of samples in a tensor of torch's, of the ids' dtype."""
-        import torch
-
-        def part(offset: int, length: int, bits: int) -> torch.Tensor:
-            dtype = torch.int64 if bits == 64 else torch.int32
-            whole = region if region.dtype == dtype else region.view(dtype)
-            first = offset * 8 // bits
-            return whole[first : first + length]
-
-        nodes = part(words[at.STEP_NODES], words[at.STEP_NUM_NODES], words[at.ID_BITS])
+        about = words[at.STEP_NODES], words[at.STEP_NUM_NODES], words[at.ID_BITS]
+        nodes = integers(region, *about)
         edges = None
         if words[at.STEP_EDGE_IDS]:
             about = words[at.STEP_EDGE_IDS], words[at.STEP_NUM_EDGES], words[at.EDGE_ID_BITS]
-            edges = part(*about)
+            edges = integers(region, *about)
         made: TorchStepSamples = cls._of(nodes, edges, words, epoch, batch, seed)
         return made
 

@@ -9,8 +9,9 @@ from pygsampler._arrays.ids import as_ids, on_host
 from pygsampler._batch.named import NO_VALUES
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards, Pending, Sampler
-from pygsampler.hetero_graph import TYPE, HeteroGraph
+from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType, Joint

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.region import integers
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.memories import Memory
@@ -394,32 +395,22 @@ class TorchWalks:
         again: Callable[[torch.Tensor], TorchWalks],
     ) -> TorchWalks:
         """Of walks in a tensor of torch's, of the ids' dtype."""
-        import torch
-
         made = object.__new__(cls)
         made.epoch, made.batch, made.seed = epoch, batch, seed
         walks, steps = words[at.WALK_NUM_WALKS], words[at.WALK_STEPS]
         made.walks_per_seed = words[at.WALK_PER_SEED]
 
-        def part(offset: int, length: int, bits: int) -> torch.Tensor:
-            dtype = torch.int64 if bits == 64 else torch.int32
-            whole = region if region.dtype == dtype else region.view(dtype)
-            first = offset * 8 // bits
-            return whole[first : first + length]
-
-        made._nodes = part(words[at.WALK_NODES], words[at.WALK_NUM_NODES], words[at.ID_BITS]).view(
-            steps + 1, walks
-        )
-        made._lengths = part(words[at.WALK_LENGTHS], walks, 32)
+        nodes = words[at.WALK_NODES], words[at.WALK_NUM_NODES], words[at.ID_BITS]
+        made._nodes = integers(region, *nodes).view(steps + 1, walks)
+        made._lengths = integers(region, words[at.WALK_LENGTHS], walks, 32)
         made._edge_ids = None
         if words[at.WALK_EDGE_IDS]:
-            made._edge_ids = part(
-                words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.EDGE_ID_BITS]
-            ).view(steps, walks)
+            edges = words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.EDGE_ID_BITS]
+            made._edge_ids = integers(region, *edges).view(steps, walks)
         made._ask = lambda: again(made._nodes[0]).per_step_edges()
         made.slots = None
         if words[at.WALK_SLOTS]:
-            slots = part(words[at.WALK_SLOTS], words[at.WALK_NUM_EDGES], 32)
+            slots = integers(region, words[at.WALK_SLOTS], words[at.WALK_NUM_EDGES], 32)
             made.slots = slots.view(steps, walks).t()
         return made
 

@@ -10,17 +10,21 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import pygsampler as pgs
 from tests.gpu import need_cuda
-from tests.support.parity import emulated
+from tests.support.parity import emulated, random_graph
 from tests.support.partners import partner
 
 ROOT = Path(__file__).parents[2]
+# Of the graph of ``batches``.
+NODES = 20_000
 # As the conftest of the folder above does.
 sys.path.append(str(ROOT / "tests" / "support"))
 
@@ -61,3 +65,34 @@ def torch_on_cuda() -> Any:
 @pytest.fixture
 def torch() -> Any:
     return torch_on_cuda()
+
+
+@pytest.fixture
+def gpu(cuda: None) -> Iterator[None]:
+    """A GPU that torch uses; what a test has put there is done before the next one begins."""
+    torch = torch_on_cuda()
+    yield
+    torch.cuda.synchronize()
+
+
+@pytest.fixture
+def deterministic(torch: Any) -> Iterator[None]:
+    """Torch refuses what it has only with atomics."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture(scope="module")
+def batches() -> dict[int, tuple[Any, Any]]:
+    """A batch on the CPU and the same on the GPU, in torch's tensors, by the width of its ids."""
+    torch_on_cuda()
+    made = {}
+    for bits in (32, 64):
+        graph = random_graph(NODES, seed=5).graph(bits)
+        sampler = pgs.PGSampler([10, 6], seed=3)
+        seeds = np.arange(0, NODES, 23)
+        mine = sampler.sample(graph, seeds, batch=1).torch()
+        theirs = sampler.sample(graph.to("cuda"), seeds, batch=1).torch()
+        made[bits] = mine, theirs
+    return made

@@ -11,16 +11,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 from tests.cuda.test_programs import same
 from tests.support.parity import random_graph, scaled
-
-
-@pgs.program
-def dots(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
-    C = A[:, seeds]
-    X = A.features("rows")
-    D = C.individual_sample(3, (C.dot(X[C.row()] @ W, X[C.column()] @ W) * v[0]).relu())
-    # Of all vertices, of edges of edges, and twice.
-    E = D.dot(X, X) + D.dot(X[C.row()], X[C.column()]) / v[-1]
-    return [D.mul(E.abs().sum(axis=1), axis=1)]
+from tests.support.program_functions import dots
 
 
 @pgs.program

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ import pygsampler as pgs  # noqa: E402
 from pygsampler.pyg import EdgeIndex, FeatureStore, GraphStore, NeighborLoader  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("gpu")]
 NODES, EDGES = 500, 4000
 SEEDS = torch.cat([torch.arange(300), torch.tensor([7, 7, 3])])
 X = torch.randn(NODES, 3, 5).half()
@@ -42,14 +41,6 @@ LAYERS = {
     "GraphConv mean": lambda: nn.GraphConv(12, 8, aggr="mean"),
     "GraphConv max": lambda: nn.GraphConv(12, 8, aggr="max"),
 }
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a torch that finds the GPU")
-    yield
-    torch.cuda.synchronize()
 
 
 def make_data(place: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ import pygsampler as pgs  # noqa: E402
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("gpu")]
 NODES, EDGES = 500, 4000
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -29,14 +28,6 @@ OPTIONS: list[dict[str, Any]] = [
     {"subgraph_type": "bidirectional"},
     {"subgraph_type": "induced"},
 ]
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a torch that finds the GPU")
-    yield
-    torch.cuda.synchronize()
 
 
 def make_data(edges_on: str = "cpu", features_on: str = "cpu") -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,18 +18,10 @@ from torch_geometric.nn import SAGEConv, to_hetero  # noqa: E402
 from pygsampler.pyg import EdgeIndex, HGTLoader, LinkNeighborLoader, NeighborLoader  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("gpu")]
 CITES, WRITES = ("paper", "cites", "paper"), ("author", "writes", "paper")
 WRITTEN = ("paper", "rev_writes", "author")
 NODES = {"paper": 300, "author": 200}
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a torch that finds the GPU")
-    yield
-    torch.cuda.synchronize()
 
 
 def make_data(edges_on: str = "cpu", features_on: str = "cpu") -> Any:

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.conftest import torch_on_cuda
+from tests.cuda.conftest import NODES
 from tests.support.parity import random_graph
 
 KINDS = ("sum", "mean", "max")
-NODES = 20_000
+pytestmark = pytest.mark.usefixtures("deterministic")
 MILLISECOND = 2_000_000
-
-
-@pytest.fixture(autouse=True)
-def deterministic(torch: Any) -> Iterator[None]:
-    """Torch refuses what it has only with atomics."""
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
-
-
-@pytest.fixture(scope="module")
-def batches() -> dict[int, tuple[Any, Any]]:
-    """The same batch on both, in both widths of ids."""
-    torch_on_cuda()
-    made = {}
-    for bits in (32, 64):
-        graph = random_graph(NODES, seed=5).graph(bits)
-        sampler = pgs.PGSampler([10, 6], seed=3)
-        seeds = np.arange(0, NODES, 23)
-        mine = sampler.sample(graph, seeds, batch=1).torch()
-        theirs = sampler.sample(graph.to("cuda"), seeds, batch=1).torch()
-        made[bits] = mine, theirs
-    return made
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,10 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader, capture  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES, CLASSES, WIDTH = 5000, 7, 20
 SEEDS = torch.arange(0, 3000)
 OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "seed": 3}
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    torch_on_cuda()
-    yield
-    torch.cuda.synchronize()
 
 
 def make_graph(dtype: Any = torch.int32) -> pgs.Graph:

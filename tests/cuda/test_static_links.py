@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,15 +15,9 @@ from torch.nn import functional  # noqa: E402
 
 from pygsampler.torch import LinkLoader, Negatives, capture  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 NODES, WIDTH = 3000, 16
 OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "exclude": None}
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    torch_on_cuda()
-    yield
-    torch.cuda.synchronize()
 
 
 @pytest.fixture(scope="module")

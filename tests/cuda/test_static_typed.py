@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,12 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.torch import DataLoader, capture  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("gpu")
 COUNTS = {"a": 3000, "b": 2000, "none": 5}
 WRITES, CITES, BACK = ("a", "w", "b"), ("b", "c", "b"), ("b", "w", "a")
 SEEDS = {"a": torch.arange(500), "b": torch.arange(1000) % 900}
 OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True}
 WIDTH, CLASSES = 16, 5
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    torch_on_cuda()
-    yield
-    torch.cuda.synchronize()
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,16 +12,8 @@ import pygsampler as pgs
 torch = pytest.importorskip("torch", reason="needs torch")
 from pygsampler.torch import DataLoader  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("gpu")]
 NODES, EDGES, SEEDS = 300, 4000, 90
-
-
-@pytest.fixture(autouse=True)
-def gpu(cuda: None) -> Iterator[None]:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a torch that finds the GPU")
-    yield
-    torch.cuda.synchronize()
 
 
 def made() -> tuple[Any, Any, Any, Any]:

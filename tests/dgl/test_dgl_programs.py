@@ -8,6 +8,7 @@ import dgl
 import pytest
 import torch
 from dgl_graphs import random_graph
+from program_functions import around, beside
 
 import pygsampler as pgs
 from pygsampler import samplers
@@ -25,20 +26,6 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
         blocks.insert(0, B.mul(A.ndata["x"], axis=1))
         seeds = seeds | B.row()
     return blocks
-
-
-@pgs.program
-def around(A: Any, seeds: Any) -> Any:
-    """A subgraph whose vertices do not begin with the seeds."""
-    V = A[:, seeds].row() | seeds
-    return V, A[V, V].edata["t"]
-
-
-@pgs.program
-def beside(A: Any, seeds: Any) -> Any:
-    """Blocks whose columns are no seeds."""
-    B = A[:, A[:, seeds].row()].individual_sample(3)
-    return [A[:, B.row()].individual_sample(2), B]
 
 
 @pytest.fixture

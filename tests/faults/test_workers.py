@@ -61,7 +61,11 @@ def no_child_is_left() -> Iterator[None]:
     end = time.monotonic() + 60
     while multiprocessing.active_children() and time.monotonic() < end:
         time.sleep(0.01)
-    assert not multiprocessing.active_children()
+    left = multiprocessing.active_children()
+    # The next tests are not to fail of these, nor to wait for them.
+    for child in left:
+        child.kill()
+    assert not left
 
 
 def nodes_of(batches: Any) -> list[list[int]]:
@@ -74,9 +78,14 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch() -> None:
     graph = make_graph()
     want = nodes_of(loader(Collate(graph)))
     seen = 0
-    with pytest.raises(RuntimeError, match=r"DataLoader worker .* (killed|exited)"):
+    # Of the worker, or of a tensor that it had sent and that was not taken over before its death.
+    with pytest.raises((RuntimeError, OSError, EOFError)) as raised:
         for _ in loader(Collate(graph, kill=1150), num_workers=2, timeout=60):
             seen += 1
+    if raised.type is RuntimeError:
+        raised.match(r"DataLoader worker .* (killed|exited)")
+    # Its traceback has the loop, and that the other worker.
+    del raised
     assert seen <= 11
     assert pgs.memory_stats()["jobs"] == 0
     assert nodes_of(loader(Collate(graph), num_workers=2)) == want

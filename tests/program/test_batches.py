@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from graphs import circulant
+from program_functions import ladies
 
 import pygsampler as pgs
 from pygsampler.programs import Program
@@ -177,19 +178,6 @@ def test_the_numbers_of_a_race(graph: pgs.Graph) -> None:
 
 
 def test_ladies_weights_of_a_column_sum_to_one(graph: pgs.Graph) -> None:
-    @pgs.program
-    def ladies(A: Any, seeds: Any, K: int, hops: int) -> Any:
-        out: list[Any] = []
-        for _ in range(hops):
-            C = A[:, seeds]
-            p = (C**2).sum(axis=1)
-            B = C.collective_sample(K, p)
-            B = B.div(p, axis=1)
-            B = B.div(B.sum(axis=0), axis=0)
-            out.insert(0, B)
-            seeds = seeds | B.row()
-        return out
-
     positive = graph.with_data(edge_data={"v": np.arange(graph.num_edges) % 7 + 1.0})
     batch = ladies(K=6, hops=2, weight="v", seed=1).sample(positive, [4, 9, 30])
     kept = [np.unique(block.indices.numpy()) for block in batch.blocks]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from program_functions import dots
 from program_graphs import Arrays, graphs, larger, seeds_of
 from program_parity import PASSES
 from program_reference import Result, reference
@@ -18,16 +19,6 @@ from pygsampler.programs import stack
 
 CASES = {**graphs(), "larger": larger()}
 RNG = np.random.default_rng(5)
-
-
-@pgs.program
-def dots(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
-    C = A[:, seeds]
-    X = A.features("rows")
-    D = C.individual_sample(3, (C.dot(X[C.row()] @ W, X[C.column()] @ W) * v[0]).relu())
-    # Of all vertices, of edges of edges, and twice.
-    E = D.dot(X, X) + D.dot(X[C.row()], X[C.column()]) / v[-1]
-    return [D.mul(E.abs().sum(axis=1), axis=1)]
 
 
 def stored(case: Arrays, width: int, dtype: str) -> tuple[pgs.Graph, Arrays]:

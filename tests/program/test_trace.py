@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from program_functions import ladies
 
 import pygsampler as pgs
 
@@ -25,19 +26,6 @@ def body(function: Any, **constants: Any) -> list[str]:
 
 
 def test_ladies_as_the_paper_writes_it() -> None:
-    @pgs.program
-    def ladies(A: Any, seeds: Any, K: int, hops: int) -> Any:
-        out: list[Any] = []
-        for _ in range(hops):
-            C = A[:, seeds]
-            p = (C**2).sum(axis=1)
-            B = C.collective_sample(K, p)
-            B = B.div(p, axis=1)
-            B = B.div(B.sum(axis=0), axis=0)
-            out.insert(0, B)
-            seeds = seeds | B.row()
-        return out
-
     sampler = ladies(K=4, hops=2, weight="w", seed=3)
     lines = sampler.code.split("\n")
     assert lines[:9] == [

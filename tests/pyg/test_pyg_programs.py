@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from program_functions import around, beside
 from pyg_reference import EDGES, NODES, random_data
 from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
@@ -25,20 +26,6 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
         blocks.insert(0, B.mul(A.ndata["level"], axis=1))
         seeds = seeds | B.row()
     return blocks
-
-
-@pgs.program
-def around(A: Any, seeds: Any) -> Any:
-    """A subgraph whose vertices do not begin with the seeds."""
-    V = A[:, seeds].row() | seeds
-    return V, A[V, V].edata["t"]
-
-
-@pgs.program
-def beside(A: Any, seeds: Any) -> Any:
-    """Blocks whose columns are no seeds."""
-    B = A[:, A[:, seeds].row()].individual_sample(3)
-    return [A[:, B.row()].individual_sample(2), B]
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ EVERY: Along = ("all", 0)
 LIST, MATRIX, VECTOR, SCALAR, DENSE = "list", "matrix", "vector", "scalar", "dense"
 BINARY = ["add", "sub", "mul", "div", "min", "max", "lt", "le", "eq", "ne"]
 UNARY = ["neg", "abs", "sqrt", "exp", "log", "relu", "not"]
-LISTS = ["union", "unique", "concat", "pick", "draw", "row", "column", "roots", "walk"]
 TRUTHS = {"not", "lt", "le", "eq", "ne"}
 KEEPS = {"add", "mul", "min", "max", "where", "relu", "abs", "sqrt"}  # of chances they make chances
 EXPONENTS = [2, 2, 3, -1, 0, 0.5, 1, -2, 64, 65, 1.5, -0.5]

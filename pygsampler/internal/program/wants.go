@@ -6,9 +6,6 @@ import (
 	"strconv"
 )
 
-// ColumnsOf is what a vector along the columns of edges runs along.
-func (p *Program) ColumnsOf(edges int) Along { return p.columns(edges) }
-
 // RowsOf is what a vector along the rows of edges runs along.
 func (p *Program) RowsOf(edges int) Along { return p.rows(edges) }
 

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#define GOLDEN 0x9E3779B97F4A7C15u
-#define MIX_FIRST 0xBF58476D1CE4E5B9u
-#define MIX_SECOND 0x94D049BB133111EBu
+#include "mix.h"
 
 enum { LANES = 8, ROWS = 128 };
 
@@ -41,11 +39,7 @@ static void by_one(const struct drawn *d, int64_t k, const uint64_t *states, int
     const uint64_t first = d->degrees[i] - (uint64_t)fanout;
     uint64_t state = states[i], chosen[PGS_MOST], filter = 0;
     for (int64_t j = 0; j < fanout; j++) {
-      uint64_t z = state += GOLDEN;
-      z = (z ^ z >> 30) * MIX_FIRST;
-      z = (z ^ z >> 27) * MIX_SECOND;
-      z ^= z >> 31;
-      uint64_t t = (uint64_t)((unsigned __int128)z * (first + (uint64_t)j + 1) >> 64);
+      uint64_t t = (uint64_t)((unsigned __int128)mix(state += GOLDEN) * (first + (uint64_t)j + 1) >> 64);
       if (filter >> (t & 63) & 1)
         for (int64_t o = 0; o < j; o++)
           if (chosen[o] == t) {

@@ -3,19 +3,14 @@
 
 #include <string.h>
 
-#define GOLDEN 0x9E3779B97F4A7C15u
-#define MIX_FIRST 0xBF58476D1CE4E5B9u
-#define MIX_SECOND 0x94D049BB133111EBu
+#include "mix.h"
 
 // As many draws for each choice come before: the choices themselves, and spare ones, which short rows do not use.
 enum { BEFORE = 3 };
 
 // The draw j of the refused ones, below a total.
 static inline uint64_t again(const struct pgs_left *row, int64_t j, uint64_t total) {
-  uint64_t z = row->state + (uint64_t)(row->fanout * BEFORE + j + 1) * GOLDEN;
-  z = (z ^ z >> 30) * MIX_FIRST;
-  z = (z ^ z >> 27) * MIX_SECOND;
-  z ^= z >> 31;
+  const uint64_t z = mix(row->state + (uint64_t)(row->fanout * BEFORE + j + 1) * GOLDEN);
   return (uint64_t)((unsigned __int128)z * total >> 64);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "mix.h"
+
 #define M0 0xD2511F53u
 #define M1 0xCD9E8D57u
 #define W0 0x9E3779B9u
@@ -24,11 +26,7 @@ static void by_one(uint64_t *v, int64_t n, const uint32_t key[5]) {
 // Puts the uniform number of the first draw of a state in the state's place.
 static inline __attribute__((always_inline)) void uniforms(uint64_t *v, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    uint64_t z = v[i] + 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    z ^= z >> 31;
-    const double u = (double)(int64_t)(z >> 12 << 1 | 1) * 0x1p-53;
+    const double u = (double)(int64_t)(mix(v[i] + GOLDEN) >> 12 << 1 | 1) * 0x1p-53;
     memcpy(v + i, &u, sizeof u);
   }
 }
@@ -36,62 +34,40 @@ static inline __attribute__((always_inline)) void uniforms(uint64_t *v, int64_t 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-// Eight vertices side by side, two vectors of four: one hides the latency of the other's products. A word of 32 bits
-// stands in 64, and what is above it does not count, since products take the lower halves alone.
-__attribute__((target("avx2"))) static void by_eight(uint64_t *v, int64_t n, const uint32_t key[5]) {
-  const __m256i m0 = _mm256_set1_epi64x(M0), m1 = _mm256_set1_epi64x(M1), low = _mm256_set1_epi64x(0xFFFFFFFF);
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    __m256i c[2][4];
-    for (int h = 0; h < 2; h++) {
-      __m256i x = _mm256_loadu_si256((const __m256i *)(v + i + 4 * h));
-      c[h][0] = x;
-      c[h][1] = _mm256_or_si256(_mm256_set1_epi64x(key[2]), _mm256_and_si256(_mm256_srli_epi64(x, 32), _mm256_set1_epi64x(0xFFFF)));
-      c[h][2] = _mm256_set1_epi64x(key[3]), c[h][3] = _mm256_set1_epi64x(key[4]);
-    }
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
-      __m256i a = _mm256_set1_epi64x(k0), b = _mm256_set1_epi64x(k1);
-      for (int h = 0; h < 2; h++) {
-        __m256i p0 = _mm256_mul_epu32(c[h][0], m0), p1 = _mm256_mul_epu32(c[h][2], m1);
-        c[h][0] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c[h][1]), a), c[h][1] = p1;
-        c[h][2] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c[h][3]), b), c[h][3] = p0;
-      }
-    }
-    for (int h = 0; h < 2; h++) {
-      __m256i state = _mm256_or_si256(_mm256_and_si256(c[h][0], low), _mm256_slli_epi64(c[h][1], 32));
-      _mm256_storeu_si256((__m256i *)(v + i + 4 * h), state);
-    }
+// Two vectors of vertices side by side: one hides the latency of the other's products. A word of 32 bits stands in 64, and
+// what is above it does not count, since products take the lower halves alone.
+#define BY_VECTORS(BITS, ISA) \
+  __attribute__((target(ISA))) static void by_##BITS(uint64_t *v, int64_t n, const uint32_t key[5]) { \
+    typedef uint64_t words __attribute__((vector_size(BITS / 8))); \
+    enum { LANES = BITS / 64 }; \
+    const words none = {0}, m0 = none + M0, m1 = none + M1; \
+    int64_t i = 0; \
+    for (; i + 2 * LANES <= n; i += 2 * LANES) { \
+      words c[2][4]; \
+      for (int h = 0; h < 2; h++) { \
+        words x; \
+        memcpy(&x, v + i + LANES * h, sizeof x); \
+        c[h][0] = x, c[h][1] = (x >> 32 & 0xFFFF) | key[2], c[h][2] = none + key[3], c[h][3] = none + key[4]; \
+      } \
+      uint32_t k0 = key[0], k1 = key[1]; \
+      for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) { \
+        for (int h = 0; h < 2; h++) { \
+          words p0 = (words)_mm##BITS##_mul_epu32((__m##BITS##i)c[h][0], (__m##BITS##i)m0); \
+          words p1 = (words)_mm##BITS##_mul_epu32((__m##BITS##i)c[h][2], (__m##BITS##i)m1); \
+          c[h][0] = p1 >> 32 ^ c[h][1] ^ k0, c[h][1] = p1; \
+          c[h][2] = p0 >> 32 ^ c[h][3] ^ k1, c[h][3] = p0; \
+        } \
+      } \
+      for (int h = 0; h < 2; h++) { \
+        words state = (c[h][0] & 0xFFFFFFFF) | c[h][1] << 32; \
+        memcpy(v + i + LANES * h, &state, sizeof state); \
+      } \
+    } \
+    by_one(v + i, n - i, key); \
   }
-  by_one(v + i, n - i, key);
-}
 
-// by_eight with vectors of eight, sixteen vertices at a time.
-__attribute__((target("avx512f,avx512dq"))) static void by_sixteen(uint64_t *v, int64_t n, const uint32_t key[5]) {
-  const __m512i m0 = _mm512_set1_epi64(M0), m1 = _mm512_set1_epi64(M1), low = _mm512_set1_epi64(0xFFFFFFFF);
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    __m512i c[2][4];
-    for (int h = 0; h < 2; h++) {
-      __m512i x = _mm512_loadu_si512(v + i + 8 * h);
-      c[h][0] = x;
-      c[h][1] = _mm512_or_si512(_mm512_set1_epi64(key[2]), _mm512_and_si512(_mm512_srli_epi64(x, 32), _mm512_set1_epi64(0xFFFF)));
-      c[h][2] = _mm512_set1_epi64(key[3]), c[h][3] = _mm512_set1_epi64(key[4]);
-    }
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
-      __m512i a = _mm512_set1_epi64(k0), b = _mm512_set1_epi64(k1);
-      for (int h = 0; h < 2; h++) {
-        __m512i p0 = _mm512_mul_epu32(c[h][0], m0), p1 = _mm512_mul_epu32(c[h][2], m1);
-        c[h][0] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p1, 32), c[h][1]), a), c[h][1] = p1;
-        c[h][2] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(p0, 32), c[h][3]), b), c[h][3] = p0;
-      }
-    }
-    for (int h = 0; h < 2; h++)
-      _mm512_storeu_si512(v + i + 8 * h, _mm512_or_si512(_mm512_and_si512(c[h][0], low), _mm512_slli_epi64(c[h][1], 32)));
-  }
-  by_one(v + i, n - i, key);
-}
+BY_VECTORS(256, "avx2")
+BY_VECTORS(512, "avx512f,avx512dq")
 
 __attribute__((target("avx512f,avx512dq"))) static void uniforms_wide(uint64_t *v, int64_t n) { uniforms(v, n); }
 
@@ -103,11 +79,11 @@ static int has(int bits) {
 void pgs_states(uint64_t *v, int64_t n, const uint32_t key[5], int widest) {
 #ifdef __x86_64__
   if (widest >= 512 && has(512)) {
-    by_sixteen(v, n, key);
+    by_512(v, n, key);
     return;
   }
   if (widest >= 256 && has(256)) {
-    by_eight(v, n, key);
+    by_256(v, n, key);
     return;
   }
 #endif

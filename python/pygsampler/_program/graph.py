@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pygsampler._core.checks import describe
-from pygsampler._program.symbols import Data, Matrix, Rows, Vector, Vertices, count_of, numbers_of
+from pygsampler._graph.schema import TYPE
+from pygsampler._program.symbol import count_of, numbers_of
+from pygsampler._program.symbols import Data, Matrix, Rows, Vector, Vertices
 from pygsampler._program.trace import Trace
-from pygsampler.hetero_graph import TYPE
 
 
 class Graph(Matrix):

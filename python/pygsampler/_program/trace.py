@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,15 +13,11 @@ from typing import Any
 from pygsampler._core.checks import describe, index
 
 _MOST_SITES = 256
-# Frames of these files are ours and not the user's.
-_HERE = Path(__file__)
-_OURS = {
-    __file__,
-    str(_HERE.with_name("forms.py")),
-    str(_HERE.with_name("graph.py")),
-    str(_HERE.with_name("symbols.py")),
-    str(_HERE.parent.with_name("programs.py")),
-}
+# Frames of this folder's files, and of the one that runs the function, are ours and not the user's.
+_OURS = (
+    f"{Path(__file__).parent}{os.sep}",
+    str(Path(__file__).parent.with_name("programs.py")),
+)
 _NODE = re.compile(r"(?:\w+: )?%(\d+): ")
 # What programs write for the engine's operators, where that is another name.
 _WRITTEN = {
@@ -177,11 +174,11 @@ def _text(value: Any) -> str:
 
 def place_of(file: str, line: int) -> str | None:
     """A line of the user's, as errors name it; None where the file is ours."""
-    return None if file in _OURS else f"{Path(file).name}:{line}"
+    return None if file.startswith(_OURS) else f"{Path(file).name}:{line}"
 
 
 def _place() -> str:
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename in _OURS:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -11,7 +11,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._sampling.timed import seed_times
+from pygsampler._sampling.seed_times import seed_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from pygsampler._core.checks import describe
 from pygsampler._sampling.by_type import joined, times_of
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.plan import Plan
-from pygsampler._sampling.timed import seed_times
+from pygsampler._sampling.seed_times import seed_times
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler

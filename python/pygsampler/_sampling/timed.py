@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.dates import without_dates
 from pygsampler._arrays.ids import as_ids, as_int64, on_host
 from pygsampler._core import memories
-from pygsampler._core.checks import describe
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
+from pygsampler._sampling.parts_job import PartsJob
+from pygsampler._sampling.seed_times import seed_times
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
-    from pygsampler._graph.timed import Timed, TypedTimed
+    from pygsampler._graph.timed import Timed
     from pygsampler.graph import Graph
+
+__all__ = ["TimedSampler", "seed_times"]
 
 
 class TimedSampler(EngineSampler):
@@ -38,7 +39,17 @@ class TimedSampler(EngineSampler):
         threads: int,
         prompt: bool,
     ) -> Job:
-        """Hands a batch to the engine."""
+        """Hands a batch to the engine; that of a graph in parts asks these for rows."""
+        if graph._service is not None:
+            return PartsJob.start_in_parts(
+                graph,
+                self,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                seed_time=seed_time,
+            )
         device = graph._device
         timed: Timed = graph._timed(self._plan["time"], self._plan["mask"], self._plan["prob"])
         near = None if device < 0 else device
@@ -92,32 +103,3 @@ class _TimedDeviceJob(DeviceJob):
     __slots__ = ("_rows",)
 
     _rows: Timed
-
-
-def seed_times(
-    given: Any, count: int, timed: Timed | TypedTimed, where: str = "seed_time"
-) -> array[Any]:
-    """A time for each seed, as the graph has times: int64 or float64."""
-    if given is None:
-        raise ValueError(
-            f"{where}: expected a time for each seed with time={timed.name!r}, got None"
-        )
-    given = without_dates(given, where)
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        if not timed.float and not isinstance(given, int):
-            raise TypeError(f"{where}: expected integers, as the graph's times, got {given!r}")
-        return array("d" if timed.float else "q", [given]) * count
-    if timed.float:
-        try:
-            made = array("d", given.tolist() if hasattr(given, "tolist") else given)
-        except TypeError:
-            raise TypeError(
-                f"{where}: expected a time for each seed, got {describe(given)}"
-            ) from None
-    else:
-        view = as_int64(as_ids(given, where))
-        made = array("q")
-        made.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
-    if len(made) != count:
-        raise ValueError(f"{where}: expected a time for each of {count} seeds, got {len(made)}")
-    return made

@@ -14,11 +14,13 @@ from pygsampler._sampling.by_type import joined, times_of
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
+from pygsampler._sampling.parts_job import PartsJob
 from pygsampler.hetero_batch import HeteroBatch
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
     from pygsampler._graph.timed import TypedTimed
+    from pygsampler._sampling.plan import Plan
     from pygsampler.hetero_graph import HeteroGraph
 
 
@@ -49,11 +51,24 @@ class TypedSampler(EngineSampler):
         prompt: bool,
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
-        stream."""
+        stream, and that of a graph in parts asks these for rows."""
+        if graph._service is not None:
+            return PartsJob.start_typed(
+                graph,
+                self,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                seed_time=seed_time,
+                rows=self._rows_of_parts(),
+            )
         device, name, timed = graph._device, self._by_time, None
         if name is not None:
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
             graph = timed.graph
+        elif self._plan.drawn_by is not None:
+            graph = graph._drawn_by(*self._plan.drawn_by)
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
         job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
         node_types, edge_types = graph._schema
@@ -115,6 +130,10 @@ class TypedSampler(EngineSampler):
         if isinstance(started, memories.Memory):
             job._outcome = job._taken(started)
         return job
+
+    def _rows_of_parts(self) -> Plan | None:
+        """What a graph in parts is asked for rows by; None: this plan."""
+        return None
 
     def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroBatch:
         return HeteroBatch._of_engine(memory, graph._schema, epoch, batch, graph._device)

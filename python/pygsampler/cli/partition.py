@@ -137,10 +137,10 @@ def _types(
     start: float,
 ) -> None:
     """The same of a graph with types."""
+    from pygsampler._graph.schema import name_of
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
     from pygsampler.distributed.typed_partition import partition_types
-    from pygsampler.hetero_graph import name_of
 
     with Progress("partitioning", "edges") as progress:
         made = partition_types(graph, folder, parts, progress=progress, **more)

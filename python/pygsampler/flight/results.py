@@ -22,8 +22,8 @@ from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._core.memories import Memory
 from pygsampler._core.row import Row
+from pygsampler._graph.schema import Schema, name_of
 from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import Schema, name_of
 from pygsampler.minibatch import MiniBatch
 from pygsampler.step_samples import StepSamples
 from pygsampler.subgraph import Subgraph

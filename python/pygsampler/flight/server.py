@@ -21,6 +21,7 @@ from pyarrow import flight
 
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._graph.schema import name_of
 from pygsampler._program.texts import arrays, named
 from pygsampler.flight.failures import busy, denied, told
 from pygsampler.flight.limits import Limits, Most
@@ -28,7 +29,7 @@ from pygsampler.flight.planned import sampler_of
 from pygsampler.flight.results import Sent
 from pygsampler.flight.ticket import VERSION, Ticket
 from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph, name_of
+from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from types import TracebackType

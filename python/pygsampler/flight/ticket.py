@@ -14,8 +14,8 @@ from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._graph.schema import name_of
 from pygsampler._sampling.plan import Plan
-from pygsampler.hetero_graph import name_of
 
 VERSION = 1
 # Of a plan's text: the engine keeps those that it has read.

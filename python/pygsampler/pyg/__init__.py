@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from pygsampler.pyg.base import Sampler
     from pygsampler.pyg.cluster import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.hetero import HeteroSampler
@@ -17,7 +18,7 @@ try:
         GraphSAINTNodeSampler,
         GraphSAINTRandomWalkSampler,
     )
-    from pygsampler.pyg.sampler import PGSampler, Sampler
+    from pygsampler.pyg.sampler import PGSampler
     from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
 except ImportError as error:

@@ -25,11 +25,12 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
+from pygsampler.pyg.base import Asked, bits, on
 from pygsampler.pyg.begun import Beginning
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import negatives_of
-from pygsampler.pyg.sampler import Asked, PGSampler, bits, on
+from pygsampler.pyg.sampler import PGSampler
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType

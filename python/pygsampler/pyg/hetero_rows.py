@@ -16,7 +16,7 @@ from pygsampler.features import Features
 from pygsampler.pyg.rows import BatchRows, check_edge_ids, taken
 
 if TYPE_CHECKING:
-    from pygsampler.pyg.sampler import Sampler
+    from pygsampler.pyg.base import Sampler
 
 __all__ = ["HeteroBatchRows"]
 

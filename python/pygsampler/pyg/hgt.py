@@ -15,6 +15,7 @@ from pygsampler import hgt as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
+from pygsampler.pyg.base import Asked, Sampler
 from pygsampler.pyg.begun import Beginning
 from pygsampler.pyg.hetero import _graph
 from pygsampler.pyg.hetero_output import typed_output
@@ -22,7 +23,6 @@ from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
-from pygsampler.pyg.sampler import Asked, Sampler
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType, HeteroGraph

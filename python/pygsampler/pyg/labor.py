@@ -19,9 +19,9 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.pyg import options
+from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.hetero_labor import HeteroLaborSampler
 from pygsampler.pyg.hetero_output import typed_output
-from pygsampler.pyg.sampler import Sampler
 
 __all__ = ["LaborSampler", "labor_sampler"]
 

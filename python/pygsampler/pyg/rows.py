@@ -17,7 +17,7 @@ from pygsampler.pyg.stores import FeatureStore
 
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
-    from pygsampler.pyg.sampler import Sampler
+    from pygsampler.pyg.base import Sampler
 
 __all__ = ["BatchRows", "check_edge_ids", "taken"]
 

@@ -13,7 +13,7 @@ from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.converted import as_torch
 from pygsampler.programs import program
-from pygsampler.pyg.sampler import Sampler
+from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.shadow import check_data
 from pygsampler.pyg.whole import SubgraphLoader, by_source, put
 from pygsampler.samplers.subgraphs import induced

@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from pygsampler.hetero_graph import HeteroGraph
-from pygsampler.pyg.sampler import Sampler
+from pygsampler.pyg.base import Sampler
 
 __all__ = ["same_graph"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from pygsampler.pyg.sampler import Sampler
+from pygsampler.pyg.base import Sampler
 
 __all__ = ["SubgraphLoader", "by_source", "put"]
 

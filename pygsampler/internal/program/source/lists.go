@@ -6,6 +6,64 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
+// list writes a list of vertices.
+func (w *writer) list(i int, n *program.Node) {
+	l := fmt.Sprintf("l%d", i)
+	w.line("List %s;", l)
+	switch n.Op {
+	case program.Seeds:
+		w.line("%s = seeds;", l)
+	case program.Column:
+		of := w.edges(n.In[0]) + ".columns"
+		if n.Type.Along.Space == program.All {
+			of = "m.all"
+		}
+		w.line("%s = %s;", l, of)
+	case program.Row:
+		if w.raw[i] {
+			w.line("%[1]s = List{e%[2]d.n, e%[2]d.row};", l, n.Type.Along.Node)
+			break
+		}
+		w.line("%s = %s;", l, list(n.Type.Along))
+	case program.Unique:
+		w.distinctOf(i, i, l, "unique", fmt.Sprintf("l%d", n.In[0]))
+	case program.Union:
+		w.distinctOf(i, i, l, "unite", fmt.Sprintf("l%d, l%d", n.In[0], n.In[1]))
+	case program.Concat:
+		w.step("join(m, %s, l%d, l%d)", l, n.In[0], n.In[1])
+	case program.Pick:
+		w.step("some(m, %s, l%d, [&](u32 i) -> u32 { return v%d(i) != 0; })", l, n.In[0], n.In[1])
+	case program.Draw:
+		if n.Replace && n.K >= 0 {
+			w.text.Cells += 8
+			w.step("draw_again(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
+			return
+		}
+		w.text.Cells += selectCells + 8
+		w.step("draw(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
+	case program.Roots:
+		w.step("roots(m, %s, %d, %d)", l, n.K, n.Site)
+		if !w.next(i, func(next int) bool { n := &w.p.Nodes[next]; return n.Op == program.Walk && n.In[0] == i }) {
+			w.line("m.sync();")
+		}
+	case program.Walk:
+		// A root is read by the thread that makes it.
+		step := w.step
+		if w.p.Nodes[n.In[0]].Op == program.Roots && n.In[0] == i-1 {
+			step = w.apart
+		}
+		claims := w.next(i, func(next int) bool {
+			n := &w.p.Nodes[next]
+			if n.Op != program.Unique || n.In[0] != i {
+				return false
+			}
+			w.claimed = next
+			return true
+		})
+		step("walk(m, %s, l%d, %d, %d, %t)", l, n.In[0], n.K, n.Site, claims)
+	}
+}
+
 // What is known of a list's vertices when the list is made saves meetings later: where their edges stand, or their
 // draws, is counted where the vertices are; and what is numbered next is claimed where it is written.
 
@@ -103,6 +161,17 @@ func (w *writer) where(chooser int, claims bool) {
 		return
 	}
 	w.line("Ranges w%d{%t};", chooser, claims)
+}
+
+// distinct is a list of the distinct vertices of list l, for node i.
+func (w *writer) distinct(i, l int) string {
+	if w.typeOf(l).Distinct {
+		return fmt.Sprintf("l%d", l)
+	}
+	d := fmt.Sprintf("d%d", i)
+	w.line("List %s;", d)
+	w.distinctOf(i, -1, d, "unique", fmt.Sprintf("l%d", l))
+	return d
 }
 
 // distinctOf writes the distinct vertices of lists, for node i; as a list of the program's where list is not negative, else for

@@ -1,0 +1,1 @@
+"""Private: rows of features on their way, and new values for some."""

@@ -1,0 +1,64 @@
+"""``write_rows``: new values for some rows of an array, where it is."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pygsampler._arrays.ids import as_ids
+from pygsampler.array import Array
+
+# Integers of as many bits, for those that torch can hold and hardly work on.
+_SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
+def write_rows(known: Array, values: Any, ids: Any) -> None:
+    """Writes ``values``, one for each of ``ids`` or one for all, into these rows of an array."""
+    view = as_ids(ids, "ids", known._device if known._device >= 0 else None)
+    rows: Any
+    new: Any
+    if known._device >= 0 or _torch_has(known.dtype):
+        import torch
+
+        rows, at = known.torch(), Array._of_view(view).torch().long()
+        check_rows(at, len(rows))
+        new = torch.as_tensor(values, dtype=rows.dtype).to(rows.device)
+        shape = (len(at), *rows.shape[1:])
+        try:
+            new = new.expand(shape)
+        except RuntimeError:
+            raise _misshapen(shape, new) from None
+        if known.dtype in _SIGNED:
+            # Torch writes no chosen rows of unsigned integers.
+            signed = getattr(torch, _SIGNED[known.dtype])
+            rows, new = rows.view(signed), new.contiguous().view(signed)
+        rows[at.to(rows.device)] = new
+        return
+    import numpy
+
+    rows, places = known.numpy(), numpy.asarray(Array._of_view(view))
+    check_rows(places, len(rows))
+    new, shape = numpy.asarray(values), (len(places), *rows.shape[1:])
+    try:
+        new = numpy.broadcast_to(new, shape)
+    except ValueError:
+        raise _misshapen(shape, new) from None
+    rows[places] = new
+
+
+def _torch_has(dtype: str) -> bool:
+    """Whether torch is in use here, and of a version that has the dtype."""
+    return hasattr(sys.modules.get("torch"), dtype)
+
+
+def _misshapen(shape: tuple[int, ...], values: Any) -> ValueError:
+    return ValueError(
+        f"values: expected shape {shape} or that of one row, got {tuple(values.shape)}"
+    )
+
+
+def check_rows(ids: Any, rows: int) -> None:
+    """IndexError for the first of ids, a tensor or NumPy's, that is no row."""
+    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= rows):
+        place, found = next((i, v) for i, v in enumerate(ids.tolist()) if not 0 <= v < rows)
+        raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")

@@ -1,0 +1,68 @@
+"""``returned``: the last line of a program's text, which says what its batches are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pygsampler._core.checks import describe
+from pygsampler._program.graph import Induced
+from pygsampler._program.symbols import Matrix, Rows, Vector, Vertices
+from pygsampler._program.trace import Trace
+
+
+def returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
+    """The last line of a program's text, and the names of the lists in it."""
+    extras: Mapping[str, Any] = {}
+    pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices)
+    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
+        *rest, extras = made
+        made = rest[0] if len(rest) == 1 else tuple(rest)
+    elif isinstance(made, Mapping):
+        extras, made = made, None
+    for name, value in extras.items():
+        trace.named(name, "what is returned")
+        if not isinstance(value, (Rows, Vector, Vertices)):
+            raise trace.refuse(
+                f"return: {name}: {describe(value)}",
+                "expected a vector, dense rows or a list of vertices",
+            )
+    if made is None:
+        kind, nodes = "vectors", []
+    elif isinstance(made, Induced):
+        kind, nodes = "subgraph", [made.vertices, made]
+    elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices):
+        kind, nodes = "subgraph", list(made)
+    else:
+        kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
+    texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
+    for place, node in enumerate(nodes[kind == "subgraph" :]):
+        own, others = _values(trace, node)
+        texts.append(own)
+        for name, value in others.items():
+            named += f" {json.dumps(name, ensure_ascii=False)}[{place}]=%{value._node}"
+    text = f"return {kind}" + (" " + ", ".join(texts) if texts else "") + named
+    for name, value in extras.items():
+        text += f" {json.dumps(name, ensure_ascii=False)}=%{value._node}"
+    return text, tuple(name for name, value in extras.items() if isinstance(value, Vertices))
+
+
+def _values(trace: Trace, node: Any) -> tuple[str, dict[str, Matrix]]:
+    """The matrix of a block as the last line has it, and other values of its edges by name."""
+    given = dict(node) if isinstance(node, Mapping) else {"w": node}
+    for name, value in given.items():
+        trace.named(name, "values of edges")
+        if not isinstance(value, Matrix):
+            raise trace.refuse(
+                f"return: {describe(value)}",
+                "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same "
+                "edges in the place of one, or a dictionary of vectors",
+            )
+    if not given:
+        raise trace.refuse("return: an empty dictionary", "expected values of edges by name")
+    first = given.pop("w", None)
+    if first is None:
+        # Its edges count, and its values stand under another name.
+        return f"~%{next(iter(given.values()))._node}", given
+    return f"%{first._node}", given

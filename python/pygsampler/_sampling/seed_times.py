@@ -1,0 +1,43 @@
+"""``seed_times``: the bounds of a batch's seeds, as the engine takes them."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays.dates import without_dates
+from pygsampler._arrays.ids import as_ids, as_int64
+from pygsampler._core import memories
+from pygsampler._core.checks import describe
+
+if TYPE_CHECKING:
+    from pygsampler._graph.timed import Timed, TypedTimed
+
+
+def seed_times(
+    given: Any, count: int, timed: Timed | TypedTimed, where: str = "seed_time"
+) -> array[Any]:
+    """A time for each seed, as the graph has times: int64 or float64."""
+    if given is None:
+        raise ValueError(
+            f"{where}: expected a time for each seed with time={timed.name!r}, got None"
+        )
+    given = without_dates(given, where)
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        if not timed.float and not isinstance(given, int):
+            raise TypeError(f"{where}: expected integers, as the graph's times, got {given!r}")
+        return array("d" if timed.float else "q", [given]) * count
+    if timed.float:
+        try:
+            made = array("d", given.tolist() if hasattr(given, "tolist") else given)
+        except TypeError:
+            raise TypeError(
+                f"{where}: expected a time for each seed, got {describe(given)}"
+            ) from None
+    else:
+        view = as_int64(as_ids(given, where))
+        made = array("q")
+        made.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
+    if len(made) != count:
+        raise ValueError(f"{where}: expected a time for each of {count} seeds, got {len(made)}")
+    return made

@@ -1,0 +1,429 @@
+"""``Sampler``: any of pygsampler's samplers behind PyG's ``BaseSampler``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import torch
+from torch.utils.data import get_worker_info
+from torch_geometric.sampler import BaseSampler, EdgeSamplerInput, NodeSamplerInput, SamplerOutput
+from torch_geometric.sampler.base import SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample
+
+from pygsampler import sampler as _core
+from pygsampler._batch.induced import induced
+from pygsampler._core.checks import boolean, describe
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._sampling.base import check_blocks
+from pygsampler.graph import Graph
+from pygsampler.pyg import options
+from pygsampler.pyg.begun import Beginning, Begun, Stop, may_begin
+from pygsampler.pyg.cut import cut_batch
+from pygsampler.pyg.graph import graph_of
+from pygsampler.pyg.negatives import by_own_rule, negatives_of
+from pygsampler.pyg.output import around, directional, vertices
+from pygsampler.subgraph import TorchSubgraph
+
+if TYPE_CHECKING:
+    from pygsampler.converted import TorchBatch
+
+
+class Asked(NamedTuple):
+    """What a batch around nodes is asked for by, once it was checked."""
+
+    inputs: NodeSamplerInput
+    seeds: Any
+    times: Any
+    # By which `BatchNumber` knows it.
+    named: tuple[torch.Tensor, tuple[bytes, torch.Tensor] | None]
+
+
+class Sampler(BaseSampler):  # type: ignore[misc]
+    """Any ``pygsampler.Sampler`` as a sampler for PyG's loaders.
+
+    ``PGSampler`` is the one that takes the arguments of PyG's own; here the sampler is given:
+
+        sampler = pygsampler.pyg.Sampler(data, pygsampler.PGSampler([5, 10], frontier="new"))
+        loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
+
+    Graphs, devices, subgraphs and random numbers are as ``PGSampler`` of this module says. Edges
+    are grouped by hop, and each has the place of its source among the nodes.
+
+    A batch of a program that returns a subgraph has a node for each seed first, repeated ones too,
+    then its other vertices. Where the seeds have no part in these (``samplers.saint_node``), they
+    stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
+
+    Parameters
+    ----------
+    data : Data, Graph, or (FeatureStore, GraphStore)
+        As for ``PGSampler``.
+    sampler : pygsampler.Sampler
+        Its local ids must be the same in all blocks, as those of ``PGSampler`` are. What ``prob``
+        or ``mask`` of a ``pygsampler.PGSampler`` names is an attribute of the edges of ``data``.
+        ValueError for one of walks or of vectors alone.
+    subgraph_type, device, is_sorted, sample_direction
+        As for ``PGSampler``.
+    """
+
+    # What options of the core are called.
+    _options_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __init__(
+        self,
+        data: Any,
+        sampler: _core.Sampler[Any],
+        *,
+        subgraph_type: str | SubgraphType = "directional",
+        device: Any = None,
+        is_sorted: bool = False,
+        sample_direction: str = "forward",
+        reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+    ) -> None:
+        if not isinstance(sampler, _core.Sampler):
+            raise TypeError(
+                f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
+                "pygsampler.pyg.PGSampler takes numbers of neighbours"
+            )
+        check_blocks(sampler)
+        backward = options.backward(sample_direction)
+        self._identity = BatchNumber(sampler.seed)
+        self._beginning = Beginning()
+        self._sampler = sampler
+        self.subgraph_type = subgraph_type
+        self.keep_orig_edges = False
+        self._check_factors()
+        array = None
+        if sampler.drawn_by is not None:
+            kind, name = sampler.drawn_by
+            array = self._options_names.get(kind, kind), name
+        # Last, since it may sort many gigabytes.
+        in_order = boolean(is_sorted, "is_sorted")
+        named = sampler.reads if reads is None else reads
+        self._graph = graph_of(data, device, in_order, backward, array, named)
+        self._sample_direction = sample_direction
+        # Now, and by what the array is now: wrong weights are wrong arguments.
+        self._drawn()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        options.assignable(name, value)
+        super().__setattr__(name, value)
+
+    def __copy__(self) -> Sampler:
+        other = object.__new__(type(self))
+        own = {"_identity": self._identity.copy(), "_beginning": Beginning()}
+        other.__dict__.update(self.__dict__, **own)
+        return other
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return bool(getattr(self._sampler, "disjoint", False))
+
+    @property
+    def subgraph_type(self) -> SubgraphType:
+        """Directional, bidirectional or induced."""
+        return self._subgraph_type
+
+    @subgraph_type.setter
+    def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
+        self._subgraph_type = options.kind(subgraph_type)
+
+    @property
+    def sample_direction(self) -> str:
+        """``"forward"`` or ``"backward"``."""
+        return self._sample_direction
+
+    @property
+    def graph(self) -> Graph:
+        """What is sampled; of a sampler that goes backward the reversed edges."""
+        return self._graph
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of the graph."""
+        return self._graph.num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges of the graph."""
+        return self._graph.num_edges
+
+    @property
+    def seed(self) -> int:
+        """The 64-bit seed of the random numbers."""
+        return self._identity.seed
+
+    @property
+    def device(self) -> str:
+        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return self._graph.device
+
+    @property
+    def edge_permutation(self) -> None:
+        """None: the sampled edges have the ids of ``data`` already."""
+        return None
+
+    def set_seed(self, seed: int | None) -> None:
+        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+
+        Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
+        its batches. ``None`` goes back to torch's seed.
+        """
+        self._identity.set_seed(seed)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+
+        ``None`` goes back to batches that never repeat. Workers see it too, also those that live
+        through several epochs.
+        """
+        self._identity.set_epoch(epoch)
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+        """The subgraph around the nodes of ``index``; called by PyG's ``NodeLoader``.
+
+        The nodes are int32 or int64, shape [N]. Returns a ``torch_geometric.sampler.SamplerOutput``
+        of tensors where the graph is, with its dtype: ``node`` and ``batch`` have a value for each
+        node, ``row``, ``col`` and ``edge`` one for each edge. ``num_sampled_nodes`` (one more than
+        hops) and ``num_sampled_edges`` are lists of int, or None but for directional subgraphs.
+
+        Raises ``TypeError`` for other dtypes, ``IndexError`` for an id that is not a vertex,
+        ``NotImplementedError`` for seeds with times or a type, ``ClosedError`` for a closed graph
+        and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
+        """
+        inputs, seeds, times, named = self._asked(index, kwargs)
+        out = self._sample(seeds, self._identity.of(*named), times)
+        known = (inputs.input_id, inputs.time)
+        out.metadata = known if self._sampler.rooted else (out.node, None)
+        return self._finished(out)
+
+    def sample_from_edges(
+        self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
+    ) -> SamplerOutput:
+        """The subgraph around the ends of the edges of ``index``; called by PyG's ``LinkLoader``.
+
+        ``neg_sampling`` is a ``NegativeSampling``, binary or triplet, or None. Its random numbers
+        are the batch's own: torch's generator is left as it was.
+
+        Returns and raises what ``sample_from_nodes`` does. ``metadata`` has, as in PyG, the places
+        of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
+        ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
+        """
+        return self._around(index, neg_sampling, kwargs, self._identity.of, self._sample)
+
+    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
+        """What ``sample_from_nodes`` is asked for, or an error."""
+        inputs = NodeSamplerInput.cast(index)
+        options.check_inputs(inputs, "input_time", more, self._is_temporal)
+        seeds = options.ids(inputs.node, "input_nodes")
+        times = self._times_of(seeds, inputs.time, "input_time")
+        named = None if times is None else (b"times", bits(times))
+        return Asked(inputs, seeds, times, (seeds, named))
+
+    def _around(
+        self,
+        index: EdgeSamplerInput,
+        neg_sampling: Any,
+        more: dict[str, Any],
+        number: Callable[..., tuple[int, int]],
+        sampled: Callable[..., Any],
+    ) -> Any:
+        """``sample_from_edges`` of a batch that ``number`` tells, and ``sampled`` makes."""
+        if not self._sampler.rooted:
+            raise ValueError(
+                f"sampler: expected one whose vertices follow from the ends of edges, got "
+                f"{describe(self._sampler)}"
+            )
+        inputs = EdgeSamplerInput.cast(index)
+        options.check_inputs(inputs, "edge_label_time", more, self._is_temporal)
+        sources, targets = (
+            options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col)
+        )
+        identity = number(sources, (b"targets", targets))
+        label = inputs.label
+
+        def sample(given: torch.Tensor, time: torch.Tensor | None) -> SamplerOutput:
+            seeds = options.ids(given, "seeds")
+            times = self._times_of(seeds, time, "edge_label_time")
+            made: SamplerOutput = sampled(seeds, identity, times)
+            return made
+
+        with negatives_of(neg_sampling, self.seed, *identity) as negatives:
+            out = edge_sample(
+                EdgeSamplerInput(inputs.input_id, sources, targets, label, inputs.time),
+                sample,
+                self.num_nodes,
+                self.disjoint,
+                self._node_time(),
+                negatives,
+            )
+        input_id, *others = out.metadata
+        out.metadata = (input_id, *[on(value, out.node.device) for value in others])
+        return self._finished(out)
+
+    def _begin(self, asked: Any, neg_sampling: Any = None) -> Begun | None:
+        """Begins the batch that a call with these arguments would make now, where nobody can tell.
+
+        It takes no number of the sampler's, nor of torch's generator. What is wrong with it is
+        raised by the call.
+        """
+        if self.device != "cpu" or not may_begin(self._sampler, self.graph):
+            return None
+        kept: list[Begun] = []
+
+        def begin(seeds: Any, identity: tuple[int, int], times: Any) -> None:
+            self._take_seed()
+            job = self._launched(seeds, identity, times, beside=True)
+            kept.append(Begun(job, self._sampler, self.graph, seeds, identity, times))
+            raise Stop
+
+        def number(*named: Any) -> tuple[int, int]:
+            coming = self._identity.coming(*named)
+            if coming is None:
+                raise Stop
+            return coming
+
+        try:
+            if isinstance(asked, NodeSamplerInput):
+                _, seeds, times, named = self._asked(asked, {})
+                begin(seeds, number(*named), times)
+            elif neg_sampling is None or not by_own_rule(neg_sampling):
+                self._around(asked, neg_sampling, {}, number, begin)
+        except Exception:
+            # `Stop`, or what is wrong.
+            pass
+        return kept[0] if kept else None
+
+    def _result(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
+        """What the engine makes of these seeds."""
+        self._take_seed()
+        return self._beginning.result(
+            partial(self._launched, seeds, identity, times),
+            self._sampler,
+            self.graph,
+            seeds,
+            identity,
+            times,
+        )
+
+    def _take_seed(self) -> None:
+        if self._sampler.seed != self.seed:
+            self._sampler = self._sampler.with_seed(self.seed)
+
+    def _launched(
+        self, seeds: Any, identity: tuple[int, int], times: Any, beside: bool = False
+    ) -> Any:
+        """That batch on its way; ``beside`` what its caller does meanwhile."""
+        epoch, batch = identity
+        launch: Any = self._sampler.launch
+        if times is not None:
+            launch = partial(launch, seed_time=times)
+        threads = 0 if get_worker_info() is None else 1
+        about = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
+        if beside:
+            about["beside"] = True
+        return launch(self.graph, seeds, **about)
+
+    # Whether seeds have times.
+    _is_temporal = False
+
+    def _times_of(
+        self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
+    ) -> torch.Tensor | None:
+        """The bounds of seeds; None for a sampler without times."""
+        return None
+
+    def _node_time(self) -> torch.Tensor | None:
+        """When nodes are, for negatives; None where they have no times."""
+        return None
+
+    def _sample(
+        self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
+    ) -> SamplerOutput:
+        self._check_factors()
+        batch = cut_batch(self._result(seeds, identity, times))
+        if isinstance(batch, TorchSubgraph):
+            return self._of_subgraph(batch)
+        node, num_nodes = vertices(batch)
+        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        if self.subgraph_type == SubgraphType.induced:
+            edges = induced(self._drawn(), node, trees)
+            out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+            out.sort_order = "col"
+            return out
+        edges, num_edges = directional(batch)
+        hops = self._hops(batch)
+        out = SamplerOutput(
+            node,
+            edges.row,
+            edges.col,
+            edges.edge,
+            batch=trees,
+            num_sampled_nodes=num_nodes[: hops + 1],
+            num_sampled_edges=num_edges[:hops],
+        )
+        # PyG's class has no place for these; our loaders look for them.
+        out.sort_order = "col" if edges.ordered else None
+        if edges.weight is not None:
+            out.edge_weights = edges.weight
+        if edges.named:
+            out.edge_values = edges.named
+        return out
+
+    def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
+        node, edges = around(batch, self._sampler.rooted)
+        if self.subgraph_type == SubgraphType.induced:
+            edges = induced(self._drawn(), node, batch.trees)
+        # Those of a sampler with trees have their roots in front, and stay where they are.
+        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+        out.sort_order = "col"
+        if edges.weight is not None:
+            out.edge_weights = edges.weight
+        if edges.named:
+            out.edge_values = edges.named
+        return out
+
+    def _check_factors(self) -> None:
+        """ValueError for factors of edges that are not those that were sampled."""
+        if getattr(self._sampler, "edge_weights", None) is None:
+            return
+        if self.subgraph_type != SubgraphType.directional:
+            raise ValueError(
+                f"edge_weights: expected None, or subgraph_type='directional', whose edges are "
+                f"those that were sampled, got {describe(self.subgraph_type.value)}"
+            )
+
+    def _hops(self, batch: TorchBatch) -> int:
+        """How many hops of the batch were asked for."""
+        return len(batch.blocks)
+
+    def _drawn(self) -> Graph:
+        """The graph without the edges that are never sampled."""
+        return self._sampler.graph_of(self._graph)
+
+    def _finished(self, out: SamplerOutput) -> SamplerOutput:
+        """``out`` with its edges as they are in the data, and their reverses if asked for."""
+        if self.sample_direction == "backward":
+            out.row, out.col = out.col, out.row
+            out.sort_order = out.sort_order and "row"
+        if self.subgraph_type != SubgraphType.bidirectional:
+            return out
+        out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+        out.sort_order = None
+        return out
+
+    def __repr__(self) -> str:
+        return f"pygsampler.pyg.Sampler({self._sampler!r}, {self.subgraph_type.value!r})"
+
+
+def bits(times: torch.Tensor) -> torch.Tensor:
+    """Integers that say which times they are."""
+    return times.double().view(torch.int64) if times.is_floating_point() else times.long()
+
+
+def on(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
