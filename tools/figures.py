@@ -473,6 +473,28 @@ def pyg_layers() -> str:
     return f"Milliseconds a step. {source(record)}\n{table(head, rows, 3)}"
 
 
+def pyg_share() -> str:
+    """What a batch of PyG's loader is made of, by how far ahead batches are sampled."""
+    record = kept("pyg_share.json")
+    if record is None:
+        command = "python -m benchmarks.pyg_share"
+        return f"No figures are kept for this version; `{command}` measures them.\n"
+    parts: dict[tuple[str, Any], dict[str, Record]] = {}
+    for row in record["rows"]:
+        parts.setdefault((row["graph"], row["prefetch"]), {})[row["part"]] = row
+    rows = []
+    for (graph, prefetch), of in parts.items():
+        way = "default" if prefetch is None else f"`prefetch={prefetch}`"
+        cells = [milliseconds(of[part]) if part in of else "" for part in PARTS]
+        rows.append([graph, way, *cells, f"{of['sampler']['share']['median']:.0%}"])
+    head = ["graph", "", "sampling", "conversion", "waiting for both", "features", "building"]
+    text = table([*head, "a batch", "sampler's share"], rows, 7)
+    return f"Milliseconds a batch. {source(record)}\n{text}"
+
+
+PARTS = "sampling", "conversion", "waiting", "features", "building", "whole"
+
+
 def pipeline_cache() -> str:
     """Steps whose features are on the host, some of them cached, and what the link allows."""
     record = kept("pipeline-cuda-cache.json")
@@ -943,7 +965,16 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, cache_hits, growth, threads, hub),
-        *(pyg_layers, pipeline_cache, pipeline_shares, locality, parts, parts_model, copies),
+        *(
+            pyg_layers,
+            pyg_share,
+            pipeline_cache,
+            pipeline_shares,
+            locality,
+            parts,
+            parts_model,
+            copies,
+        ),
         *(
             gpu_latency,
             gpu_calls,

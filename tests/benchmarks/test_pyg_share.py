@@ -20,10 +20,16 @@ def test_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = ["--scale", "200", "--repeat", "1", "--batches", "2", "--wait", "0"]
     assert share.main([*small, "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "pyg_share.json").read_text())["rows"]
-    for prefetch, parts in ((0, {"sampling", "conversion"}), (2, {"waiting"})):
-        found = {r["part"]: r["milliseconds"]["median"] for r in rows if r["prefetch"] == prefetch}
-        whole, ours = found.pop("whole"), found.pop("ours")
-        assert set(found) == parts | {"features", "building"}
-        assert sum(found.values()) == pytest.approx(whole)
-        assert whole - found["features"] == pytest.approx(ours)
-        assert min(found.values()) > 0
+    at_once = {"sampling", "conversion"}
+    for graph in ("mag", "products", "arxiv"):
+        for prefetch, parts in ((0, at_once), (None, at_once), (2, {"waiting"})):
+            found = {
+                row["part"]: row["milliseconds"]["median"]
+                for row in rows
+                if row["prefetch"] == prefetch and row["graph"] == graph
+            }
+            whole, sampler = found.pop("whole"), found.pop("sampler")
+            assert set(found) == parts | {"features", "building"}
+            assert sum(found.values()) == pytest.approx(whole)
+            assert sum(found[part] for part in parts) == pytest.approx(sampler)
+            assert min(found.values()) > 0

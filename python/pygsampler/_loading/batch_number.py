@@ -38,7 +38,7 @@ class BatchNumber:
 
     def __init__(self, seed: int | None) -> None:
         self._follows = seed is None
-        self._calls = itertools.count()
+        self._count_from(0)
         self._pass = 0
         # In shared memory, so that workers that live through several epochs see changes too.
         self._shared: Any = torch.tensor([_UNSET, signed_seed(chosen_seed(seed))])
@@ -71,7 +71,7 @@ class BatchNumber:
         state = (torch.default_generator if generator is None else generator).get_state()
         digest = hashlib.blake2b(state.numpy().tobytes(), digest_size=8).digest()
         self._pass = int.from_bytes(digest, "little")
-        self._calls = itertools.count()
+        self._count_from(0)
 
     def of(
         self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
@@ -81,21 +81,31 @@ class BatchNumber:
         ``more`` are ids with another meaning, and its name. The batch's seed is ``seed``, read
         after this.
         """
-        content = _content(ids)
-        if more is not None:
-            name, others = more
-            # The length keeps the two apart from another cut of the same numbers.
-            content.update(b"%s %d " % (name, others.numel()))
-            content.update(others.numpy().tobytes())
+        content = _content(ids, more)
         epoch = int(self._shared.tolist()[_EPOCH])
-        if epoch == _UNSET:
-            worker = get_worker_info()
-            if worker is None:
-                self._follow()
-            number = self._pass if worker is None else worker.seed
-            content.update(b"call %d of %d" % (next(self._calls), number))
-        number = _number(content)
-        return (number >> _BATCH_BITS if epoch == _UNSET else epoch), number & MAX_BATCH
+        if epoch != _UNSET:
+            return epoch, _number(content) & MAX_BATCH
+        worker = get_worker_info()
+        if worker is None:
+            self._follow()
+        call = next(self._calls)
+        self._coming = call + 1
+        return _of_call(content, call, self._pass if worker is None else worker.seed)
+
+    def coming(
+        self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
+    ) -> tuple[int, int] | None:
+        """What ``of`` would say of these ids if nothing comes between, outside workers.
+
+        Nothing is counted. None where torch has another seed by now, which ``of`` would take.
+        """
+        content = _content(ids, more)
+        epoch = int(self._shared.tolist()[_EPOCH])
+        if epoch != _UNSET:
+            return epoch, _number(content) & MAX_BATCH
+        if self._follows and fresh_seed() != self.seed:
+            return None
+        return _of_call(content, self._coming, self._pass)
 
     def copy(self) -> BatchNumber:
         """Another with the same numbers, whose epoch and seed are its own."""
@@ -112,24 +122,42 @@ class BatchNumber:
 
     def _restart(self, seed: int) -> None:
         self._shared[_SEED] = signed_seed(seed)
-        self._calls = itertools.count()
+        self._count_from(0)
+
+    def _count_from(self, call: int) -> None:
+        # Of threads that call at once each gets a number of its own from the first; what the second
+        # says may be late.
+        self._calls, self._coming = itertools.count(call), call
 
     def __getstate__(self) -> dict[str, Any]:
         # What has been counted is not to be had without counting once more.
         calls = next(self._calls)
-        self._calls = itertools.count(calls)
+        self._count_from(calls)
         # Torch's seed is this process's: another one keeps what it is given here.
         return {**self.__dict__, "_calls": calls, "_follows": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._calls = itertools.count(state["_calls"])
+        self._count_from(state["_calls"])
         if not self._shared.is_shared():
             self._shared.share_memory_()
 
 
-def _content(ids: torch.Tensor) -> hashlib.blake2b:
-    return hashlib.blake2b(ids.numpy().tobytes(), digest_size=8)
+def _content(ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) -> hashlib.blake2b:
+    content = hashlib.blake2b(ids.numpy().tobytes(), digest_size=8)
+    if more is not None:
+        name, others = more
+        # The length keeps the two apart from another cut of the same numbers.
+        content.update(b"%s %d " % (name, others.numel()))
+        content.update(others.numpy().tobytes())
+    return content
+
+
+def _of_call(content: hashlib.blake2b, call: int, of: int) -> tuple[int, int]:
+    """(epoch, batch) of a batch that is none of an epoch, but the call of that number."""
+    content.update(b"call %d of %d" % (call, of))
+    number = _number(content)
+    return number >> _BATCH_BITS, number & MAX_BATCH
 
 
 def _number(content: hashlib.blake2b) -> int:

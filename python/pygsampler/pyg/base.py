@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from torch.utils.data import get_worker_info
@@ -20,16 +20,27 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
-from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
+from pygsampler.pyg.begun import Beginning, Begun, Stop, may_begin
+from pygsampler.pyg.cut import cut_batch
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.negatives import negatives_of
+from pygsampler.pyg.negatives import by_own_rule, negatives_of
 from pygsampler.pyg.output import around, directional, vertices
 from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
     from pygsampler.converted import TorchBatch
+
+
+class Asked(NamedTuple):
+    """What a batch around nodes is asked for by, once it was checked."""
+
+    inputs: NodeSamplerInput
+    seeds: Any
+    times: Any
+    # By which `BatchNumber` knows it.
+    named: tuple[torch.Tensor, tuple[bytes, torch.Tensor] | None]
 
 
 class Sampler(BaseSampler):  # type: ignore[misc]
@@ -86,6 +97,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         check_blocks(sampler)
         backward = options.backward(sample_direction)
         self._identity = BatchNumber(sampler.seed)
+        self._beginning = Beginning()
         self._sampler = sampler
         self.subgraph_type = subgraph_type
         self.keep_orig_edges = False
@@ -108,7 +120,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     def __copy__(self) -> Sampler:
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, _identity=self._identity.copy())
+        own = {"_identity": self._identity.copy(), "_beginning": Beginning()}
+        other.__dict__.update(self.__dict__, **own)
         return other
 
     @property
@@ -188,12 +201,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         ``NotImplementedError`` for seeds with times or a type, ``ClosedError`` for a closed graph
         and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
         """
-        inputs = NodeSamplerInput.cast(index)
-        options.check_inputs(inputs, "input_time", kwargs, self._is_temporal)
-        seeds = options.ids(inputs.node, "input_nodes")
-        times = self._times_of(seeds, inputs.time, "input_time")
-        identity = self._identity.of(seeds, None if times is None else (b"times", bits(times)))
-        out = self._sample(seeds, identity, times)
+        inputs, seeds, times, named = self._asked(index, kwargs)
+        out = self._sample(seeds, self._identity.of(*named), times)
         known = (inputs.input_id, inputs.time)
         out.metadata = known if self._sampler.rooted else (out.node, None)
         return self._finished(out)
@@ -210,22 +219,44 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
         ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
         """
+        return self._around(index, neg_sampling, kwargs, self._identity.of, self._sample)
+
+    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
+        """What ``sample_from_nodes`` is asked for, or an error."""
+        inputs = NodeSamplerInput.cast(index)
+        options.check_inputs(inputs, "input_time", more, self._is_temporal)
+        seeds = options.ids(inputs.node, "input_nodes")
+        times = self._times_of(seeds, inputs.time, "input_time")
+        named = None if times is None else (b"times", bits(times))
+        return Asked(inputs, seeds, times, (seeds, named))
+
+    def _around(
+        self,
+        index: EdgeSamplerInput,
+        neg_sampling: Any,
+        more: dict[str, Any],
+        number: Callable[..., tuple[int, int]],
+        sampled: Callable[..., Any],
+    ) -> Any:
+        """``sample_from_edges`` of a batch that ``number`` tells, and ``sampled`` makes."""
         if not self._sampler.rooted:
             raise ValueError(
                 f"sampler: expected one whose vertices follow from the ends of edges, got "
                 f"{describe(self._sampler)}"
             )
         inputs = EdgeSamplerInput.cast(index)
-        options.check_inputs(inputs, "edge_label_time", kwargs, self._is_temporal)
+        options.check_inputs(inputs, "edge_label_time", more, self._is_temporal)
         sources, targets = (
             options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col)
         )
-        identity = self._identity.of(sources, (b"targets", targets))
+        identity = number(sources, (b"targets", targets))
         label = inputs.label
 
         def sample(given: torch.Tensor, time: torch.Tensor | None) -> SamplerOutput:
             seeds = options.ids(given, "seeds")
-            return self._sample(seeds, identity, self._times_of(seeds, time, "edge_label_time"))
+            times = self._times_of(seeds, time, "edge_label_time")
+            made: SamplerOutput = sampled(seeds, identity, times)
+            return made
 
         with negatives_of(neg_sampling, self.seed, *identity) as negatives:
             out = edge_sample(
@@ -241,6 +272,69 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         input_id, *others = out.metadata
         out.metadata = (input_id, *[on(value, out.node.device) for value in others])
         return self._finished(out)
+
+    def _begin(self, asked: Any, neg_sampling: Any = None) -> Begun | None:
+        """Begins the batch that a call with these arguments would make now, where nobody can tell.
+
+        It takes no number of the sampler's, nor of torch's generator. What is wrong with it is
+        raised by the call.
+        """
+        if self.device != "cpu" or not may_begin(self._sampler, self.graph):
+            return None
+        kept: list[Begun] = []
+
+        def begin(seeds: Any, identity: tuple[int, int], times: Any) -> None:
+            self._take_seed()
+            job = self._launched(seeds, identity, times, beside=True)
+            kept.append(Begun(job, self._sampler, self.graph, seeds, identity, times))
+            raise Stop
+
+        def number(*named: Any) -> tuple[int, int]:
+            coming = self._identity.coming(*named)
+            if coming is None:
+                raise Stop
+            return coming
+
+        try:
+            if isinstance(asked, NodeSamplerInput):
+                _, seeds, times, named = self._asked(asked, {})
+                begin(seeds, number(*named), times)
+            elif neg_sampling is None or not by_own_rule(neg_sampling):
+                self._around(asked, neg_sampling, {}, number, begin)
+        except Exception:
+            # `Stop`, or what is wrong.
+            pass
+        return kept[0] if kept else None
+
+    def _result(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
+        """What the engine makes of these seeds."""
+        self._take_seed()
+        return self._beginning.result(
+            partial(self._launched, seeds, identity, times),
+            self._sampler,
+            self.graph,
+            seeds,
+            identity,
+            times,
+        )
+
+    def _take_seed(self) -> None:
+        if self._sampler.seed != self.seed:
+            self._sampler = self._sampler.with_seed(self.seed)
+
+    def _launched(
+        self, seeds: Any, identity: tuple[int, int], times: Any, beside: bool = False
+    ) -> Any:
+        """That batch on its way; ``beside`` what its caller does meanwhile."""
+        epoch, batch = identity
+        launch: Any = self._sampler.launch
+        if times is not None:
+            launch = partial(launch, seed_time=times)
+        threads = 0 if get_worker_info() is None else 1
+        about = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
+        if beside:
+            about["beside"] = True
+        return launch(self.graph, seeds, **about)
 
     # Whether seeds have times.
     _is_temporal = False
@@ -259,7 +353,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
     ) -> SamplerOutput:
         self._check_factors()
-        batch = self._batch(seeds, *identity, times)
+        batch = cut_batch(self._result(seeds, identity, times))
         if isinstance(batch, TorchSubgraph):
             return self._of_subgraph(batch)
         node, num_nodes = vertices(batch)
@@ -324,18 +418,6 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def _hops(self, batch: TorchBatch) -> int:
         """How many hops of the batch were asked for."""
         return len(batch.blocks)
-
-    def _batch(
-        self, seeds: torch.Tensor, epoch: int, batch: int, times: torch.Tensor | None = None
-    ) -> TorchBatch:
-        if self._sampler.seed != self.seed:
-            self._sampler = self._sampler.with_seed(self.seed)
-        threads = 0 if get_worker_info() is None else 1
-        launch: Any = self._sampler.launch
-        if times is not None:
-            launch = partial(launch, seed_time=times)
-        job = launch(self._graph, seeds, epoch=epoch, batch=batch, threads=threads, into="torch")
-        return as_torch(job.result())
 
     def _drawn(self) -> Graph:
         """The graph without the edges that are never sampled."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import get_worker_info
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import (
     EdgeSamplerInput,
@@ -27,7 +25,8 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
-from pygsampler.pyg.base import bits, on
+from pygsampler.pyg.base import Asked, bits, on
+from pygsampler.pyg.begun import Beginning
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import negatives_of
@@ -139,7 +138,7 @@ class HeteroSampler(PGSampler):
             **times,
         )
         self._check_factors()
-        self._identity = BatchNumber(self._sampler.seed)
+        self._identity, self._beginning = BatchNumber(self._sampler.seed), Beginning()
         self._identity.set_seed(seed)
         # Now: wrong weights and times are wrong arguments.
         self._sampler.graph_of(self._types)
@@ -222,10 +221,16 @@ class HeteroSampler(PGSampler):
         its type, ``ValueError`` for a type that the graph does not have, and for seeds with times
         where the sampler has no ``time_attr``.
         """
+        inputs, seeds, times, named = self._asked(index, kwargs)
+        out = self._sample(seeds, self._identity.of(*named), times)
+        out.metadata = (inputs.input_id, inputs.time)
+        return self._finished(out)
+
+    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
         inputs = NodeSamplerInput.cast(index)
         self._check_time(inputs.time, "input_time")
-        if kwargs:
-            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
+        if more:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
         kind = inputs.input_type
         if kind not in self._types.node_types:
             raise ValueError(
@@ -238,13 +243,10 @@ class HeteroSampler(PGSampler):
         of_type = b"type " + kind.encode() if several else b""
         given = None if inputs.time is None else {kind: inputs.time}
         times = self._times_by_type({kind: seeds}, given, "input_time")
-        more = (of_type, seeds[:0]) if several else None
+        named = (of_type, seeds[:0]) if several else None
         if times is not None:
-            more = (of_type + b"times", bits(times[kind]))
-        epoch, batch = self._identity.of(seeds, more)
-        out = self._sample({kind: seeds}, (epoch, batch), times)
-        out.metadata = (inputs.input_id, inputs.time)
-        return self._finished(out)
+            named = (of_type + b"times", bits(times[kind]))
+        return Asked(inputs, {kind: seeds}, times, (seeds, named))
 
     def sample_from_edges(
         self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
@@ -257,10 +259,20 @@ class HeteroSampler(PGSampler):
 
         Raises what ``sample_from_nodes`` does.
         """
+        return self._around(index, neg_sampling, kwargs, self._identity.of, self._sample)
+
+    def _around(
+        self,
+        index: EdgeSamplerInput,
+        neg_sampling: Any,
+        more: dict[str, Any],
+        number: Callable[..., tuple[int, int]],
+        sampled: Callable[..., Any],
+    ) -> Any:
         inputs = EdgeSamplerInput.cast(index)
         self._check_time(inputs.time, "edge_label_time")
-        if kwargs:
-            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
+        if more:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
         kind = inputs.input_type
         ends = (kind[0], kind[-1]) if isinstance(kind, tuple) else ()
         if not ends or not set(ends) <= set(self._types.node_types):
@@ -276,11 +288,12 @@ class HeteroSampler(PGSampler):
         sources, targets = both
         # Else the same ids of two types would be one batch.
         of_type = b"links " + "__".join(map(str, kind)).encode()
-        identity = self._identity.of(sources, (of_type, targets))
+        identity = number(sources, (of_type, targets))
 
         def sample(seeds: dict[str, torch.Tensor], time: Any) -> HeteroSamplerOutput:
             times = self._times_by_type(seeds, time, "edge_label_time")
-            return self._sample(seeds, identity, times)
+            made: HeteroSamplerOutput = sampled(seeds, identity, times)
+            return made
 
         with negatives_of(neg_sampling, self.seed, *identity) as negatives:
             out = edge_sample(
@@ -334,21 +347,7 @@ class HeteroSampler(PGSampler):
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
         """What is sampled of a batch; of several types each has its seeds once, or as trees."""
         self._check_factors()
-        epoch, batch = identity
-        if self._sampler.seed != self.seed:
-            self._sampler = self._sampler.with_seed(self.seed)
-        threads = 0 if get_worker_info() is None else 1
-        launch: Any = self._sampler.launch
-        if times is not None:
-            launch = partial(launch, seed_time=times)
-        job = launch(
-            self._types,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            threads=threads,
-        )
-        made: Any = job.result()
+        made = self._result(seeds, identity, times)
         hops = self._num_neighbors.num_hops
         return typed_output(made, next(iter(seeds)), self._relations, hops)
 

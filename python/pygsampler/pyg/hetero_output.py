@@ -9,11 +9,11 @@ import torch
 from torch_geometric.sampler import HeteroSamplerOutput
 
 from pygsampler._batch.induced import joined, rows_of
+from pygsampler.pyg.cut import Cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler.array import Array
     from pygsampler.hetero_batch import HeteroBatch, HeteroBlock
     from pygsampler.hetero_graph import EdgeType
 
@@ -28,7 +28,7 @@ def typed_output(
     The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
     that were sampled for it; edges out of it come from its first occurrence.
     """
-    cut = _Cut(batch)
+    cut = Cut(batch)
     seeds, seed_row = cut(batch.output_nodes[kind]), cut(batch.output_index[kind]).long()
     counts = batch.num_sampled_nodes
     distinct = counts[kind][0]
@@ -84,27 +84,6 @@ def typed_output(
     return out
 
 
-class _Cut:
-    """Tensors of a batch's arrays of integers, cut out of one tensor that all of it is.
-
-    A tensor by DLPack costs several times as much as a slice, and a batch has three for each hop
-    and type of edges.
-    """
-
-    __slots__ = ("_data", "_of_width")
-
-    def __init__(self, batch: HeteroBatch) -> None:
-        whole = batch._whole().torch()
-        self._data = batch._data
-        self._of_width = {32: whole, 64: whole[: len(whole) // 2 * 2].view(torch.int64)}
-
-    def __call__(self, values: Array) -> torch.Tensor:
-        bits, length = values._bits, values._length
-        # An empty array may begin behind the end.
-        start = (values._address - self._data) * 8 // bits if length else 0
-        return self._of_width[bits].narrow(0, start, length)
-
-
 class _Edges(NamedTuple):
     """The edges of one type: of all hops, the seeds' first, and how many each hop has."""
 
@@ -127,7 +106,7 @@ def _factors(block: HeteroBlock) -> torch.Tensor | None:
     return None if block.edge_weights is None else block.edge_weights.torch()
 
 
-def _as_one(blocks: Sequence[HeteroBlock], cut: _Cut) -> _Edges:
+def _as_one(blocks: Sequence[HeteroBlock], cut: Cut) -> _Edges:
     """Where the destinations of the hops follow each other, all rows together are one CSC."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
@@ -141,7 +120,7 @@ def _as_one(blocks: Sequence[HeteroBlock], cut: _Cut) -> _Edges:
     )
 
 
-def _by_hop(blocks: Sequence[HeteroBlock], cut: _Cut, repeated: _Repeated | None) -> _Edges:
+def _by_hop(blocks: Sequence[HeteroBlock], cut: Cut, repeated: _Repeated | None) -> _Edges:
     """Hop by hop, where destinations do not follow each other, or some are seeds twice."""
     sources, targets, ids, factors, of_hops = [], [], [], [], []
     for block in blocks:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import get_worker_info
 from torch_geometric import loader
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
@@ -16,7 +15,8 @@ from pygsampler import hgt as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
-from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.base import Asked, Sampler
+from pygsampler.pyg.begun import Beginning
 from pygsampler.pyg.hetero import _graph
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
@@ -97,7 +97,7 @@ class HGTSampler(Sampler):
                 )
         made = _core.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed)
         self._sampler = made
-        self._identity = BatchNumber(made.seed)
+        self._identity, self._beginning = BatchNumber(made.seed), Beginning()
         self._identity.set_seed(seed)
         self._sample_direction = "forward"
         self.subgraph_type = SubgraphType.induced
@@ -152,10 +152,19 @@ class HGTSampler(Sampler):
         Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
         its type, ``ValueError`` for a type that the graph does not have.
         """
+        inputs, seeds, times, named = self._asked(index, kwargs)
+        made = self._result(seeds, self._identity.of(*named), times)
+        out = typed_output(made, inputs.input_type, self._types.edge_types, 1)
+        # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
+        out.num_sampled_nodes = out.num_sampled_edges = None
+        out.metadata = (inputs.input_id, inputs.time)
+        return out
+
+    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
         inputs = NodeSamplerInput.cast(index)
         options.offered("input_time", inputs.time, None, "temporal sampling")
-        if kwargs:
-            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
+        if more:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
         kind = inputs.input_type
         if kind not in self._types.node_types:
             raise ValueError(
@@ -163,22 +172,7 @@ class HGTSampler(Sampler):
             )
         seeds = options.ids(inputs.node, "input_nodes")
         options.inside(seeds, "input_nodes", self.num_nodes[kind])
-        epoch, batch = self._identity.of(seeds, (b"type " + kind.encode(), seeds[:0]))
-        if self._sampler.seed != self.seed:
-            self._sampler = self._sampler.with_seed(self.seed)
-        job = self._sampler.launch(
-            self._types,  # type: ignore[arg-type]
-            {kind: seeds},
-            epoch=epoch,
-            batch=batch,
-            threads=0 if get_worker_info() is None else 1,
-        )
-        made: Any = job.result()
-        out = typed_output(made, kind, self._types.edge_types, 1)
-        # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
-        out.num_sampled_nodes = out.num_sampled_edges = None
-        out.metadata = (inputs.input_id, inputs.time)
-        return out
+        return Asked(inputs, {kind: seeds}, None, (seeds, (b"type " + kind.encode(), seeds[:0])))
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
         """NotImplementedError: HGT's subgraphs are around nodes."""
@@ -209,6 +203,8 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         ``set_seed`` and ``set_epoch`` are as ``NeighborLoader`` has them.
     features, edge_features : mapping of str to mappings of types to arrays or Features, optional
         As ``NeighborLoader`` has them.
+    prefetch : int, optional
+        As ``NeighborLoader`` has it.
     **kwargs
         All others are PyG's.
 
@@ -236,8 +232,10 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         device: Any = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
+        prefetch: int | None = None,
         **kwargs: Any,
     ) -> None:
+        self._take(prefetch, kwargs.get("num_workers"), None)
         if device is None and kwargs.get("num_workers"):
             # Workers cannot use their parent's GPU.
             device = "cpu"
@@ -264,3 +262,9 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         options.inside(
             self.input_data.node, "input_nodes", sampler.num_nodes[self.input_data.input_type]
         )
+
+    def _asked(self, places: Any) -> tuple[Any, ...]:
+        return (self.input_data[self.dataset.__getitems__(places)],)
+
+    def _sampled(self, places: Any) -> Any:
+        return self.node_sampler.sample_from_nodes(*self._asked(places))

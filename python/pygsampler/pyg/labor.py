@@ -130,21 +130,25 @@ class LaborSampler(Sampler):
         drawn: Graph = graph[_EDGE]
         return drawn
 
+    def _launched(
+        self, seeds: Any, identity: tuple[int, int], times: Any, beside: bool = False
+    ) -> Any:
+        graph: Any = self._typed()
+        epoch, batch = identity
+        return self._sampler.launch(
+            graph,
+            {_NODE: seeds},
+            epoch=epoch,
+            batch=batch,
+            threads=0 if get_worker_info() is None else 1,
+            beside=beside,
+        )
+
     def _sample(
         self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
     ) -> SamplerOutput:
         self._check_factors()
-        if self._sampler.seed != self.seed:
-            self._sampler = self._sampler.with_seed(self.seed)
-        graph: Any = self._typed()
-        job = self._sampler.launch(
-            graph,
-            {_NODE: seeds},
-            epoch=identity[0],
-            batch=identity[1],
-            threads=0 if get_worker_info() is None else 1,
-        )
-        made: Any = job.result()
+        made = self._result(seeds, identity, times)
         # A graph in parts is sampled on the CPU.
         found = typed_output(made._on(self._place), _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]

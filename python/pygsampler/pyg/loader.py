@@ -17,6 +17,8 @@ from pygsampler._batch.named import NO_VALUES
 from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
+from pygsampler.pyg.begun import Begun
+from pygsampler.pyg.beside import Beside, Turn, known_ahead
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
@@ -75,8 +77,10 @@ class _Sampled:
     _rows: BatchRows
     # "coo" or "edge_index".
     _layout: str
-    # How many batches are sampled ahead.
-    _prefetch: int = 0
+    # How many batches are sampled ahead; None: one, where nobody can tell.
+    _prefetch: int | None = None
+    # The batch that is being made, where the next one is known.
+    _turn: Turn | None = None
 
     @property
     def _ours(self) -> Sampler | None:
@@ -89,6 +93,8 @@ class _Sampled:
 
     def _take(self, prefetch: Any, num_workers: Any, sampler: Any) -> None:
         """Takes ``prefetch``, or an error where nothing can be sampled ahead."""
+        if prefetch is None:
+            return
         self._prefetch = integer(prefetch, "prefetch", 0)
         if prefetch and num_workers:
             raise ValueError(
@@ -102,9 +108,36 @@ class _Sampled:
     @property
     def _index_sampler(self) -> Any:
         base = super()._index_sampler  # type: ignore[misc]
-        if not self._prefetch or not self._auto_collation:  # type: ignore[attr-defined]
+        if not self._auto_collation:  # type: ignore[attr-defined]
             return base
-        return Ahead(base, self._prefetch, self._sampled)
+        if self._prefetch:
+            return Ahead(base, self._prefetch, self._sampled)
+        ours, workers = self._ours, self.num_workers  # type: ignore[attr-defined]
+        if self._prefetch is not None or ours is None or workers or not known_ahead(base):
+            return base
+        return Beside(base, self._begin, self._take_turn)
+
+    def _begin(self, places: Any) -> Begun | None:
+        """Begins the batch of these places in the engine."""
+        ours: Any = self._ours
+        if ours is None:
+            return None
+        try:
+            asked = self._asked(places)
+        except Exception:
+            # It is raised when the batch is asked for.
+            return None
+        begun: Begun | None = ours._begin(*asked)
+        return begun
+
+    def _take_turn(self, turn: Turn) -> None:
+        self._turn, ours = turn, self._ours
+        if ours is not None:
+            ours._beginning.begun = turn.begun
+
+    def _asked(self, places: Any) -> tuple[Any, ...]:
+        """What ``collate_fn`` of PyG's asks the sampler for."""
+        raise NotImplementedError
 
     def _sampled(self, places: Any) -> Any:
         """What ``collate_fn`` of PyG's samples, without what it does with that."""
@@ -120,8 +153,14 @@ class _Sampled:
     def filter_fn(self, out: Any) -> Any:
         """PyG's, after a look whether ``data`` is still the sampler's graph, and with factors and
         features, which a transform sees."""
-        if self._ours is not None:
-            same_graph(self.data, self._ours)
+        turn, self._turn, ours = self._turn, None, self._ours
+        if turn is not None:
+            if ours is not None:
+                # Nobody asked for it, or it was taken.
+                ours._beginning.begun = None
+            turn.begin(out)
+        if ours is not None:
+            same_graph(self.data, ours)
         factors = getattr(out, "edge_weights", None)
         named = {**getattr(out, "edge_values", NO_VALUES), **getattr(out, "beside", NO_VALUES)}
         if self.transform_sampler_output:
@@ -220,10 +259,15 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler``, and
         ``HeteroLaborSampler`` with types, have more options. Without ``replace``, ``disjoint``
         and times. ``edge_weights="ht"`` gives the factors of its edges.
-    prefetch : int
-        Batches that are sampled ahead, in a thread of this process, while those before are looked
-        up and used; for ``num_workers=0``. They are the same batches; what is assigned to the
-        sampler within a pass, and torch's seed, count from the first that was not sampled yet.
+    prefetch : int, optional
+        For ``num_workers=0``. Default: the engine samples the next batch while PyG puts one
+        together, where nobody can tell but by the time: on the CPU, of samplers of this package,
+        and of seeds that are in order, shuffled by torch without ``generator=``, or of a
+        ``DistributedSampler``. What is assigned meanwhile counts from the next batch on, as ever.
+        0: each batch when it is asked for. Above 0: so many are sampled ahead, in a thread of this
+        process, while those before are looked up and used. They are the same batches; what is
+        assigned to the sampler within a pass, and torch's seed, count from the first that was not
+        sampled yet.
     **kwargs
         All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
 
@@ -266,7 +310,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
         labor: str | None = None,
-        prefetch: int = 0,
+        prefetch: int | None = None,
         **kwargs: Any,
     ) -> None:
         typed = has_types(data)
@@ -320,8 +364,11 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
                 count = count[self.input_data.input_type]
             inside(self.input_data.node, "input_nodes", count)
 
+    def _asked(self, places: Any) -> tuple[Any, ...]:
+        return (self.input_data[self.dataset.__getitems__(places)],)
+
     def _sampled(self, places: Any) -> Any:
-        return self.node_sampler.sample_from_nodes(self.input_data[torch.as_tensor(places)])
+        return self.node_sampler.sample_from_nodes(*self._asked(places))
 
 
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
@@ -365,7 +412,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
         labor: str | None = None,
-        prefetch: int = 0,
+        prefetch: int | None = None,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
@@ -432,10 +479,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
                 inside(ends, f"edge_label_index[{row}]", counts[row])
 
+    def _asked(self, places: Any) -> tuple[Any, ...]:
+        return self.input_data[self.dataset.__getitems__(places)], self.neg_sampling
+
     def _sampled(self, places: Any) -> Any:
-        return self.link_sampler.sample_from_edges(
-            self.input_data[torch.as_tensor(places)], neg_sampling=self.neg_sampling
-        )
+        asked, neg_sampling = self._asked(places)
+        return self.link_sampler.sample_from_edges(asked, neg_sampling=neg_sampling)
 
 
 def _ours(sampler: Any) -> Sampler | None:

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._loading.saint import Draws, Edges, Walks
+from pygsampler.converted import as_torch
 from pygsampler.programs import program
 from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.shadow import check_data
@@ -237,7 +238,7 @@ class _Batches:
 
     def _made(self, epoch: int, number: int) -> tuple[torch.Tensor, ...]:
         """Vertices, and the edges among them: local sources, targets, and ids."""
-        made: Any = self._sampler._batch(self._given(epoch, number), epoch, number)
+        made: Any = as_torch(self._sampler._result(self._given(epoch, number), (epoch, number)))
         return made.nodes.long(), *made.edge_index, made.edge_ids.long()
 
     def _given(self, epoch: int, number: int) -> torch.Tensor:

@@ -1,0 +1,104 @@
+"""``Begun``: a batch that is sampled before anybody has asked for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.hgt import HGTSampler
+from pygsampler.sampler import PGSampler
+
+__all__ = ["Beginning", "Begun", "Stop", "may_begin"]
+
+# Samplers whose batches are functions of what a `Begun` knows, and that change nothing else; one
+# of somebody else's may count its calls.
+_PURE = (PGSampler, HeteroLabor, HGTSampler)
+
+
+class Stop(Exception):
+    """Leaves a function of PyG's once the batch that it asks for was begun."""
+
+
+def may_begin(sampler: Any, graph: Any) -> bool:
+    """Whether batches of a graph on the CPU may be begun in the background."""
+    return type(sampler) in _PURE and graph._service is None
+
+
+class Begun:
+    """A batch on its way in the engine, and all that it is a function of.
+
+    So whoever asks for a batch of the same may have it. It goes with this object, also where it is
+    not there yet.
+    """
+
+    __slots__ = ("_free", "_of", "_seeds", "_times", "job")
+
+    def __init__(
+        self, job: Any, sampler: Any, graph: Any, seeds: Any, identity: tuple[int, int], times: Any
+    ) -> None:
+        self.job = job
+        self._of = sampler, graph, identity
+        self._seeds, self._times = seeds, times
+        # Taken out by the one who gets it: two threads may ask at once.
+        self._free = [True]
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether somebody asked for it."""
+        return not self._free
+
+    def take(
+        self, sampler: Any, graph: Any, seeds: Any, identity: tuple[int, int], times: Any
+    ) -> bool:
+        """Whether it is the batch of these, of this process, and nobody else has it."""
+        of = self._of
+        same = (
+            of[0] is sampler
+            and of[1] is graph
+            and of[2] == identity
+            and _equal(self._seeds, seeds)
+            and _equal(self._times, times)
+            and not self.job._is_foreign()
+        )
+        if not same:
+            return False
+        try:
+            return self._free.pop()
+        except IndexError:
+            return False
+
+
+class Beginning:
+    """What a sampler keeps of batches that are begun before they are asked for.
+
+    One sampler may serve several threads: what one of them has begun another may take, where it is
+    the same.
+    """
+
+    __slots__ = ("begun",)
+
+    def __init__(self) -> None:
+        # For the call that comes next.
+        self.begun: Begun | None = None
+
+    def result(self, launch: Any, *of: Any) -> Any:
+        """The batch of these, as ``Begun.take`` has them: one that was begun, or is made now."""
+        begun = self.begun
+        if begun is not None and begun.take(*of):
+            self.begun = None
+            return begun.job.result()
+        return launch().result()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Jobs belong to their process.
+        return Beginning, ()
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    return one is None and other is None
