@@ -18,6 +18,7 @@ from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.dgl.block import frames_of, places_with, rows_of, rows_with
 from pygsampler.dgl.consecutive import consecutive
+from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
@@ -176,16 +177,19 @@ class _Taken(NamedTuple):
     arrays: dict[Any, torch.Tensor]
     versions: tuple[int, ...]
     graph: HeteroGraph
+    # Of the relations that share DGL's arrays.
+    descents: list[Descent]
     # On the GPUs that sample it, by their names, and whether they read the host's memory.
     placed: dict[tuple[str, bool], HeteroGraph]
 
     def fits(self, index: Any, arrays: dict[Any, torch.Tensor]) -> bool:
-        """Whether it is of that index, and of those arrays as they are now."""
+        """Whether it is of that index, and of its rows and those arrays as they are now."""
         same = self.of() is index and self.arrays.keys() == arrays.keys()
         return (
             same
             and all(self.arrays[kind] is array for kind, array in arrays.items())
             and self.versions == _versions(arrays)
+            and not any(descent.gone for descent in self.descents)
         )
 
 
@@ -224,13 +228,16 @@ def _taken(g: Any, drawn_by: str | None) -> _Taken:
     known = _graphs.get(key)
     if known is not None and known.fits(index, arrays):
         return known
+    rows = {kind: _csc(g, kind) for kind in g.canonical_etypes}
+    found = (descent_of(*arrays[:2]) for arrays in rows.values())
     made = HeteroGraph(
-        {kind: _csc(g, kind) for kind in g.canonical_etypes},
+        rows,
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
         edge_data={kind: {str(drawn_by): _flat(array)} for kind, array in arrays.items()},
     )
     end = weakref.ref(index, lambda _: _forget(key))
-    _graphs[key] = _Taken(end, arrays, _versions(arrays), made, {})
+    descents = [descent for descent in found if descent is not None]
+    _graphs[key] = _Taken(end, arrays, _versions(arrays), made, descents, {})
     return _graphs[key]
 
 
