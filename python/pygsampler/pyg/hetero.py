@@ -29,7 +29,7 @@ from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.negatives import negatives_of
+from pygsampler.pyg.negatives import When, negatives_of
 from pygsampler.pyg.sampler import PGSampler, bits, on
 
 if TYPE_CHECKING:
@@ -281,7 +281,10 @@ class HeteroSampler(PGSampler):
             times = self._times_by_type(seeds, time, "edge_label_time")
             return self._sample(seeds, identity, times)
 
-        with negatives_of(neg_sampling, self.seed, *identity) as negatives:
+        known = self._times_of_nodes()
+        nodes = {} if neg_sampling is None or known is None else known
+        when = When(inputs.time, *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
+        with negatives_of(neg_sampling, when, known, self.seed, *identity) as (negatives, by_type):
             out = edge_sample(
                 EdgeSamplerInput(
                     inputs.input_id, sources, targets, inputs.label, inputs.time, kind
@@ -289,7 +292,7 @@ class HeteroSampler(PGSampler):
                 sample,
                 dict(self.num_nodes),
                 self.disjoint,
-                self._times_of_nodes(),
+                by_type,
                 neg_sampling=negatives,
             )
         (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
