@@ -323,7 +323,8 @@ class HeteroSampler(PGSampler):
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            return dict(given)
+            name, kept = self.time_attr, self._types._timed(self.time_attr, None, self.weight_attr)
+            return {of: options.bounds(each, where, name, kept.float) for of, each in given.items()}
         known = self._times_of_nodes() or {}
         for kind in seeds:
             if kind not in known:

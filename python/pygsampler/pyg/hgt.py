@@ -20,6 +20,7 @@ from pygsampler.pyg.hetero import _graph
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.pyg.inputs import check_mask, nodes_given
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import Sampler
@@ -244,6 +245,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         own = {"max_neighbors": max_neighbors, "seed": seed, "device": device}
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
+        input_nodes = nodes_given(input_nodes, True)
         rows = HeteroBatchRows(features, edge_features, sampler)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -261,6 +263,6 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, sampler)
-        options.inside(
-            self.input_data.node, "input_nodes", sampler.num_nodes[self.input_data.input_type]
-        )
+        count = sampler.num_nodes[self.input_data.input_type]
+        check_mask(input_nodes, count)
+        options.inside(self.input_data.node, "input_nodes", count)

@@ -111,8 +111,8 @@ def by_own_rule(neg_sampling: Any) -> bool:
 def negatives_of(
     neg_sampling: Any, when: When, times: Any, *numbers: int
 ) -> Iterator[tuple[Any, Any]]:
-    """``neg_sampling``, or None, and the times of nodes, as both are to be given to PyG, for a batch
-    of these numbers.
+    """``neg_sampling``, or None, and the times of nodes, as PyG is to be given both, for a batch of
+    these numbers.
 
     ``times`` is what PyG knows of nodes; nothing where ours are drawn by ``when``.
     """

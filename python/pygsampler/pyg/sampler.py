@@ -558,7 +558,8 @@ class PGSampler(Sampler):
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            return given
+            timed = self._graph._timed(self.time_attr, None, self.weight_attr)
+            return options.bounds(given, where, self.time_attr, timed.float)
         times = self._node_time()
         if times is None:
             raise ValueError(
