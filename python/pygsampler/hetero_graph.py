@@ -6,12 +6,14 @@ import hashlib
 import itertools
 import json
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.ids import as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe, integer
@@ -187,16 +189,27 @@ class HeteroGraph(EngineHandle):
         The arrays are copied, as by ``Graph.from_coo``. ``num_nodes`` has all types.
         """
         relations = _relations(edges)
+        if not isinstance(num_nodes, Mapping):
+            raise TypeError(
+                f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}"
+            )
         for kind in relations:
             for end in (kind[0], kind[2]):
                 if end not in num_nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        return cls(
-            {kind: _sorted(kind, pair, num_nodes) for kind, pair in relations.items()},
-            num_nodes,
-            edge_data=edge_data,
-            node_data=node_data,
-        )
+        counts = {kind: _count(kind, of) for kind, of in num_nodes.items()}
+        ends = {kind: _ends(kind, given) for kind, given in relations.items()}
+        try:
+            return cls(
+                {kind: _sorted(kind, pair, counts) for kind, pair in ends.items()},
+                counts,
+                edge_data=edge_data,
+                node_data=node_data,
+            )
+        except (ValueError, IndexError):
+            # What is sorted has other names and places.
+            _check_ends(ends, counts)
+            raise
 
     @classmethod
     def from_pyg(cls, data: Any) -> HeteroGraph:
@@ -590,10 +603,10 @@ class HeteroGraph(EngineHandle):
             raise ValueError(
                 f"{kind}: expected the name of an edge array of some type, got {name!r}"
             )
-        drawn = {
-            of: graph._drawn_by(kind, name) if name in graph.edata else graph
-            for of, graph in graphs.items()
-        }
+        drawn = {}
+        for of, graph in graphs.items():
+            with _of_type(of):
+                drawn[of] = graph._drawn_by(kind, name) if name in graph.edata else graph
         # Of two threads that come at once one's is kept.
         return self._derived.setdefault((kind, name), self._of_rows(drawn))
 
@@ -627,9 +640,11 @@ class HeteroGraph(EngineHandle):
         for kind, graph in graphs.items():
             how = [each if each in graph.edata else None for each in (mask, prob)]
             if kind in of_edges:
-                parts[kind] = graph._timed(name, *how)
+                with _of_type(kind):
+                    parts[kind] = graph._timed(name, *how)
             elif kind[0] in of_nodes:
-                parts[kind] = graph._timed_by(name, self._ndata[kind[0]][name], *how)
+                with _of_type(kind[0]):
+                    parts[kind] = graph._timed_by(name, self._ndata[kind[0]][name], *how)
             else:
                 parts[kind] = None
         rows = self
@@ -680,6 +695,15 @@ def salt_of(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
 
 
+@contextmanager
+def _of_type(kind: Any) -> Iterator[None]:
+    """Errors of a relation's arrays, or of those of a type of vertices, name it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name_of(kind)}: {error}") from None
+
+
 def _restored(
     graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, dict[str, Array]]
 ) -> HeteroGraph:
@@ -714,10 +738,18 @@ def _counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
         raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
     nodes: dict[str, int] = {}
     for kind, count in (given or {}).items():
-        nodes[kind] = integer(count, f"num_nodes[{kind!r}]", 0, _MOST_NODES)
+        nodes[kind] = _count(kind, count)
     rows: dict[str, int] = {}
     for edge_type, arrays in relations.items():
-        indptr = arrays.indptr if isinstance(arrays, Graph) else arrays[0]
+        if isinstance(arrays, Graph):
+            indptr = arrays.indptr
+        elif isinstance(arrays, (tuple, list)) and len(arrays) in (2, 3):
+            indptr = arrays[0]
+        else:
+            raise TypeError(
+                f"edges[{edge_type!r}]: expected (indptr, indices), with edge_ids or not, or a "
+                f"Graph, got {describe(arrays)}"
+            )
         rows[edge_type[2]] = max(rows.get(edge_type[2], 0), len(indptr) - 1)
     for src, _, dst in relations:
         for kind in (src, dst):
@@ -754,14 +786,37 @@ def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> G
                 return given if not data else given.with_data(data)
             data = {**given.edata, **(data or {})}
             given = given.indptr, given.indices, given.edge_ids
-        if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-            raise TypeError(
-                f"expected (indptr, indices), with edge_ids or not, got {describe(given)}"
-            )
         ids = given[2] if len(given) == 3 else None
         return Graph.from_csc(given[0], given[1], edge_ids=ids, num_nodes=count, edge_data=data)
     except (TypeError, ValueError, IndexError) as error:
         raise type(error)(f"edges[{kind!r}]: {error}") from None
+
+
+def _count(kind: str, count: Any) -> int:
+    return integer(count, f"num_nodes[{kind!r}]", 0, _MOST_NODES)
+
+
+def _ends(kind: EdgeType, given: Any) -> tuple[Any, Any]:
+    """Sources and destinations of the edges of a relation; TypeError for anything else."""
+    try:
+        src, dst = given
+    except (TypeError, ValueError):
+        raise TypeError(f"edges[{kind!r}]: expected (src, dst), got {describe(given)}") from None
+    return src, dst
+
+
+def _check_ends(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, int]) -> None:
+    """ValueError for the first end of an edge that is no vertex of its type."""
+    for kind, ends in edges.items():
+        for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
+            view = as_ids(given, name)
+            ids = memories.integer_view(view.address, view.length, view.bits)
+            for place, vertex in enumerate(ids):
+                if not 0 <= vertex < nodes[of]:
+                    raise ValueError(
+                        f"edges[{kind!r}]: {name}[{place}]: expected an id in [0, {nodes[of]}), "
+                        f"got {vertex}"
+                    )
 
 
 def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, ...]:

@@ -95,7 +95,14 @@ def sample_typed(
     epoch, batch = identity.of(
         torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )
-    graph = graph_of_types(g, sampler.prob or sampler.mask, place)
+    by = "prob" if sampler.prob is not None else "mask"
+    name = sampler.prob or sampler.mask
+    if name is not None and not any(name in g.edges[kind].data for kind in g.canonical_etypes):
+        raise ValueError(
+            f"{by}: expected the name of an array of some edge type of g, got {name!r}; {by}=None "
+            "samples uniformly"
+        )
+    graph = graph_of_types(g, name, place)
     job = sampler.launch(
         graph,  # type: ignore[arg-type]
         {kind: ids for kind, ids in seeds.items() if len(ids)},
@@ -221,8 +228,6 @@ def _taken(g: Any, drawn_by: str | None) -> _Taken:
         for kind in g.canonical_etypes
         if drawn_by is not None and drawn_by in g.edges[kind].data
     }
-    if drawn_by is not None and not arrays:
-        raise ValueError(f"expected an edge type of g with data[{drawn_by!r}], got none")
     index = g._graph
     key = id(index), drawn_by
     known = _graphs.get(key)
