@@ -27,6 +27,7 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
+from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import When, negatives_of
@@ -478,6 +479,7 @@ def _graph(
     if not isinstance(data, HeteroData):
         stored = graph_of_stores(data, weight_attr, backward, time_attr)
         return stored, stored.device
+    data = with_edge_index(data)
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
@@ -499,7 +501,10 @@ def _graph(
         index = store.edge_index if "edge_index" in store else None
         if not isinstance(index, torch.Tensor) or index.dim() != 2 or index.shape[0] != 2:
             got = tuple(index.shape) if isinstance(index, torch.Tensor) else list(store.keys())
-            raise ValueError(f"{where}: expected edge_index of shape (2, E), got {got}")
+            raise ValueError(
+                f"{where}: expected edge_index of shape (2, E), or an adj_t of torch.sparse, got "
+                f"{got}"
+            )
         if hasattr(index, "as_tensor"):
             index = index.as_tensor()
         places[str(index.device)] = None

@@ -16,6 +16,7 @@ from pygsampler import hgt as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
+from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero import _graph
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
@@ -252,7 +253,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
             filter_per_worker = False
         self._rows, self._layout = rows, "coo"
         super().__init__(
-            data=rows.without(data),
+            data=rows.without(with_edge_index(data)),
             node_sampler=sampler,
             input_nodes=input_nodes,
             transform=transform,
