@@ -320,11 +320,12 @@ class HeteroSampler(PGSampler):
         self, seeds: dict[str, torch.Tensor], given: Any, where: str
     ) -> dict[str, torch.Tensor] | None:
         """The bounds of seeds, by default the times of the nodes that they are."""
-        if not self._is_temporal:
+        name = self.time_attr
+        if name is None:
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            name, kept = self.time_attr, self._types._timed(self.time_attr, None, self.weight_attr)
+            kept = self._types._timed(name, None, self.weight_attr)
             return {of: options.bounds(each, where, name, kept.float) for of, each in given.items()}
         known = self._times_of_nodes() or {}
         for kind in seeds:
