@@ -231,6 +231,54 @@ def test_wrong_arguments() -> None:
         pgs.PGSampler([1]).sample(graph, {"b": [0]})
 
 
+WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "author")
+
+
+@pytest.mark.parametrize(
+    ("edges", "error", "text"),
+    [
+        (
+            {WRITES: ([1, 5], [0, 0])},
+            ValueError,
+            r"edges\[.*writes.*\]: src\[1\]: .* \[0, 5\), got 5",
+        ),
+        ({WRITES: ([1], [9])}, ValueError, r"edges\[.*writes.*\]: dst\[0\]: .* \[0, 9\), got 9"),
+        ({CITES: ([0, 1], [4, 6])}, ValueError, r"dst\[1\]: expected an id in \[0, 5\), got 6"),
+        ({CITES: ([0, -1], [4, 4])}, ValueError, r"src\[1\]: expected an id in \[0, 9\), got -1"),
+        ({WRITES: ([1], [2], [3])}, TypeError, r"edges\[.*\]: expected \(src, dst\), got tuple"),
+        ({WRITES: None}, TypeError, r"edges\[.*\]: expected \(src, dst\), got NoneType"),
+    ],
+)
+def test_wrong_lists_of_edges(edges: Any, error: Any, text: str) -> None:
+    """Errors name the user's places, not those of what was sorted."""
+    with pytest.raises(error, match=text):
+        pgs.HeteroGraph.from_coo(edges, {"author": 5, "paper": 9})
+    with pytest.raises(TypeError, match="num_nodes: expected a mapping of types to int, got"):
+        pgs.HeteroGraph.from_coo(edges, None)  # type: ignore[arg-type]
+    for rows in (None, 3, (), ([0, 1],)):
+        with pytest.raises(TypeError, match=r"edges\[.*\]: expected \(indptr, indices\)"):
+            pgs.HeteroGraph({WRITES: rows}, {"author": 5, "paper": 9})
+
+
+def test_arrays_that_are_wrong_name_their_type() -> None:
+    arrays = {"w": [-1.0], "m": np.ones((1, 2)), "t": [np.nan]}
+    graph = pgs.HeteroGraph.from_coo(
+        {WRITES: ([1], [2]), CITES: ([2], [1])},
+        {"author": 5, "paper": 9},
+        edge_data={WRITES: {name: np.asarray(of) for name, of in arrays.items()}},
+        node_data={"paper": {"born": np.full(9, np.nan)}},
+    )
+    for options, text in (
+        ({"prob": "w"}, r"author__writes__paper: edata\['w'\]\[0\]: .* got -1"),
+        ({"mask": "m"}, r"author__writes__paper: mask: expected a value for each edge"),
+        ({"time": "t"}, r"author__writes__paper: edata\['t'\]\[0\]: expected a time, got nan"),
+        ({"time": "born"}, r"paper: ndata\['born'\]\[0\]: expected a time, got nan"),
+    ):
+        seed_time = {"seed_time": 1.0} if "time" in options else {}
+        with pytest.raises(ValueError, match=text):
+            pgs.PGSampler([1], **options).sample(graph, {"paper": [1]}, **seed_time)
+
+
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
     """One thread or several, a map of all vertices or a table: the same bytes."""

@@ -204,6 +204,28 @@ def test_adding_a_type_changes_no_other_types_sample() -> None:
     assert got.edge_ids.tolist() == want.edge_ids.tolist()
 
 
+def test_rows_that_relations_and_graphs_share() -> None:
+    """Each goes by the times of its own vertices, however often the same CSC stands for edges."""
+    random = np.random.default_rng(0)
+    rows = pgs.Graph.from_coo(*random.integers(0, 50, (2, 900)), num_nodes=50)
+    kinds, born = (("a", "r", "b"), ("c", "s", "b")), np.arange(50)
+    sampler = pgs.PGSampler([-1], time="t", seed=1)
+    for given in ((born, born[::-1].copy()), (born[::-1].copy(), born)):
+        times = dict(zip(("a", "c"), given, strict=True))
+        graph = pgs.HeteroGraph(
+            dict.fromkeys(kinds, rows),
+            dict.fromkeys("abc", 50),
+            node_data={kind: {"t": of} for kind, of in times.items()},
+        )
+        (blocks,) = sampler.sample(graph, {"b": born}, seed_time=20).blocks
+        for kind in kinds:
+            block = blocks[kind]
+            edges = np.asarray(block.edge_ids)
+            src = np.asarray(rows.indices)[np.argsort(np.asarray(rows.edge_ids))][edges]
+            assert len(src) > 100
+            assert (times[kind[0]][src] <= 20).all()
+
+
 def test_wrong_calls() -> None:
     made = Made(0, "int64", "int64")
     sampler = pgs.PGSampler([3], time="t")

@@ -647,14 +647,19 @@ class Graph(GraphState):
 
     def _timed_by(self, name: str, values: Array, mask: str | None, prob: str | None) -> Timed:
         """The rows in the order of the times ``values``, which vertices have that edges lead from:
-        an array of that name of another type's vertices. Made once, and kept."""
+        an array of that name of another type's vertices. Made once for that array, and kept: the
+        same rows may be those of several relations, or of several graphs with types."""
 
         def make() -> Timed:
             if self._device >= 0:
-                return self._twin_by_time(lambda own: own._timed_by(name, values, mask, prob))
-            return self._by_time(name, values, True, mask, prob)
+                made = self._twin_by_time(lambda own: own._timed_by(name, values, mask, prob))
+            else:
+                made = self._by_time(name, values, True, mask, prob)
+            # Its address is how it is known: it stays as long as this.
+            made.values = values
+            return made
 
-        return self._kept(("time of vertices", name, mask, prob), make)
+        return self._kept(("time of vertices", name, mask, prob, id(values)), make)
 
     def _by_time(
         self, name: str, values: Array, by_vertex: bool, mask: str | None, prob: str | None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.ids import as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe
@@ -23,6 +25,7 @@ from pygsampler._graph.schema import (
     EdgeType,
     Schema,
     by_type,
+    count_of,
     counts_of,
     name_of,
     relations_of,
@@ -178,16 +181,27 @@ class HeteroGraph(EngineHandle):
         The arrays are copied, as by ``Graph.from_coo``. ``num_nodes`` has all types.
         """
         relations = relations_of(edges)
+        if not isinstance(num_nodes, Mapping):
+            raise TypeError(
+                f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}"
+            )
         for kind in relations:
             for end in (kind[0], kind[2]):
                 if end not in num_nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        return cls(
-            {kind: _sorted(kind, pair, num_nodes) for kind, pair in relations.items()},
-            num_nodes,
-            edge_data=edge_data,
-            node_data=node_data,
-        )
+        counts = {kind: count_of(kind, of) for kind, of in num_nodes.items()}
+        ends = {kind: _ends(kind, given) for kind, given in relations.items()}
+        try:
+            return cls(
+                {kind: _sorted(kind, pair, counts) for kind, pair in ends.items()},
+                counts,
+                edge_data=edge_data,
+                node_data=node_data,
+            )
+        except (ValueError, IndexError):
+            # What is sorted has other names and places.
+            _check_ends(ends, counts)
+            raise
 
     @classmethod
     def from_pyg(cls, data: Any) -> HeteroGraph:
@@ -559,10 +573,10 @@ class HeteroGraph(EngineHandle):
             raise ValueError(
                 f"{kind}: expected the name of an edge array of some type, got {name!r}"
             )
-        drawn = {
-            of: graph._drawn_by(kind, name) if name in graph.edata else graph
-            for of, graph in graphs.items()
-        }
+        drawn = {}
+        for of, graph in graphs.items():
+            with _of_type(of):
+                drawn[of] = graph._drawn_by(kind, name) if name in graph.edata else graph
         # Of two threads that come at once one's is kept.
         return self._derived.setdefault((kind, name), self._of_rows(drawn))
 
@@ -596,9 +610,11 @@ class HeteroGraph(EngineHandle):
         for kind, graph in graphs.items():
             how = [each if each in graph.edata else None for each in (mask, prob)]
             if kind in of_edges:
-                parts[kind] = graph._timed(name, *how)
+                with _of_type(kind):
+                    parts[kind] = graph._timed(name, *how)
             elif kind[0] in of_nodes:
-                parts[kind] = graph._timed_by(name, self._ndata[kind[0]][name], *how)
+                with _of_type(kind[0]):
+                    parts[kind] = graph._timed_by(name, self._ndata[kind[0]][name], *how)
             else:
                 parts[kind] = None
         rows = self
@@ -639,6 +655,15 @@ class HeteroGraph(EngineHandle):
         return _restored, (dict(self._open()), dict(self._nodes), of_nodes)
 
 
+@contextmanager
+def _of_type(kind: Any) -> Iterator[None]:
+    """Errors of a relation's arrays, or of those of a type of vertices, name it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name_of(kind)}: {error}") from None
+
+
 def _restored(
     graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, dict[str, Array]]
 ) -> HeteroGraph:
@@ -656,14 +681,33 @@ def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> G
                 return given if not data else given.with_data(data)
             data = {**given.edata, **(data or {})}
             given = given.indptr, given.indices, given.edge_ids
-        if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-            raise TypeError(
-                f"expected (indptr, indices), with edge_ids or not, got {describe(given)}"
-            )
         ids = given[2] if len(given) == 3 else None
         return Graph.from_csc(given[0], given[1], edge_ids=ids, num_nodes=count, edge_data=data)
     except (TypeError, ValueError, IndexError) as error:
         raise type(error)(f"edges[{kind!r}]: {error}") from None
+
+
+def _ends(kind: EdgeType, given: Any) -> tuple[Any, Any]:
+    """Sources and destinations of the edges of a relation; TypeError for anything else."""
+    try:
+        src, dst = given
+    except (TypeError, ValueError):
+        raise TypeError(f"edges[{kind!r}]: expected (src, dst), got {describe(given)}") from None
+    return src, dst
+
+
+def _check_ends(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, int]) -> None:
+    """ValueError for the first end of an edge that is no vertex of its type."""
+    for kind, ends in edges.items():
+        for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
+            view = as_ids(given, name)
+            ids = memories.integer_view(view.address, view.length, view.bits)
+            for place, vertex in enumerate(ids):
+                if not 0 <= vertex < nodes[of]:
+                    raise ValueError(
+                        f"edges[{kind!r}]: {name}[{place}]: expected an id in [0, {nodes[of]}), "
+                        f"got {vertex}"
+                    )
 
 
 def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, ...]:

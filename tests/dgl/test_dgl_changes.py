@@ -12,8 +12,9 @@ import pytest
 import torch
 from dgl_graphs import check_blocks, random_graph
 
-from pygsampler.dgl import PGSampler
+from pygsampler.dgl import LaborSampler, PGSampler
 from pygsampler.dgl import graph as dgl_graph
+from pygsampler.dgl.descent import descent_of
 from pygsampler.dgl.graph import graph_of
 
 CPU = torch.device("cpu")
@@ -60,6 +61,56 @@ def test_a_change_in_place_is_noticed(change: Callable[[Any], Any]) -> None:
     check_blocks(g, [-1, 4], seeds, sampler.sample(g, seeds))
     change(g)
     check_blocks(g, [-1, 4], seeds, sampler.sample(g, seeds))
+
+
+@pytest.mark.parametrize("sampler", [PGSampler, LaborSampler])
+@pytest.mark.parametrize("typed", [False, True])
+def test_rows_that_dgl_sorts_in_place(sampler: Any, typed: bool) -> None:
+    """Its negatives sort them: edges to leave out, masks and weights stay those that they were."""
+    g = random_graph()
+    kind = "v", "e", "v"
+    if typed:
+        g = dgl.heterograph({kind: g.edges(), ("v", "f", "v"): ([0], [1])}, {"v": g.num_nodes()})
+    kind = kind if typed else g.canonical_etypes[0]
+    half = torch.arange(g.num_edges(kind)) % 2
+    names = ["w", "m"] if sampler is PGSampler else ["w"]
+    g.edges[kind].data["w"], g.edges[kind].data["m"] = half.float(), half
+    out = (half == 0).nonzero().flatten()
+    before = g.adj_tensors("csc", etype=kind)[1].clone()
+
+    def of_odd_edges_alone() -> None:
+        seeds = {"v": torch.arange(300)} if typed else torch.arange(300)
+        options = [{}, *({"prob": name} for name in names[:1]), *({"mask": n} for n in names[1:])]
+        for given in options:
+            made = sampler([4, 4], **given)
+            exclude = None if given else ({kind: out} if typed else out)
+            for block in made.sample(g, seeds, exclude)[2]:
+                ids = block.edges[kind].data[dgl.EID]
+                assert len(ids) and bool((half[ids.long()] == 1).all())
+
+    of_odd_edges_alone()
+    dgl.sampling.global_uniform_negative_sampling(g, 10, etype=kind)
+    assert not g.adj_tensors("csc", etype=kind)[1].equal(before), "rows were sorted"
+    of_odd_edges_alone()
+
+
+def test_where_neighbours_descend() -> None:
+    for rows, at in (
+        ([[0, 1, 1], [0, 5], [], [2]], None),
+        ([[3], [], [2], [1], [0]], None),
+        ([[0, 1], [4, 4, 2, 1]], 3),
+        ([[*range(5000)], [*range(5000)], [7, 6]], 10000),
+        ([[]], None),
+    ):
+        indices = torch.tensor([each for row in rows for each in row], dtype=torch.int32)
+        ends = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
+        found = descent_of(ends, indices)
+        assert (found is None) == (at is None)
+        if found is not None:
+            assert found.pair.data_ptr() == indices[at:].data_ptr()
+            assert not found.gone
+            indices[at : at + 2] = torch.tensor([1, 1])
+            assert found.gone
 
 
 @pytest.mark.parametrize(

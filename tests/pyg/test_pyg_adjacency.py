@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 import torch
 from pyg_reference import EDGES, check_edges, content, random_data
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import ToSparseTensor
 from torch_geometric.utils import coalesce
 
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import (
+    HeteroSampler,
+    HGTLoader,
+    LinkNeighborLoader,
+    NeighborLoader,
+    PGSampler,
+)
 
 pytestmark = [
     # Torch's words on making such a matrix, which PyG does.
@@ -51,6 +57,45 @@ def test_batches_are_those_of_the_edges(make: Any, layout: Any) -> None:
     assert drawn[0] == drawn[1]
     assert "adj_t" in transformed
     assert "edge_index" not in transformed
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_matrices_of_types(layout: Any) -> None:
+    """Batches are those of the edges; the numbers of nodes are the matrices'."""
+    random, counts = torch.Generator().manual_seed(0), {"paper": 30, "author": 20}
+    data = HeteroData()
+    data["paper"].x = torch.arange(30)
+    data["author"].num_nodes = 20
+    for kind in (("author", "writes", "paper"), ("paper", "cites", "paper")):
+        ends = [torch.randint(0, counts[kind[end]] - 3, (150,), generator=random) for end in (0, 2)]
+        data[kind].edge_index = coalesce(torch.stack(ends), sort_by_row=False)
+        data[kind].edge_weight = torch.rand(data[kind].num_edges, generator=random)
+    matrix = ToSparseTensor(layout=layout)(data.clone())
+    del matrix["author"].num_nodes
+    link = "author", "writes", "paper"
+    for make, about in (
+        (NeighborLoader, ([4, 3], "paper")),
+        (LinkNeighborLoader, ([4, 3], link)),
+        (HGTLoader, ([8, 8], "paper")),
+    ):
+        drawn = []
+        for each in (data, matrix):
+            loader = make(each, *about, batch_size=10, seed=3)
+            loader.set_epoch(0)
+            batches = list(loader)
+            for batch in batches:
+                for kind in data.edge_types:
+                    assert "adj_t" not in batch[kind]
+                    weights = data[kind].edge_weight[batch[kind].e_id]
+                    assert batch[kind].edge_weight.equal(weights)
+            drawn.append([(b["author"].num_nodes, b[link].edge_index.tolist()) for b in batches])
+        assert drawn[0] == drawn[1]
+    sampler = HeteroSampler(matrix, [2], weight_attr="edge_weight")
+    assert dict(sampler.num_nodes) == counts
+    assert "adj_t" in matrix[link]
+    matrix["author"].num_nodes, matrix[link].adj_t = 20, "a matrix"
+    with pytest.raises(ValueError, match=r"data.*writes.*: expected edge_index .* or an adj_t of"):
+        HeteroSampler(matrix, [2])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -149,6 +149,8 @@ def test_law_of_negatives() -> None:
         ({"edge_label_index": None}, TypeError, "edge_label_index: expected a type of edges"),
         ({"edge_label_index": links(CITES)}, TypeError, "edge_label_index: expected a type"),
         ({"edge_label_index": ("paper", "of", "place")}, ValueError, "edge_label_index: .*'place'"),
+        ({"edge_label_index": READS}, ValueError, "edge_label_index: .* edges of data .*'reads'"),
+        ({"edge_label_index": (CITES, links(CITES)[0])}, ValueError, r"shape \[2, E\], got shape"),
         (
             {"edge_label_index": (WRITES, torch.tensor([[40], [0]]))},
             IndexError,

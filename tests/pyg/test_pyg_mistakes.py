@@ -72,7 +72,11 @@ def test_data_that_was_changed(make: Any, filter_per_worker: bool) -> None:
     [
         ([1, 2, NODES], IndexError, rf"input_nodes\[2\]: expected a vertex .* got {NODES}"),
         (torch.tensor([-1, 2]), IndexError, r"input_nodes\[0\]: .* got -1"),
-        (torch.ones(NODES + 3).bool(), IndexError, rf"input_nodes\[{NODES}\]: .* got {NODES}"),
+        (torch.ones(NODES + 3).bool(), ValueError, f"a mask .* {NODES} nodes, got {NODES + 3}"),
+        (torch.ones(NODES - 3).bool(), ValueError, f"a mask .* {NODES} nodes, got {NODES - 3}"),
+        (numpy.ones(3, bool), ValueError, f"a mask .* {NODES} nodes, got 3"),
+        ("paper", TypeError, r"input_nodes: expected ids or a mask of nodes, got str 'paper'"),
+        (5, ValueError, r"input_nodes: .* one dimension, got \(\)"),
         (torch.zeros(3), TypeError, r"input_nodes: expected int32 or int64 ids"),
         (torch.zeros(3, 2).long(), ValueError, r"input_nodes: .* one dimension, got \(3, 2\)"),
     ],
@@ -93,6 +97,37 @@ def test_input_nodes(nodes: Any, error: Any, text: str) -> None:
 def test_edge_label_index(edges: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         LinkNeighborLoader(random_data(), [2], torch.tensor(edges))
+
+
+def test_masks_of_any_kind() -> None:
+    """Those that are no tensors are not ids 0 and 1, as PyG takes them for."""
+    data = random_data()
+    mask = torch.arange(NODES) % 3 == 0
+    for given in (mask, mask.numpy(), mask.tolist()):
+        loader = NeighborLoader(data, [2], given, batch_size=NODES)
+        assert next(iter(loader)).input_id.equal(mask.nonzero().view(-1))
+
+
+def test_one_for_each() -> None:
+    """PyG looks times and labels up by place, whatever their number."""
+    data = random_data()
+    data.when = torch.arange(EDGES)
+    mask = torch.arange(NODES) % 3 == 0
+    times = {"time_attr": "when", "input_time": torch.arange(NODES)}
+    with pytest.raises(ValueError, match=r"input_time: expected one for each of 34 input nodes"):
+        NeighborLoader(data, [2], mask, **times)
+    with pytest.raises(TypeError, match=r"input_time: expected integers, as 'when' has them"):
+        floats = {**times, "input_time": torch.rand(NODES)}
+        next(iter(NeighborLoader(data, [2], **floats)))
+    links = data.edge_index[:, :20]
+    for name, more in (("edge_label", {}), ("edge_label_time", {"time_attr": "when"})):
+        for count in (19, 21):
+            with pytest.raises(ValueError, match=rf"{name}: expected one for each of 20 links"):
+                LinkNeighborLoader(data, [2], links, **{name: torch.arange(count)}, **more)
+    given = links.tolist(), [1] * 20
+    batch = next(iter(LinkNeighborLoader(data, [2], *given, batch_size=20)))
+    assert batch.n_id[batch.edge_label_index].equal(links)
+    assert batch.edge_label.tolist() == given[1]
 
 
 @LOADERS

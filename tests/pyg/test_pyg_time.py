@@ -8,7 +8,7 @@ import pytest
 import torch
 from pyg_reference import content
 from torch_geometric.data import Data
-from torch_geometric.sampler import NegativeSampling, NodeSamplerInput
+from torch_geometric.sampler import EdgeSamplerInput, NegativeSampling, NodeSamplerInput
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
@@ -124,6 +124,60 @@ def test_links(data: Data, mode: str | None, name: str) -> None:
             assert (data.time[batch.n_id[ends]] <= bounds[batch.input_id]).all()
         edges += batch.num_edges
     assert edges > 1000
+
+
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_law_of_negatives(data: Data, mode: str, weighted: bool) -> None:
+    """Those that are there at the edge's time, alike or by weight; early edges have few of them."""
+    weight = torch.arange(NODES) % 4 if weighted else torch.ones(NODES)
+    given = {"dst_weight": weight.float()} if weighted else {}
+    bounds = torch.tensor([5, 60, 99]).repeat(200)
+    loader = LinkNeighborLoader(
+        data,
+        [],
+        edge_label_index=data.edge_index[:, : len(bounds)],
+        edge_label_time=bounds,
+        time_attr="time",
+        neg_sampling=NegativeSampling(mode, 10, **given),
+        batch_size=60,
+        seed=3,
+    )
+    counts = torch.zeros(100, NODES)
+    for batch in loader:
+        number, size = bounds[batch.input_id], len(batch.input_id)
+        if mode == "triplet":
+            drawn = batch.n_id[batch.dst_neg_index]
+        else:
+            drawn = batch.n_id[batch.edge_label_index[1, size:]].view(10, size).t()
+        counts.index_put_(
+            (number.repeat_interleave(10), drawn.flatten()), torch.ones(10 * size), accumulate=True
+        )
+    for bound in (5, 60, 99):
+        share = torch.where(data.time <= bound, weight, 0).double()
+        there = share > 0
+        assert counts[bound][~there].sum() == 0
+        mean = 2000 * share[there] / share.sum()
+        free = int(there.sum()) - 1
+        assert free > 5
+        found = float(((counts[bound][there] - mean) ** 2 / mean).sum())
+        # Five standard deviations above what a chi-square of so many degrees of freedom is.
+        assert abs(found - free) < 5 * (2 * free) ** 0.5
+
+
+def test_negatives_before_all_nodes(data: Data) -> None:
+    """As in PyG it is the oldest node, where none is there."""
+    edges = data.edge_index[:, :20]
+    options = {"edge_label_time": torch.full((20,), -1), "time_attr": "time"}
+    loader = LinkNeighborLoader(
+        data, [2], edges, neg_sampling="triplet", batch_size=20, seed=1, **options
+    )
+    batch = next(iter(loader))
+    assert batch.n_id[batch.dst_neg_index].unique().tolist() == [int(data.time.argmin())]
+    sampler = PGSampler(data, [2], time_attr="time", seed=1)
+    inputs = EdgeSamplerInput(None, *edges)
+    with pytest.raises(ValueError, match="edge_label_time: expected times with neg_sampling"):
+        sampler.sample_from_edges(inputs, neg_sampling=NegativeSampling("binary", 1))
 
 
 @pytest.mark.parametrize("name", ["time", "edge_time"])

@@ -109,7 +109,8 @@ def test_samples_are_those_of_the_sampler() -> None:
     """The seeds as they are, the edges of the batch and their reverses left out."""
     graph = make()
     sampler = pgs.PGSampler([4, 3], seed=9)
-    turned = {WRITES: WRITTEN, CITES: CITES}
+    # As DGL's, with a type of which the loader has no edges.
+    turned = {WRITES: WRITTEN, WRITTEN: WRITES, CITES: CITES}
     made = loader(graph, fanouts=sampler, exclude="reverse_types", reverse_types=turned)
     for number, batch in enumerate(made):
         ids = {kind: IDS[kind][batch.input_id[kind]] for kind in IDS}
@@ -294,6 +295,11 @@ def test_times_of_edges() -> None:
             {"exclude": "reverse_types", "reverse_types": {WRITES: WRITTEN}},
             ValueError,
             "reverse_types: expected one for each type of edges",
+        ),
+        (
+            {"exclude": "reverse_types", "reverse_types": {READS: READS}},
+            ValueError,
+            "reverse_types: expected types of the graph, got .*'reads'",
         ),
         (
             {"exclude": "reverse_types", "reverse_types": {WRITES: CITES, CITES: CITES}},

@@ -84,17 +84,30 @@ def relations_of(edges: Any) -> dict[EdgeType, Any]:
     return found
 
 
+def count_of(kind: str, count: Any) -> int:
+    """How many vertices a type has, checked."""
+    return integer(count, f"num_nodes[{kind!r}]", 0, MAX_NODES)
+
+
 def counts_of(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
     """How many vertices each type has: those of ``given`` first, in its order."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
     nodes: dict[str, int] = {}
     for kind, count in (given or {}).items():
-        nodes[kind] = integer(count, f"num_nodes[{kind!r}]", 0, MAX_NODES)
+        nodes[kind] = count_of(kind, count)
     rows: dict[str, int] = {}
     for edge_type, arrays in relations.items():
-        graph: Any = arrays if isinstance(arrays, GraphState) else None
-        indptr = arrays[0] if graph is None else graph.indptr
+        if isinstance(arrays, GraphState):
+            graph: Any = arrays
+            indptr = graph.indptr
+        elif isinstance(arrays, (tuple, list)) and len(arrays) in (2, 3):
+            indptr = arrays[0]
+        else:
+            raise TypeError(
+                f"edges[{edge_type!r}]: expected (indptr, indices), with edge_ids or not, or a "
+                f"Graph, got {describe(arrays)}"
+            )
         rows[edge_type[2]] = max(rows.get(edge_type[2], 0), len(indptr) - 1)
     for src, _, dst in relations:
         for kind in (src, dst):

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 class Timed:
     """The sorted rows, which ``graph`` has, and in ``memory`` the times of their edges."""
 
-    __slots__ = ("_whole", "by_vertex", "float", "graph", "memory", "name")
+    __slots__ = ("_whole", "by_vertex", "float", "graph", "memory", "name", "values")
 
     graph: Any
     memory: memories.Memory
+    # The times of vertices of another type, where the rows are by those.
+    values: Array
 
     def __init__(
         self, name: str, by_vertex: bool, graph: Any, memory: Any, float_: bool, whole: Any = None

@@ -66,7 +66,7 @@ class Exclusion:
         if not self._typed:
             return {None: edge_ids(given, "reverse_eids", graph.num_edges)}
         made = {}
-        for kind, ids in _mapping(given, "reverse_eids", self._links).items():
+        for kind, ids in _mapping(given, "reverse_eids", self._links, graph).items():
             made[kind] = edge_ids(ids, f"reverse_eids[{kind!r}]", graph[kind].num_edges)
         return made
 
@@ -75,7 +75,7 @@ class Exclusion:
         if self.kind != "reverse_types":
             _unused(given, "reverse_types", self.kind)
             return {}
-        made = dict(_mapping(given, "reverse_types", self._links))
+        made = _mapping(given, "reverse_types", self._links, graph)
         for kind, turned in made.items():
             if turned not in graph.edge_types:
                 raise ValueError(f"reverse_types: expected types of the graph, got {turned!r}")
@@ -88,17 +88,18 @@ class Exclusion:
         return made
 
 
-def _mapping(given: Any, name: str, links: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """By the relations of the loader's edges: all of them."""
+def _mapping(given: Any, name: str, links: Mapping[Any, Any], graph: Any) -> dict[Any, Any]:
+    """By the relations of the loader's edges: all of them. As DGL's it may have others of the
+    graph, which are not asked for."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{name}: expected a mapping of edge types, got {describe(given)}")
     for kind in given:
-        if kind not in links:
-            raise ValueError(f"{name}: expected types of the loader's edges, got {kind!r}")
+        if kind not in links and kind not in graph.edge_types:
+            raise ValueError(f"{name}: expected types of the graph, got {kind!r}")
     for kind in links:
         if kind not in given:
             raise ValueError(f"{name}: expected one for each type of edges, got none for {kind!r}")
-    return given
+    return {kind: of for kind, of in given.items() if kind in links}
 
 
 def _unused(given: Any, name: str, kind: str | None) -> None:

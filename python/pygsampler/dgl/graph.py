@@ -14,6 +14,7 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
 from pygsampler.array import as_array
+from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.joint import TYPES, Joint, ends_of
 from pygsampler.graph import Graph
 
@@ -48,11 +49,13 @@ class _Taken:
     """What was made of one graph of DGL's, or of some of its edge types, each part when it was
     first asked for."""
 
-    __slots__ = ("__weakref__", "drawn", "host", "index", "own", "pinned", "places")
+    __slots__ = ("__weakref__", "descent", "drawn", "host", "index", "own", "pinned", "places")
 
-    def __init__(self, index: weakref.ref[Any], own: Graph) -> None:
+    def __init__(self, index: weakref.ref[Any], own: Graph, descent: Descent | None = None) -> None:
         self.index = index
         self.own = own
+        # Of a graph that shares DGL's arrays.
+        self.descent = descent
         # By the name of the GPU that reads it.
         self.pinned: dict[str, Graph] = {}
         self.places: Places | None = None
@@ -60,6 +63,10 @@ class _Taken:
         # By what draws ("prob", "mask", "walk"), the name, and the ids of the tensors: DGLGraphs
         # that share an index may have others under one name.
         self.drawn: dict[tuple[Any, ...], _Drawn] = {}
+
+    def fits(self, index: Any) -> bool:
+        """Whether it is of that index, as its rows are now."""
+        return self.index() is index and not (self.descent is not None and self.descent.gone)
 
     def on_host(self) -> Graph:
         """The graph on the CPU."""
@@ -84,11 +91,11 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     a ``g`` in page-locked host memory (``use_uva=True`` of DGL's loader, ``g.pin_memory_()``),
     any GPU.
 
-    DGL never changes a graph index in place: whatever alters edges, vertices, id type, device or
-    formats (``add_edges``, ``remove_nodes``, ``g.int()``, ``g.to``, ``g.formats``, ...) makes a new
-    one, also where the DGLGraph object stays. So the index object is the graph's identity, and
-    graphs that share it (``local_var``, ``clone``) share the result. It is forgotten with it.
-    Pinning alone is done in place, so that is asked for anew each time.
+    Whatever alters edges, vertices, id type, device or formats (``add_edges``, ``remove_nodes``,
+    ``g.int()``, ``g.to``, ``g.formats``, ...) makes a new graph index, also where the DGLGraph
+    object stays. So the index object is the graph's identity, and graphs that share it
+    (``local_var``, ``clone``) share the result. It is forgotten with it. Two things are done in
+    place, and asked for anew each time: pinning, and the sorting of rows (``Descent``).
 
     A graph whose formats exclude CSC is sorted into a CSC of our own, with the edge ids of ``g``.
 
@@ -342,10 +349,15 @@ def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
     index = g._graph
     key = id(index), types
     known = _graphs.get(key)
-    if known is not None and known.index() is index:
+    if known is not None and known.fits(index):
         return known
-    own = Joint(g, types).graph_of(g).to(str(g.device)) if types else _take(g)
-    known = _graphs[key] = _Taken(weakref.ref(index, lambda _: _forget(key)), own)
+    end = weakref.ref(index, lambda _: _forget(key))
+    if types:
+        # A copy, by the ids of edges.
+        known = _Taken(end, Joint(g, types).graph_of(g).to(str(g.device)))
+    else:
+        known = _Taken(end, *_take(g))
+    _graphs[key] = known
     return known
 
 
@@ -355,7 +367,7 @@ def _forget(key: Any, graphs: dict[Any, Any] = _graphs) -> None:
     graphs.pop(key, None)
 
 
-def _take(g: Any) -> Graph:
+def _take(g: Any) -> tuple[Graph, Descent | None]:
     if len(g.ntypes) != 1 or len(g.etypes) != 1:
         raise NotImplementedError(
             f"g: expected a homogeneous graph, got {len(g.ntypes)} node types and "
@@ -364,13 +376,14 @@ def _take(g: Any) -> Graph:
     if not _has_csc(g):
         src, dst = ends_of(g)
         graph = Graph.from_coo(src.cpu(), dst.cpu(), num_nodes=g.num_nodes())
-        return graph.to(str(g.device))
+        return graph.to(str(g.device)), None
     indptr, indices, edge_ids = g.adj_tensors("csc")
     # DGL says "the edge ids are 0, 1, 2, ..." with an empty array.
     consecutive = len(edge_ids) != len(indices)
-    return Graph.from_csc(
+    graph = Graph.from_csc(
         indptr, indices, edge_ids=None if consecutive else edge_ids, num_nodes=g.num_nodes()
     )
+    return graph, descent_of(indptr, indices)
 
 
 def _has_csc(g: Any) -> bool:

@@ -18,6 +18,7 @@ from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.dgl.block import frames_of, places_with, rows_of, rows_with
 from pygsampler.dgl.consecutive import consecutive
+from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
@@ -94,7 +95,14 @@ def sample_typed(
     epoch, batch = identity.of(
         torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )
-    graph = graph_of_types(g, sampler.prob or sampler.mask, place)
+    by = "prob" if sampler.prob is not None else "mask"
+    name = sampler.prob or sampler.mask
+    if name is not None and not any(name in g.edges[kind].data for kind in g.canonical_etypes):
+        raise ValueError(
+            f"{by}: expected the name of an array of some edge type of g, got {name!r}; {by}=None "
+            "samples uniformly"
+        )
+    graph = graph_of_types(g, name, place)
     job = sampler.launch(
         graph,  # type: ignore[arg-type]
         {kind: ids for kind, ids in seeds.items() if len(ids)},
@@ -176,16 +184,19 @@ class _Taken(NamedTuple):
     arrays: dict[Any, torch.Tensor]
     versions: tuple[int, ...]
     graph: HeteroGraph
+    # Of the relations that share DGL's arrays.
+    descents: list[Descent]
     # On the GPUs that sample it, by their names, and whether they read the host's memory.
     placed: dict[tuple[str, bool], HeteroGraph]
 
     def fits(self, index: Any, arrays: dict[Any, torch.Tensor]) -> bool:
-        """Whether it is of that index, and of those arrays as they are now."""
+        """Whether it is of that index, and of its rows and those arrays as they are now."""
         same = self.of() is index and self.arrays.keys() == arrays.keys()
         return (
             same
             and all(self.arrays[kind] is array for kind, array in arrays.items())
             and self.versions == _versions(arrays)
+            and not any(descent.gone for descent in self.descents)
         )
 
 
@@ -217,20 +228,21 @@ def _taken(g: Any, drawn_by: str | None) -> _Taken:
         for kind in g.canonical_etypes
         if drawn_by is not None and drawn_by in g.edges[kind].data
     }
-    if drawn_by is not None and not arrays:
-        raise ValueError(f"expected an edge type of g with data[{drawn_by!r}], got none")
     index = g._graph
     key = id(index), drawn_by
     known = _graphs.get(key)
     if known is not None and known.fits(index, arrays):
         return known
+    rows = {kind: _csc(g, kind) for kind in g.canonical_etypes}
+    found = (descent_of(*arrays[:2]) for arrays in rows.values())
     made = HeteroGraph(
-        {kind: _csc(g, kind) for kind in g.canonical_etypes},
+        rows,
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
         edge_data={kind: {str(drawn_by): _flat(array)} for kind, array in arrays.items()},
     )
     end = weakref.ref(index, lambda _: _forget(key))
-    _graphs[key] = _Taken(end, arrays, _versions(arrays), made, {})
+    descents = [descent for descent in found if descent is not None]
+    _graphs[key] = _Taken(end, arrays, _versions(arrays), made, descents, {})
     return _graphs[key]
 
 

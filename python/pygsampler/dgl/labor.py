@@ -173,8 +173,6 @@ class LaborSampler(Optioned):
         """What samples heterographs of these types, or turned round, made anew where an option has
         changed."""
         prob = self.prob
-        if prob is not None and not any(prob in g.edges[of].data for of in g.canonical_etypes):
-            raise ValueError(f"prob: expected an edge type of g with data[{prob!r}], got none")
         fanouts = fanouts_by_type(g, list(self.fanouts))
         if turned:
             fanouts = [turned_by_type(g, hop) for hop in fanouts]

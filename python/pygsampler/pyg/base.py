@@ -25,7 +25,7 @@ from pygsampler.pyg import options
 from pygsampler.pyg.begun import Beginning, Begun, Stop, may_begin
 from pygsampler.pyg.cut import cut_batch
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.negatives import by_own_rule, negatives_of
+from pygsampler.pyg.negatives import NodesByTime, When, by_own_rule, negatives_of
 from pygsampler.pyg.output import around, directional, vertices
 from pygsampler.subgraph import TorchSubgraph
 
@@ -258,13 +258,16 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             made: SamplerOutput = sampled(seeds, identity, times)
             return made
 
-        with negatives_of(neg_sampling, self.seed, *identity) as negatives:
+        known = self._node_time()
+        nodes = None if neg_sampling is None else self._nodes_by_time("", known)
+        when = When(inputs.time, nodes, nodes)
+        with negatives_of(neg_sampling, when, known, self.seed, *identity) as (negatives, times):
             out = edge_sample(
                 EdgeSamplerInput(inputs.input_id, sources, targets, label, inputs.time),
                 sample,
                 self.num_nodes,
                 self.disjoint,
-                self._node_time(),
+                times,
                 negatives,
             )
         # Its seeds are the ends of links, in an order of their own.
@@ -348,6 +351,16 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def _node_time(self) -> torch.Tensor | None:
         """When nodes are, for negatives; None where they have no times."""
         return None
+
+    def _nodes_by_time(self, kind: str, times: torch.Tensor | None) -> NodesByTime | None:
+        """The nodes of a type that have these times in the order of them; sorted once."""
+        if times is None:
+            return None
+        known: dict[str, NodesByTime] = self.__dict__.setdefault("_by_time", {})
+        found = known.get(kind)
+        if found is None:
+            found = known[kind] = NodesByTime(times)
+        return found
 
     def _sample(
         self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None

@@ -88,15 +88,44 @@ def homogeneous(data: Any) -> None:
 
 
 def with_edge_index(data: Any) -> Any:
-    """``data`` with its edges in ``edge_index`` where it has a matrix of torch.sparse, else itself.
+    """``data`` with its edges in ``edge_index`` where it has matrices of torch.sparse, else itself.
 
     PyG makes such an ``adj_t`` where torch-sparse is missing, but its loaders cannot take a part of
     one. Edges keep their places in ``adj_t`` as ids. Its values become ``edge_weight``, which is
     where ``ToSparseTensor`` had them from, or ``edge_attr`` if they are no numbers but rows.
     """
-    adjacency = data.adj_t if isinstance(data, Data) and "adj_t" in data else None
-    if not isinstance(adjacency, torch.Tensor):
+    if isinstance(data, HeteroData):
+        return _typed_with_edge_index(data)
+    if not isinstance(data, Data) or not _has_matrix(data):
         return data
+    num_nodes = data.num_nodes
+    data = copy.copy(data)
+    data.num_nodes = num_nodes
+    _list_edges(data, "data")
+    return data
+
+
+def _typed_with_edge_index(data: Any) -> Any:
+    kinds = [kind for kind in data.edge_types if _has_matrix(data[kind])]
+    if not kinds:
+        return data
+    data = copy.copy(data)
+    for kind in kinds:
+        # A matrix has a row for each target, and a column for each source.
+        for end, count in zip((kind[2], kind[0]), data[kind].adj_t.shape, strict=False):
+            if not data[end].can_infer_num_nodes:
+                data[end].num_nodes = count
+        _list_edges(data[kind], f"data[{kind!r}]")
+    return data
+
+
+def _has_matrix(store: Any) -> bool:
+    return "adj_t" in store and isinstance(store["adj_t"], torch.Tensor)
+
+
+def _list_edges(store: Any, where: str) -> None:
+    """Puts the edges of ``adj_t``, and its values, in their place."""
+    adjacency = store["adj_t"]
     if adjacency.layout == torch.sparse_coo:
         # Not coalesced: that would add up parallel edges, and order them anew.
         (target, source), values = adjacency._indices(), adjacency._values()
@@ -106,23 +135,21 @@ def with_edge_index(data: Any) -> Any:
         each = torch.arange(len(indptr) - 1, dtype=indptr.dtype, device=indptr.device)
         target = each.repeat_interleave(indptr.diff(), output_size=len(source))
     else:
-        raise TypeError(f"data.adj_t: expected a sparse CSR or COO matrix, got {adjacency.layout}")
-    num_nodes = data.num_nodes
-    data = copy.copy(data)
-    del data.adj_t
-    data.num_nodes = num_nodes
-    data.edge_index = torch.stack([source, target])
+        raise TypeError(
+            f"{where}.adj_t: expected a sparse CSR or COO matrix, got {adjacency.layout}"
+        )
+    del store["adj_t"]
+    store["edge_index"] = torch.stack([source, target])
     name = "edge_weight" if values.dim() == 1 else "edge_attr"
-    if name not in data:
-        data[name] = values
+    if name not in store:
+        store[name] = values
     for name in ("edge_weight", "edge_attr"):
-        if name in data and len(data[name]) != len(source):
+        if name in store and len(store[name]) != len(source):
             raise ValueError(
-                f"data.{name}: expected one for each of {len(source)} edges of data.adj_t, got "
-                f"{len(data[name])}; ToSparseTensor merges parallel edges, and data with "
+                f"{where}.{name}: expected one for each of {len(source)} edges of {where}.adj_t, "
+                f"got {len(store[name])}; ToSparseTensor merges parallel edges, and data with "
                 f"edge_index keeps them"
             )
-    return data
 
 
 def _node_attribute(data: Any, name: str, num_nodes: int) -> torch.Tensor:

@@ -27,9 +27,10 @@ from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, bits, on
 from pygsampler.pyg.begun import Beginning
+from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.negatives import negatives_of
+from pygsampler.pyg.negatives import When, negatives_of
 from pygsampler.pyg.sampler import PGSampler
 
 if TYPE_CHECKING:
@@ -295,7 +296,10 @@ class HeteroSampler(PGSampler):
             made: HeteroSamplerOutput = sampled(seeds, identity, times)
             return made
 
-        with negatives_of(neg_sampling, self.seed, *identity) as negatives:
+        known = self._times_of_nodes()
+        nodes = {} if neg_sampling is None or known is None else known
+        when = When(inputs.time, *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
+        with negatives_of(neg_sampling, when, known, self.seed, *identity) as (negatives, by_type):
             out = edge_sample(
                 EdgeSamplerInput(
                     inputs.input_id, sources, targets, inputs.label, inputs.time, kind
@@ -303,7 +307,7 @@ class HeteroSampler(PGSampler):
                 sample,
                 dict(self.num_nodes),
                 self.disjoint,
-                self._times_of_nodes(),
+                by_type,
                 neg_sampling=negatives,
             )
         (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
@@ -330,11 +334,13 @@ class HeteroSampler(PGSampler):
         self, seeds: dict[str, torch.Tensor], given: Any, where: str
     ) -> dict[str, torch.Tensor] | None:
         """The bounds of seeds, by default the times of the nodes that they are."""
-        if not self._is_temporal:
+        name = self.time_attr
+        if name is None:
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            return dict(given)
+            kept = self._types._timed(name, None, self.weight_attr)
+            return {of: options.bounds(each, where, name, kept.float) for of, each in given.items()}
         known = self._times_of_nodes() or {}
         for kind in seeds:
             if kind not in known:
@@ -474,6 +480,7 @@ def _graph(
     if not isinstance(data, HeteroData):
         stored = graph_of_stores(data, weight_attr, backward, time_attr)
         return stored, stored.device
+    data = with_edge_index(data)
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
@@ -495,7 +502,10 @@ def _graph(
         index = store.edge_index if "edge_index" in store else None
         if not isinstance(index, torch.Tensor) or index.dim() != 2 or index.shape[0] != 2:
             got = tuple(index.shape) if isinstance(index, torch.Tensor) else list(store.keys())
-            raise ValueError(f"{where}: expected edge_index of shape (2, E), got {got}")
+            raise ValueError(
+                f"{where}: expected edge_index of shape (2, E), or an adj_t of torch.sparse, got "
+                f"{got}"
+            )
         if hasattr(index, "as_tensor"):
             index = index.as_tensor()
         places[str(index.device)] = None

@@ -17,10 +17,12 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, Sampler
 from pygsampler.pyg.begun import Beginning
+from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero import _graph
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.pyg.inputs import check_mask, nodes_given
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
 
@@ -242,13 +244,14 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         own = {"max_neighbors": max_neighbors, "seed": seed, "device": device}
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
+        input_nodes = nodes_given(input_nodes, True)
         rows = HeteroBatchRows(features, edge_features, sampler)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
         self._rows, self._layout = rows, "coo"
         super().__init__(
-            data=rows.without(data),
+            data=rows.without(with_edge_index(data)),
             node_sampler=sampler,
             input_nodes=input_nodes,
             transform=transform,
@@ -259,9 +262,9 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, sampler)
-        options.inside(
-            self.input_data.node, "input_nodes", sampler.num_nodes[self.input_data.input_type]
-        )
+        count = sampler.num_nodes[self.input_data.input_type]
+        check_mask(input_nodes, count)
+        options.inside(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
         return (self.input_data[self.dataset.__getitems__(places)],)

@@ -24,6 +24,7 @@ from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.pyg.inputs import check_mask, check_rows, edges_given, nodes_given, rows_given
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
 from pygsampler.pyg.options import inside, subgraph
@@ -335,6 +336,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         )
         if typed:
             check_input_type(data, input_nodes)
+        input_nodes = nodes_given(input_nodes, typed)
+        input_time = rows_given(input_time, "input_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
@@ -358,10 +361,12 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
+        check_rows(self.input_data.time, "input_time", len(self.dataset), "input nodes")
         if isinstance(neighbor_sampler, Sampler):
             count: Any = neighbor_sampler.num_nodes
             if typed:
                 count = count[self.input_data.input_type]
+            check_mask(input_nodes, count)
             inside(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
@@ -445,6 +450,9 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         )
         if typed:
             _check_link_type(data, edge_label_index)
+        edge_label_index = edges_given(edge_label_index, typed)
+        edge_label = rows_given(edge_label, "edge_label")
+        edge_label_time = rows_given(edge_label_time, "edge_label_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
@@ -470,6 +478,11 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         self._rows, self._layout = rows, edge_index
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
+        for values, name in (
+            (self.input_data.label, "edge_label"),
+            (self.input_data.time, "edge_label_time"),
+        ):
+            check_rows(values, name, len(self.dataset), "links")
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
@@ -573,6 +586,13 @@ def _check_link_type(data: Any, edge_label_index: Any) -> None:
         raise ValueError(
             f"edge_label_index: expected a type between the types {types}, got {kind!r}"
         )
+    if isinstance(data, HeteroData) and kind is edge_label_index:
+        known = data._to_canonical(*kind)
+        if known not in data.edge_types:
+            raise ValueError(
+                f"edge_label_index: expected a type of edges of data ({data.edge_types}), or "
+                f"(type, edges), got {kind!r}"
+            )
 
 
 def _node_types(data: Any) -> list[str]:

@@ -5,12 +5,64 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch_geometric.sampler import NegativeSampling
 
-__all__ = ["by_own_rule", "negatives_of"]
+__all__ = ["NodesByTime", "When", "by_own_rule", "negatives_of"]
+
+
+class NodesByTime:
+    """The nodes of one end of edges in the order of their times: those that are there at a time are
+    a beginning of them. At equal times they stand in the order of their ids."""
+
+    def __init__(self, times: torch.Tensor) -> None:
+        raw = times.double() if times.is_floating_point() else times.long()
+        self._times, self._order = torch.sort(raw.cpu(), stable=True)
+        # Sums of the weights that were asked for last, in that order.
+        self._weight: torch.Tensor | None = None
+        self._reach = self._times
+
+    def draw(
+        self, bounds: torch.Tensor, weight: torch.Tensor | None, generator: torch.Generator
+    ) -> torch.Tensor:
+        """A node for each bound, of those whose time is at most that, all equally likely or by
+        weight; where there is none, the oldest node, as PyG has it."""
+        at = torch.rand(len(bounds), dtype=torch.float64, generator=generator)
+        float_ = bounds.is_floating_point() or self._times.is_floating_point()
+        dtype = torch.float64 if float_ else torch.int64
+        there = torch.searchsorted(self._times.to(dtype), bounds.cpu().to(dtype), right=True)
+        last = (there - 1).clamp(min=0)
+        if weight is None:
+            place = (at * there).long()
+        else:
+            reach = self._reached(weight)
+            # Those of weight 0 are passed over, the oldest too where another is there.
+            place = torch.searchsorted(reach, at * reach[last], right=True)
+            place[reach[last] <= 0] = 0
+        return self._order[torch.minimum(place, last)]
+
+    def _reached(self, weight: torch.Tensor) -> torch.Tensor:
+        if self._weight is not weight:
+            self._weight = weight
+            self._reach = weight.cpu().double()[self._order].cumsum(0)
+        return self._reach
+
+
+class When(NamedTuple):
+    """Times of the edges of a batch, and of the nodes at either end, None for those of any time."""
+
+    bounds: torch.Tensor | None
+    src: NodesByTime | None
+    dst: NodesByTime | None
+
+    def check(self) -> None:
+        """ValueError where nodes have times and edges do not."""
+        if self.bounds is None and (self.src is not None or self.dst is not None):
+            raise ValueError(
+                "edge_label_time: expected times with neg_sampling where nodes have times, got None"
+            )
 
 
 class _Drawn(NegativeSampling):  # type: ignore[misc]
@@ -18,23 +70,35 @@ class _Drawn(NegativeSampling):  # type: ignore[misc]
 
     Torch's is one for all threads: a batch that is sampled ahead must not move the numbers of the
     training step beside it, nor be moved by them.
+
+    Nodes with times are drawn among those that are there at the time of their edge. PyG draws among
+    all, tries again five times, and then takes the oldest node: most negatives of early edges are
+    that one.
     """
 
-    def __init__(self, like: NegativeSampling, seed: int) -> None:
+    def __init__(self, like: NegativeSampling, when: When, seed: int) -> None:
         super().__init__(like.mode, like.amount, like.src_weight, like.dst_weight)
+        when.check()
+        self._when = when
         self._generator = torch.Generator().manual_seed(seed)
 
     def sample(self, num_samples: int, endpoint: str, num_nodes: Any = None) -> torch.Tensor:
         """Some nodes, int64, of those at this end of edges."""
         weight = self.src_weight if endpoint == "src" else self.dst_weight
         of = self._generator
-        if weight is None:
-            return torch.randint(num_nodes, (num_samples,), generator=of)
-        if num_nodes is not None and weight.numel() != num_nodes:
+        if weight is not None and num_nodes is not None and weight.numel() != num_nodes:
             raise ValueError(
                 f"neg_sampling.{endpoint}_weight: expected a number for each of {num_nodes} nodes, "
                 f"got {weight.numel()}"
             )
+        nodes, bounds = getattr(self._when, endpoint), self._when.bounds
+        if nodes is not None and bounds is not None:
+            # As PyG's stand: one for each edge, then the second ones.
+            edges = torch.arange(num_samples) % max(len(bounds), 1)
+            drawn: torch.Tensor = nodes.draw(bounds[edges], weight, of)
+            return drawn
+        if weight is None:
+            return torch.randint(num_nodes, (num_samples,), generator=of)
         return torch.multinomial(weight.cpu(), num_samples, replacement=True, generator=of)
 
 
@@ -44,16 +108,22 @@ def by_own_rule(neg_sampling: Any) -> bool:
 
 
 @contextmanager
-def negatives_of(neg_sampling: Any, *numbers: int) -> Iterator[Any]:
-    """``neg_sampling``, or None, as it is to be given to PyG, for a batch of these numbers."""
+def negatives_of(
+    neg_sampling: Any, when: When, times: Any, *numbers: int
+) -> Iterator[tuple[Any, Any]]:
+    """``neg_sampling``, or None, and the times of nodes, as PyG is to be given both, for a batch of
+    these numbers.
+
+    ``times`` is what PyG knows of nodes; nothing where ours are drawn by ``when``.
+    """
     if neg_sampling is None:
-        yield None
+        yield None, times
         return
     text = ",".join(map(str, numbers)).encode()
     seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
     if not by_own_rule(neg_sampling):
-        yield _Drawn(neg_sampling, seed)
+        yield _Drawn(neg_sampling, when, seed), None
         return
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        yield neg_sampling
+        yield neg_sampling, times

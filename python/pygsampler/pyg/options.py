@@ -18,6 +18,7 @@ from pygsampler._core.limits import MAX_FANOUT, MAX_HOPS
 __all__ = [
     "assignable",
     "backward",
+    "bounds",
     "check_inputs",
     "hops",
     "ids",
@@ -169,6 +170,15 @@ def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool)
         )
     if more:
         raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
+
+
+def bounds(values: torch.Tensor, where: str, name: str, float_: bool) -> torch.Tensor:
+    """Times of seeds, beside those that the attribute ``name`` has, floats or not; as they are."""
+    if values.dim() != 1:
+        raise ValueError(f"{where}: expected one dimension, got shape {tuple(values.shape)}")
+    if values.is_floating_point() and not float_:
+        raise TypeError(f"{where}: expected integers, as {name!r} has them, got {values.dtype}")
+    return values
 
 
 def ids(values: torch.Tensor, where: str) -> torch.Tensor:

@@ -216,11 +216,13 @@ class PGSampler(Sampler):
     def _times_of(
         self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
     ) -> torch.Tensor | None:
-        if not self._is_temporal:
+        name = self.time_attr
+        if name is None:
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            return given
+            timed = self._graph._timed(name, None, self.weight_attr)
+            return options.bounds(given, where, name, timed.float)
         times = self._node_time()
         if times is None:
             raise ValueError(

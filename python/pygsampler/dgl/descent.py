@@ -1,0 +1,47 @@
+"""Whether DGL has sorted the rows of a graph since they were looked at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+__all__ = ["Descent", "descent_of"]
+
+# Most graphs whose rows are in no order say so at once; the others are read a part at a time.
+_FIRST, _GROWTH, _MOST = 1 << 10, 16, 1 << 22
+
+
+class Descent(NamedTuple):
+    """Two neighbours of one row of DGL's CSC that descend, read where DGL has them.
+
+    ``global_uniform_negative_sampling``, and so the negative sampler ``GlobalUniform``, sorts the
+    rows of the graph that it is given in place, ids of edges with them, unless all are sorted
+    already. What was made by the places of edges, such as tables of weights and the places of edges
+    to leave out, is then of other edges. Rows that are not all sorted have such a pair, and sorted
+    ones have none, so it tells exactly.
+    """
+
+    pair: torch.Tensor
+
+    @property
+    def gone(self) -> bool:
+        """Whether the rows have been sorted."""
+        before, after = self.pair.tolist()
+        return bool(before <= after)
+
+
+def descent_of(indptr: torch.Tensor, indices: torch.Tensor) -> Descent | None:
+    """The first in a CSC; None where its rows are sorted, which DGL then leaves alone."""
+    first, length = 0, _FIRST
+    while first + 1 < len(indices):
+        part = indices[first : first + length + 1]
+        after = (part[:-1] > part[1:]).nonzero().flatten().to(indptr.dtype) + first + 1
+        # Where a row begins, the one before belongs to another.
+        begins = indptr[torch.searchsorted(indptr, after)] == after
+        inside = after[~begins]
+        if len(inside):
+            at = int(inside[0])
+            return Descent(indices[at - 1 : at + 1])
+        first, length = first + length, min(length * _GROWTH, _MOST)
+    return None

@@ -1,0 +1,88 @@
+"""The nodes and edges that a loader is given, as PyG takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pygsampler._core.checks import describe
+
+__all__ = ["check_mask", "check_rows", "edges_given", "nodes_given", "rows_given"]
+
+
+def nodes_given(given: Any, typed: bool) -> Any:
+    """``input_nodes``, with ids or a mask as a tensor.
+
+    A mask that is no tensor would be ids 0 and 1 to PyG.
+    """
+    if given is None or (typed and isinstance(given, str)):
+        return given
+    if not typed:
+        return _ids(given, "input_nodes")
+    kind, nodes = given
+    return kind if nodes is None else (kind, _ids(nodes, "input_nodes"))
+
+
+def check_mask(given: Any, count: int) -> None:
+    """ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
+    mask = given[1] if isinstance(given, tuple) else given
+    if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and len(mask) != count:
+        raise ValueError(
+            f"input_nodes: expected a mask with a value for each of {count} nodes, got {len(mask)}"
+        )
+
+
+def edges_given(given: Any, typed: bool) -> Any:
+    """``edge_label_index``, with edges as a tensor of shape [2, E]."""
+    if typed:
+        kind, edges = given if _has_edges(given) else (given, None)
+        return kind if edges is None else (kind, _pairs(edges))
+    return None if given is None else _pairs(given)
+
+
+def _has_edges(given: Any) -> bool:
+    """Whether it is (type of edges, edges), and not a type, which may have two parts as well."""
+    return not isinstance(given[0], str)
+
+
+def rows_given(given: Any, where: str) -> Any:
+    """What there is one of for each node or edge, as a tensor; or None."""
+    return None if given is None else _tensor(given, where, "a tensor")
+
+
+def check_rows(values: Any, where: str, count: int, things: str) -> None:
+    """ValueError unless there is one row for each of ``count`` things; PyG looks them up by place,
+    and would take those of others."""
+    if values is None or (values.dim() and len(values) == count):
+        return
+    hint = "; of a mask those that it selects" if things == "input nodes" else ""
+    raise ValueError(
+        f"{where}: expected one for each of {count} {things}, got shape {tuple(values.shape)}{hint}"
+    )
+
+
+def _ids(given: Any, where: str) -> torch.Tensor:
+    ids = _tensor(given, where, "ids or a mask of nodes")
+    if ids.dim() != 1:
+        raise ValueError(f"{where}: expected ids of one dimension, got {tuple(ids.shape)}")
+    return ids
+
+
+def _pairs(given: Any) -> torch.Tensor:
+    edges = _tensor(given, "edge_label_index", "edges, shape [2, E]")
+    if edges.dim() != 2 or edges.shape[0] != 2:
+        raise ValueError(
+            f"edge_label_index: expected edges, shape [2, E], got shape {tuple(edges.shape)}"
+        )
+    return edges
+
+
+def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
+    if isinstance(given, torch.Tensor):
+        return given
+    try:
+        made = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{where}: expected {what}, got {describe(given)}") from None
+    return made if made.numel() else made.long()
