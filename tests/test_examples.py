@@ -55,6 +55,14 @@ def test_types_help() -> None:
     assert with_types > max(without + 5, 4 * GUESSING)
 
 
+def test_neighbours_by_types_are_heard() -> None:
+    partner("torch")
+    told = run("hetgnn.py", "--epochs", "1")
+    found = re.findall(r"accuracy of (\w+): ([\d.]+)%", told)
+    assert [name for name, _ in found] == ["GraphSAGE", "HetGNN"]
+    assert all(float(accuracy) > 3 * GUESSING for _, accuracy in found)
+
+
 def test_links_are_told_from_others() -> None:
     partner("torch")
     told = run("links.py", "--epochs", "1", "--edges", "60000")

@@ -30,7 +30,7 @@ def where_it_lies(array):
 
 pgs.Array.torch = where_it_lies
 tensor = torch.tensor
-torch.tensor = lambda values, device=None: tensor(values)
+torch.tensor = lambda values, device=None, **how: tensor(values, **how)
 
 def plain(value):
     if isinstance(value, dict):
@@ -71,6 +71,9 @@ cases = [
     (pgs.MetaPathWalk([WRITES, written], 5, walks_per_seed=3, seed=7), back, authors, of_walks),
     (pgs.PinSAGE(2, 0.5, 10, 3, metapath=[WRITES, written], seed=7), back, authors, of_visits),
     (pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7), back, seeds, of_restarts),
+    # With walks that have to go on, for a type that fills slowly.
+    (pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, caps={"author": 9, "paper": 2000},
+                          collect=400, max_steps=3000, seed=7), back, seeds, of_restarts),
 ]
 for sampler, on_cpu, given, of in cases:
     want = of(sampler.sample(on_cpu, given, epoch=1, batch=2))

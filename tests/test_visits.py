@@ -235,11 +235,20 @@ def collected(
     return found
 
 
-def test_neighbours_by_types() -> None:
+@pytest.mark.parametrize(
+    ("caps", "most"),
+    [
+        # Enough after twice as many steps; some walks have to go on; and none has enough at last.
+        ({0: 9, 1: 20, 2: 4, 3: 60}, 25),
+        ({0: 9, 1: 20, 2: 4}, 25),
+        ({0: 9, 1: 90, 2: 4}, 99),
+    ],
+)
+def test_neighbours_by_types(caps: dict[int, int], most: int) -> None:
     shape = of_rows(np.random.default_rng(3).integers(0, 60, (60, 6)).tolist(), 60)
     kinds = np.random.default_rng(4).integers(0, 4, 60)
     graph = shape.graph().with_data(node_data={"kind": kinds})
-    top, caps, most = {0: 3, 1: 5, 2: 2}, {0: 9, 1: 20, 2: 4}, 25
+    top = {0: 3, 1: 5, 2: 2}
     sampler = pgs.RestartNeighbors(
         "kind", top, caps=caps, collect=most, restart=0.4, max_steps=200, seed=5
     )
@@ -256,6 +265,68 @@ def test_neighbours_by_types() -> None:
             ranked = [v for v, _ in want[kind].most_common(count)]
             assert there == ranked
             assert counts[: len(there)] == [want[kind][v] for v in there]
+
+
+def test_a_loader_tells_whose_neighbours_they_are() -> None:
+    shape = of_rows(np.random.default_rng(3).integers(0, 60, (60, 6)).tolist(), 60)
+    kinds, x = np.random.default_rng(4).integers(0, 4, 60), torch.randn(60, 3)
+    graph = shape.graph(32).with_data(node_data={"kind": kinds})
+    sampler = pgs.RestartNeighbors("kind", {0: 3, 1: 5}, collect=20, seed=5)
+    loader = DataLoader(
+        graph, range(60), sampler, batch_size=16, shuffle=True, features={"x": x}, labels=x[:, 0]
+    )
+    seen = []
+    for number, made in enumerate(loader):
+        again = sampler.sample(graph, made.output_nodes, epoch=0, batch=number)
+        for got in (made, pickle.loads(pickle.dumps(made))):
+            assert list(got) == [0, 1] and (got.epoch, got.batch) == (0, number)
+            assert torch.equal(got.x, x[got.input_nodes.long()])
+            assert torch.equal(got.y, x[got.output_nodes.long(), 0])
+            assert torch.equal(got.input_nodes[got.output_index], got.output_nodes)
+            assert len(got.input_nodes.unique()) == len(got.input_nodes)
+            for kind, visits in got.items():
+                assert torch.equal(visits.nodes, again[kind].nodes)
+                assert torch.equal(visits.counts, again[kind].counts)
+                near = got.rows_of(kind, got.x)
+                there = visits.nodes >= 0
+                assert torch.equal(near[there], x[visits.nodes[there].long()])
+                assert near.shape == (*visits.nodes.shape, 3) and not near[~there].any()
+        seen += made.output_nodes.tolist()
+    assert sorted(seen) == list(range(60)) != seen
+    with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ vertices, got 60"):
+        made.rows_of(0, x)
+
+
+def test_gradients_of_neighbours() -> None:
+    graph = of_rows([[1, 2], [0], []], 3).graph().with_data(node_data={"kind": [0, 0, 1]})
+    sampler = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=6, direction="in", seed=5)
+    found = sampler.sample(graph, [0, 2])
+    x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
+    sum(found.rows_of(kind, x).sum() for kind in found).backward()
+    told = torch.cat([visits.nodes[visits.nodes >= 0] for visits in found.values()])
+    assert x.grad[:, 0].tolist() == [int((told == v).sum()) for v in found.input_nodes]
+    # Vertex 2 hears nobody.
+    assert found[0].nodes[1].tolist() == found[1].nodes[1].tolist() == [-1, -1]
+
+
+def test_rows_that_a_loader_refuses() -> None:
+    graph = SHAPES["scattered"].graph()
+    count, edges = graph.num_nodes, graph.num_edges
+    graph = graph.with_data(node_data={"kind": np.zeros(count, int)})
+    visits, walks = pgs.RestartNeighbors("kind", {0: 2}), pgs.RandomWalk(3)
+    x, w = np.zeros((count, 2)), np.zeros((edges, 2))
+    how: dict[str, Any] = {"batch_size": 4}
+    for sampler, given, text in (
+        (visits, {"edge_features": {"w": w}}, "edge_features: .* batches are visits"),
+        (walks, {"features": {"x": x}}, "features: expected None .* batches are walks"),
+        (walks, {"labels": x}, "labels: expected None .* batches are walks"),
+        (pgs.PinSAGE(), {"features": {"x": x}}, "features: expected None .* batches are walks"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            DataLoader(graph, range(count), sampler, **how, **given)
+    loader = DataLoader(graph, range(count), visits, **how, features={"items": x})
+    with pytest.raises(ValueError, match="expected names that visits do not have, got 'items'"):
+        next(iter(loader))
 
 
 def test_types_that_cannot_be_reached_end() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import pygsampler as pgs
+from pygsampler.torch import DataLoader
 
 BUYS = ("user", "buys", "item")
 BOUGHT = ("item", "bought", "user")
@@ -79,6 +81,40 @@ def test_neighbours_by_names_of_types(graph: pgs.HeteroGraph) -> None:
         assert found[kind].counts.tolist() == want[place[kind]].counts.tolist()
         assert found[kind].nodes.max() >= 0
         assert found[kind].nodes.max() < NODES[kind]
+
+
+def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
+    counts = {**NODES, "alone": 3}
+    x = {kind: torch.randn(count, 3) for kind, count in counts.items()}
+    y = {kind: torch.arange(counts[kind]) for kind in ("item", "user")}
+    seeds = {"item": torch.arange(50), "user": torch.arange(5, 30)}
+    sampler = pgs.RestartNeighbors(None, {"user": 4, "shop": 2, "alone": 1}, seed=5)
+    loader = DataLoader(
+        graph, seeds, sampler, batch_size=20, shuffle=True, features={"x": x}, labels=y
+    )
+    seen: dict[str, list[int]] = {"user": [], "item": []}
+    for number, batch in enumerate(loader):
+        own = {kind: batch.output_nodes[kind] for kind in seen}
+        # In the order of the graph's types, as the rows stand.
+        again = sampler.sample(graph, own, epoch=0, batch=number)
+        assert list(batch) == ["user", "shop", "alone"]
+        assert set(batch.input_nodes) == set(batch.output_nodes) == set(counts)
+        for kind, ids in batch.input_nodes.items():
+            assert torch.equal(batch.x[kind], x[kind][ids]) and len(ids.unique()) == len(ids)
+            assert torch.equal(ids[batch.output_index[kind]], batch.output_nodes[kind])
+        for kind, ids in own.items():
+            assert torch.equal(batch.y[kind], ids)
+            seen[kind] += ids.tolist()
+        for kind, visits in batch.items():
+            assert len(visits) == 20 or number == 3
+            assert torch.equal(visits.nodes, again[kind].nodes)
+            near, there = batch.rows_of(kind, batch.x[kind]), visits.nodes >= 0
+            assert torch.equal(near[there], x[kind][visits.nodes[there]])
+            assert not near[~there].any()
+        assert not len(batch.input_nodes["alone"]) and batch["shop"].nodes.max() >= 0
+        other = pickle.loads(pickle.dumps(batch))
+        assert torch.equal(other.x["shop"], batch.x["shop"]) and repr(other) == repr(batch)
+    assert sorted(seen["item"]) == list(range(50)) and sorted(seen["user"]) == list(range(5, 30))
 
 
 def test_a_type_without_edges_is_no_neighbour(graph: pgs.HeteroGraph) -> None:

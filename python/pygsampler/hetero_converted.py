@@ -228,7 +228,7 @@ class OfType:
 
     __slots__ = ("_batch", "_kind")
 
-    def __init__(self, batch: TorchHeteroBatch, kind: str) -> None:
+    def __init__(self, batch: Furnished, kind: str) -> None:
         self._batch = batch
         self._kind = kind
 
@@ -236,7 +236,8 @@ class OfType:
         batch = self._batch
         if name not in batch.features:
             batch._furnish(name, {})
-        batch.features[name][self._kind] = rows
+        of_types: Any = batch.features[name]
+        of_types[self._kind] = rows
 
 
 class _Views:

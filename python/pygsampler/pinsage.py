@@ -12,7 +12,7 @@ from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.typed_program import joint_ids
-from pygsampler.visits import TorchVisits, Visits, top_visits
+from pygsampler.visits import TorchVisits, TypedVisits, Visits, top_visits
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pygsampler._core.memories import Memory
     from pygsampler._sampling.job import Job
+    from pygsampler.array import Array
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType, Joint
     from pygsampler.walks import TorchWalks
@@ -205,26 +206,13 @@ def _closed(
     return tuple(path), [known.index(kind) for kind in path]
 
 
-class TypedVisits(dict[Any, TorchVisits]):
-    """``TorchVisits`` by the types of vertices."""
-
-    @property
-    def num_edges(self) -> int:
-        """Places for neighbours of all seeds."""
-        return sum(visits.num_edges for visits in self.values())
-
-    def torch(self) -> TypedVisits:
-        """Itself."""
-        return self
-
-
 class RestartNeighbors(Sampler[TypedVisits]):
     """HetGNN's neighbours (Zhang et al., 2019, section 3.1): by the visits of a walk with restarts.
 
     A walk from each seed goes back to it with a chance before each step, until it has collected
     ``collect`` vertices other than the seed, of each type at most its cap; of each type the most
-    visited are the neighbours. It needs torch; ``sample`` gives for each type ``TorchVisits``, on
-    the graph's device.
+    visited are the neighbours. It needs torch; ``sample`` gives ``TypedVisits``, for each type
+    ``TorchVisits``, on the graph's device, and so does a loader, with features and labels.
 
     Parameters
     ----------
@@ -249,6 +237,11 @@ class RestartNeighbors(Sampler[TypedVisits]):
 
     _takes_types = True
 
+    @property
+    def result(self) -> str:
+        """``"visits"``."""
+        return "visits"
+
     def __init__(
         self,
         types: str | None,
@@ -269,9 +262,11 @@ class RestartNeighbors(Sampler[TypedVisits]):
         self._collect = integer(collect, "collect", 1)
         all_of_them = dict.fromkeys(self._top, self._collect)
         self._caps = all_of_them if caps is None else _counts(caps, "caps", types is None)
-        self._walk = RandomWalk(
-            max_steps, restart=restart, prob=prob, direction=direction, seed=seed
-        )
+        how: dict[str, Any] = {"restart": restart, "prob": prob, "direction": direction}
+        self._walk = RandomWalk(max_steps, **how, seed=seed)
+        # At the seed is a walk after every other step at most, but for loops.
+        steps = min(self._walk.length, 2 * self._collect)
+        self._begun = RandomWalk(steps, **how, seed=self._walk.seed)
         super().__init__(self._walk.seed)
 
     @property
@@ -300,6 +295,7 @@ class RestartNeighbors(Sampler[TypedVisits]):
         """Another sampler of this plan, with that seed."""
         other = super().with_seed(seed)
         other._walk = self._walk.with_seed(other.seed)
+        other._begun = self._begun.with_seed(other.seed)
         return other
 
     def launch(
@@ -315,56 +311,74 @@ class RestartNeighbors(Sampler[TypedVisits]):
         beside: bool = False,
     ) -> Pending[TypedVisits]:
         """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
-        joint = self._joint(graph) if self._types is None else None
-        if joint is not None:
-            seeds = joint_ids(seeds, graph, joint)
-            graph = joint.graph
-        values = _untyped(graph).ndata.get(TYPE if joint else self._types)
+        if self._types is None:
+            joint = self._joint(graph)
+            kinds: _Array | _Joined = _Joined(joint, graph.node_types)
+            seeds, graph = joint_ids(seeds, graph, joint), joint.graph
+        else:
+            kinds = _Array(self._array(_untyped(graph)))
+        how: dict[str, Any] = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
+        job = self._begun.launch(graph, seeds, **how, exclude=exclude, beside=beside)
+
+        def made(begun: Any) -> TypedVisits:
+            walks = begun.torch()
+            collected, enough = self._collected(walks.nodes, kinds)
+            if not enough and self._begun.length < self._walk.length:
+                # Longer walks begin as these do. Seldom: where a type cannot fill its cap.
+                seeds = walks.nodes[:, 0].contiguous()
+                walks = self._walk.launch(graph, seeds, **how).result().torch()
+                collected, _ = self._collected(walks.nodes, kinds)
+            return self._counted(walks, collected, kinds)
+
+        return Afterwards(job, made)
+
+    def _array(self, graph: Graph) -> Array:
+        assert self._types is not None
+        values = graph.ndata.get(self._types)
         if values is None:
             have = ", ".join(map(repr, graph.ndata)) or "none"
             raise ValueError(
                 f"types: expected the name of a vertex array of the graph ({have}), "
                 f"got {self._types!r}"
             )
-        job = self._walk.launch(
-            graph,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            into="torch",
-            beside=beside,
-        )
-        kinds = values.torch()
-        return Afterwards(job, lambda walks: self._counted(walks.torch(), kinds, joint))
+        return values
 
-    def _counted(self, walks: TorchWalks, types: torch.Tensor, joint: Joint | None) -> TypedVisits:
-        nodes = walks.nodes
-        there = nodes >= 0
-        there[:, 0] = False
-        there &= nodes != nodes[:, :1]
-        kinds = types.to(nodes.device)[nodes.clamp(min=0).long()]
-        kept = {}
-        starts = {} if joint is None else joint.nodes
-        places = {kind: i for i, kind in enumerate(starts)}
-        for kind in self._caps:
-            # A type that no relation has is nobody's.
-            mine = there & (kinds == (kind if joint is None else places.get(kind, -1)))
-            kept[kind] = mine & (mine.cumsum(1) <= self._caps[kind])
-        all_kept = sum(kept.values())
-        assert not isinstance(all_kept, int)
-        within = all_kept.cumsum(1) <= self._collect
-        found = TypedVisits()
+    def _collected(self, steps: torch.Tensor, kinds: _Array | _Joined) -> tuple[torch.Tensor, bool]:
+        """What walks have collected, in their order: [walks, at most collect], -1 behind the last.
+
+        And whether longer ones would have collected the same.
+        """
+        # By walk: they lie step by step.
+        nodes = steps.contiguous()
+        there = (nodes >= 0) & (nodes != nodes[:, :1])
+        of = kinds.of(nodes)
+        collected = there.new_zeros(there.shape)
+        for kind, cap in self._caps.items():
+            mine = there & (of == kinds.number(kind))
+            if cap < self._collect:
+                mine &= mine.cumsum(1) <= cap
+            collected |= mine
+        place = collected.cumsum(1)
+        most = min(self._collect, sum(self._caps.values()))
+        enough = bool(((place[:, -1] >= most) | (nodes[:, -1] < 0)).all())
+        walk, step = (collected & (place <= self._collect)).nonzero().unbind(1)
+        short = nodes.new_full((len(nodes), min(self._collect, nodes.shape[1])), -1)
+        short[walk, place[walk, step] - 1] = nodes[walk, step]
+        return short, enough
+
+    def _counted(
+        self, walks: TorchWalks, short: torch.Tensor, kinds: _Array | _Joined
+    ) -> TypedVisits:
+        of, there = kinds.of(short), short >= 0
+        visits = {}
         for kind, top in self._top.items():
-            rows = nodes.new_full(nodes.shape, -1)
-            if kind in kept:
-                rows = nodes.where(kept[kind] & within, rows)
-            made = found[kind] = TorchVisits(*top_visits(rows, top))
-            if joint is not None:
-                first = starts.get(kind, 0)
-                made.nodes = made.nodes.where(made.nodes < 0, made.nodes - first)
-            made.epoch, made.batch = walks.epoch, walks.batch
+            rows = short.where(there & (of == kinds.number(kind)), -1)
+            most, counts = top_visits(rows, top)
+            visits[kind] = TorchVisits(most.where(most < 0, most - kinds.first(kind)), counts)
+        found = TypedVisits(visits, kinds.split(walks.nodes[:, 0].contiguous()))
+        found.epoch, found.batch = walks.epoch, walks.batch
+        for of_type in visits.values():
+            of_type.epoch, of_type.batch = walks.epoch, walks.batch
         return found
 
     def __repr__(self) -> str:
@@ -372,6 +386,57 @@ class RestartNeighbors(Sampler[TypedVisits]):
             f"RestartNeighbors({self._types!r}, {self._top!r}, caps={self._caps!r}, "
             f"collect={self._collect}, seed={self.seed})"
         )
+
+
+class _Array:
+    """Types of vertices that an array of the graph tells, which numbers them itself."""
+
+    def __init__(self, types: Array) -> None:
+        self._types: torch.Tensor = types.torch()
+
+    def of(self, nodes: torch.Tensor) -> torch.Tensor:
+        """The number of each vertex's type; any number for -1."""
+        return self._types.to(nodes.device)[nodes.clamp(min=0).long()]
+
+    def number(self, kind: Any) -> int:
+        """What ``of`` calls that type."""
+        return int(kind)
+
+    def first(self, kind: Any) -> int:
+        """The vertex that is 0 among those of its type."""
+        return 0
+
+    def split(self, seeds: torch.Tensor) -> torch.Tensor:
+        """The seeds as visits tell them."""
+        return seeds
+
+
+class _Joined:
+    """Types of vertices of a joined graph, which stand there type after type."""
+
+    def __init__(self, joint: Joint, node_types: Sequence[str]) -> None:
+        self._starts, self._types = joint.nodes, tuple(node_types)
+        self._places = {kind: i for i, kind in enumerate(joint.nodes)}
+
+    def of(self, nodes: torch.Tensor) -> torch.Tensor:
+        """As that of ``_Array``."""
+        import torch
+
+        later = torch.tensor([*self._starts.values()][1:], dtype=nodes.dtype, device=nodes.device)
+        return torch.bucketize(nodes, later, right=True)
+
+    def number(self, kind: Any) -> int:
+        """As that of ``_Array``; -1 of a type without edges, which is no vertex's there."""
+        return self._places.get(kind, -1)
+
+    def first(self, kind: Any) -> int:
+        """As that of ``_Array``."""
+        return self._starts.get(kind, 0)
+
+    def split(self, seeds: torch.Tensor) -> dict[str, torch.Tensor]:
+        """As that of ``_Array``: by type."""
+        of = self.of(seeds)
+        return {kind: seeds[of == self.number(kind)] - self.first(kind) for kind in self._types}
 
 
 def _counts(given: Any, where: str, named: bool) -> dict[Any, int]:

@@ -200,7 +200,8 @@ class DataLoader(MaybeStatic):
     Notes
     -----
     It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``, and of a ``HeteroGraph`` a
-    ``TorchHeteroBatch``. On the CPU the tensors share the
+    ``TorchHeteroBatch``; of samplers that walk what these give, without features and labels but
+    for ``RestartNeighbors``. On the CPU the tensors share the
     engine's memory. On a GPU they are views of one tensor, which torch allocates on the stream that
     is current when the batch is submitted, and the batch is complete when it is handed over: no
     stream has to wait for it. As with any tensor, work on it in a stream other than that one needs
@@ -314,6 +315,7 @@ class DataLoader(MaybeStatic):
         self.graph = graph_on(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
         self.sampler.graph_of(self.graph)
+        _check_rows(self.sampler, features=features, labels=labels, edge_features=edge_features)
         rows = HeteroRows if self._types else Rows
         self._rows = rows(self.graph, features, labels, edge_features)
         self._passes = None
@@ -552,6 +554,17 @@ def _share(share: Any, sampler: Sampler[Any]) -> float | None:
             f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
         ) from None
     return float(share)
+
+
+def _check_rows(sampler: Sampler[Any], **given: Any) -> None:
+    """ValueError for rows that the sampler's batches have no place for."""
+    refused = {"walks": (*given,), "steps": (*given,), "visits": ("edge_features",)}
+    for name in refused.get(sampler.result, ()):
+        if given[name] is not None:
+            raise ValueError(
+                f"{name}: expected None for a sampler whose batches are {sampler.result}, got some "
+                f"for {sampler!r}"
+            )
 
 
 def _copied(order: torch.Tensor, index: int) -> torch.Tensor:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.furnished import Furnished
 from pygsampler._core import memories
 from pygsampler.array import Array
+from pygsampler.hetero_converted import OfType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import torch
 
     from pygsampler._core.memories import Memory
 
-__all__ = ["TorchVisits", "Visits"]
+__all__ = ["TorchVisits", "TypedVisits", "Visits"]
 
 
 class Visits:
@@ -157,6 +162,159 @@ class TorchVisits:
             f"TorchVisits({seeds}, num_neighbors={top}, epoch={self.epoch}, batch={self.batch}, "
             f"device={str(self.nodes.device)!r})"
         )
+
+
+class _Numbered(NamedTuple):
+    """Seeds and their neighbours as distinct vertices."""
+
+    nodes: torch.Tensor
+    seeds: torch.Tensor
+    neighbors: dict[Any, torch.Tensor]
+
+
+class TypedVisits(Furnished, Mapping[Any, TorchVisits]):
+    """HetGNN's neighbours: a mapping of types to ``TorchVisits``, each with a row for each seed.
+
+    Of a graph with types the ids of a type's ``TorchVisits`` are that type's, and the attributes
+    here are mappings of all types of the graph to tensors; else each is one tensor. A loader that
+    was given ``features`` puts the rows of ``input_nodes`` beside them, as attributes and in
+    ``features``, and the ``labels`` of ``output_nodes`` as ``y``: of a graph with types mappings.
+
+        own = x[batch.output_index]         # x: rows of batch.input_nodes
+        near = batch.rows_of(kind, x)       # [seeds, top, ...], the most visited first
+        there = batch[kind].counts > 0      # which of them are
+    """
+
+    output_nodes: Any
+    """The seeds, in the order of the rows, duplicates kept: those of one type behind each other."""
+    epoch: int
+    batch: int
+    _visits: dict[Any, TorchVisits]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, visits: Mapping[Any, TorchVisits], output_nodes: Any) -> None:
+        self._visits = dict(visits)
+        self.output_nodes = output_nodes
+        if isinstance(output_nodes, Mapping):
+            self.output_nodes = MappingProxyType(output_nodes)
+
+    def __getitem__(self, kind: Any) -> TorchVisits:
+        return self._visits[kind]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._visits)
+
+    def __len__(self) -> int:
+        return len(self._visits)
+
+    @property
+    def input_nodes(self) -> Any:
+        """The distinct seeds and neighbours, the seeds first: of which features are needed."""
+        return self._of_numbered({kind: made.nodes for kind, made in self._numbered.items()})
+
+    @property
+    def output_index(self) -> Any:
+        """For each seed its place among ``input_nodes``, of its type."""
+        return self._of_numbered({kind: made.seeds for kind, made in self._numbered.items()})
+
+    @property
+    def neighbor_index(self) -> Mapping[Any, torch.Tensor]:
+        """For each neighbour its place among ``input_nodes``, of its type: a mapping of the types
+        asked for to tensors of shape [seeds, top]; -1 behind the last."""
+        made: dict[Any, torch.Tensor] = {}
+        for numbered in self._numbered.values():
+            made |= numbered.neighbors
+        return MappingProxyType({kind: made[kind] for kind in self})
+
+    def rows_of(self, kind: Any, x: torch.Tensor) -> torch.Tensor:
+        """The rows of each seed's neighbours of a type: shape [seeds, top, ...], 0 behind the last.
+
+        ``x`` has a row for each of ``input_nodes``, of a graph with types for each of that type.
+        Gradients go to it. ValueError for another number of rows.
+        """
+        nodes = self.input_nodes
+        count = len(nodes[kind] if isinstance(nodes, Mapping) else nodes)
+        if len(x) != count:
+            raise ValueError(f"x: expected a row for each of {count} vertices, got {len(x)}")
+        index = self.neighbor_index[kind]
+        there = index >= 0
+        made = x.new_zeros(*index.shape, *x.shape[1:])
+        made[there] = x[index[there].long()]
+        return made
+
+    @property
+    def features(self) -> Mapping[str, Any]:
+        """Those that a loader was asked for, by name; each is an attribute too."""
+        return super().features
+
+    @property
+    def num_edges(self) -> int:
+        """Places for neighbours of all seeds."""
+        return sum(visits.num_edges for visits in self.values())
+
+    @cached_property
+    def _numbered(self) -> dict[Any, _Numbered]:
+        """By type; of a graph without types all vertices, under None."""
+        seeds = self.output_nodes
+        if not isinstance(seeds, Mapping):
+            return {None: _numbered(seeds, self._visits)}
+        return {
+            kind: _numbered(ids, {kind: self[kind]} if kind in self else {})
+            for kind, ids in seeds.items()
+        }
+
+    def _of_numbered(self, made: dict[Any, torch.Tensor]) -> Any:
+        return MappingProxyType(made) if isinstance(self.output_nodes, Mapping) else made[None]
+
+    def _of_type(self, kind: str) -> OfType:
+        return OfType(self, kind)
+
+    def _furnish(self, name: str, rows: Any) -> None:
+        # Mappings have names that batches have not, as "items".
+        if hasattr(type(self), name):
+            raise ValueError(f"features: expected names that visits do not have, got {name!r}")
+        super()._furnish(name, rows)
+
+    def torch(self) -> TypedVisits:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{kind}={visits.nodes.shape[1]}" for kind, visits in self.items())
+        seeds = self.output_nodes
+        count = sum(map(len, seeds.values())) if isinstance(seeds, Mapping) else len(seeds)
+        return f"TypedVisits({count}, {told}, epoch={self.epoch}, batch={self.batch})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        seeds = self.output_nodes
+        given = dict(seeds) if isinstance(seeds, Mapping) else seeds
+        numbers = self.epoch, self.batch
+        return _typed, (self._visits, given, *numbers), dict(self.features)
+
+
+def _typed(visits: Any, output_nodes: Any, epoch: int, batch: int) -> TypedVisits:
+    made = TypedVisits(visits, output_nodes)
+    made.epoch, made.batch = epoch, batch
+    return made
+
+
+def _numbered(seeds: torch.Tensor, visits: Mapping[Any, TorchVisits]) -> _Numbered:
+    import torch
+
+    from pygsampler._batch.distinct import distinct
+
+    there = {kind: of_kind.nodes >= 0 for kind, of_kind in visits.items()}
+    parts = [seeds, *(of_kind.nodes[there[kind]] for kind, of_kind in visits.items())]
+    nodes, places = distinct(torch.cat(parts))
+    of_seeds, *rest = torch.split(places.to(nodes.dtype), list(map(len, parts)))
+    neighbors = {}
+    for (kind, of_kind), found in zip(visits.items(), rest, strict=True):
+        index = neighbors[kind] = torch.full_like(of_kind.nodes, -1)
+        index[there[kind]] = found
+    return _Numbered(nodes, of_seeds, neighbors)
 
 
 def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:

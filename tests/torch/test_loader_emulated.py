@@ -491,3 +491,39 @@ except pgs.ClosedError:
 print(pgs.cuda.memory_stats(0)["flights"])
 """
     assert run_with_driver(emulator, PRELUDE + code) == "closed 0\n"
+
+
+def test_neighbours_by_types(emulator: Path) -> None:
+    """``RestartNeighbors``: some walks have to go on, after other batches have begun."""
+    code = """
+import numpy
+
+random = numpy.random.default_rng(1)
+nodes = {"a": 60, "b": 90}
+edges = {
+    kind: (random.integers(0, nodes[kind[0]], 300), random.integers(0, nodes[kind[2]], 300))
+    for kind in (("a", "to", "b"), ("b", "to", "a"), ("b", "by", "b"))
+}
+graph = pgs.HeteroGraph.from_coo(edges, nodes)
+
+def content(batch):
+    told = {k: (v.nodes.tolist(), v.counts.tolist()) for k, v in batch.items()}
+    lists = [
+        {kind: ids.tolist() for kind, ids in each.items()}
+        for each in (batch.input_nodes, batch.output_nodes, batch.output_index,
+                     batch.neighbor_index)
+    ]
+    return told, lists, batch.epoch, batch.batch
+
+seeds = {"a": torch.arange(60), "b": torch.arange(50)}
+for caps in (None, {"a": 15, "b": 3}):
+    sampler = pgs.RestartNeighbors(None, {"a": 4, "b": 2}, caps=caps, collect=18, seed=3)
+    for prefetch in (0, 3):
+        options = dict(batch_size=32, shuffle=True, prefetch=prefetch)
+        expected = [content(b) for b in DataLoader(graph, seeds, sampler, **options)]
+        gpu = DataLoader(graph, seeds, sampler, device="cuda", **options)
+        assert gpu.device == "cuda:0" and len(expected) == 4
+        assert [content(b) for b in gpu] == expected
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "0\n"

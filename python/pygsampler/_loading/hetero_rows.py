@@ -48,7 +48,7 @@ class HeteroRows(Rows):
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         for name, kind, features in self._of_nodes:
-            yield batch._of_type(kind), name, features, batch.nodes[kind]
+            yield batch._of_type(kind), name, features, batch.input_nodes[kind]
         for name, kind, features in self._of_labels:
             yield batch._of_type(kind), name, features, batch.output_nodes[kind]
         for name, kind, features in self._of_edges:

@@ -135,7 +135,8 @@ class Sampler(ABC, Generic[T_co]):
 
     @property
     def result(self) -> str:
-        """``"blocks"``, ``"subgraph"``, ``"vectors"``, ``"walks"`` or ``"steps"``: its batches."""
+        """What its batches are: ``"blocks"``, ``"subgraph"``, ``"vectors"``, ``"walks"``,
+        ``"visits"`` or ``"steps"``."""
         return "blocks"
 
     @property

@@ -297,11 +297,12 @@ def _subgraph(
     """All edges between the vertices, of one tree where there are trees; roots are the first."""
     import torch
 
+    from pygsampler._batch.distinct import distinct
     from pygsampler._batch.induced import induced
 
     place = torch.arange(len(roots), device=nodes.device)
     if trees is None:
-        nodes, of_nodes = _distinct(nodes)
+        nodes, of_nodes = distinct(nodes)
         place = of_nodes[: len(roots)]
     else:
         trees = trees.long()
@@ -312,21 +313,6 @@ def _subgraph(
     extra = {} if scores is None else {"score": scores.to(nodes.device)}
     index = place.to(nodes.dtype)
     return TorchSubgraph(nodes, roots, index, (block,), epoch, batch, trees, extra)
-
-
-def _distinct(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The vertices by first occurrence, and where each one is among them."""
-    import torch
-
-    _, number = torch.unique(nodes, return_inverse=True)
-    count = int(number.max()) + 1 if len(nodes) else 0
-    at = torch.arange(len(nodes), device=nodes.device)
-    first = torch.full((count,), len(nodes), device=nodes.device)
-    first.scatter_reduce_(0, number, at, "amin")
-    order = first.argsort()
-    place = torch.empty_like(order)
-    place[order] = torch.arange(count, device=nodes.device)
-    return nodes[first[order]], place[number]
 
 
 def _device_of(graph: Graph) -> torch.device:
