@@ -11,6 +11,15 @@ int64_t pgs_sift(const void *ids, int bits, int64_t n, const uint64_t *members, 
 // room for n. Gives how many they are.
 int64_t pgs_race(const uint64_t *states, const double *weights, int64_t n, double bound, int64_t base, uint64_t *draws, int64_t *places, int widest);
 
+// Numbers n ids (of 32 or 64 bits) in their place, by a map of so many words, and appends the new ones to the nodes behind
+// the first that have numbers: cpu.Claim. Nodes has room for one more than all. Gives how many have numbers then; -1: an id
+// has no word.
+int64_t pgs_claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t size, uint32_t tag, uint32_t limit, void *nodes, int64_t numbered, int widest);
+
+// Adds the two integers of each of n values to those of its row, of so many; rows from the next on, which come in their
+// order, have none yet. Gives what is next then; -1: there is no such row.
+int64_t pgs_add(const double *values, const void *rows, int bits, int64_t n, const double powers[3], int64_t *parts, int64_t size, int64_t next, int widest);
+
 // The keys of n draws, for the weights at their places: run.raceKey of many.
 void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *keys, int widest);
 

@@ -122,15 +122,7 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 			b = c.measure(n.Op, values)
 		}
 		b.check(n.Op, values)
-		parts := take[int64](&c.arena, 2*rows)
-		clear(parts)
-		if b.scale(int64(len(values))) {
-			for lo := 0; lo < len(values); lo += unitEdges {
-				c.check()
-				hi := min(lo+unitEdges, len(values))
-				addTo(&b, parts, values[lo:hi], e.local[lo:hi])
-			}
-		}
+		parts := c.rowParts(e, &b, values)
 		c.ranges(rows, func(w *worker, lo, hi int64) {
 			for ; lo < hi; lo += tileEdges {
 				to := to[lo:min(lo+tileEdges, hi)]
@@ -166,6 +158,31 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 		}
 	}
 	return to
+}
+
+// rowParts are the sums of both integers of the values of a matrix, for each of its rows.
+func (c *call[I]) rowParts(e *edges[I], b *bins, values []float64) []int64 {
+	parts := take[int64](&c.arena, 2*int64(len(e.rows.ids)))
+	any := b.scale(int64(len(values)))
+	// Rows that edges have numbered come in the order of their numbers.
+	numbered := any && b.plain && !e.whole && !e.all
+	if !numbered {
+		clear(parts)
+	}
+	if !any {
+		return parts
+	}
+	next, ok := int64(0), true
+	for lo := 0; lo < len(values); lo += unitEdges {
+		c.check()
+		hi := min(lo+unitEdges, len(values))
+		if !numbered {
+			addTo(b, parts, values[lo:hi], e.local[lo:hi])
+		} else if next, ok = lanes.AddTo(values[lo:hi], e.local[lo:hi], [3]float64{b.up, b.down, b.second}, parts, next); !ok {
+			panic("an edge from a row that the matrix does not have")
+		}
+	}
+	return parts
 }
 
 // reduceVector is one value of a vector.
