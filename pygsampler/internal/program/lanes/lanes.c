@@ -30,6 +30,12 @@ EVERY uint64_t bits_of(double x) {
   return b;
 }
 
+EVERY double of_bits(uint64_t b) {
+  double x;
+  memcpy(&x, &b, sizeof x);
+  return x;
+}
+
 EVERY int64_t sift(const void *ids, int bits, int64_t n, const uint64_t *members, int64_t size, int64_t base, int64_t *places, void *kept) {
   int64_t at = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -51,12 +57,6 @@ EVERY int64_t race(const uint64_t *states, const double *weights, int64_t n, dou
     at += !((double)(int64_t)(((uint64_t)1 << 53) - (x >> 12 << 1 | 1)) * 0x1p-53 > bound * weights[i]);
   }
   return at;
-}
-
-EVERY double of_bits(uint64_t b) {
-  double x;
-  memcpy(&x, &b, sizeof x);
-  return x;
 }
 
 // Go twins real.Log, of a number of at least 2^-53, and raceKey.
@@ -151,27 +151,50 @@ EVERY int64_t claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t siz
 // How many values have their integers made at a time.
 enum { PARTS = 128 };
 
-EVERY int64_t add(const double *values, const void *rows, int bits, int64_t n, const double powers[3], int64_t *parts, int64_t size, int64_t next) {
-  const double up = powers[0], down = powers[1], second = powers[2];
+// What stands for a sum that is in a slot: a NaN, which no sum is.
+#define SLOT ((uint64_t)0xFFF << 51)
+
+// Most rows have one value, whose integers stand for a number that has the same integers: it is theirs, and the sum.
+EVERY int gather_rows(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2]) {
+  const double up = powers[0], down = powers[1], second = powers[2], last = powers[3];
+  int64_t next = state[0], taken = state[1];
   for (int64_t lo = 0; lo < n; lo += PARTS) {
-    int64_t a[PARTS], b[PARTS];
+    int64_t a[PARTS], b[PARTS], again[PARTS];
+    double sum[PARTS];
     const int m = n - lo < PARTS ? (int)(n - lo) : PARTS;
     for (int k = 0; k < m; k++) {
       const double x = values[lo + k];
       a[k] = (int64_t)(x * up);
       b[k] = (int64_t)((x - (double)a[k] * down) * second);
+      sum[k] = (double)a[k] * down + (double)b[k] * last;
     }
+    int others = 0;
     for (int k = 0; k < m; k++) {
+      // What the next row has is written again until it is met: there is no branch.
+      to[next] = sum[k], again[others] = k;
+      const int is_next = id_at(rows, bits, lo + k) == next;
+      next += is_next, others += !is_next;
+      if (next > size) return 0;
+    }
+    for (int j = 0; j < others; j++) {
+      const int k = (int)again[j];
       const int64_t row = id_at(rows, bits, lo + k);
-      if ((uint64_t)row >= (uint64_t)size) return -1;
-      const int64_t has = -(int64_t)(row < next);
-      int64_t *const of = parts + 2 * row;
-      of[0] = (of[0] & has) + a[k];
-      of[1] = (of[1] & has) + b[k];
-      next += has + 1;
+      if ((uint64_t)row >= (uint64_t)next) return 0;
+      uint64_t is = bits_of(to[row]);
+      if (is >> 51 != SLOT >> 51) {
+        if (taken == room) return 0;
+        const double x = to[row];
+        const int64_t q = (int64_t)(x * up);
+        parts[2 * taken] = q, parts[2 * taken + 1] = (int64_t)((x - (double)q * down) * second);
+        slots[taken] = row;
+        to[row] = of_bits(is = SLOT | (uint64_t)taken++);
+      }
+      const uint64_t slot = is & ~SLOT;
+      parts[2 * slot] += a[k], parts[2 * slot + 1] += b[k];
     }
   }
-  return next;
+  state[0] = next, state[1] = taken;
+  return 1;
 }
 
 EVERY uint64_t largest(const double *values, int64_t n) {
@@ -323,9 +346,10 @@ WIDE static int64_t claim_wide(void *ids, int bits, int64_t n, uint32_t *words, 
   return claim_some(ids, bits, i, n, words, size, tag, limit, nodes, at);
 }
 
-WIDE static int64_t add_wide(const double *values, const void *rows, int bits, int64_t n, const double powers[3], int64_t *parts, int64_t size, int64_t next) {
-  return bits == 32 ? add(values, rows, 32, n, powers, parts, size, next) : add(values, rows, 64, n, powers, parts, size, next);
+WIDE static int gather_rows_wide(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2]) {
+  return bits == 32 ? gather_rows(values, rows, 32, n, powers, to, size, parts, slots, room, state) : gather_rows(values, rows, 64, n, powers, to, size, parts, slots, room, state);
 }
+
 WIDE static void above_wide(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m) {
   enum { SIDE = 4 };
   for (int64_t i = 0; i < m; i += 8 * SIDE) {
@@ -382,8 +406,12 @@ int64_t pgs_claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t size,
   return PICK(claim, ids, bits, n, words, size, tag, limit, nodes, numbered);
 }
 
-int64_t pgs_add(const double *values, const void *rows, int bits, int64_t n, const double powers[3], int64_t *parts, int64_t size, int64_t next, int widest) {
-  return PICK(add, values, rows, bits, n, powers, parts, size, next);
+int pgs_gather_rows(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2], int widest) {
+  return PICK(gather_rows, values, rows, bits, n, powers, to, size, parts, slots, room, state);
+}
+
+void pgs_settle_rows(const int64_t *parts, const int64_t *slots, int64_t n, const double powers[4], double *to) {
+  for (int64_t i = 0; i < n; i++) to[slots[i]] = (double)parts[2 * i] * powers[1] + (double)parts[2 * i + 1] * powers[3];
 }
 
 void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *to, int widest) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
@@ -107,7 +108,7 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 		c.rowsOf(e)
 	}
 	rows := int64(len(e.rows.ids))
-	to := take[float64](&c.arena, rows)
+	to := take[float64](&c.arena, rows+1)[:rows]
 	if n.Op == program.Count || n.Op == program.Mean {
 		clear(to)
 		for _, row := range e.local {
@@ -122,25 +123,18 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 			b = c.measure(n.Op, values)
 		}
 		b.check(n.Op, values)
-		parts := c.rowParts(e, &b, values)
-		c.ranges(rows, func(w *worker, lo, hi int64) {
-			for ; lo < hi; lo += tileEdges {
-				to := to[lo:min(lo+tileEdges, hi)]
-				sums := to
-				if n.Op == program.Mean {
-					sums = w.values[:len(to)]
-				}
-				b.valuesOf(parts[2*lo:][:2*len(to)], sums)
-				if n.Op == program.Sum {
-					continue
-				}
-				for k, count := range to {
-					if to[k] = sums[k]; count > 0 {
-						to[k] /= count
-					}
+		sums := to
+		if n.Op == program.Mean {
+			sums = take[float64](&c.arena, rows+1)[:rows]
+		}
+		c.rowSums(e, &b, values, sums)
+		if n.Op == program.Mean {
+			for row, count := range to {
+				if to[row] = sums[row]; count > 0 {
+					to[row] /= count
 				}
 			}
-		})
+		}
 		return to
 	}
 	values = c.stored(n.In[0])
@@ -160,29 +154,45 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 	return to
 }
 
-// rowParts are the sums of both integers of the values of a matrix, for each of its rows.
-func (c *call[I]) rowParts(e *edges[I], b *bins, values []float64) []int64 {
-	parts := take[int64](&c.arena, 2*int64(len(e.rows.ids)))
-	any := b.scale(int64(len(values)))
-	// Rows that edges have numbered come in the order of their numbers.
-	numbered := any && b.plain && !e.whole && !e.all
-	if !numbered {
-		clear(parts)
+// rowSums adds the values of a matrix up by rows; to has room for one more.
+func (c *call[I]) rowSums(e *edges[I], b *bins, values, to []float64) {
+	count, rows := int64(len(values)), int64(len(to))
+	if !b.scale(count) {
+		clear(to)
+		return
 	}
-	if !any {
-		return parts
-	}
-	next, ok := int64(0), true
-	for lo := 0; lo < len(values); lo += unitEdges {
-		c.check()
-		hi := min(lo+unitEdges, len(values))
-		if !numbered {
-			addTo(b, parts, values[lo:hi], e.local[lo:hi])
-		} else if next, ok = lanes.AddTo(values[lo:hi], e.local[lo:hi], [3]float64{b.up, b.down, b.second}, parts, next); !ok {
-			panic("an edge from a row that the matrix does not have")
+	if b.plain && !e.whole && !e.all {
+		// Rows that edges have numbered.
+		several := max(min(count-rows, rows), 0)
+		s := lanes.RowSums{Powers: [4]float64{b.up, b.down, b.second, b.last}, To: to,
+			Parts: take[int64](&c.arena, 2*several), Slots: take[int64](&c.arena, several)}
+		for lo := int64(0); lo < count; lo += unitEdges {
+			c.check()
+			hi := min(lo+unitEdges, count)
+			if narrow, wide := words(e.local[lo:hi]); !s.Add(values[lo:hi], narrow, wide) {
+				panic("an edge from a row that the matrix does not have")
+			}
 		}
+		s.End()
+		return
 	}
-	return parts
+	parts := take[int64](&c.arena, 2*rows)
+	clear(parts)
+	for lo := int64(0); lo < count; lo += unitEdges {
+		c.check()
+		hi := min(lo+unitEdges, count)
+		addTo(b, parts, values[lo:hi], e.local[lo:hi])
+	}
+	c.ranges(rows, func(_ *worker, lo, hi int64) { b.valuesOf(parts[2*lo:2*hi], to[lo:hi]) })
+}
+
+// words is ids of 32 bits, or those of 64.
+func words[I csc.Index](ids []I) (narrow []int32, wide []int64) {
+	p := unsafe.Pointer(unsafe.SliceData(ids))
+	if unsafe.Sizeof(I(0)) == 4 {
+		return unsafe.Slice((*int32)(p), len(ids)), nil
+	}
+	return nil, unsafe.Slice((*int64)(p), len(ids))
 }
 
 // reduceVector is one value of a vector.
