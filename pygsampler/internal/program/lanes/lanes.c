@@ -159,7 +159,7 @@ EVERY int gather_rows(const double *values, const void *rows, int bits, int64_t 
   const double up = powers[0], down = powers[1], second = powers[2], last = powers[3];
   int64_t next = state[0], taken = state[1];
   for (int64_t lo = 0; lo < n; lo += PARTS) {
-    int64_t a[PARTS], b[PARTS], again[PARTS];
+    int64_t a[PARTS], b[PARTS], again[PARTS], slot[PARTS];
     double sum[PARTS];
     const int m = n - lo < PARTS ? (int)(n - lo) : PARTS;
     for (int k = 0; k < m; k++) {
@@ -171,8 +171,10 @@ EVERY int gather_rows(const double *values, const void *rows, int bits, int64_t 
     int others = 0;
     for (int k = 0; k < m; k++) {
       // What the next row has is written again until it is met: there is no branch.
+      const int64_t row = id_at(rows, bits, lo + k);
+      const int is_next = row == next;
       to[next] = sum[k], again[others] = k;
-      const int is_next = id_at(rows, bits, lo + k) == next;
+      __builtin_prefetch(to + ((uint64_t)row < (uint64_t)size ? row : 0));
       next += is_next, others += !is_next;
       if (next > size) return 0;
     }
@@ -189,8 +191,12 @@ EVERY int gather_rows(const double *values, const void *rows, int bits, int64_t 
         slots[taken] = row;
         to[row] = of_bits(is = SLOT | (uint64_t)taken++);
       }
-      const uint64_t slot = is & ~SLOT;
-      parts[2 * slot] += a[k], parts[2 * slot + 1] += b[k];
+      slot[j] = (int64_t)(is & ~SLOT);
+      __builtin_prefetch(parts + 2 * slot[j]);
+    }
+    for (int j = 0; j < others; j++) {
+      const int k = (int)again[j];
+      parts[2 * slot[j]] += a[k], parts[2 * slot[j] + 1] += b[k];
     }
   }
   state[0] = next, state[1] = taken;
