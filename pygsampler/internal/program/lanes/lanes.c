@@ -102,7 +102,7 @@ EVERY void above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m) 
   }
 }
 
-// How many ids the map is asked for before they are looked up: a line takes some 3 ns so, and 4 to 6 one after another.
+// How many ids the map is asked for before they are looked up; 32 to 256 make no difference.
 enum { AHEAD = 64 };
 
 EVERY int64_t id_at(const void *ids, int bits, int64_t i) { return bits == 32 ? ((const int32_t *)ids)[i] : ((const int64_t *)ids)[i]; }

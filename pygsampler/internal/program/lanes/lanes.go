@@ -1,4 +1,4 @@
-// Package lanes is the loops of programs on the CPU whose elements do not wait for each other, in C, several elements side
+// Package lanes is the loops of programs on the CPU whose elements do not wait for each other, or seldom, in C, several elements side
 // by side where the processor has vectors of 512 bits. They read and write arrays of the batch alone: a file behind the
 // graph's may have lost its end, which Go's loops survive.
 package lanes
