@@ -28,7 +28,7 @@ func (m *VertexMap) Begin(nodes, most int64) error {
 	switch {
 	case most < narrowNumbers && nodes*4 <= limit:
 		m.by = narrowMap
-		return m.narrow.begin(nodes, narrowNumbers)
+		return m.narrow.begin(nodes, m.fewest(most))
 	case most >= narrowNumbers && most < wideNumbers && nodes*8 <= limit:
 		m.by = wideMap
 		return m.wide.begin(nodes, wideNumbers)
@@ -36,6 +36,33 @@ func (m *VertexMap) Begin(nodes, most int64) error {
 	m.by = hashed
 	m.table.begin()
 	return nil
+}
+
+// fewNumbers is what most numberings have less of: the fewer bits a number has, the more tags there are. With eight bits of
+// tags a map was cleared every forty batches of LADIES, which took as long as one of them.
+const fewNumbers = 1 << 20
+
+// fewest is a limit of the narrow map's numbers: that of the last numbering, where it serves this one, since tags above
+// another say nothing.
+func (m *VertexMap) fewest(most int64) uint32 {
+	limit := max(m.narrow.limit, fewNumbers)
+	if most >= int64(limit) {
+		limit = narrowNumbers
+	}
+	if limit != m.narrow.limit {
+		clear(m.narrow.words)
+		m.narrow.tag = 0
+	}
+	return limit
+}
+
+// Narrow is the words of the map of a numbering: a vertex has the number that its word and the tag differ by, if that is below
+// the limit. False: the numbering has another map.
+func (m *VertexMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
+	if m.by != narrowMap {
+		return nil, 0, 0, false
+	}
+	return m.narrow.words[:m.nodes], m.narrow.tag, m.narrow.limit, true
 }
 
 // Claim replaces ids by their numbers, of which n are given so far, and appends new vertices to

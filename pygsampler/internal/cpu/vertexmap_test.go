@@ -11,10 +11,16 @@ import (
 func TestVertexMap(t *testing.T) {
 	var m VertexMap
 	defer m.Free()
-	for _, k := range []struct{ nodes, most int64 }{{1000, 1000}, {1000, 40}, {1 << 40, 500}, {30 << 20, 20 << 20}} {
+	for _, k := range []struct{ nodes, most int64 }{{1000, 1000}, {1000, 40}, {1 << 40, 500}, {3 << 20, 2 << 20}, {3 << 20, 40}, {30 << 20, 20 << 20}} {
 		for round := range uint64(3) {
 			if err := m.Begin(k.nodes, k.most); err != nil {
 				t.Fatal(err)
+			}
+			// Tags have run out in between, more than once, and what stands in the map has them again.
+			for range 4200 {
+				if err := m.Begin(k.nodes, k.most); err != nil {
+					t.Fatal(err)
+				}
 			}
 			nodes, n := make([]int64, 2001), int64(0)
 			want, numbers := []int64{}, map[int64]int64{}
@@ -32,6 +38,13 @@ func TestVertexMap(t *testing.T) {
 				var err error
 				if n, err = Claim(&m, ids, nodes, n); err != nil {
 					t.Fatal(err)
+				}
+				if words, tag, limit, ok := m.Narrow(); ok {
+					for i, v := range asked {
+						if number := words[v] ^ tag; number >= limit || int64(number) != expect[i] {
+							t.Fatalf("%+v: expected that %d has the number %d, got %d of less than %d", k, v, expect[i], number, limit)
+						}
+					}
 				}
 				asked = append(asked, 1)
 				Find(&m, asked)

@@ -117,7 +117,9 @@ func (v Values) Range(to []float64, lo int64) {
 	case Int64:
 		widenRange(to, elements[int64](v)[lo:])
 	case Float32:
-		widenRange(to, elements[float32](v)[lo:])
+		if n := int64(len(to)); n > 0 {
+			widen32(&to[0], &elements[float32](v)[lo : lo+n][0], int(n))
+		}
 	default:
 		copy(to, elements[float64](v)[lo:lo+int64(len(to))])
 	}

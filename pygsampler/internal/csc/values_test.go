@@ -38,6 +38,14 @@ func TestValues(t *testing.T) {
 	asFloats(t, ValuesOf([]int32{math.MinInt32, math.MaxInt32}), []float64{math.MinInt32, math.MaxInt32})
 	asFloats(t, ValuesOf([]int64{1<<53 + 1, -(1<<53 + 3), math.MaxInt64}), []float64{1 << 53, -(1<<53 + 4), 1 << 63})
 	asFloats(t, ValuesOf([]float32{0.1, float32(math.Inf(-1)), float32(math.NaN())}), []float64{float64(float32(0.1)), math.Inf(-1), math.NaN()})
+	for n := range 40 { // about as many as are widened at a time
+		x, want := make([]float32, n), make([]float64, n)
+		for i := range x {
+			x[i] = math.Float32frombits(uint32(i+1) * 0x1000193) // some of them subnormal
+			want[i] = float64(x[i])
+		}
+		asFloats(t, ValuesOf(x), want)
+	}
 	asFloats(t, ValuesOf([]float64{0.1, 5e-324}), []float64{0.1, 5e-324})
 	asFloats(t, Values{}, nil)
 	for d := range dtypes {

@@ -38,6 +38,10 @@ func Affordable(size int64) error {
 // Map returns at least size zeroed bytes.
 func Map(size int64) (*Pages, error) {
 	size = max((size+4095)&^4095, 4096)
+	if size >= hugePage {
+		// Whole huge pages: systems put these, and no others, where such pages begin.
+		size = (size + hugePage - 1) &^ (hugePage - 1)
+	}
 	bytes, err := syscall.Mmap(-1, 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {

@@ -30,6 +30,12 @@ EVERY uint64_t bits_of(double x) {
   return b;
 }
 
+EVERY double of_bits(uint64_t b) {
+  double x;
+  memcpy(&x, &b, sizeof x);
+  return x;
+}
+
 EVERY int64_t sift(const void *ids, int bits, int64_t n, const uint64_t *members, int64_t size, int64_t base, int64_t *places, void *kept) {
   int64_t at = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -51,12 +57,6 @@ EVERY int64_t race(const uint64_t *states, const double *weights, int64_t n, dou
     at += !((double)(int64_t)(((uint64_t)1 << 53) - (x >> 12 << 1 | 1)) * 0x1p-53 > bound * weights[i]);
   }
   return at;
-}
-
-EVERY double of_bits(uint64_t b) {
-  double x;
-  memcpy(&x, &b, sizeof x);
-  return x;
 }
 
 // Go twins real.Log, of a number of at least 2^-53, and raceKey.
@@ -100,6 +100,107 @@ EVERY void above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m) 
       for (int j = 0; j < LOOKS; j++) from[j] += sums[from[j] + (uint64_t)(left / 2) - 1] <= of[j] ? (uint64_t)(left / 2) : 0;
     for (int j = 0; j < k; j++) numbers[i + j] = from[j];
   }
+}
+
+// How many ids the map is asked for before they are looked up; 32 to 256 make no difference.
+enum { AHEAD = 64 };
+
+EVERY int64_t id_at(const void *ids, int bits, int64_t i) { return bits == 32 ? ((const int32_t *)ids)[i] : ((const int64_t *)ids)[i]; }
+
+EVERY void put_id(void *ids, int bits, int64_t i, int64_t v) {
+  if (bits == 32)
+    ((int32_t *)ids)[i] = (int32_t)v;
+  else
+    ((int64_t *)ids)[i] = v;
+}
+
+EVERY void ask(const void *ids, int bits, int64_t from, int64_t to, const uint32_t *words, int64_t size) {
+  for (int64_t i = from; i < to; i++) {
+    const uint64_t v = (uint64_t)id_at(ids, bits, i);
+    __builtin_prefetch(words + (v < (uint64_t)size ? v : 0));
+  }
+}
+
+// From the first of n ids to the last but end, which is at most n.
+EVERY int64_t claim_some(void *ids, int bits, int64_t first, int64_t end, uint32_t *words, int64_t size, uint32_t tag, uint32_t limit, void *nodes, int64_t at) {
+  for (int64_t i = first; i < end; i++) {
+    const int64_t v = id_at(ids, bits, i);
+    if ((uint64_t)v >= (uint64_t)size) return -1;
+    uint32_t number = words[v] ^ tag;
+    const int is_new = number >= limit;
+    number = is_new ? (uint32_t)at : number;
+    // Stored before it is known whether it is new: a branch would be mispredicted.
+    put_id(nodes, bits, at, v);
+    words[v] = tag | number;
+    put_id(ids, bits, i, number);
+    at += is_new;
+  }
+  return at;
+}
+
+EVERY int64_t claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t size, uint32_t tag, uint32_t limit, void *nodes, int64_t at) {
+  ask(ids, bits, 0, n < AHEAD ? n : AHEAD, words, size);
+  for (int64_t i = 0; i < n && at >= 0; i += AHEAD) {
+    const int64_t end = i + AHEAD < n ? i + AHEAD : n;
+    ask(ids, bits, end, end + AHEAD < n ? end + AHEAD : n, words, size);
+    at = claim_some(ids, bits, i, end, words, size, tag, limit, nodes, at);
+  }
+  return at;
+}
+
+// How many values have their integers made at a time.
+enum { PARTS = 128 };
+
+// What stands for a sum that is in a slot: a NaN, which no sum is.
+#define SLOT ((uint64_t)0xFFF << 51)
+
+// Most rows have one value, whose integers stand for a number that has the same integers: it is theirs, and the sum.
+EVERY int gather_rows(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2]) {
+  const double up = powers[0], down = powers[1], second = powers[2], last = powers[3];
+  int64_t next = state[0], taken = state[1];
+  for (int64_t lo = 0; lo < n; lo += PARTS) {
+    int64_t a[PARTS], b[PARTS], again[PARTS], slot[PARTS];
+    double sum[PARTS];
+    const int m = n - lo < PARTS ? (int)(n - lo) : PARTS;
+    for (int k = 0; k < m; k++) {
+      const double x = values[lo + k];
+      a[k] = (int64_t)(x * up);
+      b[k] = (int64_t)((x - (double)a[k] * down) * second);
+      sum[k] = (double)a[k] * down + (double)b[k] * last;
+    }
+    int others = 0;
+    for (int k = 0; k < m; k++) {
+      // What the next row has is written again until it is met: there is no branch.
+      const int64_t row = id_at(rows, bits, lo + k);
+      const int is_next = row == next;
+      to[next] = sum[k], again[others] = k;
+      __builtin_prefetch(to + ((uint64_t)row < (uint64_t)size ? row : 0));
+      next += is_next, others += !is_next;
+      if (next > size) return 0;
+    }
+    for (int j = 0; j < others; j++) {
+      const int k = (int)again[j];
+      const int64_t row = id_at(rows, bits, lo + k);
+      if ((uint64_t)row >= (uint64_t)next) return 0;
+      uint64_t is = bits_of(to[row]);
+      if (is >> 51 != SLOT >> 51) {
+        if (taken == room) return 0;
+        const double x = to[row];
+        const int64_t q = (int64_t)(x * up);
+        parts[2 * taken] = q, parts[2 * taken + 1] = (int64_t)((x - (double)q * down) * second);
+        slots[taken] = row;
+        to[row] = of_bits(is = SLOT | (uint64_t)taken++);
+      }
+      slot[j] = (int64_t)(is & ~SLOT);
+      __builtin_prefetch(parts + 2 * slot[j]);
+    }
+    for (int j = 0; j < others; j++) {
+      const int k = (int)again[j];
+      parts[2 * slot[j]] += a[k], parts[2 * slot[j] + 1] += b[k];
+    }
+  }
+  state[0] = next, state[1] = taken;
+  return 1;
 }
 
 EVERY uint64_t largest(const double *values, int64_t n) {
@@ -166,7 +267,7 @@ EVERY void map(int op, double *to, const double *x, const double *y, int64_t n) 
 }
 
 #ifdef __x86_64__
-#define WIDE __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
+#define WIDE __attribute__((target("avx512f,avx512cd,avx512dq,avx512vl,prefer-vector-width=512")))
 
 WIDE static int64_t sift_wide(const void *ids, int bits, int64_t n, const uint64_t *members, int64_t size, int64_t base, int64_t *places, void *kept) {
   const __m512i most = _mm512_set1_epi64(size), one = _mm512_set1_epi64(1), low = _mm512_set1_epi64(63), eight = _mm512_set1_epi64(8);
@@ -216,6 +317,45 @@ WIDE static int64_t race_wide(const uint64_t *states, const double *weights, int
   return at + race(states + i, weights + i, n - i, bound, base + i, draws + at, places + at);
 }
 
+WIDE static int64_t claim_wide(void *ids, int bits, int64_t n, uint32_t *words, int64_t size, uint32_t tag, uint32_t limit, void *nodes, int64_t at) {
+  const __m512i most = _mm512_set1_epi64(size), tags = _mm512_set1_epi64(tag), limits = _mm512_set1_epi64(limit);
+  const __m512i order = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+  ask(ids, bits, 0, n < AHEAD ? n : AHEAD, words, size);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    ask(ids, bits, i + AHEAD, i + AHEAD + 8 < n ? i + AHEAD + 8 : n, words, size);
+    int32_t *const narrow = (int32_t *)ids + i;
+    int64_t *const broad = (int64_t *)ids + i;
+    const __m512i v = bits == 32 ? _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)narrow)) : _mm512_loadu_si512(broad);
+    if (_mm512_cmplt_epu64_mask(v, most) != 0xFF) return -1;
+    const __m512i twice = _mm512_conflict_epi64(v);
+    if (_mm512_test_epi64_mask(twice, twice)) {
+      at = claim_some(ids, bits, i, i + 8, words, size, tag, limit, nodes, at);
+      continue;
+    }
+    const __m512i number = _mm512_xor_si512(_mm512_cvtepu32_epi64(_mm512_i64gather_epi32(v, (const int *)words, 4)), tags);
+    const __mmask8 new = _mm512_cmpge_epu64_mask(number, limits);
+    const __m512i numbers = _mm512_mask_expand_epi64(number, new, _mm512_add_epi64(_mm512_set1_epi64(at), order));
+    const __m512i added = _mm512_maskz_compress_epi64(new, v);
+    const int many = __builtin_popcount(new);
+    const __mmask8 first = (__mmask8)((1u << many) - 1);
+    _mm512_mask_i64scatter_epi32((int *)words, new, v, _mm512_cvtepi64_epi32(_mm512_or_si512(numbers, tags)), 4);
+    if (bits == 32) {
+      _mm256_mask_storeu_epi32((int32_t *)nodes + at, first, _mm512_cvtepi64_epi32(added));
+      _mm256_storeu_si256((__m256i *)narrow, _mm512_cvtepi64_epi32(numbers));
+    } else {
+      _mm512_mask_storeu_epi64((int64_t *)nodes + at, first, added);
+      _mm512_storeu_si512(broad, numbers);
+    }
+    at += many;
+  }
+  return claim_some(ids, bits, i, n, words, size, tag, limit, nodes, at);
+}
+
+WIDE static int gather_rows_wide(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2]) {
+  return bits == 32 ? gather_rows(values, rows, 32, n, powers, to, size, parts, slots, room, state) : gather_rows(values, rows, 64, n, powers, to, size, parts, slots, room, state);
+}
+
 WIDE static void above_wide(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m) {
   enum { SIDE = 4 };
   for (int64_t i = 0; i < m; i += 8 * SIDE) {
@@ -252,7 +392,8 @@ WIDE static void map_wide(int op, double *to, const double *x, const double *y, 
 }
 
 static int wide(int widest) {
-  return widest >= 512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return widest >= 512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
 }
 #define PICK(name, ...) (wide(widest) ? name##_wide(__VA_ARGS__) : (name)(__VA_ARGS__))
 #else
@@ -265,6 +406,18 @@ int64_t pgs_sift(const void *ids, int bits, int64_t n, const uint64_t *members, 
 
 int64_t pgs_race(const uint64_t *states, const double *weights, int64_t n, double bound, int64_t base, uint64_t *draws, int64_t *places, int widest) {
   return PICK(race, states, weights, n, bound, base, draws, places);
+}
+
+int64_t pgs_claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t size, uint32_t tag, uint32_t limit, void *nodes, int64_t numbered, int widest) {
+  return PICK(claim, ids, bits, n, words, size, tag, limit, nodes, numbered);
+}
+
+int pgs_gather_rows(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2], int widest) {
+  return PICK(gather_rows, values, rows, bits, n, powers, to, size, parts, slots, room, state);
+}
+
+void pgs_settle_rows(const int64_t *parts, const int64_t *slots, int64_t n, const double powers[4], double *to) {
+  for (int64_t i = 0; i < n; i++) to[slots[i]] = (double)parts[2 * i] * powers[1] + (double)parts[2 * i + 1] * powers[3];
 }
 
 void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *to, int widest) {

@@ -11,6 +11,20 @@ int64_t pgs_sift(const void *ids, int bits, int64_t n, const uint64_t *members, 
 // room for n. Gives how many they are.
 int64_t pgs_race(const uint64_t *states, const double *weights, int64_t n, double bound, int64_t base, uint64_t *draws, int64_t *places, int widest);
 
+// Numbers n ids (of 32 or 64 bits) in their place, by a map of so many words, and appends the new ones to the nodes behind
+// the first that have numbers: cpu.Claim. Nodes has room for one more than all. Gives how many have numbers then; -1: an id
+// has no word.
+int64_t pgs_claim(void *ids, int bits, int64_t n, uint32_t *words, int64_t size, uint32_t tag, uint32_t limit, void *nodes, int64_t numbered, int widest);
+
+// Adds n values up by their rows, of so many, as pairs of integers. Rows come in the order of their numbers, and to, which has
+// room for one more than all, has the sum of each that one value only had so far; of others it says where the sums of their
+// integers stand, in parts, and slots says which row stands there. State is which row is next, and how many slots are taken.
+// 0: there is no such row, or no slot left.
+int pgs_gather_rows(const double *values, const void *rows, int bits, int64_t n, const double powers[4], double *to, int64_t size, int64_t *parts, int64_t *slots, int64_t room, int64_t state[2], int widest);
+
+// Writes the sums of rows that slots are of.
+void pgs_settle_rows(const int64_t *parts, const int64_t *slots, int64_t n, const double powers[4], double *to);
+
 // The keys of n draws, for the weights at their places: run.raceKey of many.
 void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *keys, int widest);
 

@@ -57,6 +57,128 @@ func siftOf[I int32 | int64](t *testing.T, n int, draw func(i int) uint64) {
 	}
 }
 
+func TestClaim(t *testing.T) {
+	each(t, func(t *testing.T, n int, draw func(i int) uint64) { claimOf[int32](t, n, draw) })
+	each(t, func(t *testing.T, n int, draw func(i int) uint64) { claimOf[int64](t, n, draw) })
+}
+
+// claimOf numbers ids in two calls, of few vertices and of many: vectors have none twice, or several.
+func claimOf[I int32 | int64](t *testing.T, n int, draw func(i int) uint64) {
+	for _, size := range []uint64{3, 50, 100_000} {
+		const tag, limit = 5 << 20, 1 << 20
+		words, nodes := make([]uint32, size), make([]I, 2*n+1)
+		for i := range words {
+			words[i] = uint32(draw(i)) &^ tag // of other numberings
+		}
+		numbers, want, numbered := map[I]I{}, []I{}, int64(0)
+		for call := range 2 {
+			ids, expect := make([]I, n), make([]I, n)
+			for i := range ids {
+				ids[i] = I(rng.Below(draw(1000*(call+1)+i), size))
+				if _, there := numbers[ids[i]]; !there {
+					numbers[ids[i]] = I(len(want))
+					want = append(want, ids[i])
+				}
+				expect[i] = numbers[ids[i]]
+			}
+			var ok bool
+			if numbered, ok = Claim(ids, words, tag, limit, nodes, numbered); !ok || !slices.Equal(ids, expect) || !slices.Equal(nodes[:numbered], want) {
+				t.Fatalf("%d ids of %T among %d: expected %v of %v, got %v of %v", n, nodes, size, expect, want, ids, nodes[:numbered])
+			}
+		}
+		for i := range n {
+			for _, wrong := range []I{-1, I(size)} {
+				ids := make([]I, n)
+				for k := range ids {
+					ids[k] = I(k % 3)
+				}
+				ids[i] = wrong
+				if _, ok := Claim(ids, words, tag, limit, nodes, 0); ok {
+					t.Fatalf("id %d at %d of %d: expected that it is refused", wrong, i, n)
+				}
+			}
+		}
+	}
+}
+
+// integers are the two of a value, by their definition.
+func integers(x float64, powers [4]float64) (first, second int64) {
+	first = int64(x * powers[0])
+	return first, int64((x - float64(float64(first)*powers[1])) * powers[2])
+}
+
+func TestRowSums(t *testing.T) {
+	each(t, func(t *testing.T, n int, draw func(i int) uint64) {
+		for _, among := range []uint64{1, 4, 40, 100_000} {
+			for _, bits := range []int{10, 30, 50} { // few lose much of a value
+				const top = 3 // of values below 8
+				powers := [4]float64{math.Ldexp(1, bits-top), math.Ldexp(1, top-bits), math.Ldexp(1, 2*bits-top), math.Ldexp(1, top-2*bits)}
+				values, narrow, wide := make([]float64, n), make([]int32, n), make([]int64, n)
+				numbers, sums := map[uint64]int{}, [][2]int64{}
+				for i := range values {
+					values[i] = math.Ldexp(float64(int64(draw(i)))/(1<<63), int(draw(i+1000)%80)-77+top)
+					if draw(i+2000)%9 == 0 {
+						values[i] = math.Copysign(0, -1)
+					}
+					key := rng.Below(draw(i+3000), among)
+					row, there := numbers[key]
+					if !there {
+						row = len(sums)
+						numbers[key], sums = row, append(sums, [2]int64{})
+					}
+					narrow[i], wide[i] = int32(row), int64(row)
+					a, b := integers(values[i], powers)
+					sums[row][0] += a
+					sums[row][1] += b
+				}
+				want := make([]uint64, len(sums))
+				for row, of := range sums {
+					want[row] = math.Float64bits(float64(float64(of[0])*powers[1]) + float64(float64(of[1])*powers[3]))
+				}
+				rows := int64(len(sums))
+				several := max(min(int64(n)-rows, rows), 0)
+				made := func(narrow []int32, wide []int64) ([]float64, bool) {
+					s := RowSums{Powers: powers, To: make([]float64, rows+1)[:rows], Parts: make([]int64, 2*several), Slots: make([]int64, several)}
+					half := n / 2
+					if narrow != nil {
+						if !s.Add(values[:half], narrow[:half], nil) || !s.Add(values[half:], narrow[half:], nil) {
+							return nil, false
+						}
+					} else if !s.Add(values[:half], nil, wide[:half]) || !s.Add(values[half:], nil, wide[half:]) {
+						return nil, false
+					}
+					s.End()
+					return s.To, true
+				}
+				for _, with32 := range []bool{false, true} {
+					of32 := narrow
+					if !with32 {
+						of32 = nil
+					}
+					got, ok := made(of32, wide)
+					if !ok {
+						t.Fatalf("%d values: expected sums, got none", n)
+					}
+					for row, x := range got {
+						if math.Float64bits(x) != want[row] {
+							t.Fatalf("%d values, %d bits, row %d: expected %v, got %v", n, bits, row, math.Float64frombits(want[row]), x)
+						}
+					}
+				}
+				for i := range wide {
+					for _, wrong := range []int64{-1, rows, rows + 7} {
+						own := slices.Clone(wide)
+						own[i] = wrong
+						if _, ok := made(nil, own); ok && n > 0 {
+							t.Fatalf("row %d at %d of %d: expected that it is refused", wrong, i, n)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestRace(t *testing.T) {
 	each(t, func(t *testing.T, n int, draw func(i int) uint64) {
 		states, weights, bound := make([]uint64, n), make([]float64, n), 0.25

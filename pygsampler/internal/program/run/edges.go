@@ -173,6 +173,12 @@ func (c *call[I]) numbering(most int64) []I {
 
 // claim numbers ids in place.
 func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
+	if words, tag, limit, ok := c.numbers.Narrow(); ok && len(ids) >= leastLanes {
+		if n, ok = lanes.Claim(ids, words, tag, limit, nodes, n); !ok {
+			panic("an edge from a vertex that the graph does not have")
+		}
+		return n
+	}
 	n, err := cpu.Claim(&c.numbers, ids, nodes, n)
 	if err != nil {
 		panic(failure{err})

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
@@ -107,7 +108,7 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 		c.rowsOf(e)
 	}
 	rows := int64(len(e.rows.ids))
-	to := take[float64](&c.arena, rows)
+	to := take[float64](&c.arena, rows+1)[:rows]
 	if n.Op == program.Count || n.Op == program.Mean {
 		clear(to)
 		for _, row := range e.local {
@@ -122,33 +123,18 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 			b = c.measure(n.Op, values)
 		}
 		b.check(n.Op, values)
-		parts := take[int64](&c.arena, 2*rows)
-		clear(parts)
-		if b.scale(int64(len(values))) {
-			for lo := 0; lo < len(values); lo += unitEdges {
-				c.check()
-				hi := min(lo+unitEdges, len(values))
-				addTo(&b, parts, values[lo:hi], e.local[lo:hi])
+		sums := to
+		if n.Op == program.Mean {
+			sums = take[float64](&c.arena, rows+1)[:rows]
+		}
+		c.rowSums(e, &b, values, sums)
+		if n.Op == program.Mean {
+			for row, count := range to {
+				if to[row] = sums[row]; count > 0 {
+					to[row] /= count
+				}
 			}
 		}
-		c.ranges(rows, func(w *worker, lo, hi int64) {
-			for ; lo < hi; lo += tileEdges {
-				to := to[lo:min(lo+tileEdges, hi)]
-				sums := to
-				if n.Op == program.Mean {
-					sums = w.values[:len(to)]
-				}
-				b.valuesOf(parts[2*lo:][:2*len(to)], sums)
-				if n.Op == program.Sum {
-					continue
-				}
-				for k, count := range to {
-					if to[k] = sums[k]; count > 0 {
-						to[k] /= count
-					}
-				}
-			}
-		})
 		return to
 	}
 	values = c.stored(n.In[0])
@@ -166,6 +152,47 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 		}
 	}
 	return to
+}
+
+// rowSums adds the values of a matrix up by rows; to has room for one more.
+func (c *call[I]) rowSums(e *edges[I], b *bins, values, to []float64) {
+	count, rows := int64(len(values)), int64(len(to))
+	if !b.scale(count) {
+		clear(to)
+		return
+	}
+	if b.plain && !e.whole && !e.all {
+		// Rows that edges have numbered.
+		several := max(min(count-rows, rows), 0)
+		s := lanes.RowSums{Powers: [4]float64{b.up, b.down, b.second, b.last}, To: to,
+			Parts: take[int64](&c.arena, 2*several), Slots: take[int64](&c.arena, several)}
+		for lo := int64(0); lo < count; lo += unitEdges {
+			c.check()
+			hi := min(lo+unitEdges, count)
+			if narrow, wide := words(e.local[lo:hi]); !s.Add(values[lo:hi], narrow, wide) {
+				panic("an edge from a row that the matrix does not have")
+			}
+		}
+		s.End()
+		return
+	}
+	parts := take[int64](&c.arena, 2*rows)
+	clear(parts)
+	for lo := int64(0); lo < count; lo += unitEdges {
+		c.check()
+		hi := min(lo+unitEdges, count)
+		addTo(b, parts, values[lo:hi], e.local[lo:hi])
+	}
+	c.ranges(rows, func(_ *worker, lo, hi int64) { b.valuesOf(parts[2*lo:2*hi], to[lo:hi]) })
+}
+
+// words is ids of 32 bits, or those of 64.
+func words[I csc.Index](ids []I) (narrow []int32, wide []int64) {
+	p := unsafe.Pointer(unsafe.SliceData(ids))
+	if unsafe.Sizeof(I(0)) == 4 {
+		return unsafe.Slice((*int32)(p), len(ids)), nil
+	}
+	return nil, unsafe.Slice((*int64)(p), len(ids))
 }
 
 // reduceVector is one value of a vector.

@@ -10,6 +10,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -71,8 +72,9 @@ type value[I csc.Index] struct {
 	matrix []float64 // of stored matrices
 	scalar float64
 	dense  *dense
-	drawn  []int64 // of a Collective: which of its parent's rows, as often as they were
-	made   bool    // the values are there
+	drawn  []int64       // of a Collective: which of its parent's rows, as often as they were
+	pages  *memory.Pages // of a vector that is kept: it is read at random
+	made   bool          // the values are there
 }
 
 // call is one batch in the making.
@@ -107,6 +109,7 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 	}
 	defer c.scratch.put()
 	defer c.team.dismiss()
+	defer runtime.KeepAlive(c) // what is kept of the graph goes with the last that has it
 	if r.Parts != nil {
 		if err := c.apart(); err != nil {
 			return memory.Memory{}, err
@@ -177,7 +180,15 @@ func (c *call[I]) keep(i int) {
 		return
 	}
 	// Out of the batch's memory.
-	v.vector = append([]float64(nil), v.vector...)
+	if n := int64(len(v.vector)); n > 0 {
+		pages, err := memory.Map(8 * n)
+		if err != nil {
+			panic(failure{err})
+		}
+		kept := memory.Slice[float64](pages, n)
+		copy(kept, v.vector)
+		v.vector, v.pages = kept, pages
+	}
 	if v.dense != nil {
 		v.dense = &dense{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
 	}

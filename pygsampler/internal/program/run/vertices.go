@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
@@ -57,8 +58,12 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 				states, of := w.states[:min(hi-lo, tileEdges)], w.places[:min(hi-lo, tileEdges)]
 				n := int64(len(states))
 				if candidates == nil && step == 1 {
-					for k, v := range vertices[lo : lo+n] {
-						states[k] = uint64(v)
+					if _, wide := words(vertices[lo : lo+n]); wide != nil {
+						copy(states, unsafe.Slice((*uint64)(unsafe.Pointer(&wide[0])), n))
+					} else {
+						for k, v := range vertices[lo : lo+n] {
+							states[k] = uint64(v)
+						}
 					}
 					stream.States(states)
 					n = lanes.Race(states, by[lo:], bound, lo, w.draws[:], of)
