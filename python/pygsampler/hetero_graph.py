@@ -29,7 +29,6 @@ from pygsampler._graph.schema import (
     counts_of,
     name_of,
     relations_of,
-    salt_of,
 )
 from pygsampler._graph.timed import TypedTimed
 from pygsampler.array import Array
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from pygsampler._core.progress import Progress
     from pygsampler._graph.timed import Timed
 
-__all__ = ["EdgeType", "HeteroGraph", "Joint", "name_of", "salt_of"]
+__all__ = ["EdgeType", "HeteroGraph", "Joint"]
 
 
 class Joint(NamedTuple):

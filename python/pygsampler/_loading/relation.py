@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pygsampler._core.checks import describe
 from pygsampler._graph.derived import Negatives as Table
 from pygsampler._graph.derived import negatives_of
+from pygsampler._graph.schema import name_of, salt_of
 from pygsampler._sampling.base import check_graph
 from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph, name_of, salt_of
+from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler.array import Array

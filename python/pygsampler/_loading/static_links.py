@@ -12,8 +12,8 @@ from pygsampler._arrays import devices
 from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
 from pygsampler._loading.static import StaticPasses, ignored
 from pygsampler._sampling import standing
+from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.standing import PassSeeds, room
-from pygsampler._sampling.timed import seed_times
 
 if TYPE_CHECKING:
     from pygsampler._graph.timed import Timed, TypedTimed

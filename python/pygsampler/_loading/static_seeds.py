@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.standing import PassSeeds
-from pygsampler._sampling.timed import seed_times
 
 if TYPE_CHECKING:
     from pygsampler._graph.timed import Timed, TypedTimed

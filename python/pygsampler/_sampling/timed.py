@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.timed import Timed
     from pygsampler.graph import Graph
 
-__all__ = ["TimedSampler", "seed_times"]
+__all__ = ["TimedSampler"]
 
 
 class TimedSampler(EngineSampler):
