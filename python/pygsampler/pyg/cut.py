@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -11,6 +12,8 @@ from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pygsampler.block import Block
     from pygsampler.hetero_batch import HeteroBatch
 
@@ -54,6 +57,9 @@ class _CutBatch:
     """What PyG has of a batch on the CPU, by the names of ``TorchBatch``."""
 
     __slots__ = ("_batch", "_cut", "blocks", "input_nodes", "output_nodes")
+
+    # `cut_batch` takes none of a program that returns something by name.
+    extra: ClassVar[Mapping[str, torch.Tensor]] = MappingProxyType({})
 
     def __init__(self, batch: MiniBatch) -> None:
         self._batch, self._cut = batch, Cut(batch)
