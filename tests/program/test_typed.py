@@ -238,6 +238,14 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
         (lambda A, seeds: A[CITES].walk(seeds, 3), "walk of a relation's matrix"),
         (lambda A, seeds: A[CITES][CITES], "as an index of a relation's matrix"),
         (lambda A, seeds: A[CITES][:, seeds["place"]], "'place': expected a type"),
+        (
+            lambda A, seeds: [A[CITES][:, seeds], A[WRITES][:, seeds["author"]]],
+            "'author' as the columns of a relation's matrix: expected vertices of type 'paper'",
+        ),
+        (
+            lambda A, seeds: [A[CITES][:, seeds], A[WRITES][seeds["paper"], seeds]],
+            "'paper' as the rows of a relation's matrix: expected vertices of type 'author'",
+        ),
         (lambda A, seeds: A["cites"], "A.source, relation, destination"),
     ):
         with pytest.raises(TypeError, match=words):

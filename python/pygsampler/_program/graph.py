@@ -124,7 +124,7 @@ class Graph(Matrix):
 class Relation(Graph):
     """The matrix of a relation of a graph with types; rows and columns are vertices of its ends."""
 
-    __slots__ = ("_place", "_whole")
+    __slots__ = ("_ends", "_place", "_whole")
     _what = "a relation's matrix"
 
     def __init__(self, trace: Trace, weight: str | None, kind: tuple[str, str, str]) -> None:
@@ -132,6 +132,7 @@ class Relation(Graph):
         for each in kind:
             trace.named(each, "a type")
         self._place = trace.relation(kind)
+        self._ends = kind[0], kind[2]
         self._whole = -1
 
     def __getattribute__(self, name: str) -> Any:
@@ -146,6 +147,12 @@ class Relation(Graph):
         if isinstance(key, tuple) and len(key) == 3:
             self._refuse(f"{describe(key)} as an index of", "expected a list of vertices")
         made = super().__getitem__(key)
+        # Once all relations are known: before, it would be told instead of a type that none has.
+        if self._trace.known:
+            for given, end, what in zip(key, self._ends, ("rows", "columns"), strict=True):
+                kind = given._kind if isinstance(given, Vertices) else None
+                if kind not in (None, end):
+                    self._refuse(f"{kind!r} as the {what} of", f"expected vertices of type {end!r}")
         return Matrix(self._trace, self._own(made._node))
 
     def _own(self, node: int) -> int:

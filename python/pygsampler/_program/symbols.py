@@ -27,8 +27,13 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 class Vertices(Symbol):
     """A list of vertices of the graph, in an order."""
 
-    __slots__ = ()
+    __slots__ = ("_kind",)
     _what = "a list of vertices"
+
+    def __init__(self, trace: Trace, node: int, kind: str | None = None) -> None:
+        super().__init__(trace, node)
+        # The type that all of them have, where a program asked for those of one.
+        self._kind = kind
 
     def __eq__(self, other: object) -> bool:
         self._refuse("a comparison of", "it is known in a batch alone")
@@ -66,7 +71,8 @@ class Vertices(Symbol):
             trace = self._trace
             place = trace.kind(trace.named(mask, "a type of vertices"))
             types = Vector(trace, trace.add("vertices", name=TYPE))
-            mask = types[self] == place
+            mine = types[self] == place
+            return Vertices(trace, self._make(Vertices, "pick", mine)._node, mask)
         if not isinstance(mask, Vector):
             self._refuse(f"{describe(mask)} as an index of", "expected a vector along it")
         made: Vertices = self._make(Vertices, "pick", mask)
