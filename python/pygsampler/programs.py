@@ -229,6 +229,11 @@ class ProgramFunction:
         except (TypeError, ValueError) as error:
             raise trace.located(error) from None
         if trace.steps is not None:
+            if weight is not None:
+                raise ValueError(
+                    f"{name}: weight: expected None of a program that returns walks, whose steps "
+                    f"are uniform, got {weight!r}; RandomWalk(prob=) goes by weight"
+                )
             try:
                 return WalkProgram(sampler, trace.steps)
             except ValueError as error:

@@ -82,7 +82,7 @@ def test_a_graph_in_pageable_memory_is_not_for_a_gpu(
 def test_a_graph_on_a_gpu_is_sampled_there(monkeypatch: pytest.MonkeyPatch) -> None:
     g = random_graph()
     on_gpu = Elsewhere("cuda:0")
-    monkeypatch.setattr(dgl_graph, "_take", lambda g: on_gpu)
+    monkeypatch.setattr(dgl_graph, "_take", lambda g: (on_gpu, None))
     assert graph_of(g, GPU) is on_gpu
     for device in (CPU, OTHER):
         with pytest.raises(ValueError, match=f"expected ids on cuda:0, where g is, got {device}"):

@@ -248,6 +248,12 @@ def test_a_graph_with_what_a_program_returns(g: Any) -> None:
             sampler.sample_blocks(g, torch.tensor([1, 2]))
 
 
+def test_a_name_that_blocks_have_already(g: Any) -> None:
+    made = pgs.program(lambda A, seeds: (A[:, seeds].individual_sample(2), {dgl.NID: A.degree()}))
+    with pytest.raises(ValueError, match="_ID: expected another name of what the program returns"):
+        Sampler(made(seed=1)).sample_blocks(g, torch.tensor([1, 2]))
+
+
 def test_seeds_that_are_not_in_the_subgraph(g: Any) -> None:
     rows = pgs.program(lambda A, seeds: A.induce(A[:, seeds].row()))(seed=0)
     g = dgl.remove_edges(g, g.out_edges(5, form="eid"))

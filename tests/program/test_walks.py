@@ -95,3 +95,8 @@ def test_a_program_in_the_place_of_its_sampler() -> None:
 def test_walks_that_are_too_long() -> None:
     with pytest.raises(ValueError, match=r"program wander: length: expected an integer from 0 to"):
         wander(length=2**21)
+
+
+def test_steps_by_weight_are_not_theirs() -> None:
+    with pytest.raises(ValueError, match="weight: expected None of a program that returns walks"):
+        pgs.program(lambda A, seeds: A.walk(seeds, 3))(weight="w")

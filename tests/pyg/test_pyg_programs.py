@@ -191,6 +191,24 @@ def test_vectors_go_to_the_nodes_that_they_are_of(
         next(iter(NeighborLoader(data, [2], batch_size=8, neighbor_sampler=sampler)))
 
 
+@pytest.mark.parametrize("name", ["n_id", "batch_size", "num_nodes", "x2"])
+def test_names_that_batches_have_already(data: Data, name: str) -> None:
+    made = pgs.program(
+        lambda A, seeds, name: (A[:, seeds].individual_sample(2), {name: A.degree()})
+    )
+    sampler = Sampler(data, made(name=name, seed=1))
+    features = {"x2": torch.zeros(NODES, 3)}
+    loader = NeighborLoader(data, [2], batch_size=8, neighbor_sampler=sampler, features=features)
+    with pytest.raises(ValueError, match=f"{name}: expected another name"):
+        next(iter(loader))
+
+
+def test_reverses_have_no_values(data: Data) -> None:
+    sampler = Sampler(data, samplers.vrgcn(fanouts=[2], seed=1), subgraph_type="bidirectional")
+    with pytest.raises(ValueError, match="subgraph_type: expected 'directional' or 'induced'"):
+        next(iter(NeighborLoader(data, [2], batch_size=8, neighbor_sampler=sampler)))
+
+
 def test_scores_of_pagerank_come_along(data: Data) -> None:
     sampler = Sampler(data, samplers.ppr_shadow(k=5, epsilon=1e-4))
     (batch,) = NeighborLoader(

@@ -12,6 +12,7 @@ from torch_geometric.sampler import EdgeSamplerInput, NegativeSampling, NodeSamp
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg.negatives import NodesByTime
 
 NODES, EDGES = 200, 3000
 
@@ -178,6 +179,22 @@ def test_negatives_before_all_nodes(data: Data) -> None:
     inputs = EdgeSamplerInput(None, *edges)
     with pytest.raises(ValueError, match="edge_label_time: expected times with neg_sampling"):
         sampler.sample_from_edges(inputs, neg_sampling=NegativeSampling("binary", 1))
+
+
+def test_weights_of_either_end_and_of_now() -> None:
+    """Both ends share the order of a type's nodes: sums of each one's weights, as they are."""
+    nodes = NodesByTime(torch.arange(4))
+    ends = torch.tensor([1.0, 0, 0, 0]), torch.tensor([0, 0, 1.0, 0])
+    late = torch.full((50,), 3)
+    for _ in range(2):
+        for node, weight in zip((0, 2), ends, strict=True):
+            assert set(nodes.draw(late, weight, torch.Generator()).tolist()) == {node}
+    assert len(nodes._sums) == 2
+    ends[0].copy_(torch.tensor([0, 1.0, 0, 0]))
+    assert set(nodes.draw(late, ends[0], torch.Generator()).tolist()) == {1}
+    for wrong in ([-1.0, 1, 1, 1], [0.0] * 4, [float("nan"), 1, 1, 1], [float("inf"), 1, 1, 1]):
+        with pytest.raises(ValueError, match="neg_sampling: expected finite weights >= 0"):
+            nodes.draw(late, torch.tensor(wrong), torch.Generator())
 
 
 @pytest.mark.parametrize("name", ["time", "edge_time"])

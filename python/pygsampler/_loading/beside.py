@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pygsampler._batch.distinct import distinct
+
 if TYPE_CHECKING:
     import torch
 
@@ -44,16 +46,5 @@ def beside(
             made.of_seeds[name] = values
         elif place == "seeds":
             repeated = len(values) != len(batch.output_nodes)
-            made.of_seeds[name] = values[_places(batch.output_nodes)] if repeated else values
+            made.of_seeds[name] = values[distinct(batch.output_nodes)[1]] if repeated else values
     return made
-
-
-def _places(seeds: torch.Tensor) -> torch.Tensor:
-    """Of each seed its place among the distinct ones, by their first occurrence."""
-    import torch
-
-    distinct, inverse = torch.unique(seeds, return_inverse=True)
-    first = torch.full((len(distinct),), len(seeds), dtype=torch.int64, device=seeds.device)
-    first.scatter_reduce_(0, inverse, torch.arange(len(seeds), device=seeds.device), "amin")
-    found: torch.Tensor = first.argsort().argsort()[inverse]
-    return found

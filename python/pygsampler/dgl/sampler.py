@@ -212,7 +212,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         if len(sampled.output_nodes) == block.num_dst_nodes():
             rows |= found.of_seeds
         for name, values in rows.items():
-            _free(g, name)
+            _free(g, name, block.dstdata)
             block.dstdata[name] = values
 
     def _of_subgraph(
@@ -223,11 +223,11 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         values = self._values_as or self._sampler.edge_values
         subgraph, nodes = make_subgraph(g, made, values), made.nodes
         for name, array in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():
-            _free(g, name)
+            _free(g, name, subgraph.ndata)
             subgraph.ndata[name] = array
         if sampled.trees is not None:
             # The roots were the first vertices, so all have stayed where they were.
-            if "trees" in g.ndata:
+            if "trees" in subgraph.ndata:
                 raise ValueError(
                     "trees: expected a graph without ndata['trees'], where subgraphs have the root "
                     "of each vertex"
@@ -263,12 +263,17 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return f"pygsampler.dgl.Sampler({self._sampler!r})"
 
 
-def _free(g: Any, name: str) -> None:
-    """ValueError where the graph has an array of vertices of a name that batches need."""
+def _free(g: Any, name: str, held: Any) -> None:
+    """ValueError where the graph, or ``held`` of a batch, has an array of a name that it needs."""
     if name in g.ndata:
         raise ValueError(
             f"{name}: expected a graph without ndata[{name!r}], where batches have what the "
             "program returned, got one with it; rename the graph's own"
+        )
+    if name in held:
+        raise ValueError(
+            f"{name}: expected another name of what the program returns, got one that batches have "
+            "already"
         )
 
 

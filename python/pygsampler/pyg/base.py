@@ -443,6 +443,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             out.sort_order = out.sort_order and "row"
         if self.subgraph_type != SubgraphType.bidirectional:
             return out
+        if getattr(out, "edge_weights", None) is not None or getattr(out, "edge_values", None):
+            raise ValueError(
+                "subgraph_type: expected 'directional' or 'induced' for a sampler whose edges have "
+                "values, which their reverses have not, got 'bidirectional'"
+            )
         out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
         out.sort_order = None
         return out

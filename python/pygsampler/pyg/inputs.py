@@ -33,9 +33,12 @@ def check_mask(given: Any, count: int) -> None:
         )
 
 
-def edges_given(given: Any, typed: bool) -> Any:
-    """``edge_label_index``, with edges as a tensor of shape [2, E]."""
-    if typed:
+def edges_given(given: Any, typed: bool, stored: bool = False) -> Any:
+    """``edge_label_index``, with edges as a tensor of shape [2, E].
+
+    PyG has (None, edges) where the data are stores without types.
+    """
+    if typed or (stored and isinstance(given, (tuple, list)) and given[0] is None):
         kind, edges = given if _has_edges(given) else (given, None)
         return kind if edges is None else (kind, _pairs(edges))
     return None if given is None else _pairs(given)

@@ -18,7 +18,6 @@ from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.begun import Begun
-from pygsampler.pyg.beside import Beside, Turn, known_ahead
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
@@ -31,6 +30,7 @@ from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
+from pygsampler.pyg.turns import Turn, Turns, known_ahead
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
 
@@ -116,7 +116,7 @@ class _Sampled:
         ours, workers = self._ours, self.num_workers  # type: ignore[attr-defined]
         if self._prefetch is not None or ours is None or workers or not known_ahead(base):
             return base
-        return Beside(base, self._begin, self._take_turn)
+        return Turns(base, self._begin, self._take_turn)
 
     def _begin(self, places: Any) -> Begun | None:
         """Begins the batch of these places in the engine."""
@@ -194,6 +194,11 @@ class _Sampled:
                 raise ValueError(
                     f"{name}: expected data without an attribute of that name, where batches have "
                     "what the program returned, got one with it; rename the data's own"
+                )
+            if name in batch or name == "num_nodes":
+                raise ValueError(
+                    f"{name}: expected another name of what the program returns, got one that "
+                    "batches have already"
                 )
             batch[name] = values
         return batch if self.transform is None else self.transform(batch)
@@ -450,7 +455,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         )
         if typed:
             _check_link_type(data, edge_label_index)
-        edge_label_index = edges_given(edge_label_index, typed)
+        edge_label_index = edges_given(edge_label_index, typed, isinstance(data, tuple))
         edge_label = rows_given(edge_label, "edge_label")
         edge_label_time = rows_given(edge_label_time, "edge_label_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows

@@ -20,9 +20,8 @@ class NodesByTime:
     def __init__(self, times: torch.Tensor) -> None:
         raw = times.double() if times.is_floating_point() else times.long()
         self._times, self._order = torch.sort(raw.cpu(), stable=True)
-        # Sums of the weights that were asked for last, in that order.
-        self._weight: torch.Tensor | None = None
-        self._reach = self._times
+        # Weights that were asked for last, of either end, their versions, and sums in that order.
+        self._sums: tuple[tuple[torch.Tensor, int, torch.Tensor], ...] = ()
 
     def draw(
         self, bounds: torch.Tensor, weight: torch.Tensor | None, generator: torch.Generator
@@ -44,10 +43,21 @@ class NodesByTime:
         return self._order[torch.minimum(place, last)]
 
     def _reached(self, weight: torch.Tensor) -> torch.Tensor:
-        if self._weight is not weight:
-            self._weight = weight
-            self._reach = weight.cpu().double()[self._order].cumsum(0)
-        return self._reach
+        # Torch does not count what is written to tensors of its inference mode.
+        version = -1 if weight.is_inference() else weight._version
+        known = self._sums
+        for of, then, reach in known:
+            if of is weight and then == version >= 0:
+                return reach
+        values = weight.cpu().double()
+        # As torch.multinomial refuses them where nodes have no times.
+        if not bool((values >= 0).all()) or not 0 < float(values.sum()) < float("inf"):
+            raise ValueError("neg_sampling: expected finite weights >= 0, not all 0")
+        reach = values[self._order].cumsum(0)
+        others = [each for each in known if each[0] is not weight]
+        # All at once: threads share this.
+        self._sums = (weight, version, reach), *others[:1]
+        return reach
 
 
 class When(NamedTuple):

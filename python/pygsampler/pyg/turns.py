@@ -1,4 +1,4 @@
-"""``Beside``: a batch of a PyG loader that is sampled while the one before is put together."""
+"""``Turns``: a batch of a PyG loader is sampled while the one before is put together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.utils.data import (
 
 from pygsampler.pyg.begun import Begun
 
-__all__ = ["Beside", "Turn", "known_ahead"]
+__all__ = ["Turn", "Turns", "known_ahead"]
 
 # After a batch of fewer edges none is begun: to hand one to another thread, and to wait for that,
 # takes as long as to sample so few. With 64 seeds, (10, 10) of a graph like arxiv (1,500 edges) it
@@ -64,7 +64,7 @@ def _edges(out: Any) -> int:
     return sum(map(len, row.values())) if isinstance(row, dict) else len(row)
 
 
-class Beside:
+class Turns:
     """A sampler of batches for torch's loader, each of which is known when the one before is made.
 
     ``begin`` begins the batch of some places, and ``turn`` is told of each batch before it is

@@ -19,7 +19,7 @@ from torch_geometric.data import HeteroData
 import pygsampler as pgs
 from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
 from pygsampler.pyg import begun as module
-from pygsampler.pyg import beside as faces
+from pygsampler.pyg import turns as faces
 
 SIZE, BATCHES = 40, 7
 
