@@ -29,16 +29,17 @@ MODULES = (
         "hetero_labor",
         "time",
         "part_rows",
+        "walk_programs",
+        "weights",
+        "walks",
+        "walk_forms",
+        "edge_weights",
     ),
     (
         "programs",
         "compiler",
         "parity",
         "reservoir",
-        "weights",
-        "walks",
-        "walk_forms",
-        "edge_weights",
         "commands",
         "peers",
     ),
@@ -65,7 +66,7 @@ def passed_of(emulator: Path, modules: tuple[str, ...]) -> int:
         },
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=800,
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)

