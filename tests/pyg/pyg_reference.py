@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import reference
 import torch
 from partners import partner
@@ -119,3 +120,20 @@ def check_edges(data: Any, batch: Any, both_ways: bool = False) -> None:
 
 def pairs(edge_index: torch.Tensor) -> set[tuple[int, ...]]:
     return set(map(tuple, edge_index.t().tolist()))
+
+
+def check_errors_in_their_turn(of: Any) -> None:
+    """That an error of a loader's sampler at its second batch comes after the first one."""
+    plain, calls = of.node_sampler.sample_from_nodes, []
+
+    def failing(index: Any) -> Any:
+        calls.append(index)
+        if len(calls) == 2:
+            raise RuntimeError("the second")
+        return plain(index)
+
+    of.node_sampler.sample_from_nodes = failing
+    batches = iter(of)
+    next(batches)
+    with pytest.raises(RuntimeError, match="the second"):
+        next(batches)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from pyg_reference import random_data
+from pyg_reference import check_errors_in_their_turn, random_data
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import BaseSampler, NegativeSampling
 
@@ -87,20 +87,7 @@ def test_it_is_ahead_in_a_thread_that_ends() -> None:
 
 
 def test_errors_come_in_their_turn() -> None:
-    of = loader(data_of(False), 3)
-    plain, calls = of.node_sampler.sample_from_nodes, []
-
-    def failing(index: Any) -> Any:
-        calls.append(index)
-        if len(calls) == 2:
-            raise RuntimeError("the second")
-        return plain(index)
-
-    of.node_sampler.sample_from_nodes = failing
-    batches = iter(of)
-    next(batches)
-    with pytest.raises(RuntimeError, match="the second"):
-        next(batches)
+    check_errors_in_their_turn(loader(data_of(False), 3))
 
 
 def test_wrong_arguments() -> None:

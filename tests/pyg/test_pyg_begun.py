@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from pyg_reference import random_data
+from pyg_reference import check_errors_in_their_turn, random_data
 from torch.utils.data import BatchSampler, DistributedSampler, SequentialSampler
 from torch_geometric.data import HeteroData
 
@@ -279,20 +279,7 @@ def test_errors_come_in_their_turn(hetero: bool) -> None:
 
 
 def test_a_sampler_that_fails() -> None:
-    of = nodes(False, None)
-    plain, calls = of.node_sampler.sample_from_nodes, []
-
-    def failing(index: Any) -> Any:
-        calls.append(index)
-        if len(calls) == 2:
-            raise RuntimeError("the second")
-        return plain(index)
-
-    of.node_sampler.sample_from_nodes = failing
-    batches = iter(of)
-    next(batches)
-    with pytest.raises(RuntimeError, match="the second"):
-        next(batches)
+    check_errors_in_their_turn(nodes(False, None))
 
 
 def test_interrupted() -> None:

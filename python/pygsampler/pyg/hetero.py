@@ -173,15 +173,6 @@ class HeteroSampler(PGSampler):
         return self._types.device
 
     @property
-    def subgraph_type(self) -> SubgraphType:
-        """Directional, bidirectional or induced."""
-        return self._subgraph_type
-
-    @subgraph_type.setter
-    def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
-        self._subgraph_type = options.kind(subgraph_type)
-
-    @property
     def num_neighbors(self) -> NumNeighbors:
         """In-neighbours to sample for each node by each edge type, the seeds' number first."""
         return self._num_neighbors
