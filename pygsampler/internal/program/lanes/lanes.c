@@ -267,7 +267,12 @@ EVERY void map(int op, double *to, const double *x, const double *y, int64_t n) 
 }
 
 #ifdef __x86_64__
+// What gcc wants to be told before its own loops use all of a register, clang does not know, and would drop the whole attribute for.
+#ifdef __clang__
+#define WIDE __attribute__((target("avx512f,avx512cd,avx512dq,avx512vl"), min_vector_width(512)))
+#else
 #define WIDE __attribute__((target("avx512f,avx512cd,avx512dq,avx512vl,prefer-vector-width=512")))
+#endif
 
 WIDE static int64_t sift_wide(const void *ids, int bits, int64_t n, const uint64_t *members, int64_t size, int64_t base, int64_t *places, void *kept) {
   const __m512i most = _mm512_set1_epi64(size), one = _mm512_set1_epi64(1), low = _mm512_set1_epi64(63), eight = _mm512_set1_epi64(8);
