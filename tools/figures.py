@@ -720,6 +720,37 @@ def gpu_programs() -> str:
     return f"{source(record)}\n{table(head, rows, 10)}"
 
 
+def gpu_program_roofline() -> str:
+    """What of a program's batch is its memory's."""
+    record = kept("gpu/program_roofline.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.program_roofline --out FOLDER")
+    rows = [
+        [
+            *(row["shape"], row["setting"]),
+            f"{(row['looked_at'] + row['drawn']) / 1e3:,.0f}",
+            *(f"{row[part]:.1f}" for part in ("rows_us", "draws_us", "map_us", "writes_us")),
+            *(f"{row['engine_us']:.0f}", f"{100 * row['share']:.0f} %"),
+            *(f"{row['many_us']:.0f}", f"{100 * row['share_of_many']:.0f} %"),
+        ]
+        for row in record["rows"]
+    ]
+    head = [
+        "graph",
+        "algorithm",
+        "thousand edges",
+        "rows, us",
+        "draws, us",
+        "map, us",
+        "writes, us",
+    ]
+    head += ["engine, us", "memory of it", "of 64, us", "memory of it"]
+    return (
+        f"Counted by `{record['command']}` at commit {record['commit'][:7]}; measured at commit "
+        f"{record['measured_at'][:7]}, as above.\n\n{table(head, rows, 9)}"
+    )
+
+
 def gpu_program_times() -> str:
     """Algorithms on a GPU: microseconds a batch alone, and of 64 together, by graph."""
     record = kept("gpu/programs.json")
@@ -996,6 +1027,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_walks,
             gpu_walks_roofline,
             gpu_programs,
+            gpu_program_roofline,
             gpu_program_times,
             gpu_labor,
             gpu_layouts,
