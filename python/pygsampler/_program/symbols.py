@@ -492,6 +492,13 @@ class Turned:
             )
         return of._make(Rows, "multiply", other, axis=0)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        of = self._of
+        hint = "C.T @ D, or what C has, along the other axis" if isinstance(of, Matrix) else "P @ Q.T"
+        raise AttributeError(f"{of._trace.where()}: {name} of {of._what} transposed: expected {hint}")
+
     def __repr__(self) -> str:
         return f"{self._of!r}.T"
 
