@@ -455,7 +455,7 @@ RESULTS = (vector, whole, nothing, no_blocks)
         (turned, AttributeError, r"sum of a matrix transposed: expected C\.T @ D, or what C has"),
         (turned_rows, AttributeError, r"sum of dense rows transposed: expected P @ Q\.T"),
         (whole, TypeError, r"return: A, all edges of the graph: expected matrices, A\.induce"),
-        (whole_array, ValueError, r"expected a matrix of chosen edges, got one of all edges of the graph"),
+        (whole_array, ValueError, r"expected a matrix of chosen edges, got one of all edges"),
         (nothing, TypeError, r"return: NoneType None: expected matrices"),
         (no_blocks, TypeError, r"return: list \[\]: expected matrices"),
         (sites, ValueError, r"expected at most 256 sampling calls"),

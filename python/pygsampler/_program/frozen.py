@@ -18,6 +18,7 @@ def refuse_frozen(trace: Trace, again: Trace) -> None:
     pairs = zip_longest(trace.lines, again.lines)
     first = next(i for i, (one, other) in enumerate(pairs) if one != other)
     raise TypeError(
-        f"program {trace.name}, {longer.places[first]}: a random number that is drawn while the program is traced, or a time: expected "
-        "A.random() or C.random(), since it would be the same in all batches"
+        f"program {trace.name}, {longer.places[first]}: a random number that is drawn while the "
+        "program is traced, or a time: expected A.random() or C.random(), since it would be the "
+        "same in all batches"
     )

@@ -496,8 +496,11 @@ class Turned:
         if name.startswith("_"):
             raise AttributeError(name)
         of = self._of
-        hint = "C.T @ D, or what C has, along the other axis" if isinstance(of, Matrix) else "P @ Q.T"
-        raise AttributeError(f"{of._trace.where()}: {name} of {of._what} transposed: expected {hint}")
+        hint = "P @ Q.T"
+        if isinstance(of, Matrix):
+            hint = "C.T @ D, or what C has, along the other axis"
+        where = of._trace.where()
+        raise AttributeError(f"{where}: {name} of {of._what} transposed: expected {hint}")
 
     def __repr__(self) -> str:
         return f"{self._of!r}.T"
