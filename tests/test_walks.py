@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import pickle
 from html.parser import HTMLParser
@@ -137,6 +138,24 @@ def test_pickles(protocol: int) -> None:
     assert bare.nodes.tolist() == walks.nodes.tolist()
     with pytest.raises(ValueError, match="edge_ids: expected walks of a sampler with edge_ids"):
         _ = bare.edge_ids
+
+
+@pytest.mark.parametrize("copied", [lambda it: pickle.loads(pickle.dumps(it)), copy.deepcopy])
+def test_walks_in_torch_pickle(copied: Any) -> None:
+    """So workers of torch's DataLoader can hand them over."""
+    walks = made(edge_ids=True).torch()
+    assert walks.edge_ids is not None
+    again = copied(walks)
+    assert repr(again) == repr(walks)
+    for name in ("nodes", "edge_ids", "lengths"):
+        assert getattr(again, name).equal(getattr(walks, name))
+    bare = copied(made().torch())
+    assert bare.nodes.equal(walks.nodes) and bare.slots is None
+    with pytest.raises(ValueError, match="edge_ids: expected walks of a sampler with edge_ids"):
+        _ = bare.edge_ids
+    other = made().torch()
+    copied(other)
+    assert other.edge_ids.equal(walks.edge_ids)
 
 
 def test_repr() -> None:

@@ -18,7 +18,7 @@ from pygsampler._core.checks import describe, integer
 from pygsampler._core.notes import log_waits
 from pygsampler._program import inputs
 from pygsampler._program.forms import function_of
-from pygsampler._program.frozen import refuse_frozen, states
+from pygsampler._program.frozen import refuse_frozen
 from pygsampler._program.graph import Graph
 from pygsampler._program.inputs import Content
 from pygsampler._program.reports import Explanation, Profile
@@ -82,8 +82,9 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
     """Makes samplers of a function over the graph as a matrix.
 
     The function takes the graph ``A`` and the vertices ``seeds`` of a batch, and by name constants:
-    numbers, strings, and lists of them. It is run once for each sampler, on stand-ins that note the
-    operators, so loops and branches on constants unroll.
+    numbers, strings, and lists of them. It is run when a sampler is made, on stand-ins that note
+    the operators, so loops and branches on constants unroll; and once more, since what differs
+    then, as a random number of Python's, would be the same in all batches, and is an error.
 
         @pgs.program
         def sage(A, seeds, fanouts):
@@ -211,11 +212,8 @@ class ProgramFunction:
             for key, value in constants.items()
             if key not in tensors
         }
-        before = states()
         trace, last, lists = self._traced(weight, fixed, tensors, ())
-        if states() != before:
-            # Another thread may have drawn them.
-            refuse_frozen(trace, self._traced(weight, fixed, tensors, ())[0])
+        refuse_frozen(trace, self._traced(weight, fixed, tensors, ())[0])
         if trace.relations:
             # What a relation's matrix is depends on those that are named after it.
             relations = tuple(trace.relations)

@@ -29,6 +29,11 @@ W = TypeVar("W", bound="Walks")
 _SHOWN = 6
 _STEPS_SHOWN = 9
 
+_NO_EDGES = (
+    "edge_ids: expected walks of a sampler with edge_ids=True, got some that were copied or "
+    "pickled without"
+)
+
 
 class Walks:
     """Random walks from some seeds: a row each, padded with -1 after its end.
@@ -175,10 +180,7 @@ class Walks:
         known = self._arrays.get("edge_ids")
         if known is None:
             if self._again is None:
-                raise ValueError(
-                    "edge_ids: expected walks of a sampler with edge_ids=True, got some that were "
-                    "copied or pickled without"
-                )
+                raise ValueError(_NO_EDGES)
             roots = self._arrays["nodes"]
             again = self._again(roots._at(roots._address, (len(self),)))
             # A copy's walks are made once more where the graph is.
@@ -417,7 +419,7 @@ class TorchWalks:
     _nodes: torch.Tensor
     _lengths: torch.Tensor
     _edge_ids: torch.Tensor | None
-    _ask: Callable[[], torch.Tensor]
+    _ask: Callable[[], torch.Tensor] | None
     walks_per_seed: int
     """How many walks each seed has."""
     slots: torch.Tensor | None
@@ -463,8 +465,14 @@ class TorchWalks:
     def per_step_edges(self) -> torch.Tensor:
         """The edges likewise: shape [length, walks], contiguous."""
         if self._edge_ids is None:
+            if self._ask is None:
+                raise ValueError(_NO_EDGES)
             self._edge_ids = self._ask()
         return self._edge_ids
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what finds the edges, as Walks are: the graph stays where it is.
+        return {**self.__dict__, "_ask": None}
 
     def ends(self) -> torch.Tensor:
         """The last vertex of each walk: shape [walks], in the graph's id dtype."""

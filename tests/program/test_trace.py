@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import pickle
 import random
+import time
 from typing import Any
 
 import numpy as np
@@ -278,6 +280,29 @@ def torchs(A: Any, seeds: Any) -> Any:
     return A[:, seeds] * float(torch.rand(()))
 
 
+GENERATOR = np.random.default_rng(1)
+ROUNDS = itertools.count()
+
+
+def generators(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] * GENERATOR.random()
+
+
+def fresh(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] * np.random.default_rng().random()
+
+
+def lengths(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    for _ in range(next(ROUNDS)):
+        C = C * 2
+    return C
+
+
+def clocks(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(time.perf_counter_ns() % 2**31)
+
+
 def too_large(A: Any, seeds: Any) -> Any:
     return A[:, seeds] * 10**400
 
@@ -328,6 +353,18 @@ def rounded(A: Any, seeds: Any) -> Any:
 
 def by_dot(A: Any, seeds: Any) -> Any:
     return A[:, seeds].edata.w
+
+
+def turned(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].T.sum(axis=0)
+
+
+def turned_rows(A: Any, seeds: Any) -> Any:
+    return A.features("x").T.sum(axis=0)
+
+
+def whole_array(A: Any, seeds: Any) -> Any:
+    return A.edata["w"]
 
 
 def whole(A: Any, seeds: Any) -> Any:
@@ -396,6 +433,10 @@ RESULTS = (vector, whole, nothing, no_blocks)
         (frozen, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
         (numpys, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
         (torchs, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
+        (generators, TypeError, r"\.py:\d+: a random number that is drawn while .*: expected A\.r"),
+        (fresh, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
+        (lengths, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
+        (clocks, TypeError, r"a random number that is drawn while .*, or a time: expected A"),
         (too_large, TypeError, r"expected a number of double precision"),
         (surrogate, TypeError, r"expected the name of an array"),
         (symbolic, TypeError, r"K: a scalar for a matrix: expected a constant"),
@@ -411,7 +452,10 @@ RESULTS = (vector, whole, nothing, no_blocks)
         (scaled_rows, TypeError, r"\* of dense rows: it is no operator of programs"),
         (rounded, TypeError, r"round of a matrix: it is no operator of programs"),
         (by_dot, AttributeError, r"w of the graph's arrays: expected \['w'\]"),
+        (turned, AttributeError, r"sum of a matrix transposed: expected C\.T @ D, or what C has"),
+        (turned_rows, AttributeError, r"sum of dense rows transposed: expected P @ Q\.T"),
         (whole, TypeError, r"return: A, all edges of the graph: expected matrices, A\.induce"),
+        (whole_array, ValueError, r"expected a matrix of chosen edges, got one of all edges"),
         (nothing, TypeError, r"return: NoneType None: expected matrices"),
         (no_blocks, TypeError, r"return: list \[\]: expected matrices"),
         (sites, ValueError, r"expected at most 256 sampling calls"),

@@ -133,6 +133,25 @@ def test_normalized_ladies_keeps_the_sums_of_columns(normalized: pgs.Graph) -> N
             assert all(value == pytest.approx(1) for value in sums.values())
 
 
+@pytest.mark.parametrize("method", ["race", "iid", "poisson", "conditioned"])
+def test_normalized_ladies_of_edges_without_weight(method: str) -> None:
+    """A row that others brought leads to a vertex by weights of 0: these stay 0, and no 0 / 0."""
+    weights = {(0, 1): 1.0, (2, 1): 1.0, (0, 3): 0.0, (2, 3): 0.0, (0, 4): 0.0, (2, 4): 3.0}
+    graph = of(list(weights), edge_data={"w": np.array(list(weights.values()))})
+    sampler = samplers.ladies(nodes=[1], method=method, weight="w", seed=3)
+    met = set()
+    for batch in batches(sampler, graph, [1, 3, 4], 100):
+        edges = edges_of(batch.blocks[0])
+        met |= {(u, v) for u, v, _ in edges}
+        for v in {v for _, v, _ in edges}:
+            drawn = {u: value for u, to, value in edges if to == v}
+            assert all(value == 0 for u, value in drawn.items() if not weights[u, v])
+            total = sum(w for (_, to), w in weights.items() if to == v)
+            there = any(weights[u, v] for u in drawn)
+            assert sum(drawn.values()) == pytest.approx(total if there else 0)
+    assert met == set(weights)
+
+
 def test_fastgcn_is_unbiased(normalized: pgs.Graph) -> None:
     """q is (41, 41, 57, 61, 52) / 252 of the whole graph, renormalised over the frontier's rows."""
     sampler = samplers.fastgcn(nodes=[3], weight="w", seed=4)

@@ -273,8 +273,12 @@ func (p *Program) Check() error {
 		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's vertices, got another")
 	}
 	for _, m := range p.Matrices {
-		if t := p.Nodes[m].Type; t.Kind != Matrix || p.edgesOp(t.Edges) == Whole {
+		t := p.Nodes[m].Type
+		if t.Kind != Matrix {
 			return fmt.Errorf("return: %%%d: expected a matrix of chosen edges, got %s", m, t.Kind)
+		}
+		if p.edgesOp(t.Edges) == Whole {
+			return fmt.Errorf("return: %%%d: expected a matrix of chosen edges, got one of all edges of the graph", m)
 		}
 	}
 	type place struct {

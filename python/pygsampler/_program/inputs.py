@@ -87,7 +87,7 @@ def changed(known: Mapping[str, Content], given: Mapping[str, Any], who: str) ->
             raise TypeError(f"{who}.update: {name}: expected one of its inputs ({have})")
         if not is_tensor(value):
             raise TypeError(f"{who}.update: {name}: expected a tensor, got {describe(value)}")
-        content = Content.of(name, value)
+        content = Content.of(f"{who}.update: {name}", value)
         if content.shape != known[name].shape:
             raise ValueError(
                 f"{who}.update: {name}: expected shape {known[name].shape}, got {content.shape}"

@@ -492,6 +492,16 @@ class Turned:
             )
         return of._make(Rows, "multiply", other, axis=0)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        of = self._of
+        hint = "P @ Q.T"
+        if isinstance(of, Matrix):
+            hint = "C.T @ D, or what C has, along the other axis"
+        where = of._trace.where()
+        raise AttributeError(f"{where}: {name} of {of._what} transposed: expected {hint}")
+
     def __repr__(self) -> str:
         return f"{self._of!r}.T"
 

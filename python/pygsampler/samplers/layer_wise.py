@@ -95,7 +95,9 @@ def ladies(
             B = C.collective_sample(K, p)
             B = B.div(p if method == "race" else _conditioned(C, B, p), axis=1)
         if normalize:
-            B = B.mul(C.sum(axis=0) / B.sum(axis=0), axis=0)
+            # Edges of weight 0 may be all that a destination has: they keep it.
+            sampled = B.sum(axis=0)
+            B = B.mul(C.sum(axis=0) / (sampled + (sampled == 0)), axis=0)
         blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks
