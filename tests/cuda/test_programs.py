@@ -84,6 +84,26 @@ def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
     return graph.with_data(node_data={"rows": rows.astype(np.float32)})
 
 
+@pgs.program
+def slices(A: Any, seeds: Any) -> Any:
+    """Rows and columns of what was drawn and computed; lists repeat vertices and have others."""
+    C = A[:, seeds | A[:, seeds].individual_sample(5).row()]
+    B = C.individual_sample(6).div(C.count(axis=0), axis=0)
+    V = B.row()[B.row().isin(seeds) | (A.random()[B.row()] < 0.3)]
+    D = B[seeds.concat(V), V.concat(seeds)]
+    inner = (D[:, seeds] * 2).individual_sample(2, D[:, seeds])
+    every = A.column().isin(V)
+    extra = {"every": every, "columns": D.column(), "sums": D.sum(axis=0), "in": seeds.isin(V)}
+    return [{"w": D[seeds, :], "u": D[seeds, :].random()}, inner], extra
+
+
+@pgs.program
+def slices_of_all(A: Any, seeds: Any) -> Any:
+    """A subgraph of what was computed of the whole graph."""
+    V = seeds | A[:, seeds].individual_sample(4).row()
+    return V, (A * A)[V, V]
+
+
 # Of the vertices' rows.
 WIDTH = 6
 TENSORS = {
@@ -98,6 +118,8 @@ SAMPLERS: dict[str, Any] = {
     "named values": named_values(weight="w", seed=1),
     "nested values": nested_values(seed=1),
     "values of a subgraph": subgraph_values(weight="w", seed=1),
+    "slices": slices(weight="w", seed=1),
+    "slices of all": slices_of_all(weight="w", seed=1),
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "ladies, iid": samplers.ladies(nodes=[20, 40], method="iid", weight="w", seed=1),

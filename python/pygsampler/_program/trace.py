@@ -75,14 +75,14 @@ class Trace:
         self.places.append(_place())
         return len(self.lines) - 1
 
-    def once(self, op: str, *inputs: int) -> int:
+    def once(self, op: str, *inputs: int, **attributes: Any) -> int:
         """The node that the same operator made of the same before, or another.
 
         Of slices: the edges of two would be the same, and yet not known to be.
         """
-        key = op, inputs
+        key = op, inputs, tuple(attributes.items())
         if key not in self._made:
-            self._made[key] = self.add(op, *inputs)
+            self._made[key] = self.add(op, *inputs, **attributes)
         return self._made[key]
 
     def relation(self, kind: tuple[str, str, str]) -> int:
