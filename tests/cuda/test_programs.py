@@ -139,6 +139,7 @@ SAMPLERS: dict[str, Any] = {
     "saint_edge, independent": samplers.saint_edge(budget=50, method="independent", seed=1),
     "saint_walk": samplers.saint_walk(roots=20, length=3, seed=1),
     "seal": samplers.seal(fanouts=[4, 3], seed=1),
+    "seal, capped": samplers.seal(fanouts=[4, -1, 3], max_nodes_per_hop=9, seed=1),
     "graphsage": samplers.graphsage(fanouts=[4, 3], seed=1),
     "kgcn": samplers.kgcn(fanouts=[4, 8], weight="w", seed=1),
     "vrgcn": samplers.vrgcn(fanouts=[2, 2], seed=1),
@@ -299,7 +300,7 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ladies", "labor", "shadow", "exp3", "exp3m", "kgcn", "mvs, two hops", "of all"]
+    "name", ["ladies", "labor", "shadow", "exp3", "exp3m", "kgcn", "mvs, two hops", "of all", "slices"]
 )
 @pytest.mark.parametrize("edge_ids", [0, 32])
 def test_excluded_edges(name: str, edge_ids: int) -> None:
@@ -316,14 +317,15 @@ def test_excluded_edges(name: str, edge_ids: int) -> None:
 def test_many_batches_and_pinned_graphs() -> None:
     csc = random_graph(scaled(20000, 400), 4)
     sets = [np.arange(i, i + 30) for i in range(9)]
-    sampler = SAMPLERS["ladies"]
-    for pinned in (False, True):
-        cpu, there = both(csc, 32, pinned=pinned)
-        want = sampler.sample_many(cpu, sets, epoch=0, batch=0)
-        for mine, theirs in zip(
-            sampler.sample_many(there, sets, epoch=0, batch=0), want, strict=True
-        ):
-            same(mine, theirs)
+    for name in ("ladies", "slices"):
+        sampler = SAMPLERS[name]
+        for pinned in (False, True):
+            cpu, there = both(csc, 32, pinned=pinned)
+            want = sampler.sample_many(cpu, sets, epoch=0, batch=0)
+            for mine, theirs in zip(
+                sampler.sample_many(there, sets, epoch=0, batch=0), want, strict=True
+            ):
+                same(mine, theirs)
 
 
 @pgs.program

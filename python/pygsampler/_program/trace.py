@@ -60,7 +60,7 @@ class Trace:
         self.steps: int | None = None
         # Where a function's result is refused; it has ended by then.
         self.ended: str | None = None
-        self._made: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._made: dict[tuple[Any, ...], int] = {}
         self._sites = 0
 
     def add(self, op: str, *inputs: int, **attributes: Any) -> int:
