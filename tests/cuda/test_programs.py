@@ -300,7 +300,8 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ladies", "labor", "shadow", "exp3", "exp3m", "kgcn", "mvs, two hops", "of all", "slices"]
+    "name",
+    ["ladies", "labor", "shadow", "exp3", "exp3m", "kgcn", "mvs, two hops", "of all", "slices"],
 )
 @pytest.mark.parametrize("edge_ids", [0, 32])
 def test_excluded_edges(name: str, edge_ids: int) -> None:

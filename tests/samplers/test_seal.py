@@ -64,7 +64,7 @@ def test_a_cap_of_the_vertices_of_a_hop() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_cap_of_hops(seed: int) -> None:
-    """Each hop has what the one before it has drawn met anew, or the cap; with room for all, all."""
+    """A hop is what those of the one before meet anew, up to the cap; with room for all, all."""
     rng = np.random.default_rng(seed)
     src, dst = rng.integers(0, 60, (2, 150))
     graph = pgs.Graph.from_coo(src, dst, num_nodes=60)

@@ -129,8 +129,8 @@ INHERITED = """%0 = seeds
 %18 = add %16, %17
 return blocks %9, %12 "p"=%5 "q"=%8 "x"=%18"""
 
-# Columns and rows of matrices that were sliced, drawn and computed, by lists with repeated vertices and with some that they
-# do not have; values along what the edges came from; a predicate of vertices.
+# Columns and rows of matrices that were sliced, drawn and computed, by lists with repeated vertices
+# and with some that they do not have; values along what the edges came from; a predicate.
 SLICES = """%0 = seeds
 %1 = slice %0
 %2 = individual %1 k=3 replace=true site=0

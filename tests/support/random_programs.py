@@ -129,11 +129,11 @@ class Writer:
         if node.op == "cross":
             return self.nodes[node.inputs[0]].along == along
         if node.op == "filter":
-            mask = self.nodes[node.inputs[1]]
-            members = self.nodes[mask.inputs[1]] if mask.op == "spread" else mask
-            if members.op == "isin" and " axis=1" in self.lines[node.inputs[1]]:
-                if self.nodes[members.inputs[1]].along == along:
-                    return True
+            mask, line = self.nodes[node.inputs[1]], self.lines[node.inputs[1]]
+            members = self.nodes[mask.inputs[1]] if " = spread " in line else mask
+            of = members.inputs[1] if members.op == "isin" and " axis=1" in line else -1
+            if of >= 0 and self.nodes[of].along == along:
+                return True
         inputs = node.inputs if node.op == "merge" else node.inputs[:1]
         return all(self.within(self.nodes[i].edges, along) for i in inputs)
 
@@ -260,9 +260,7 @@ class Writer:
         along = self.rows(own.edges)
         rows = self.vertices("row", [c], along=along, distinct=True)
         members = self.add(Node("isin", [rows, vertices], VECTOR, along=along, chance=True))
-        spread = self.add(
-            Node("spread", [c, members], MATRIX, own.edges, chance=True), "axis=1"
-        )
+        spread = self.add(Node("spread", [c, members], MATRIX, own.edges, chance=True), "axis=1")
         return self.chosen("filter", [c, spread], chance=own.chance, size=own.size)
 
     def chances(self, edges: int) -> int | None:
