@@ -84,6 +84,26 @@ def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
     return graph.with_data(node_data={"rows": rows.astype(np.float32)})
 
 
+@pgs.program
+def slices(A: Any, seeds: Any) -> Any:
+    """Rows and columns of what was drawn and computed; lists repeat vertices and have others."""
+    C = A[:, seeds | A[:, seeds].individual_sample(5).row()]
+    B = C.individual_sample(6).div(C.count(axis=0), axis=0)
+    V = B.row()[B.row().isin(seeds) | (A.random()[B.row()] < 0.3)]
+    D = B[seeds.concat(V), V.concat(seeds)]
+    inner = (D[:, seeds] * 2).individual_sample(2, D[:, seeds])
+    every = A.column().isin(V)
+    extra = {"every": every, "columns": D.column(), "sums": D.sum(axis=0), "in": seeds.isin(V)}
+    return [{"w": D[seeds, :], "u": D[seeds, :].random()}, inner], extra
+
+
+@pgs.program
+def slices_of_all(A: Any, seeds: Any) -> Any:
+    """A subgraph of what was computed of the whole graph."""
+    V = seeds | A[:, seeds].individual_sample(4).row()
+    return V, (A * A)[V, V]
+
+
 # Of the vertices' rows.
 WIDTH = 6
 TENSORS = {
@@ -98,6 +118,8 @@ SAMPLERS: dict[str, Any] = {
     "named values": named_values(weight="w", seed=1),
     "nested values": nested_values(seed=1),
     "values of a subgraph": subgraph_values(weight="w", seed=1),
+    "slices": slices(weight="w", seed=1),
+    "slices of all": slices_of_all(weight="w", seed=1),
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "ladies, iid": samplers.ladies(nodes=[20, 40], method="iid", weight="w", seed=1),
@@ -117,6 +139,7 @@ SAMPLERS: dict[str, Any] = {
     "saint_edge, independent": samplers.saint_edge(budget=50, method="independent", seed=1),
     "saint_walk": samplers.saint_walk(roots=20, length=3, seed=1),
     "seal": samplers.seal(fanouts=[4, 3], seed=1),
+    "seal, capped": samplers.seal(fanouts=[4, -1, 3], max_nodes_per_hop=9, seed=1),
     "graphsage": samplers.graphsage(fanouts=[4, 3], seed=1),
     "kgcn": samplers.kgcn(fanouts=[4, 8], weight="w", seed=1),
     "vrgcn": samplers.vrgcn(fanouts=[2, 2], seed=1),
@@ -277,7 +300,8 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ladies", "labor", "shadow", "exp3", "exp3m", "kgcn", "mvs, two hops", "of all"]
+    "name",
+    ["ladies", "labor", "shadow", "exp3", "exp3m", "kgcn", "mvs, two hops", "of all", "slices"],
 )
 @pytest.mark.parametrize("edge_ids", [0, 32])
 def test_excluded_edges(name: str, edge_ids: int) -> None:
@@ -294,14 +318,15 @@ def test_excluded_edges(name: str, edge_ids: int) -> None:
 def test_many_batches_and_pinned_graphs() -> None:
     csc = random_graph(scaled(20000, 400), 4)
     sets = [np.arange(i, i + 30) for i in range(9)]
-    sampler = SAMPLERS["ladies"]
-    for pinned in (False, True):
-        cpu, there = both(csc, 32, pinned=pinned)
-        want = sampler.sample_many(cpu, sets, epoch=0, batch=0)
-        for mine, theirs in zip(
-            sampler.sample_many(there, sets, epoch=0, batch=0), want, strict=True
-        ):
-            same(mine, theirs)
+    for name in ("ladies", "slices"):
+        sampler = SAMPLERS[name]
+        for pinned in (False, True):
+            cpu, there = both(csc, 32, pinned=pinned)
+            want = sampler.sample_many(cpu, sets, epoch=0, batch=0)
+            for mine, theirs in zip(
+                sampler.sample_many(there, sets, epoch=0, batch=0), want, strict=True
+            ):
+                same(mine, theirs)
 
 
 @pgs.program

@@ -61,6 +61,7 @@ SHIPPED = {
     "locality_saint": samplers.locality_saint(budget=4, score="u", beta=3),
     "locality_layers": samplers.locality_layers(nodes=[4, 3], score="u", beta=3, by="hop"),
     "seal": samplers.seal(fanouts=[3, -1]),
+    "seal, capped": samplers.seal(fanouts=[3, -1, 4], max_nodes_per_hop=3),
     "shadow": samplers.shadow(fanouts=[2, 3]),
     "cluster_gcn": samplers.cluster_gcn(),
 }

@@ -228,7 +228,7 @@ def vector_for_edges(A: Any, seeds: Any) -> Any:
 
 
 def index_of_columns(A: Any, seeds: Any) -> Any:
-    return A[:, seeds][:, seeds]
+    return A[:, seeds][:, 0]
 
 
 def comparison(A: Any, seeds: Any) -> Any:
@@ -416,7 +416,7 @@ RESULTS = (vector, whole, nothing, no_blocks)
         (unknown, AttributeError, r"hardmax of a matrix: expected one of T, abs, add"),
         (product, TypeError, r"@ of Matrix .* expected a vector or dense rows along its columns"),
         (vector_for_edges, TypeError, r"expected a matrix; C.spread\(v, axis=\) makes one"),
-        (index_of_columns, TypeError, r"an index of a matrix: expected A\[:, S\]"),
+        (index_of_columns, TypeError, r"as the columns of a matrix: expected : or a list of ver"),
         (comparison, TypeError, r"a comparison of a list of vertices"),
         (difference, TypeError, r"- of a list of vertices: expected V\[mask\]"),
         (assigned, TypeError, r"'w' as an array of a matrix"),

@@ -208,6 +208,29 @@ def test_a_subgraph_of_a_relation(graph: pgs.HeteroGraph) -> None:
     assert batch.output_index["paper"].tolist() == [0, 1]
 
 
+def test_slices_of_a_relation(graph: pgs.HeteroGraph) -> None:
+    """Those of what was made of a relation are the relation's; of other vertices there is none."""
+
+    @pgs.program
+    def sliced(A: Any, seeds: Any) -> Any:
+        papers = seeds["paper"]
+        C = A[WRITES][:, papers | A[CITES][:, papers].row()] * 2
+        return [C[seeds, papers], A[WRITES][seeds["author"].unique(), papers.unique()] * 2], {
+            "none": C[:, seeds["author"]].count(axis=0),
+            "in": seeds.isin(papers),
+        }
+
+    batch = sliced(seed=1, weight="w").sample(graph, {"paper": [7, 3, 7, 58], "author": range(30)})
+    found, want = (block[WRITES] for block in batch.blocks)
+    for of in (found, want):
+        assert (of.values == 2 * (of.edge_ids % 5 + 0.5)).all()
+    assert sorted(found.edge_ids) == sorted(want.edge_ids) and len(found.edge_ids)
+    src, dst = lists((WRITES,))[WRITES]
+    inside = np.isin(src, np.arange(30)) & np.isin(dst, [7, 3, 58])
+    assert sorted(found.edge_ids) == np.flatnonzero(inside).tolist()
+    assert not batch.extra["none"].any() and batch.extra["in"].sum() == 4
+
+
 def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
     sampler = both(K=2, seed=5)
     with pytest.raises(TypeError, match="seeds: expected a mapping of types"):

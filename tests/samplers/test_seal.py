@@ -48,6 +48,46 @@ def test_neighbours_are_drawn_uniformly() -> None:
     plausible(counts, {(0, 2, 3, 4): 1 / 3, (1, 2, 3, 4): 1 / 3, (2, 3, 4): 1 / 3})
 
 
+def test_a_cap_of_the_vertices_of_a_hop() -> None:
+    """Of 0, 1 and 3 around 2-4; those that are not drawn are met, and in no later hop."""
+    for hops in (1, 3):
+        sampler = samplers.seal(fanouts=[-1] * hops, max_nodes_per_hop=1, seed=5)
+        counts = Counter(
+            tuple(sorted(b.nodes.tolist())) for b in batches(sampler, of(BOTH), [2, 4])
+        )
+        plausible(counts, {(0, 2, 4): 1 / 3, (1, 2, 4): 1 / 3, (2, 3, 4): 1 / 3})
+    for b in batches(samplers.seal(max_nodes_per_hop=0, seed=5), of(BOTH), [2, 4], 3):
+        assert b.nodes.tolist() == [2, 4]
+    with pytest.raises(ValueError, match=r"max_nodes_per_hop: expected an integer .*, got -1"):
+        samplers.seal(max_nodes_per_hop=-1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cap_of_hops(seed: int) -> None:
+    """A hop is what those of the one before meet anew, up to the cap; with room for all, all."""
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, 60, (2, 150))
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=60)
+    link = rng.choice(60, 2, replace=False)
+
+    def made(hops: int, cap: int | None) -> Any:
+        sampler = samplers.seal(fanouts=[-1] * hops, max_nodes_per_hop=cap, seed=seed)
+        return sampler.sample(graph, link, batch=1).numpy()
+
+    free, wide = made(3, None), made(3, 60)
+    assert np.array_equal(free.nodes, wide.nodes)
+    assert np.array_equal(free.edge_ids, wide.edge_ids)
+    # What hops share is drawn by the same numbers, so that they go on where shorter ones end.
+    last, met = made(0, 4).nodes.tolist(), set(link.tolist())
+    every = list(last)
+    for hops in (1, 2, 3):
+        reached = set(src[np.isin(dst, last)].tolist())
+        last = made(hops, 4).nodes.tolist()[len(every) :]
+        assert set(last) <= reached - met and len(last) == min(4, len(reached - met))
+        met |= reached
+        every += last
+
+
 def slow(edges: set[tuple[int, int]], nodes: list[int], root: int, without: int) -> dict[int, int]:
     found, queue = {root: 0}, [root]
     for u in queue:

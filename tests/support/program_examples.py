@@ -129,6 +129,38 @@ INHERITED = """%0 = seeds
 %18 = add %16, %17
 return blocks %9, %12 "p"=%5 "q"=%8 "x"=%18"""
 
+# Columns and rows of matrices that were sliced, drawn and computed, by lists with repeated vertices
+# and with some that they do not have; values along what the edges came from; a predicate.
+SLICES = """%0 = seeds
+%1 = slice %0
+%2 = individual %1 k=3 replace=true site=0
+%3 = row %2
+%4 = concat %3, %0
+%5 = count %1 axis=0
+%6 = div %2, %5 axis=0
+%7 = extract %6, %4
+%8 = row %7
+%9 = isin %8, %0
+%10 = spread %7, %9 axis=1
+%11 = filter %7, %10
+%12 = sum %11 axis=0
+%13 = individual %7, %7 k=2 replace=false site=1
+%14 = sum %1 axis=1
+%15 = div %13, %14 axis=1
+%16 = isin %4, %3
+%17 = whole
+%18 = mul %17, %17
+%19 = extract %18, %0
+%20 = column %17
+%21 = isin %20, %4
+%22 = spread %19, %21 axis=1
+%23 = filter %19, %22
+%24 = extract %11, %3
+%25 = column %24
+%26 = pick %4, %16
+%27 = extract %15, %26
+return blocks %27, %24, %23, %11 "in"=%16 "sums"=%12 "columns"=%25 "all"=%21"""
+
 WEIGHTED = """%0 = seeds
 %1 = slice %0
 %2 = individual %1, %1 k=2 replace={} site=0
@@ -170,4 +202,6 @@ EXAMPLES = {
     "asgcn": Example(ASGCN, "m"),
     "shadow": Example(SHADOW, "t"),
     "inherited": Example(INHERITED, "w"),
+    "slices": Example(SLICES, "w"),
+    "slices, without weights": Example(SLICES),
 }

@@ -88,7 +88,7 @@ class Program:
 
 
 # What makes a matrix of some edges of another.
-CHOOSE = {"individual", "collective", "dependent", "filter", "top_k", "merge"}
+CHOOSE = {"individual", "collective", "dependent", "filter", "top_k", "merge", "extract"}
 INPUTS = re.compile(r"%(\d+)(?:, |$| )")
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)')
 EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\[(\d+)\])?=%(\d+)(?: |$)')
@@ -244,6 +244,17 @@ class Matrix:
             made = [own[i] for own, at in columns for i in at]
         return Matrix(Edges(edges.columns, places, edges.graph), made, times or {})
 
+    def columns_of(self, vertices: Vertices) -> Matrix:
+        """The columns of a list's vertices; one that it does not have is without edges."""
+        edges, made = self.edges, self.made
+        columns = vertices if vertices.every else distinct(vertices.of)
+        at = {v: i for i, v in enumerate(edges.columns.of)}
+        places = [edges.places[at[v]] if v in at else [] for v in columns.of]
+        if not isinstance(made, BatchError):
+            values = edges.by_column(made)
+            made = [x for v in columns.of if v in at for x in values[at[v]]]
+        return Matrix(Edges(columns, places, edges.graph), made)
+
 
 def distinct(of: list[int]) -> Vertices:
     """By first occurrence."""
@@ -393,6 +404,8 @@ class Machine:
                 return c.some([largest_places(xs, int(attrs["k"])) for xs in columns])
             case "merge":
                 return merged(*given)
+            case "extract":
+                return given[0].columns_of(given[1])
             case "spread":
                 # Whose values do not count, and so no error of theirs.
                 bare = Matrix(given[0].edges, [0.0] * len(given[0].edges.ids), given[0].times)
@@ -445,6 +458,9 @@ class Machine:
                 return Matrix(edges, [dot(p[u], q[v]) for u, v in ends])
             case "item":
                 return float(self.inputs[name_of(attrs)][int(attrs["k"])])
+            case "isin":
+                members = set(given[1].of)
+                return Vector(given[0], [float(v in members) for v in given[0].of])
             case "gather":
                 return Vector(given[1], given[0].taken(given[1]))
         raise AssertionError(op)

@@ -90,7 +90,7 @@ class Writer:
     def parents(self, edges: int) -> list[int]:
         """Matrices of whose edges this one has some."""
         node = self.nodes[edges]
-        if node.op not in ("individual", "collective", "dependent", "filter", "top_k"):
+        if node.op not in ("individual", "collective", "dependent", "filter", "top_k", "extract"):
             return [edges]
         return [edges, *self.parents(self.nodes[node.inputs[0]].edges)]
 
@@ -100,8 +100,8 @@ class Writer:
             return EVERY
         if node.op == "cross":
             return self.nodes[node.inputs[1]].along
-        if node.op == "slice":
-            of = self.nodes[node.inputs[0]]
+        if node.op in ("slice", "extract"):
+            of = self.nodes[node.inputs[-1]]
             return of.along if of.distinct else ("columns", edges)
         return self.columns(self.nodes[node.inputs[0]].edges)
 
@@ -128,6 +128,12 @@ class Writer:
             return along == EVERY
         if node.op == "cross":
             return self.nodes[node.inputs[0]].along == along
+        if node.op == "filter":
+            mask, line = self.nodes[node.inputs[1]], self.lines[node.inputs[1]]
+            members = self.nodes[mask.inputs[1]] if " = spread " in line else mask
+            of = members.inputs[1] if members.op == "isin" and " axis=1" in line else -1
+            if of >= 0 and self.nodes[of].along == along:
+                return True
         inputs = node.inputs if node.op == "merge" else node.inputs[:1]
         return all(self.within(self.nodes[i].edges, along) for i in inputs)
 
@@ -204,8 +210,22 @@ class Writer:
         own = self.nodes[c]
         same: dict[str, Any] = {"chance": own.chance, "size": own.size}
         op = self.rng.choice(
-            ["individual", "individual", "collective", "filter", "top_k", "merge", "dependent"]
+            [
+                "individual",
+                "individual",
+                "collective",
+                "filter",
+                "top_k",
+                "merge",
+                "dependent",
+                "extract",
+                "from",
+            ]
         )
+        if op in ("extract", "from"):
+            s = self.of(LIST)
+            assert s is not None
+            return self.chosen(op, [c, s], **same) if op == "extract" else self.edges_from(c, s)
         if op == "merge":
             columns = self.columns(own.edges)
             d = self.pick(lambda n: n.kind == MATRIX and self.columns(n.edges) == columns)
@@ -233,6 +253,15 @@ class Writer:
         if op == "top_k":
             return self.chosen(op, inputs, f"k={self.rng.choice(COUNTS)}", **same)
         return self.chosen(op, inputs, self.site(self.rng.random() < 0.4), **same)
+
+    def edges_from(self, c: int, vertices: int) -> int:
+        """C[R, :]."""
+        own = self.nodes[c]
+        along = self.rows(own.edges)
+        rows = self.vertices("row", [c], along=along, distinct=True)
+        members = self.add(Node("isin", [rows, vertices], VECTOR, along=along, chance=True))
+        spread = self.add(Node("spread", [c, members], MATRIX, own.edges, chance=True), "axis=1")
+        return self.chosen("filter", [c, spread], chance=own.chance, size=own.size)
 
     def chances(self, edges: int) -> int | None:
         """Values of edges that are chances of each of them: mostly those that have a sum."""
@@ -377,7 +406,12 @@ class Writer:
         return self.add(Node(op, [a], VECTOR, along=along, chance=chance), f"axis={axis}")
 
     def vector(self) -> int | None:
-        op = self.rng.choice(["times", "gather", "gather", "cap", "labor", "level"])
+        op = self.rng.choice(["times", "gather", "gather", "cap", "labor", "level", "isin"])
+        if op == "isin":
+            a, b = self.of(LIST), self.of(LIST)
+            assert a is not None
+            assert b is not None
+            return self.add(Node(op, [a, b], VECTOR, along=self.nodes[a].along, chance=True))
         if op == "times":
             b = self.pick(lambda n: n.op == "collective")
             if b is None:

@@ -52,7 +52,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: List, Along: p.columns(in[0].Edges), Distinct: true}, nil
 	case Row:
 		return Type{Kind: List, Along: p.rows(in[0].Edges), Distinct: true}, nil
-	case Whole, Slice:
+	case Whole, Slice, Extract:
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Cross:
 		if !in[0].Distinct || !in[1].Distinct {
@@ -124,6 +124,8 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
 		return t, fmt.Errorf("gather: expected a vector of all vertices or along that list, got one along another; v[B.row()] takes one along the rows of what B was chosen from, and so does B.div(v, axis=1)")
+	case IsIn:
+		return Type{Kind: Vector, Along: in[0].Along}, nil
 	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
 	}
@@ -162,22 +164,25 @@ func (p *Program) mapType(n *Node, in []Type) (t Type, err error) {
 	return Type{Kind: t.Kind, Edges: t.Edges, Along: t.Along}, nil
 }
 
-// columns is what a vector along a matrix's columns runs along: those of the matrix of the graph that its
-// edges come from, since choosing edges leaves columns as they are.
+// columns is what a vector along a matrix's columns runs along: those of the matrix that was made for a list's columns and
+// that its edges come from, since choosing edges leaves columns as they are.
 func (p *Program) columns(edges int) Along {
-	for p.edgesOp(edges) >= Individual {
+	for p.edgesOp(edges) >= Individual && p.edgesOp(edges) != Extract {
 		edges = p.Nodes[p.Nodes[edges].In[0]].Type.Edges
 	}
-	switch p.edgesOp(edges) {
-	case Whole:
+	if p.edgesOp(edges) == Whole {
 		return Along{All, 0}
-	case Cross:
-		return p.Nodes[p.Nodes[edges].In[1]].Type.Along
 	}
-	if list := p.Nodes[p.Nodes[edges].In[0]].Type; list.Distinct {
+	if list := p.Nodes[p.ColumnList(edges)].Type; list.Distinct {
 		return list.Along
 	}
 	return Along{Columns, edges}
+}
+
+// ColumnList is the list of which a Slice, a Cross or an Extract has the columns.
+func (p *Program) ColumnList(edges int) int {
+	n := &p.Nodes[edges]
+	return n.In[len(n.In)-1]
 }
 
 // rows is what a vector along a matrix's rows runs along.
@@ -209,10 +214,22 @@ func (p *Program) within(edges int, a Along) bool {
 		return p.Nodes[n.In[0]].Type.Along == a
 	case n.Op == Merge:
 		return p.within(p.Nodes[n.In[0]].Type.Edges, a) && p.within(p.Nodes[n.In[1]].Type.Edges, a)
+	case n.Op == Filter && p.among(n.In[1], a):
+		return true
 	case n.Op >= Individual:
 		return p.within(p.Nodes[n.In[0]].Type.Edges, a)
 	}
 	return false
+}
+
+// among says that a mask is 0 for all edges but those from vertices of the list along a.
+func (p *Program) among(mask int, a Along) bool {
+	n := &p.Nodes[mask]
+	if n.Op != Spread || n.Axis != 1 {
+		return false
+	}
+	members := &p.Nodes[n.In[1]]
+	return members.Op == IsIn && p.Nodes[members.In[1]].Type.Along == a
 }
 
 // fits says whether each edge of a matrix knows its element of a vector: along its own columns, its own rows
@@ -337,7 +354,7 @@ func (p *Program) Places() []string {
 
 // ofSeeds says that a node is the distinct seeds, or has them for columns.
 func (p *Program) ofSeeds(n Node) bool {
-	return (n.Op == Unique || n.Op == Slice) && p.Nodes[n.In[0]].Op == Seeds
+	return (n.Op == Unique || n.Op == Slice || n.Op == Extract) && p.Nodes[n.In[len(n.In)-1]].Op == Seeds
 }
 
 // numbers says whether a node is the random numbers of all vertices.

@@ -29,6 +29,7 @@ const (
 	Dependent  // those that go together by their chances, so that their number is no chance
 	Filter     // those whose value of a mask is not 0
 	TopK       // the k largest a column
+	Extract    // of a matrix: the columns of a list's vertices, as a Slice has the graph's
 
 	Merge // of two matrices with the same columns: in each those of the first, then those of the second
 
@@ -71,6 +72,7 @@ const (
 	// Vectors.
 	Times  // of a Collective: how often each of its rows was drawn
 	Gather // a vector's elements of the vertices of a list
+	IsIn   // of two lists: along the first, 1 for vertices that stand in the second, else 0
 	Cap    // chances in the ratio of a vector's elements, of which k is the sum
 	Labor  // of two matrices: for each column the factor of LABOR's chances of k edges
 	Level  // of a matrix and a vector along its columns: for each column the factor of chances with the sum that it says
@@ -106,7 +108,7 @@ var specs = [numOps]spec{
 	Whole: {"whole", "", ""}, Slice: {"slice", "l", ""}, Cross: {"cross", "ll", ""}, Data: {"data", "m", "name"},
 	Individual: {"individual", "mm?", "k replace site"}, Collective: {"collective", "mv?", "k replace site"},
 	Dependent: {"dependent", "mm", "site"},
-	Filter:    {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Merge: {"merge", "mm", ""},
+	Filter:    {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Extract: {"extract", "ml", ""}, Merge: {"merge", "mm", ""},
 	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""}, Number: {"number", "", ""},
 	Const: {"const", "", "value"}, Random: {"random", "m?", "site batches"},
 	Neg: {"neg", "x", ""}, Abs: {"abs", "x", ""}, Sqrt: {"sqrt", "x", ""}, Exp: {"exp", "x", ""}, Log: {"log", "x", ""},
@@ -117,7 +119,7 @@ var specs = [numOps]spec{
 	Where: {"where", "xxx", ""}, Spread: {"spread", "mv", "axis"},
 	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
-	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
+	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, IsIn: {"isin", "ll", ""}, Cap: {"cap", "v", "k"},
 	Labor: {"labor", "mm", "k"}, Level: {"level", "mv", ""},
 	Features: {"features", "", "name"}, Take: {"take", "dl", ""}, Project: {"project", "d", "name"}, Dot: {"dot", "mdd", ""},
 	Item:     {"item", "", "name k"},

@@ -220,7 +220,7 @@ func (p *Program) Inherits(n *Node) bool {
 
 // Parent is the matrix of whose edges a chosen matrix has some; -1: the graph's.
 func (p *Program) Parent(edges int) int {
-	if n := &p.Nodes[edges]; n.Op >= Individual && n.Op <= TopK {
+	if n := &p.Nodes[edges]; n.Op >= Individual && n.Op <= Extract {
 		return p.Nodes[n.In[0]].Type.Edges
 	}
 	return -1
@@ -236,7 +236,7 @@ func (p *Program) Ones(matrix int) bool {
 	switch n.Op {
 	case Whole, Slice, Cross:
 		return p.Weight == ""
-	case Individual, Collective, Dependent, Filter, TopK:
+	case Individual, Collective, Dependent, Filter, TopK, Extract:
 		return p.Ones(n.In[0])
 	case Merge:
 		return p.Ones(n.In[0]) && p.Ones(n.In[1])

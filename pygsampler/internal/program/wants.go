@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// RowsOf is what a vector along the rows of edges runs along.
-func (p *Program) RowsOf(edges int) Along { return p.rows(edges) }
+// RowsOf is what a vector along the rows of edges runs along, and ColumnsOf one along their columns.
+func (p *Program) RowsOf(edges int) Along    { return p.rows(edges) }
+func (p *Program) ColumnsOf(edges int) Along { return p.columns(edges) }
 
 // Want says what of a node a result needs.
 type Want uint8

@@ -78,11 +78,19 @@ class Vertices(Symbol):
         made: Vertices = self._make(Vertices, "pick", mask)
         return made
 
+    def isin(self, other: Vertices) -> Vector:
+        """Along this list: 1 for the vertices that stand in the other, else 0."""
+        made: Vector = self._make(Vector, "isin", self._other_list(other))
+        return made
+
     def _with(self, op: str, other: Any) -> Vertices:
+        made: Vertices = self._make(Vertices, op, self._other_list(other))
+        return made
+
+    def _other_list(self, other: Any) -> Vertices:
         if not isinstance(other, Vertices):
             self._refuse(f"{describe(other)} beside", "expected another list of vertices")
-        made: Vertices = self._make(Vertices, op, other)
-        return made
+        return other
 
 
 class Values(Symbol):
@@ -574,9 +582,28 @@ class Matrix(Values):
     _rank = 2
 
     def __getitem__(self, key: Any) -> Matrix:
-        self._refuse(
-            "an index of", "expected A[:, S] or A[R, :] of the graph; C.where(mask) chooses edges"
-        )
+        """``C[:, S]``: S for columns; ``C[R, :]``: the edges from R; ``C[R, S]``: both.
+
+        S's distinct vertices are the columns, by first occurrence, without edges where C has no
+        such column. ``C[R, :]`` is ``C.where(C.spread(C.row().isin(R), axis=1))``.
+        """
+        if not isinstance(key, tuple) or len(key) != 2:
+            self._refuse(f"[{describe(key)}] of", "expected C[:, S], C[R, :] or C[R, S]")
+        once, node = self._trace.once, self._node
+        for vertices, end in zip(reversed(key), ("columns", "rows"), strict=True):
+            if isinstance(vertices, slice) and vertices == slice(None):
+                continue
+            if not isinstance(vertices, Vertices):
+                self._refuse(
+                    f"{describe(vertices)} as the {end} of", "expected : or a list of vertices"
+                )
+            of = self._other(vertices)
+            if end == "columns":
+                node = once("extract", node, of)
+            else:
+                members = once("isin", once("row", node), of)
+                node = once("filter", node, once("spread", node, members, axis=1))
+        return Matrix(self._trace, node)
 
     @property
     def T(self) -> Turned:

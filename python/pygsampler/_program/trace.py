@@ -60,7 +60,7 @@ class Trace:
         self.steps: int | None = None
         # Where a function's result is refused; it has ended by then.
         self.ended: str | None = None
-        self._made: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._made: dict[tuple[Any, ...], int] = {}
         self._sites = 0
 
     def add(self, op: str, *inputs: int, **attributes: Any) -> int:
@@ -75,14 +75,14 @@ class Trace:
         self.places.append(_place())
         return len(self.lines) - 1
 
-    def once(self, op: str, *inputs: int) -> int:
+    def once(self, op: str, *inputs: int, **attributes: Any) -> int:
         """The node that the same operator made of the same before, or another.
 
         Of slices: the edges of two would be the same, and yet not known to be.
         """
-        key = op, inputs
+        key = op, inputs, tuple(attributes.items())
         if key not in self._made:
-            self._made[key] = self.add(op, *inputs)
+            self._made[key] = self.add(op, *inputs, **attributes)
         return self._made[key]
 
     def relation(self, kind: tuple[str, str, str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import describe, integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 from pygsampler.subgraph import Subgraph, TorchSubgraph
@@ -19,7 +19,13 @@ __all__ = ["drnl", "seal"]
 
 
 @program
-def seal(A: Graph, seeds: Vertices, *, fanouts: Sequence[int] = (-1,)) -> Any:
+def seal(
+    A: Graph,
+    seeds: Vertices,
+    *,
+    fanouts: Sequence[int] = (-1,),
+    max_nodes_per_hop: int | None = None,
+) -> Any:
     """SEAL (Zhang and Chen, 2018): what is around a link, without the link.
 
     The seeds of a call are the two ends of one link, x and y, which are the first vertices of the
@@ -32,10 +38,22 @@ def seal(A: Graph, seeds: Vertices, *, fanouts: Sequence[int] = (-1,)) -> Any:
     fanouts : sequence of int
         Neighbours of each vertex met so far, drawn uniformly without replacement, innermost hop
         last; -1 takes all. The paper takes all of one or two hops.
+    max_nodes_per_hop : int, optional
+        At most so many vertices of each hop, drawn uniformly of those that no hop before has met:
+        hubs have no more either. A hop is of those that the one before has drawn then, and what
+        was met and not drawn is out, as in its authors' code.
     """
-    V = seeds.unique()
+    most = max_nodes_per_hop
+    if most is not None:
+        most = integer(most, "max_nodes_per_hop", 0, 2**31 - 1)
+    V = met = new = seeds.unique()
     for K in backwards(fanouts, "fanouts", 0):
-        V = V | A[:, V].individual_sample(K).row()
+        if most is None:
+            V = V | A[:, V].individual_sample(K).row()
+            continue
+        reached = A[:, new].individual_sample(K).row()
+        new = (~reached.isin(met)).draw(most)
+        met, V = met | reached, V | new
     G = A.induce(V)
     ends = A.number()[seeds]
     u, v = G.spread(A.number()[G.row()], axis=1), G.spread(A.number()[G.column()], axis=0)

@@ -87,6 +87,13 @@ func sizes(p *program.Program, g Graph, seeds int64) []size {
 			s.elements = a.elements * s.rows / max(a.rows, 1)
 		case program.Dependent, program.Filter:
 			*s = size{elements: a.elements / 2, columns: a.columns, rows: distinct(a.elements/2, a.rows)}
+		case program.Extract:
+			// About as many edges in each as there are in those of the matrix.
+			s.columns = min(b.elements, nodes)
+			s.elements = min(s.columns/max(a.columns, 1), 1) * a.elements
+			s.rows = distinct(s.elements, a.rows)
+		case program.IsIn:
+			s.elements = a.elements
 		case program.Merge:
 			*s = size{elements: a.elements + b.elements, columns: a.columns, rows: distinct(a.elements+b.elements, nodes)}
 		case program.Vertices, program.Degree, program.Number:

@@ -63,6 +63,10 @@ func nanoseconds(n *program.Node, in, out size, c costs.Costs) float64 {
 		return c.Row * max(in.elements, out.elements)
 	case program.Slice:
 		return c.Column * out.columns
+	case program.Extract:
+		return c.Row*(in.columns+out.columns) + c.Column*out.elements
+	case program.IsIn:
+		return c.Row * out.elements
 	case program.Individual:
 		if len(n.In) == 1 {
 			return c.Draw * out.elements

@@ -26,8 +26,10 @@ type edges[I csc.Index] struct {
 	places  []int64 // where they are not ranged
 	from    []int64 // and, where the parent's are not either: which of the parent's edges they are
 	inRow   []I     // of a Cross: where their rows stand in its list
-	whole   bool    // all edges of the graph
-	all     bool    // all vertices are its rows, with edges and without
+	// Of an Extract: which of the parent's columns each is; -1: none. Others have their parent's columns.
+	wasColumn []I
+	whole     bool // all edges of the graph
+	all       bool // all vertices are its rows, with edges and without
 
 	// What rowsOf makes: the rows, and of each edge which one it has.
 	rows  *list[I]
@@ -67,6 +69,8 @@ func (c *call[I]) makeEdges(i int) {
 		e = c.filter(n)
 	case program.TopK:
 		e = c.topK(n)
+	case program.Extract:
+		e = c.extract(n)
 	case program.Merge:
 		e = c.merge(n)
 	}

@@ -423,6 +423,8 @@ func (c *call[I]) makeVector(i int) {
 			return
 		}
 		v.vector = c.inherited(n)
+	case program.IsIn:
+		v.vector = c.isIn(n)
 	case program.Cap:
 		v.vector = c.capped(n)
 	case program.Labor:

@@ -127,7 +127,7 @@ func (ev *evaluator[I]) from(t *tile[I]) []int64 {
 		return places
 	}
 	from := ev.ints.take(t.n)
-	for i, column := range ev.columns() {
+	for i, column := range ev.columnsOf(e) {
 		from[i] = places[i] - shift[column]
 	}
 	return from
@@ -155,7 +155,7 @@ func (ev *evaluator[I]) firstColumn() int64 {
 	return col
 }
 
-// columns is which column each edge is in: of the tile, and so of the same edges among a parent's.
+// columns is which column of the tile's matrix each edge is in.
 func (ev *evaluator[I]) columns() []int64 {
 	t := &ev.root
 	if ev.column != nil || t.n == 0 {
@@ -174,6 +174,22 @@ func (ev *evaluator[I]) columns() []int64 {
 	}
 	ev.guess = col
 	return to
+}
+
+// columnsOf is which column of a matrix each edge is in: of the tile's, or of one that its edges were chosen from.
+func (ev *evaluator[I]) columnsOf(e *edges[I]) []int64 {
+	columns := ev.columns()
+	for set := ev.root.set; set != e; set = set.parent {
+		if set.wasColumn == nil {
+			continue
+		}
+		own := columns
+		columns = ev.ints.take(int64(len(own)))
+		for k, column := range own {
+			columns[k] = int64(set.wasColumn[column])
+		}
+	}
+	return columns
 }
 
 // places is where the edges are in the CSC.
@@ -341,7 +357,7 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 			return
 		}
 		broadcast(to, 1)
-	case program.Individual, program.Collective, program.Dependent, program.Filter, program.TopK:
+	case program.Individual, program.Collective, program.Dependent, program.Filter, program.TopK, program.Extract:
 		ev.fill(n.In[0], ev.up(t), to)
 	case program.Data:
 		ev.edgeArray("edata", n.Name, t, to)
@@ -414,7 +430,7 @@ func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
 		ev.elements(i, axis, t, to)
 	case axis == 0:
 		of := ev.values[i].vector
-		for k, column := range ev.columns() {
+		for k, column := range ev.columnsOf(t.set) {
 			to[k] = of[column]
 		}
 	default:
@@ -431,7 +447,7 @@ func (ev *evaluator[I]) elements(i, axis int, t *tile[I], to []float64) {
 	list, s := ev.listAlong(along).ids, span[I]{n: t.n, ids: ev.numbers.take(t.n)}
 	if axis == 0 {
 		s.at = ev.numbers.take(t.n)
-		for k, column := range ev.columns() {
+		for k, column := range ev.columnsOf(t.set) {
 			s.at[k] = I(column)
 		}
 	} else {

@@ -74,6 +74,8 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	case program.TopK:
 		w.text.Cells += 4
 		w.step("top_k(m, e%d, %s, %d, v%d)", i, c, n.K, n.In[1])
+	case program.Extract:
+		w.extract(i, n, c)
 	case program.Merge:
 		w.step("merge(m, e%d, %s, %s)", i, c, w.edges(n.In[1]))
 	case program.Individual:

@@ -98,7 +98,7 @@ func (w *writer) next(i int, is func(next int) bool) bool {
 		if w.wants[i] == 0 || w.recalls(n) || n.Op == program.Row || n.Op == program.Column || w.drawn[i] || n.Type.Kind == program.Matrix && !n.Chooses() {
 			continue
 		}
-		if k := n.Type.Kind; k == program.List || k == program.Matrix {
+		if k := n.Type.Kind; k == program.List || k == program.Matrix || n.Op == program.IsIn {
 			return is(i)
 		}
 	}
@@ -117,7 +117,7 @@ func (w *writer) ofSeeds() int {
 			of = n.In[0]
 		case n.Op == program.Individual && w.drawn[n.In[0]]:
 			of = w.p.Nodes[n.In[0]].In[0]
-		case n.Op == program.Union || n.Op == program.Cross || n.Op == program.Walk || n.Op == program.Whole && w.rows[i]:
+		case n.Op == program.Union || n.Op == program.Extract || n.Op == program.IsIn || n.Op == program.Cross || n.Op == program.Walk || n.Op == program.Whole && w.rows[i]:
 			return -1
 		case w.rows[i]:
 			return -1
@@ -185,6 +185,8 @@ func (w *writer) distinctOf(i, list int, name, step, lists string) {
 	chooser := i
 	if list >= 0 {
 		chooser = w.chooser(list)
+	} else if w.p.Nodes[i].Op == program.Extract {
+		chooser = -1
 	}
 	if chooser < 0 {
 		w.line("Alone w%d;", i)

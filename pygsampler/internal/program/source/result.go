@@ -112,8 +112,8 @@ func (w *writer) columns(matrix int) int {
 	edges := w.typeOf(matrix).Edges
 	for {
 		switch n := &w.p.Nodes[edges]; {
-		case n.Op == program.Slice:
-			return n.In[0]
+		case n.Op == program.Slice, n.Op == program.Extract:
+			return w.p.ColumnList(edges)
 		case n.Op >= program.Individual && n.Op <= program.Merge:
 			edges = w.typeOf(n.In[0]).Edges
 		default:

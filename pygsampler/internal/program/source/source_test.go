@@ -85,6 +85,19 @@ return blocks %21, %14 "picked"=%24 "mean"=%9`,
 %3 = column %2
 %4 = cross %1, %3
 return blocks %4`,
+	"slices": `%0 = seeds
+%1 = slice %0
+%2 = individual %1 k=3 replace=false site=0
+%3 = row %2
+%4 = mul %2, %2
+%5 = extract %4, %3
+%6 = row %5
+%7 = isin %6, %0
+%8 = spread %5, %7 axis=1
+%9 = filter %5, %8
+%10 = whole
+%11 = extract %10, %0
+return blocks %11, %9`,
 	"named": `%0 = seeds
 %1 = unique %0
 %2 = slice %1

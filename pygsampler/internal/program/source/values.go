@@ -51,7 +51,7 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 		return fmt.Sprintf("m.kept(%s.place[i])", e), 12
 	case program.Random:
 		return random(n, "PURPOSE_EDGES", "m.edge_id("+e+".place[i])"), 8
-	case program.Individual, program.Collective, program.Dependent, program.Filter, program.TopK:
+	case program.Individual, program.Collective, program.Dependent, program.Filter, program.TopK, program.Extract:
 		if w.drawn[n.In[0]] || w.sieve[n.In[0]] {
 			return w.element(at, &program.Node{Op: program.Slice})
 		}
@@ -178,6 +178,9 @@ func (w *writer) vector(i int, n *program.Node) {
 			row = fmt.Sprintf("e%d.row[%s]", c, at)
 		}
 		w.values(i, of+".n", fmt.Sprintf("(double)t%d[%s]", n.In[0], row), 2, true)
+		return
+	case program.IsIn:
+		w.isIn(i, n, of)
 		return
 	case program.Cap:
 		w.text.Cells += 4
