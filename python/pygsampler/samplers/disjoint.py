@@ -51,7 +51,7 @@ class DisjointShaDow(_ShaDow):
     disjoint = True
 
     def __init__(self, sampler: Sampler[Any]) -> None:
-        super().__init__(sampler.seed)
+        self._seeded_as(sampler)
         self._hops = sampler
 
     @property
