@@ -11,15 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sampler_laws import BATCHES, edges_of, plausible
+from sampler_laws import plausible
 
 import pygsampler as pgs
 from pygsampler import samplers
-
-# 0 has two in-edges, 1 five, and 7 none.
-GRAPH = pgs.Graph.from_coo(
-    np.array([2, 3, 2, 3, 4, 5, 6]), np.array([0, 0, 1, 1, 1, 1, 1]), num_nodes=8
-)
 
 
 def large() -> pgs.Graph:
@@ -39,16 +34,18 @@ def rows(batch: Any, hop: int) -> dict[int, list[tuple[int, int]]]:
 
 
 def test_tables_have_the_law_of_kgcn() -> None:
-    """Over seeds: of two edges each of the 16 sequences of four draws is as likely."""
-    found: Counter[tuple[int, ...]] = Counter()
-    for seed in range(BATCHES):
-        sampler = samplers.kgcn_static(fanout=4, hops=1, seed=seed)
-        edges = edges_of(sampler.sample(GRAPH, [0, 1, 7]).blocks[0])
-        found[tuple(u for u, v, _ in edges if v == 0)] += 1
-        ones = [u for u, v, _ in edges if v == 1]
-        assert len(ones) == len(set(ones)) == 4
-        assert not any(v == 7 for _, v, _ in edges)
-    plausible(found, dict.fromkeys(itertools.product([2, 3], repeat=4), 1 / 16))
+    """Over vertices: of two edges each of the 16 sequences of four draws is as likely."""
+    # Each of the first has two in-edges, the next has five, and the others none.
+    count = 4000
+    src = np.concatenate([np.tile([count, count + 1], count), count + np.arange(1, 6)])
+    dst = np.concatenate([np.repeat(np.arange(count), 2), np.full(5, count)])
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=count + 6)
+    made = samplers.kgcn_static(fanout=4, hops=1, seed=8).sample(graph, range(count + 6))
+    found = rows(made, 0)
+    drawn = Counter(tuple(u - count for u, _ in found[v]) for v in range(count))
+    plausible(drawn, dict.fromkeys(itertools.product([0, 1], repeat=4), 1 / 16))
+    assert len({e for _, e in found[count]}) == 4 == len(found[count])
+    assert not any(found[v] for v in range(count + 1, count + 6))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

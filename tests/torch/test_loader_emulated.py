@@ -120,14 +120,6 @@ for sampler in samplers:
         found = [tensors(batch) for _ in range(2) for batch in list(gpu)]
         assert found == expected and len(found) == 10, sampler
         assert groups == ([2, 2, 1] * 2 if prefetch == 4 else []), (sampler, groups)
-# Visits have rows beside them there, too.
-rows = {{"x": torch.rand(graph.num_nodes, 3)}}
-for prefetch in (0, 4):
-    options = dict(batch_size=60, shuffle=True, prefetch=prefetch, features=rows)
-    pair = [DataLoader(where, SEEDS[:300], samplers[4], **options) for where in (graph, on_gpu)]
-    for mine, theirs in zip(*pair):
-        assert mine.x.tolist() == theirs.x.tolist()
-        assert mine.rows_of(mine.x).tolist() == theirs.rows_of(theirs.x).tolist()
 # Writes to the one of two that share memory leave gradients by the other good.
 pair = list(DataLoader(on_gpu, SEEDS[:4], samplers[0], batch_size=2))
 first, second = (walks.nodes for walks in pair)
