@@ -297,8 +297,7 @@ def _restored(
 ) -> R:
     sampler = object.__new__(kind)
     sampler._begin(seed, **fields)
-    sampler._numbers.epoch = epoch
-    sampler._numbers.next = number
+    sampler._numbers.go_on(epoch, number)
     for name, value in beside.items():
         setattr(sampler, name, value)
     return sampler

@@ -437,6 +437,13 @@ class Sampler(ABC, Generic[T_co]):
 _MOST_THREADS = (1 << 31) - 1
 
 
+def restored(kind: type[S], arguments: dict[str, Any], seed: int, epoch: int, number: int) -> S:
+    """The sampler of a pickle: of what it was made with, and where it had come to."""
+    sampler = kind(**arguments, seed=seed)
+    sampler._numbers.go_on(epoch, number)
+    return sampler
+
+
 def in_set(error: Exception, place: int) -> Exception:
     """An error of one of several sets of seeds, whose text then says which."""
     text = str(error)
