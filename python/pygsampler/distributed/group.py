@@ -30,18 +30,19 @@ def _meet(what: str, wait: float) -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     store = distributed_c10d._get_default_store()
     place = f"pygsampler/{_MEETINGS[0]}"
-    store.set(f"{place}/{rank}", "here")
+    # Counters, which every store of every version of torch can be asked for without a wait.
+    store.add(f"{place}/{rank}", 1)
     missing = [other for other in range(size) if other != rank]
     end, look = time.monotonic() + wait, _LOOK
     while True:
-        missing = [other for other in missing if not store.check([f"{place}/{other}"])]
+        missing = [other for other in missing if store.add(f"{place}/{other}", 0) < 1]
         left = end - time.monotonic()
         if not missing:
             _MEETINGS[0] += 1
             return
         if left <= 0:
             # One that is late is not to think that it is waited for.
-            store.delete_key(f"{place}/{rank}")
+            store.add(f"{place}/{rank}", -1)
             ranks = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
             raise TimeoutError(
                 f"{what}: expected all {size} processes within {wait:g} s, got nothing from {ranks}"
