@@ -42,6 +42,7 @@ PARTS, JOINED = 200, 10
 ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "graphsage": lambda graph: samplers.graphsage(fanouts=[10, 10], seed=0),
     "kgcn": lambda graph: samplers.kgcn(fanouts=[8, 8], seed=0),
+    "kgcn_static": lambda graph: samplers.kgcn_static(fanout=8, seed=0),
     "vrgcn": lambda graph: samplers.vrgcn(fanouts=[2, 2], seed=0),
     "gcn_bs": lambda graph: samplers.gcn_bs(graph, fanouts=[10, 10], seed=0),
     "thanos": lambda graph: samplers.thanos(graph, fanouts=[10, 10], seed=0),

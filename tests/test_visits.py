@@ -15,7 +15,7 @@ from walk_graphs import Shape, of_rows, shapes
 import pygsampler as pgs
 from pygsampler._batch import layout as at
 from pygsampler.torch import DataLoader
-from pygsampler.visits import TorchVisits, Visits
+from pygsampler.visits import SeedVisits, TorchVisits, Visits
 
 SHAPES = shapes()
 AT = {"epoch": 5, "batch": 1 << 33}
@@ -99,6 +99,75 @@ def test_however_visits_are_asked_for() -> None:
         assert isinstance(got, TorchVisits)
         assert got.nodes.tolist() == own.nodes.tolist()
         assert got.counts.tolist() == own.counts.tolist()
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+def test_a_loader_tells_whose_visits_they_are(prefetch: int) -> None:
+    shape = SHAPES["scattered"]
+    graph, x = shape.graph(32), torch.randn(40, 3)
+    sampler = pgs.PinSAGE(3, 0.3, 8, 4, seed=9)
+    loader = DataLoader(
+        graph,
+        range(40),
+        sampler,
+        batch_size=16,
+        shuffle=True,
+        features={"x": x},
+        labels=x[:, 0],
+        prefetch=prefetch,
+    )
+    seen = []
+    for number, made in enumerate(loader):
+        again = sampler.sample(graph, made.output_nodes, epoch=0, batch=number).torch()
+        for got in (made, pickle.loads(pickle.dumps(made))):
+            assert isinstance(got, SeedVisits) and (got.epoch, got.batch) == (0, number)
+            assert torch.equal(got.nodes, again.nodes) and torch.equal(got.counts, again.counts)
+            assert got.output_nodes.dtype == got.input_nodes.dtype == torch.int32
+            assert torch.equal(got.x, x[got.input_nodes.long()]) and set(got.features) == {"x", "y"}
+            assert torch.equal(got.y, x[got.output_nodes.long(), 0])
+            assert torch.equal(got.input_nodes[got.output_index], got.output_nodes)
+            assert len(got.input_nodes.unique()) == len(got.input_nodes)
+            there = got.nodes >= 0
+            assert torch.equal(got.input_nodes[got.neighbor_index[there]], got.nodes[there])
+            near = got.rows_of(got.x)
+            assert torch.equal(near[there], x[got.nodes[there].long()]) and there.any()
+            assert near.shape == (*got.nodes.shape, 3) and not near[~there].any()
+        seen += made.output_nodes.tolist()
+    assert sorted(seen) == list(range(40)) != seen
+    with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ vertices, got 41"):
+        made.rows_of(torch.zeros(41, 3))
+
+
+def test_seeds_of_visits_are_a_copy() -> None:
+    """Duplicates too, however the visits are asked for, and whatever becomes of the caller's."""
+    graph = SHAPES["scattered"].graph(64)
+    sampler, given = pgs.PinSAGE(seed=9), np.array([3, 3, 7], np.int32)
+    jobs = [
+        sampler.submit(graph, given, batch=0),
+        sampler.submit(graph, torch.tensor([3, 3, 7]), batch=0),
+    ]
+    found = [sampler.sample(graph, given, batch=0), *sampler.sample_many(graph, [given], batch=0)]
+    given[:] = 0
+    for visits in (*found, *(job.result() for job in jobs)):
+        assert visits.output_nodes.tolist() == [3, 3, 7]
+        there = visits.torch()
+        assert there.output_nodes.tolist() == [3, 3, 7]
+        assert there.output_nodes.dtype == torch.int64
+        assert there.output_index.tolist() == [0, 0, 1]
+    none = sampler.sample(graph, []).torch()
+    assert none.output_nodes.shape == none.input_nodes.shape == (0,)
+    assert none.rows_of(torch.zeros(0, 5)).shape[::2] == (0, 5)
+
+
+def test_gradients_of_visits() -> None:
+    graph = of_rows([[1, 2], [0], []], 3).graph()
+    found = pgs.PinSAGE(4, 0.2, 6, 3, direction="in", seed=5).sample(graph, [0, 2]).torch()
+    x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
+    (found.rows_of(x) * found.counts.unsqueeze(2)).sum().backward()
+    told = [found.counts[found.nodes == v].sum().item() for v in found.input_nodes]
+    assert x.grad[:, 0].tolist() == told and sum(told) > 0
+    # Vertex 2 hears nobody.
+    assert found.nodes[1].tolist() == [-1, -1, -1]
 
 
 def test_equal_counts_stand_by_the_first_visit() -> None:
@@ -320,13 +389,18 @@ def test_rows_that_a_loader_refuses() -> None:
         (visits, {"edge_features": {"w": w}}, "edge_features: .* batches are visits"),
         (walks, {"features": {"x": x}}, "features: expected None .* batches are walks"),
         (walks, {"labels": x}, "labels: expected None .* batches are walks"),
-        (pgs.PinSAGE(), {"features": {"x": x}}, "features: expected None .* batches are walks"),
+        (pgs.PinSAGE(), {"edge_features": {"w": w}}, "edge_features: .* batches are visits"),
     ):
         with pytest.raises(ValueError, match=text):
             DataLoader(graph, range(count), sampler, **how, **given)
-    loader = DataLoader(graph, range(count), visits, **how, features={"items": x})
-    with pytest.raises(ValueError, match="expected names that visits do not have, got 'items'"):
-        next(iter(loader))
+    for sampler, name in (
+        (visits, "items"),
+        (pgs.PinSAGE(), "importance"),
+        (pgs.PinSAGE(), "counts"),
+    ):
+        loader = DataLoader(graph, range(count), sampler, **how, features={name: x})
+        with pytest.raises(ValueError, match=f"names that visits do not have, got '{name}'"):
+            next(iter(loader))
 
 
 def test_types_that_cannot_be_reached_end() -> None:

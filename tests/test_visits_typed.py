@@ -117,6 +117,32 @@ def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
     assert sorted(seen["item"]) == list(range(50)) and sorted(seen["user"]) == list(range(5, 30))
 
 
+def test_a_loader_reads_rows_along_a_metapath(graph: pgs.HeteroGraph) -> None:
+    """Of the type where it begins; features of other types stay where they are."""
+    x = {kind: torch.randn(count, 3) for kind, count in {**NODES, "alone": 3}.items()}
+    sampler = pgs.PinSAGE(3, 0.2, 8, 4, metapath=[BUYS, BOUGHT], seed=5)
+    labels = {"user": torch.arange(NODES["user"])}
+    seeds = {"user": torch.arange(5, 30)}
+    loader = DataLoader(
+        graph, seeds, sampler, batch_size=10, shuffle=True, features={"x": x}, labels=labels
+    )
+    seen: list[int] = []
+    for number, batch in enumerate(loader):
+        again = sampler.sample(graph, dict(batch.output_nodes), epoch=0, batch=number)
+        assert batch.nodes.tolist() == again.nodes.tolist()
+        assert again.output_nodes.tolist() == batch.output_nodes["user"].tolist()
+        for got in (batch, pickle.loads(pickle.dumps(batch))):
+            assert list(got.input_nodes) == list(got.x) == list(got.y) == ["user"]
+            ids, rows = got.input_nodes["user"], got.x["user"]
+            assert torch.equal(rows, x["user"][ids]) and len(ids.unique()) == len(ids)
+            assert torch.equal(got.y["user"], got.output_nodes["user"])
+            assert torch.equal(ids[got.output_index["user"]], got.output_nodes["user"])
+            there = got.nodes >= 0
+            assert torch.equal(got.rows_of(rows)[there], x["user"][got.nodes[there]])
+        seen += batch.output_nodes["user"].tolist()
+    assert sorted(seen) == list(range(5, 30))
+
+
 def test_a_type_without_edges_is_no_neighbour(graph: pgs.HeteroGraph) -> None:
     sampler = pgs.RestartNeighbors(None, {"alone": 2, "item": 2}, max_steps=30, seed=5)
     found = sampler.sample(graph, {"user": [0, 1]})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.base import Sampler, restored
 from pygsampler._sampling.neighbor_plan import by_name
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.typed import TypedSampler
@@ -239,11 +239,4 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         return f"HeteroLabor({list(self._fanouts)}, {''.join(given)}seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
-
-
-def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> HeteroLabor:
-    sampler = HeteroLabor(**arguments, seed=seed)
-    sampler._numbers.epoch = epoch
-    sampler._numbers.next = number
-    return sampler
+        return restored, (HeteroLabor, self._arguments(), self.seed, self.epoch, self._numbers.next)

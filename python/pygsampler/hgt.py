@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.base import Sampler, restored
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
@@ -168,7 +168,7 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         return f"HGTSampler({shown}, max_neighbors={self.max_neighbors}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
+        return restored, (HGTSampler, self._arguments(), self.seed, self.epoch, self._numbers.next)
 
 
 def _by_iteration(given: Any) -> Any:
@@ -194,10 +194,3 @@ def _by_iteration(given: Any) -> Any:
         ByName({kind: numbers[i] for kind, numbers in counts.items()})
         for i in range(next(iter(lengths.values())))
     ]
-
-
-def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> HGTSampler:
-    sampler = HGTSampler(**arguments, seed=seed)
-    sampler._numbers.epoch = epoch
-    sampler._numbers.next = number
-    return sampler

@@ -122,8 +122,7 @@ def _made(kind: type[S], fields: dict[str, Any], seed: int | None) -> S:
 
 def _restored(kind: type[S], fields: dict[str, Any], seed: int, epoch: int, number: int) -> S:
     sampler = _made(kind, fields, seed)
-    sampler._numbers.epoch = epoch
-    sampler._numbers.next = number
+    sampler._numbers.go_on(epoch, number)
     return sampler
 
 

@@ -118,7 +118,7 @@ class MetaPathWalk(RandomWalk):
         names = () if prob is None else (prob,)
         return graph._joint(tuple(dict.fromkeys(self._path)), self.node_types[0], names)
 
-    def launch(  # type: ignore[override]
+    def launch(
         self,
         graph: Any,
         seeds: Any,
@@ -144,7 +144,7 @@ class MetaPathWalk(RandomWalk):
         how = {"exclude": exclude, "threads": threads, "beside": beside}
         job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         joint = self._joint(graph)
-        return _Typed(job, lambda walks: self._by_type(walks, joint))
+        return Afterwards(job, lambda walks: self._by_type(walks, joint))
 
     def _in_parts(
         self, graph: HeteroGraph, seeds: Any, epoch: int, batch: int, exclude: Any
@@ -157,7 +157,7 @@ class MetaPathWalk(RandomWalk):
             )
         types, roots = tuple(dict.fromkeys(self._path)), self.node_types[0]
         job = PartsJob.start_along(graph, self, types, roots, seeds, epoch=epoch, batch=batch)
-        return _Typed(job, self._named)
+        return Afterwards(job, self._named)
 
     def _named(self, walks: HeteroWalks) -> HeteroWalks:
         """The walks, with the types of what they have."""
@@ -188,13 +188,6 @@ class MetaPathWalk(RandomWalk):
 
     def __repr__(self) -> str:
         return f"MetaPathWalk({list(self._path)}, length={self.length}, seed={self.seed})"
-
-
-class _Typed(Afterwards["HeteroWalks"]):
-    """Walks on their way, which then get the ids of their types."""
-
-    def span(self, timeout_ms: int = -1) -> Any:
-        return self._job.span(timeout_ms)
 
 
 def _by_type_there(walks: Walks, nodes: array[int], edges: array[int], roots: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pygsampler._arrays.ids import as_ids, kept
 from pygsampler._core.checks import describe, integer
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards, Launcher, Pending, Sampler
@@ -12,15 +13,16 @@ from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.typed_program import joint_ids
-from pygsampler.visits import TorchVisits, TypedVisits, Visits, top_visits
+from pygsampler.visits import SeedVisits, TorchVisits, TypedVisits, Visits, top_visits
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     import torch
 
+    from pygsampler._arrays.ids import View
     from pygsampler._core.memories import Memory
-    from pygsampler._sampling.job import Job
+    from pygsampler._sampling.torch_group import TorchGroup
     from pygsampler.array import Array
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType, Joint
@@ -35,7 +37,8 @@ class PinSAGE(RandomWalk):
 
     Walks from a seed make traversals: the first always, and each further one unless the walk ends
     before it, with ``termination_prob``. The vertices at the ends of traversals are its visits, the
-    seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds.
+    seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds, and a
+    loader ``SeedVisits``, with features and labels.
 
     Parameters
     ----------
@@ -104,6 +107,11 @@ class PinSAGE(RandomWalk):
             layout=layout,
         )
 
+    @property
+    def result(self) -> str:
+        """``"visits"``."""
+        return "visits"
+
     def graph_of(self, graph: Any) -> Any:
         """As that of ``RandomWalk``; of a graph with types that of the metapath's relations."""
         return super().graph_of(self._joint(graph).graph if self._path else _untyped(graph))
@@ -133,9 +141,11 @@ class PinSAGE(RandomWalk):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> Job:
+    ) -> Pending[Visits | SeedVisits]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        kind = None
         if self._path:
+            kind = self._first
             if not isinstance(seeds, Mapping) or list(seeds) != [self._first]:
                 got = list(seeds) if isinstance(seeds, Mapping) else describe(seeds)
                 raise ValueError(
@@ -144,9 +154,10 @@ class PinSAGE(RandomWalk):
                 )
             # The first type's vertices are the joined graph's first: visits have its ids as well.
             seeds = joint_ids(seeds, graph, self._joint(graph))
-        return super().launch(
+        ids = kept(as_ids(seeds, "seeds", graph._device))
+        job = super().launch(
             graph,
-            seeds,
+            ids,
             epoch=epoch,
             batch=batch,
             exclude=exclude,
@@ -154,10 +165,29 @@ class PinSAGE(RandomWalk):
             into=into,
             beside=beside,
         )
+        return Afterwards(job, lambda made: made._by(ids, kind))
 
     def launcher(self, graph: Any, *, epoch: int, into: str | None = None) -> Launcher | None:
         """As ``Sampler.launcher``; None along types of edges, whose seeds are by type."""
-        return None if self._path else TorchLauncher.of(self, PinSAGE, graph, epoch, into)
+        if self._path:
+            return None
+        launch = TorchLauncher.of(self, PinSAGE, graph, epoch, into)
+        if launch is None:
+            return None
+
+        def start(seeds: Sequence[Any], batches: Sequence[int]) -> _Told:
+            views = [kept(as_ids(ids, "seeds", graph._device)) for ids in seeds]
+            return _Told(launch(views, batches), views)
+
+        return start
+
+    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[Any]:
+        made = super()._many(graph, many, epoch, batch)
+        if graph._device >= 0 and not self._path:
+            # Of one launch, and not by ``launch``.
+            for visits, ids in zip(made, many, strict=True):
+                visits._by(kept(as_ids(ids, "seeds", graph._device)), None)
+        return made
 
     def __repr__(self) -> str:
         along = f", along {', '.join(map(str, self._path))}" if self._path else ""
@@ -169,7 +199,30 @@ class PinSAGE(RandomWalk):
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
-        return TorchVisits._of_region(region, words, epoch, batch)
+        return SeedVisits._of_region(region, words, epoch, batch)
+
+
+class _Told:
+    """Visits of several batches on their way, which are then told of their seeds."""
+
+    def __init__(self, group: TorchGroup, views: list[View]) -> None:
+        self._group, self._views = group, views
+
+    def result(self) -> list[Any]:
+        """As that of ``Group``."""
+        made = self._group.result()
+        for visits, ids in zip(made, self._views, strict=False):
+            if isinstance(visits, SeedVisits):
+                visits._by(ids, None)
+        return made
+
+    def done(self) -> bool:
+        """As that of ``Group``."""
+        return self._group.done()
+
+    def cancel(self) -> None:
+        """As that of ``Group``."""
+        self._group.cancel()
 
 
 def _untyped(graph: Any) -> Any:
@@ -257,17 +310,17 @@ class RestartNeighbors(Sampler[TypedVisits]):
     ) -> None:
         if types is not None and not isinstance(types, str):
             raise TypeError(f"types: expected the name of a vertex array, got {describe(types)}")
+        super().__init__(seed)
         self._types = types
         self._top = _counts(top, "top", types is None)
         self._collect = integer(collect, "collect", 1)
         all_of_them = dict.fromkeys(self._top, self._collect)
         self._caps = all_of_them if caps is None else _counts(caps, "caps", types is None)
         how: dict[str, Any] = {"restart": restart, "prob": prob, "direction": direction}
-        self._walk = RandomWalk(max_steps, **how, seed=seed)
+        self._walk = RandomWalk(max_steps, **how, seed=self.seed)
         # At the seed is a walk after every other step at most, but for loops.
         steps = min(self._walk.length, 2 * self._collect)
-        self._begun = RandomWalk(steps, **how, seed=self._walk.seed)
-        super().__init__(self._walk.seed)
+        self._begun = RandomWalk(steps, **how, seed=self.seed)
 
     @property
     def plan(self) -> Hashable:

@@ -634,7 +634,6 @@ def _restored(
     version: int = 0,
 ) -> Program:
     made = Program(fields, seed, name, constants)
-    made._numbers.epoch = epoch
-    made._numbers.next = number
+    made._numbers.go_on(epoch, number)
     made._version = version
     return made

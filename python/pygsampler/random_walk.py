@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Launcher, Sampler
+from pygsampler._sampling.base import Launcher, Pending, Sampler
 from pygsampler._sampling.device_job import TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._core.memories import Memory
-    from pygsampler._sampling.job import Job
     from pygsampler.array import Array
 
 __all__ = ["DeepWalk", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
@@ -190,7 +189,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> Job:
+    ) -> Pending[Any]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         if exclude is not None:
             raise NotImplementedError(
@@ -261,7 +260,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         other._begin(self.seed, **{**self._fields(), "edge_ids": True, "walks_per_seed": 1})
         return other
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if graph._device >= 0 and isinstance(graph, Graph):
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
@@ -298,8 +297,7 @@ def _restored(
 ) -> R:
     sampler = object.__new__(kind)
     sampler._begin(seed, **fields)
-    sampler._numbers.epoch = epoch
-    sampler._numbers.next = number
+    sampler._numbers.go_on(epoch, number)
     for name, value in beside.items():
         setattr(sampler, name, value)
     return sampler

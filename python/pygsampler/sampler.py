@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
-from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler
+from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
@@ -493,19 +493,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return f"PGSampler({', '.join([str(list(self.fanouts)), *options])}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
+        return restored, (PGSampler, self._arguments(), self.seed, self.epoch, self._numbers.next)
 
 
 _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
 
 
-def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> PGSampler:
-    sampler = PGSampler(**arguments, seed=seed)
-    sampler._numbers.epoch = epoch
-    sampler._numbers.next = number
-    return sampler
-
-
-# What pickles of earlier versions name.
-_restore = _restored
+def _restore(*given: Any) -> PGSampler:
+    """What pickles of earlier versions name."""
+    return restored(PGSampler, *given)

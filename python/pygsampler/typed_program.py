@@ -10,7 +10,9 @@ from pygsampler._batch.named import NO_VALUES
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import TYPE
-from pygsampler._sampling.base import Afterwards, Pending, Sampler
+from pygsampler._program.reports import Explanation
+from pygsampler._sampling.base import Afterwards, Pending
+from pygsampler.around_program import WithInputs
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ class RelationBatch:
         return f"RelationBatch(nodes={nodes}, blocks={len(self.blocks)}, edges={edges})"
 
 
-class TypedProgram(Sampler[RelationBatch]):
+class TypedProgram(WithInputs[RelationBatch]):
     """A sampler of a ``HeteroGraph`` that a program over relations makes; see ``program``.
 
     It is one plan over one graph: the relations that the program names, in the order in which it
@@ -161,26 +163,14 @@ class TypedProgram(Sampler[RelationBatch]):
     _takes_types = True
 
     def __init__(self, program: Any, relations: Sequence[EdgeType], lists: Sequence[str]) -> None:
-        # A Program of the joined graph, whose module is above this one.
-        super().__init__(program.seed)
-        self._program, self._relations, self._lists = program, tuple(relations), tuple(lists)
+        # The program is one of the joined graph.
+        super().__init__(program)
+        self._relations, self._lists = tuple(relations), tuple(lists)
 
     @property
     def plan(self) -> Hashable:
         """The program's plan and its relations."""
         return self._program.plan, self._relations
-
-    @property
-    def name(self) -> str:
-        """What its function is called."""
-        name: str = self._program.name
-        return name
-
-    @property
-    def code(self) -> str:
-        """The program's text, a line for each operator."""
-        code: str = self._program.code
-        return code
 
     @property
     def result(self) -> str:
@@ -191,34 +181,6 @@ class TypedProgram(Sampler[RelationBatch]):
     def relations(self) -> tuple[EdgeType, ...]:
         """The relations that the program names, in order."""
         return self._relations
-
-    @property
-    def version(self) -> int:
-        """How often ``update`` has changed the inputs."""
-        version: int = self._program.version
-        return version
-
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """The tensors that it reads, as they are now: float32 copies, by name."""
-        inputs: dict[str, Any] = self._program.inputs
-        return inputs
-
-    def update(self, **tensors: Any) -> int:
-        """As ``Program.update``: changes inputs from the next batch on, and gives the version."""
-        version: int = self._program.update(**tensors)
-        return version
-
-    def with_seed(self, seed: int | None) -> TypedProgram:
-        """Another sampler of this plan, with that seed."""
-        return self._of(self._program.with_seed(seed))
-
-    def within(self, share: float) -> TypedProgram:
-        """As ``Sampler.within``."""
-        return self._of(self._program.within(share))
-
-    def _of(self, program: Any) -> TypedProgram:
-        return TypedProgram(program, self._relations, self._lists)
 
     def _joint(self, graph: Any) -> Joint:
         if not isinstance(graph, HeteroGraph):
@@ -238,29 +200,21 @@ class TypedProgram(Sampler[RelationBatch]):
             tuple(sorted({*nodes, *self._program._rows} - {TYPE})),
         )
 
-    def explain(self, graph: HeteroGraph, seeds: int = 1024, *, batches: int = 0) -> str:
+    def _graph(self, graph: Any) -> Any:
+        return self._joint(graph).graph
+
+    def _given(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
+        joint = self._joint(graph)
+        return joint.graph, joint_ids(seeds, graph, joint)
+
+    def explain(self, graph: HeteroGraph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """As ``Program.explain``, of the relations put together.
 
         Batches are measured of vertices at equal distances among all types.
         """
-        text: str = self._program.explain(self._joint(graph).graph, seeds, batches=batches)
+        text = super().explain(graph, seeds, batches=batches)
         names = ", ".join(map(str, self._relations))
-        return type(text)(f"one graph, put together of {names}\n{text}")
-
-    def profile(self, graph: HeteroGraph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> str:
-        """As ``Program.profile``, of the relations put together; seeds are by type."""
-        joint = self._joint(graph)
-        given = joint_ids(seeds, graph, joint)
-        found: str = self._program.profile(joint.graph, given, epoch=epoch, batches=batches)
-        return found
-
-    def tuned(
-        self, graph: HeteroGraph, seeds: Any, *, epoch: int = 0, batches: int = 5
-    ) -> TypedProgram:
-        """As ``Program.tuned``; seeds are by type."""
-        joint = self._joint(graph)
-        given = joint_ids(seeds, graph, joint)
-        return self._of(self._program.tuned(joint.graph, given, epoch=epoch, batches=batches))
+        return Explanation(f"one graph, put together of {names}\n{text}")
 
     def launch(
         self,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.ids import View, as_ids
 from pygsampler._batch import layout as at
 from pygsampler._batch.furnished import Furnished
 from pygsampler._core import memories
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
     from pygsampler._core.memories import Memory
 
-__all__ = ["TorchVisits", "TypedVisits", "Visits"]
+__all__ = ["SeedVisits", "TorchVisits", "TypedVisits", "Visits"]
+
+V = TypeVar("V", bound="TorchVisits")
 
 
 class Visits:
@@ -32,13 +35,16 @@ class Visits:
     one memory; those of a graph on a GPU are there, complete for every stream.
     """
 
-    __slots__ = ("__weakref__", "_device", "_memory", "_rows", "batch", "epoch")
+    __slots__ = ("__weakref__", "_device", "_kind", "_memory", "_rows", "_seeds", "batch", "epoch")
 
     epoch: int
     batch: int
     _memory: Memory
     _device: int
     _rows: dict[str, Array]
+    _seeds: View
+    # Of a graph with types that of the seeds and of the vertices.
+    _kind: str | None
 
     def __init__(self) -> None:
         raise TypeError("Visits: made by PinSAGE.sample")
@@ -58,8 +64,21 @@ class Visits:
                 made._rows[row.name] = array._at(array._address, (seeds, top))
         return made
 
+    def _by(self, seeds: View, kind: str | None) -> Visits:
+        """Itself, of these seeds."""
+        self._seeds, self._kind = seeds, kind
+        return self
+
     def __len__(self) -> int:
         return self.nodes.shape[0]
+
+    @property
+    def output_nodes(self) -> Array:
+        """The seeds, in the order of the rows, as they were given: shape [seeds], int32 or int64.
+
+        A copy on the CPU, or what was given on a GPU.
+        """
+        return Array._of_view(self._seeds)
 
     @property
     def nodes(self) -> Array:
@@ -81,11 +100,11 @@ class Visits:
         """Places for neighbours of all seeds."""
         return self.nodes._length
 
-    def torch(self) -> TorchVisits:
+    def torch(self) -> SeedVisits:
         """The same in torch tensors, which share the memory."""
-        made = TorchVisits(self.nodes.torch(), self.counts.torch())
+        made = SeedVisits(self.nodes.torch(), self.counts.torch())
         made.epoch, made.batch = self.epoch, self.batch
-        return made
+        return made._by(self._seeds, self._kind)
 
     def cpu(self) -> tuple[Array, Array]:
         """``nodes`` and ``counts`` on the CPU: themselves, or copies."""
@@ -113,8 +132,8 @@ class TorchVisits:
 
     @classmethod
     def _of_region(
-        cls, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> TorchVisits:
+        cls: type[V], region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> V:
         import torch
 
         seeds = words[at.WALK_NUM_WALKS] // words[at.WALK_PER_SEED]
@@ -152,15 +171,15 @@ class TorchVisits:
         place = found.nonzero()[:, 0]
         return self.nodes[found], place, self.counts[found]
 
-    def torch(self) -> TorchVisits:
+    def torch(self: V) -> V:
         """Itself."""
         return self
 
     def __repr__(self) -> str:
         seeds, top = self.nodes.shape
         return (
-            f"TorchVisits({seeds}, num_neighbors={top}, epoch={self.epoch}, batch={self.batch}, "
-            f"device={str(self.nodes.device)!r})"
+            f"{type(self).__name__}({seeds}, num_neighbors={top}, epoch={self.epoch}, "
+            f"batch={self.batch}, device={str(self.nodes.device)!r})"
         )
 
 
@@ -172,7 +191,142 @@ class _Numbered(NamedTuple):
     neighbors: dict[Any, torch.Tensor]
 
 
-class TypedVisits(Furnished, Mapping[Any, TorchVisits]):
+class _OfSeeds(Furnished):
+    """Visits that say whose they are, and have rows beside them.
+
+    Of a graph with types ``output_nodes``, and what else here is of vertices, are mappings of types
+    to tensors; else each is one tensor.
+    """
+
+    output_nodes: Any
+    """The seeds, in the order of the rows, duplicates kept: those of one type behind each other."""
+    epoch: int
+    batch: int
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _kinds(self) -> Mapping[Any, TorchVisits]:
+        """The visits by type; of a graph without types under anything."""
+        raise NotImplementedError
+
+    @property
+    def input_nodes(self) -> Any:
+        """The distinct seeds and neighbours, the seeds first: of which features are needed."""
+        return self._of_numbered({kind: made.nodes for kind, made in self._numbered.items()})
+
+    @property
+    def output_index(self) -> Any:
+        """For each seed its place among ``input_nodes``, of its type."""
+        return self._of_numbered({kind: made.seeds for kind, made in self._numbered.items()})
+
+    def _indices(self) -> dict[Any, torch.Tensor]:
+        """By type, for each neighbour its place among ``input_nodes``; -1 behind the last."""
+        made: dict[Any, torch.Tensor] = {}
+        for numbered in self._numbered.values():
+            made |= numbered.neighbors
+        return made
+
+    def _near(self, kind: Any, x: torch.Tensor) -> torch.Tensor:
+        """Of ``x``, rows of ``input_nodes``, those of each seed's neighbours of a type."""
+        nodes = self.input_nodes
+        count = len(nodes[kind] if isinstance(nodes, Mapping) else nodes)
+        if len(x) != count:
+            raise ValueError(f"x: expected a row for each of {count} vertices, got {len(x)}")
+        index = self._indices()[kind]
+        there = index >= 0
+        made = x.new_zeros(*index.shape, *x.shape[1:])
+        made[there] = x[index[there].long()]
+        return made
+
+    @property
+    def features(self) -> Mapping[str, Any]:
+        """Those that a loader was asked for, by name; each is an attribute too."""
+        return super().features
+
+    @cached_property
+    def _numbered(self) -> dict[Any, _Numbered]:
+        """By type; of a graph without types all vertices, under None."""
+        seeds, visits = self.output_nodes, self._kinds()
+        if not isinstance(seeds, Mapping):
+            return {None: _numbered(seeds, visits)}
+        return {
+            kind: _numbered(ids, {kind: visits[kind]} if kind in visits else {})
+            for kind, ids in seeds.items()
+        }
+
+    def _of_numbered(self, made: dict[Any, torch.Tensor]) -> Any:
+        return MappingProxyType(made) if isinstance(self.output_nodes, Mapping) else made[None]
+
+    def _of_type(self, kind: str) -> OfType:
+        return OfType(self, kind)
+
+    def _furnish(self, name: str, rows: Any) -> None:
+        # Mappings have names that batches have not, as "items".
+        of = type(self)
+        if hasattr(of, name) or any(name in vars(k).get("__annotations__", ()) for k in of.__mro__):
+            raise ValueError(f"features: expected names that visits do not have, got {name!r}")
+        super()._furnish(name, rows)
+
+
+class SeedVisits(_OfSeeds, TorchVisits):
+    """PinSAGE's neighbours: ``TorchVisits`` that say whose they are.
+
+    A loader that was given ``features`` puts the rows of ``input_nodes`` beside them, as attributes
+    and in ``features``, and the ``labels`` of ``output_nodes`` as ``y``. Along a metapath of a
+    graph with types the attributes here are mappings of the type where it begins to tensors.
+
+        own = batch.x[batch.output_index]   # x: rows of batch.input_nodes
+        near = batch.rows_of(batch.x)       # [seeds, num_neighbors, ...], the most visited first
+        mean = (near * batch.importance.unsqueeze(2)).sum(dim=1)
+    """
+
+    _seeds: View
+    _kind: str | None = None
+
+    def _by(self, seeds: View, kind: str | None) -> SeedVisits:
+        """As that of ``Visits``."""
+        self._seeds, self._kind = seeds, kind
+        return self
+
+    @cached_property
+    def output_nodes(self) -> Any:
+        """The seeds, in the order of the rows, duplicates kept."""
+        given = Array._of_view(self._seeds).torch()
+        ids = given.to(self.nodes.device, self.nodes.dtype)
+        return ids if self._kind is None else MappingProxyType({self._kind: ids})
+
+    def _kinds(self) -> Mapping[Any, TorchVisits]:
+        return {self._kind: self}
+
+    @property
+    def neighbor_index(self) -> torch.Tensor:
+        """For each neighbour its place among ``input_nodes``: shape [seeds, num_neighbors]; -1
+        behind the last."""
+        return self._indices()[self._kind]
+
+    def rows_of(self, x: torch.Tensor) -> torch.Tensor:
+        """The rows of each seed's neighbours: shape [seeds, num_neighbors, ...], 0 behind the last.
+
+        ``x`` has a row for each of ``input_nodes``. Gradients go to it. ValueError for another
+        number of rows.
+        """
+        return self._near(self._kind, x)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        seeds = self.output_nodes if self._kind is None else self.output_nodes[self._kind]
+        about = self.nodes, self.counts, seeds, self._kind, self.epoch, self.batch
+        return _seeded, about, dict(self.features)
+
+
+def _seeded(nodes: Any, counts: Any, seeds: Any, kind: Any, epoch: int, batch: int) -> SeedVisits:
+    made = SeedVisits(nodes, counts)
+    made.epoch, made.batch = epoch, batch
+    return made._by(as_ids(seeds, "seeds", seeds.get_device()), kind)
+
+
+class TypedVisits(_OfSeeds, Mapping[Any, TorchVisits]):
     """HetGNN's neighbours: a mapping of types to ``TorchVisits``, each with a row for each seed.
 
     Of a graph with types the ids of a type's ``TorchVisits`` are that type's, and the attributes
@@ -185,15 +339,7 @@ class TypedVisits(Furnished, Mapping[Any, TorchVisits]):
         there = batch[kind].counts > 0      # which of them are
     """
 
-    output_nodes: Any
-    """The seeds, in the order of the rows, duplicates kept: those of one type behind each other."""
-    epoch: int
-    batch: int
     _visits: dict[Any, TorchVisits]
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, visits: Mapping[Any, TorchVisits], output_nodes: Any) -> None:
         self._visits = dict(visits)
@@ -210,23 +356,14 @@ class TypedVisits(Furnished, Mapping[Any, TorchVisits]):
     def __len__(self) -> int:
         return len(self._visits)
 
-    @property
-    def input_nodes(self) -> Any:
-        """The distinct seeds and neighbours, the seeds first: of which features are needed."""
-        return self._of_numbered({kind: made.nodes for kind, made in self._numbered.items()})
-
-    @property
-    def output_index(self) -> Any:
-        """For each seed its place among ``input_nodes``, of its type."""
-        return self._of_numbered({kind: made.seeds for kind, made in self._numbered.items()})
+    def _kinds(self) -> Mapping[Any, TorchVisits]:
+        return self._visits
 
     @property
     def neighbor_index(self) -> Mapping[Any, torch.Tensor]:
         """For each neighbour its place among ``input_nodes``, of its type: a mapping of the types
         asked for to tensors of shape [seeds, top]; -1 behind the last."""
-        made: dict[Any, torch.Tensor] = {}
-        for numbered in self._numbered.values():
-            made |= numbered.neighbors
+        made = self._indices()
         return MappingProxyType({kind: made[kind] for kind in self})
 
     def rows_of(self, kind: Any, x: torch.Tensor) -> torch.Tensor:
@@ -235,48 +372,12 @@ class TypedVisits(Furnished, Mapping[Any, TorchVisits]):
         ``x`` has a row for each of ``input_nodes``, of a graph with types for each of that type.
         Gradients go to it. ValueError for another number of rows.
         """
-        nodes = self.input_nodes
-        count = len(nodes[kind] if isinstance(nodes, Mapping) else nodes)
-        if len(x) != count:
-            raise ValueError(f"x: expected a row for each of {count} vertices, got {len(x)}")
-        index = self.neighbor_index[kind]
-        there = index >= 0
-        made = x.new_zeros(*index.shape, *x.shape[1:])
-        made[there] = x[index[there].long()]
-        return made
-
-    @property
-    def features(self) -> Mapping[str, Any]:
-        """Those that a loader was asked for, by name; each is an attribute too."""
-        return super().features
+        return self._near(kind, x)
 
     @property
     def num_edges(self) -> int:
         """Places for neighbours of all seeds."""
         return sum(visits.num_edges for visits in self.values())
-
-    @cached_property
-    def _numbered(self) -> dict[Any, _Numbered]:
-        """By type; of a graph without types all vertices, under None."""
-        seeds = self.output_nodes
-        if not isinstance(seeds, Mapping):
-            return {None: _numbered(seeds, self._visits)}
-        return {
-            kind: _numbered(ids, {kind: self[kind]} if kind in self else {})
-            for kind, ids in seeds.items()
-        }
-
-    def _of_numbered(self, made: dict[Any, torch.Tensor]) -> Any:
-        return MappingProxyType(made) if isinstance(self.output_nodes, Mapping) else made[None]
-
-    def _of_type(self, kind: str) -> OfType:
-        return OfType(self, kind)
-
-    def _furnish(self, name: str, rows: Any) -> None:
-        # Mappings have names that batches have not, as "items".
-        if hasattr(type(self), name):
-            raise ValueError(f"features: expected names that visits do not have, got {name!r}")
-        super()._furnish(name, rows)
 
     def torch(self) -> TypedVisits:
         """Itself."""

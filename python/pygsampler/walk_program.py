@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._sampling.base import Launcher, Pending, Sampler
+from pygsampler._program.reports import Explanation
+from pygsampler._sampling.base import Launcher, Pending
+from pygsampler.around_program import WithInputs
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import Walks
 
@@ -16,36 +17,25 @@ if TYPE_CHECKING:
 __all__ = ["WalkProgram"]
 
 
-class WalkProgram(Sampler[Walks]):
+class WalkProgram(WithInputs[Walks]):
     """A sampler of walks, which a program makes that returns ``A.walk(seeds, length)``.
 
     It runs as ``RandomWalk(length, direction="in")``, whose batches these are: a ``Walks``, of
     which a row is the walk of a seed, with -1 behind the last vertex of one that found no edge.
     Where the list of ``A.walk`` is taken by other operators such a walk stays where it is instead.
+    ``explain``, ``profile`` and ``tuned`` are of the program that makes a list of the walks'
+    vertices; the walks are the same.
     """
 
     def __init__(self, program: Any, length: int) -> None:
-        # A Program that returns the list, whose module is above this one.
-        super().__init__(program.seed)
-        self._program = program
+        # The program returns the list.
+        super().__init__(program)
         self._walk = RandomWalk(length, direction="in", seed=program.seed)
 
     @property
     def plan(self) -> Plan:
         """The walk's options: immutable, hashable, and picklable."""
         return self._walk.plan
-
-    @property
-    def name(self) -> str:
-        """What its function is called."""
-        name: str = self._program.name
-        return name
-
-    @property
-    def code(self) -> str:
-        """The program's text, a line for each operator."""
-        code: str = self._program.code
-        return code
 
     @property
     def result(self) -> str:
@@ -56,15 +46,10 @@ class WalkProgram(Sampler[Walks]):
         """As ``RandomWalk.graph_of``: the graph by its in-edges."""
         return self._walk.graph_of(graph)
 
-    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> str:
+    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """As ``Program.explain``, of the program that makes a list of the walks' vertices."""
-        text: str = self._program.explain(graph, seeds, batches=batches)
-        return type(text)(f"walks, made by {self._walk!r}\n{text}")
-
-    def profile(self, graph: Graph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> str:
-        """As ``Program.profile``, of the program that makes a list of the walks' vertices."""
-        profile: str = self._program.profile(graph, seeds, epoch=epoch, batches=batches)
-        return profile
+        text = super().explain(graph, seeds, batches=batches)
+        return Explanation(f"walks, made by {self._walk!r}\n{text}")
 
     def launch(
         self,
@@ -94,15 +79,14 @@ class WalkProgram(Sampler[Walks]):
         """As ``Sampler.launcher``."""
         return self._walk.launcher(graph, epoch=epoch, into=into)
 
-    def with_seed(self, seed: int | None) -> WalkProgram:
-        """Another sampler of this program, with that seed."""
-        return WalkProgram(self._program.with_seed(seed), self._walk.length)
-
     def within(self, share: float) -> WalkProgram:
         """As ``Sampler.within``."""
-        other = copy.copy(self)
-        other._walk = self._walk.within(share)
+        other = super().within(share)
+        other._walk = other._walk.within(share)
         return other
+
+    def _of(self, program: Any) -> WalkProgram:
+        return WalkProgram(program, self._walk.length)
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
         return self._walk._many(graph, many, epoch, batch)

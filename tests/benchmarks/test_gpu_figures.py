@@ -87,9 +87,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script tools/figures.py, which finds what is beside it."""
+    """What the script tools/figures.py writes, and where it has it from."""
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    return importlib.import_module("figures")
+    importlib.import_module("shown")
+    return importlib.import_module("shown.record")
 
 
 def test_cases_of_others(folder: Path) -> None:

@@ -196,6 +196,7 @@ OF_A_GRAPH: dict[str, Callable[[pgs.Graph], Any]] = {
     "mvs_trained": lambda graph: trained(
         samplers.mvs_trained(graph, size=20, fanouts=[4, -1], seed=1)
     ),
+    "kgcn_static": lambda graph: samplers.kgcn_static(fanout=6, hops=2, seed=1),
     "cluster_gcn_parts": lambda graph: samplers.cluster_gcn_parts(
         np.arange(graph.num_nodes) % max(graph.num_nodes // 20, 1), seed=1
     ),
@@ -205,6 +206,7 @@ OF_A_GRAPH: dict[str, Callable[[pgs.Graph], Any]] = {
 NOT_HERE = {
     "Bandit": "what gcn_bs and thanos make",
     "ClusterGCN": "what cluster_gcn_parts makes",
+    "FixedNeighbors": "what kgcn_static makes",
     "GradientBounds": "what mvs_trained makes",
     "History": "no sampler: rows of torch, tests/samplers/test_history.py",
     "Learned": "the base of those that learn",

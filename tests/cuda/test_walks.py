@@ -229,6 +229,9 @@ def test_visits(graph: str) -> None:
         want = sampler.sample(cpu, seeds, **NUMBERS)
         got = sampler.sample(there, seeds, **NUMBERS)
         assert got.device == "cuda:0" and (got.epoch, got.batch) == (want.epoch, want.batch)
+        (many,) = sampler.sample_many(there, [seeds], **NUMBERS)
+        for one in (got, want, many):
+            assert one.output_nodes.tolist() == seeds.tolist()
         for mine, theirs in zip(got.cpu(), want.cpu(), strict=True):
             assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
             np.testing.assert_array_equal(mine.numpy(), theirs.numpy())

@@ -200,6 +200,11 @@ def test_without_a_group(folders: Path) -> None:
         distributed.open(folders / "ids 1")
 
 
+def test_a_process_that_does_not_come_to_open(folders: Path) -> None:
+    """The others are told who is missing; one that comes late is waited for."""
+    check_ranks(3, "misses", str(folders))
+
+
 @pytest.mark.parametrize("how", ["dies", "raises", "stops"])
 def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
     """The others end by an error, within the timeout of the exchange."""

@@ -55,6 +55,7 @@ def test_samplers(client: Client, name: str) -> None:
         here = sampler.sample(untyped(), SEEDS, epoch=2, batch=batch)
         if isinstance(here, pgs.Visits):
             assert content(given) == content(here)
+            assert given.output_nodes.tolist() == here.output_nodes.tolist() == list(SEEDS)
             continue
         # Walks that are elsewhere than the graph have no edges that were not asked for.
         expected = content(pickle.loads(pickle.dumps(here)))
@@ -78,7 +79,10 @@ TYPED: dict[str, Any] = {
 def test_graphs_with_types(typed_client: Client, name: str) -> None:
     sampler, seeds = TYPED[name]
     given = typed_client.sample(sampler, seeds, epoch=1, batch=2)
-    assert content(given) == content(sampler.sample(typed(), seeds, epoch=1, batch=2))
+    here = sampler.sample(typed(), seeds, epoch=1, batch=2)
+    assert content(given) == content(here)
+    if isinstance(here, pgs.Visits):
+        assert given.torch().output_nodes["paper"].tolist() == seeds["paper"]
 
 
 @pytest.mark.parametrize("many", [1, 100], ids=["as JSON", "as arrays"])

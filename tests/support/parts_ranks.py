@@ -564,6 +564,41 @@ def groups(rank: int, world: int) -> None:
         group.close()
 
 
+def misses(rank: int, world: int, folder: str) -> None:
+    """Of three processes the last one comes to the first meeting alone, and late."""
+    if rank == 2:
+        time.sleep(1)
+    distributed.open(f"{folder}/plain {world}").close()
+    if rank < 2:
+        start = time.monotonic()
+        fails(
+            TimeoutError,
+            "TorchExchange: expected all 3 processes within 2 s, got nothing from rank 2",
+            lambda: distributed.open(f"{folder}/plain {world}", distributed.TorchExchange(wait=2)),
+        )
+        assert 2 <= time.monotonic() - start < 20
+        dist.barrier()
+        for name in ("wait", "timeout"):
+            options = {name: 0}
+            fails(
+                ValueError,
+                f"{name}: expected seconds > 0, got 0",
+                lambda options=options: distributed.TorchExchange(**options),
+            )
+    else:
+        dist.barrier()
+        fails(
+            TimeoutError,
+            "expected all 3 processes within 0.2 s, got nothing from ranks 0, 1",
+            lambda: distributed.open(
+                f"{folder}/plain {world}", distributed.TorchExchange(wait=0.2)
+            ),
+        )
+    # All may try again.
+    dist.barrier()
+    distributed.open(f"{folder}/plain {world}").close()
+
+
 def dies(rank: int, world: int, folder: str, how: str) -> None:
     exchange = distributed.TorchExchange(timeout=4)
     graph = distributed.open(f"{folder}/plain {world}", exchange)

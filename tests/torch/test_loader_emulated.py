@@ -84,7 +84,8 @@ def tensors(batch):
     elif isinstance(batch, TorchStepSamples):
         found = batch.steps
     else:
-        found = [batch.nodes, batch.counts, batch.importance]
+        found = [batch.nodes, batch.counts, batch.importance, batch.output_nodes]
+        found += [batch.input_nodes, batch.neighbor_index]
     return [each.tolist() for each in found if each is not None], batch.epoch, batch.batch
 
 graph = make_graph(torch.{dtype})

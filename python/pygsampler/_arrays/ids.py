@@ -111,6 +111,15 @@ def as_int64(view: View) -> View:
     return _from_buffer(wide, memoryview(wide), "")
 
 
+def kept(view: View) -> View:
+    """The same integers, to be read later: of those on the CPU a copy."""
+    if view.device >= 0:
+        return view
+    raw = memories.memory_view(view.address, view.length * view.bits // 8) if view.length else b""
+    own = array("i" if view.bits == 32 else "q", bytes(raw))
+    return _from_buffer(own, memoryview(own), "")
+
+
 def on_host(view: View) -> View:
     """The same integers on the CPU, copied when they are on a device."""
     if view.device < 0 or not view.length:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import reprlib
 from typing import Any
@@ -37,6 +38,16 @@ def integer(value: Any, where: str, low: int, high: int | None = None) -> int:
     if number < low or (high is not None and number > high):
         raise ValueError(f"{where}: expected {expected}, got {number}")
     return number
+
+
+def finite(value: Any, where: str, least: float, most: float = math.inf) -> float:
+    """``value``, which has to be a finite number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{where}: expected a number, got {describe(value)}")
+    if not math.isfinite(value) or not least <= value <= most:
+        among = f">= {least:g}" if most == math.inf else f"in [{least:g}, {most:g}]"
+        raise ValueError(f"{where}: expected a finite number {among}, got {value}")
+    return float(value)
 
 
 def boolean(value: Any, where: str) -> bool:

@@ -47,10 +47,14 @@ class HeteroRows(Rows):
             yield f"{name}[{kind!r}]", features
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
-        for name, kind, features in self._of_nodes:
-            yield batch._of_type(kind), name, features, batch.input_nodes[kind]
-        for name, kind, features in self._of_labels:
-            yield batch._of_type(kind), name, features, batch.output_nodes[kind]
+        # Visits along a metapath are of one type alone.
+        for tables, ids in (
+            (self._of_nodes, batch.input_nodes),
+            (self._of_labels, batch.output_nodes),
+        ):
+            for name, kind, features in tables:
+                if kind in ids:
+                    yield batch._of_type(kind), name, features, ids[kind]
         for name, kind, features in self._of_edges:
             for hop in batch.blocks:
                 yield hop[kind], name, features, hop[kind].edge_ids

@@ -95,6 +95,11 @@ class Afterwards(Generic[T]):
         """Whether the other is there."""
         return bool(self._job.done())
 
+    def span(self, timeout_ms: int = -1) -> Any:
+        """When the other was worked on, as it says; None of one that does not."""
+        span = getattr(self._job, "span", None)
+        return None if span is None else span(timeout_ms)
+
     def cancel(self) -> None:
         """Ends it."""
         self._job.cancel()
@@ -146,6 +151,12 @@ class Sampler(ABC, Generic[T_co]):
 
     def __init__(self, seed: int | None = None) -> None:
         self._numbers = Numbers(seed)  # type: ignore[misc]
+
+    def _seeded_as(self, sampler: Sampler[Any]) -> None:
+        """Numbers of its own, by the seed of the sampler that it is made of."""
+        Sampler.__init__(self, sampler.seed)
+        # Loaders of several processes refuse a seed that nobody gave.
+        self._numbers.drawn = sampler._numbers.drawn
 
     @property
     @abstractmethod
@@ -255,7 +266,8 @@ class Sampler(ABC, Generic[T_co]):
     def within(self, share: float) -> Sampler[T_co]:
         """Another that makes these batches, whose launches take at most that share of a GPU.
 
-        ``share`` is above 0 and at most 1. A sampler may leave this as it is: NotImplementedError.
+        It begins with batch 0 of epoch 0, as one by ``with_seed``. ``share`` is above 0 and at most
+        1. A sampler may leave this as it is: NotImplementedError.
         """
         raise NotImplementedError(f"{type(self).__name__} does not bound its launches")
 
@@ -423,6 +435,13 @@ class Sampler(ABC, Generic[T_co]):
 
 
 _MOST_THREADS = (1 << 31) - 1
+
+
+def restored(kind: type[S], arguments: dict[str, Any], seed: int, epoch: int, number: int) -> S:
+    """The sampler of a pickle: of what it was made with, and where it had come to."""
+    sampler = kind(**arguments, seed=seed)
+    sampler._numbers.go_on(epoch, number)
+    return sampler
 
 
 def in_set(error: Exception, place: int) -> Exception:

@@ -30,6 +30,10 @@ class Numbers:
             self.next = 0
             self._counted_in = None
 
+    def go_on(self, epoch: int, number: int) -> None:
+        """Counts on from there, as what a pickle was made of would."""
+        self.epoch, self.next = epoch, number
+
     def chosen_epoch(self, epoch: int | None) -> int:
         """``epoch``, checked, or the one that was set."""
         return self.epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)

@@ -11,6 +11,7 @@ from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._core.checks import boolean, integer
 from pygsampler.dgl.consecutive_number import ConsecutiveNumber
+from pygsampler.dgl.directed import Directed
 from pygsampler.dgl.graph import reversed_of
 from pygsampler.dgl.hetero import (
     fanouts_by_type,
@@ -31,7 +32,7 @@ __all__ = ["LaborSampler"]
 _MOST_ROUNDS = 16
 
 
-class LaborSampler(Optioned):
+class LaborSampler(Directed, Optioned):
     """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
@@ -126,17 +127,6 @@ class LaborSampler(Optioned):
         self.edge_dir = edge_dir
 
     @property
-    def edge_dir(self) -> str:
-        """``'in'`` or ``'out'``."""
-        return self._edge_dir
-
-    @edge_dir.setter
-    def edge_dir(self, edge_dir: str) -> None:
-        if edge_dir not in ("in", "out"):
-            raise ValueError(f"edge_dir: expected 'in' or 'out', got {edge_dir!r}")
-        self._edge_dir = edge_dir
-
-    @property
     def batch_dependency(self) -> int:
         """In how many batches numbers change to others."""
         period: int = self._options["batch_dependency"]
@@ -151,7 +141,7 @@ class LaborSampler(Optioned):
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
-        turned = self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
+        turned = self._turns(g)
         of, g = g, reversed_of(g) if turned else g
         if not self._by_types(g, exclude_eids):
             return super().sample_blocks(g, seed_nodes, exclude_eids)

@@ -19,6 +19,7 @@ from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
+from pygsampler.dgl.directed import Directed
 from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of, reversed_of
 from pygsampler.dgl.hetero import (
     fanouts_by_type,
@@ -277,7 +278,7 @@ def _free(g: Any, name: str, held: Any) -> None:
         )
 
 
-class PGSampler(Sampler):
+class PGSampler(Directed, Sampler):
     """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``:
@@ -438,17 +439,6 @@ class PGSampler(Sampler):
         self._replace = boolean(replace, "replace")
 
     @property
-    def edge_dir(self) -> str:
-        """``'in'`` or ``'out'``."""
-        return self._edge_dir
-
-    @edge_dir.setter
-    def edge_dir(self, edge_dir: str) -> None:
-        if edge_dir not in ("in", "out"):
-            raise ValueError(f"edge_dir: expected 'in' or 'out', got {edge_dir!r}")
-        self._edge_dir = edge_dir
-
-    @property
     def prob(self) -> str | None:
         """The name of the weights in ``g.edata``; None: edges are equal."""
         return self._prob
@@ -487,7 +477,7 @@ class PGSampler(Sampler):
         nodes a dict of all node types; blocks have all types of ``g``, empty ones too.
         """
         typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
-        turned = self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
+        turned = self._turns(g)
         of, g = g, reversed_of(g) if turned else g
         if not typed and not is_by_type(self._fanouts):
             return super().sample_blocks(g, seed_nodes, exclude_eids)

@@ -78,18 +78,23 @@ class TorchExchange(Exchange):
         Of Gloo or NCCL, used by nobody else: calls of others would meet those of the exchange. By
         default a new one of Gloo with all processes, which therefore all make an exchange.
     timeout : float
-        Seconds after which a process that does not come is an error on all others; of a new group.
+        Seconds after which a process that is stuck is an error on all others; of a new group.
+    wait : float
+        Seconds for all processes to make their exchange, of a new group: one that is gone before it
+        has opened its part is an error on the others then.
 
     Raises
     ------
     RuntimeError
         Where ``torch.distributed`` has not been initialised.
+    TimeoutError
+        Where processes have not come within ``wait``: it names their ranks.
     """
 
     together = True
 
-    def __init__(self, group: Any = None, *, timeout: float = 300.0) -> None:
-        self._group = Group("TorchExchange", group, timeout)
+    def __init__(self, group: Any = None, *, timeout: float = 300.0, wait: float = 60.0) -> None:
+        self._group = Group("TorchExchange", group, timeout, wait)
 
     @property
     def rank(self) -> int:

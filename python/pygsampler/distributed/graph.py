@@ -12,6 +12,7 @@ from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, as_array
 from pygsampler.distributed.device_owner import owner_of
 from pygsampler.distributed.features import DistributedFeatures
+from pygsampler.distributed.in_parts import InParts
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pygsampler.distributed.partition import Shard
 
 
-class DistributedGraph(Graph):
+class DistributedGraph(InParts["Partition", "Shard"], Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
@@ -76,16 +77,6 @@ class DistributedGraph(Graph):
         """Number of edges, of all parts."""
         return self._num_edges
 
-    @property
-    def partition(self) -> Partition:
-        """Where the parts are."""
-        return self._partition
-
-    @property
-    def shard(self) -> Shard | None:
-        """The part that this process has; None where it has none."""
-        return self._shard
-
     def features(self, name: str) -> DistributedFeatures:
         """The vertex array of that name, whose rows lie with the vertices, for loaders.
 
@@ -120,10 +111,6 @@ class DistributedGraph(Graph):
     def with_data(self, edge_data: Any = None, node_data: Any = None) -> NoReturn:
         """ValueError: arrays come along when a graph is written in parts."""
         self._not_here("arrays")
-
-    def save(self, path: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has the graph."""
-        self._not_here("edges")
 
     def _kept(self, key: Any, make: Any) -> NoReturn:
         raise ValueError(
@@ -163,30 +150,6 @@ class DistributedGraph(Graph):
             graph_data.Rows(graph_data.NODES, self._num_nodes),
         )
 
-    def _not_here(self, what: str) -> NoReturn:
-        raise ValueError(
-            f"graph: expected a graph on this machine for its {what}, got one in "
-            f"{self._partition.num_parts} parts; shard.graph has those of this process's part"
-        )
-
-    def _drawn_by(self, kind: str, name: str) -> Graph:
-        # Each part has its own tables.
-        return self
-
-    def to(self, device: Any) -> Graph:
-        """Only ``"cpu"``, which it is; ValueError for others."""
-        if device != "cpu":
-            self._not_here("rows")
-        return self
-
-    def pin(self, device: Any = "cuda") -> NoReturn:
-        """ValueError: no process has all rows."""
-        self._not_here("rows")
-
-    def share(self, over: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has all rows."""
-        self._not_here("rows")
-
     def close(self) -> None:
         """Leaves: returns once all processes have closed theirs."""
         self._service.close()
@@ -199,12 +162,6 @@ class DistributedGraph(Graph):
             f"DistributedGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
             f"{'in' if self._shard is None else f'part {self._shard.rank} of'} "
             f"{self._partition.num_parts}{' parts' if self._shard is None else ''})"
-        )
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "DistributedGraph: expected something to pickle, got a graph whose parts lie in "
-            "several processes; open it where it is needed"
         )
 
 

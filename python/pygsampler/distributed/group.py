@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,6 +14,41 @@ from typing import Any
 # while a destroyed group waits for its threads, and which nobody gets once Python has ended. Here
 # somebody has them, without their memory.
 _SHELLS: deque[Any] = deque(maxlen=256)
+
+
+# Groups that this process has made: all processes make the same ones, in one order.
+_MEETINGS = [0]
+# Between two looks at who has come, in seconds: first, and at most.
+_LOOK, _LONGEST_LOOK = 0.002, 0.1
+
+
+def _meet(what: str, wait: float) -> None:
+    """Returns when all processes have called it; TimeoutError after that many seconds."""
+    import torch.distributed as dist
+    from torch.distributed import distributed_c10d
+
+    rank, size = dist.get_rank(), dist.get_world_size()
+    store = distributed_c10d._get_default_store()
+    place = f"pygsampler/{_MEETINGS[0]}"
+    # Counters, which every store of every version of torch can be asked for without a wait.
+    store.add(f"{place}/{rank}", 1)
+    missing = [other for other in range(size) if other != rank]
+    end, look = time.monotonic() + wait, _LOOK
+    while True:
+        missing = [other for other in missing if store.add(f"{place}/{other}", 0) < 1]
+        left = end - time.monotonic()
+        if not missing:
+            _MEETINGS[0] += 1
+            return
+        if left <= 0:
+            # One that is late is not to think that it is waited for.
+            store.add(f"{place}/{rank}", -1)
+            ranks = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+            raise TimeoutError(
+                f"{what}: expected all {size} processes within {wait:g} s, got nothing from {ranks}"
+            )
+        time.sleep(min(look, left))
+        look = min(2 * look, _LONGEST_LOOK)
 
 
 class Group:
@@ -27,16 +63,20 @@ class Group:
         one.
     timeout : float
         Seconds after which a process that does not come is an error on all others; of a new group.
+    wait : float, optional
+        Seconds for all processes to come to make a new group; ``timeout`` by default.
 
     Raises
     ------
     RuntimeError
         Where ``torch.distributed`` has not been initialised.
+    TimeoutError
+        Where processes have not come to make the new group: it names them.
     ValueError
         For a timeout that is none, and a group of another backend or without this process.
     """
 
-    def __init__(self, what: str, group: Any, timeout: float) -> None:
+    def __init__(self, what: str, group: Any, timeout: float, wait: float | None = None) -> None:
         import torch
         import torch.distributed as dist
 
@@ -45,10 +85,14 @@ class Group:
                 f"{what}: expected an initialised torch.distributed, got none; start with "
                 "torchrun and call torch.distributed.init_process_group()"
             )
-        if not timeout > 0:
-            raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
+        wait = timeout if wait is None else wait
+        for name, seconds in (("timeout", timeout), ("wait", wait)):
+            if not seconds > 0:
+                raise ValueError(f"{name}: expected seconds > 0, got {seconds!r}")
         self._own = group is None
         if group is None:
+            # torch's own wait says neither who is missing, nor heeds Ctrl-C.
+            _meet(what, wait)
             # One of our own heeds the timeout, and asks nothing of a GPU.
             group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
         self._group = group

@@ -28,7 +28,8 @@ def open(
     path : path
         The folder of the parts.
     exchange : Exchange, optional
-        How the processes ask each other; by default ``TorchExchange()``.
+        How the processes ask each other; by default ``TorchExchange()``, for which all of them come
+        here within a minute: ``TorchExchange(wait=)`` takes other times.
     device : device
         Where this process draws rows of its part for all: on a GPU, which then has the part, too,
         those of ``PGSampler`` without trees and times, and the CPU all others. Batches are the
@@ -42,6 +43,8 @@ def open(
     ------
     ValueError
         For another number of processes than of parts, or processes with parts of other graphs.
+    TimeoutError
+        Where other processes do not come: it names their ranks.
     CudaError
         For a GPU that is not there, or has no room for the part.
     OSError

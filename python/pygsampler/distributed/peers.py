@@ -77,6 +77,8 @@ def share(
     CudaError, RuntimeError
         Where a GPU cannot read another one's memory or has no room, or a process is gone: in all
         processes, by the name of the one where it happened.
+    TimeoutError
+        Where processes do not come within ``timeout``: it names their ranks.
     """
     if not isinstance(graph, Graph):
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")

@@ -10,6 +10,7 @@ from pygsampler._core.handle import EngineHandle
 from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph, no_rows
+from pygsampler.distributed.in_parts import InParts
 from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
 from pygsampler.distributed.typed_owner import SEPARATOR
@@ -111,7 +112,7 @@ def of_one_type(graph: Graph, kind: EdgeType) -> HeteroGraph:
     return made
 
 
-class DistributedHeteroGraph(HeteroGraph):
+class DistributedHeteroGraph(InParts["TypedPartition", "TypedShard"], HeteroGraph):
     """A graph with types in parts, of which this process has one, from
     ``pygsampler.distributed.open``.
 
@@ -155,16 +156,6 @@ class DistributedHeteroGraph(HeteroGraph):
         """How many edges each type has, of all parts."""
         return self._partition.num_edges
 
-    @property
-    def partition(self) -> TypedPartition:
-        """Where the parts are."""
-        return self._partition
-
-    @property
-    def shard(self) -> TypedShard | None:
-        """The part that this process has; None where it has none."""
-        return self._shard
-
     def features(self, node_type: str, name: str) -> DistributedFeatures:
         """The array of that name of the vertices of a type, whose rows lie with them.
 
@@ -181,43 +172,15 @@ class DistributedHeteroGraph(HeteroGraph):
         called = f"{node_type}{SEPARATOR}{name}"
         return DistributedFeatures(self._service, called, about, count, nodes.bounds)
 
-    def _drawn_by(self, kind: str, name: str) -> HeteroGraph:
-        # Each part has its own tables; the service knows the names.
-        return self
-
     def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:
         self._not_here("times")
 
     def _joint(self, *given: Any) -> NoReturn:
         self._not_here("relations together")
 
-    def to(self, device: Any) -> HeteroGraph:
-        """Only ``"cpu"``, which it is; ValueError for others."""
-        if device != "cpu":
-            self._not_here("rows")
-        return self
-
-    def pin(self, device: Any = "cuda") -> NoReturn:
-        """ValueError: no process has all rows."""
-        self._not_here("rows")
-
-    def share(self, over: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has all rows."""
-        self._not_here("rows")
-
-    def save(self, path: Any, **options: Any) -> NoReturn:
-        """ValueError: no process has the graph."""
-        self._not_here("edges")
-
     def to_homogeneous(self, **options: Any) -> NoReturn:
         """ValueError: no process has the graph."""
         self._not_here("edges")
-
-    def _not_here(self, what: str) -> NoReturn:
-        raise ValueError(
-            f"graph: expected a graph on this machine for its {what}, got one in "
-            f"{self._partition.num_parts} parts; shard.graph has those of this process's part"
-        )
 
     def close(self) -> None:
         """Leaves: returns once all processes have closed theirs."""
@@ -226,9 +189,3 @@ class DistributedHeteroGraph(HeteroGraph):
 
     def __repr__(self) -> str:
         return f"DistributedHeteroGraph({self._partition!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "DistributedHeteroGraph: expected something to pickle, got a graph whose parts lie in "
-            "several processes; open it where it is needed"
-        )

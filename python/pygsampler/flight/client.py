@@ -28,6 +28,7 @@ from pygsampler.flight.failures import is_busy, raised
 from pygsampler.flight.planned import plan_of
 from pygsampler.flight.results import received
 from pygsampler.flight.ticket import Ticket
+from pygsampler.visits import Visits
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -274,7 +275,14 @@ class Client:
                 writer.done_writing()
                 return _whole(reader)
 
-        return self._asked(get)
+        made = self._asked(get)
+        if isinstance(made, Visits):
+            # What is sent does not say whose they are. Along types of edges it is one type's.
+            kind, ids = None, ticket.seeds
+            if isinstance(ids, Mapping):
+                ((kind, ids),) = ids.items()
+            made._by(as_ids(ids, "seeds"), kind)
+        return made
 
     def _asked(self, ask: Any) -> Any:
         """The answer to a request, which is made again where the server is busy."""

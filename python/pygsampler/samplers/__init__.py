@@ -5,6 +5,7 @@ from pygsampler.samplers.bounds import GradientBounds, gradient_norms, mvs_train
 from pygsampler.samplers.cluster_wise import ClusterGCN, cluster_gcn_parts
 from pygsampler.samplers.clustering import clusters
 from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
+from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
 from pygsampler.samplers.history import History
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.learned import Learned
@@ -26,6 +27,7 @@ from pygsampler.samplers.trained import pass_sampler
 __all__ = [
     "Bandit",
     "ClusterGCN",
+    "FixedNeighbors",
     "GradientBounds",
     "History",
     "Learned",
@@ -43,6 +45,7 @@ __all__ = [
     "gradient_norms",
     "graphsage",
     "kgcn",
+    "kgcn_static",
     "labor",
     "ladies",
     "locality",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._core.checks import describe, finite, integer
 from pygsampler.graph import Graph as Stored
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
+from pygsampler.samplers.host import on_host
 from pygsampler.samplers.learned import Learned, values_of
 
 if TYPE_CHECKING:
@@ -279,12 +279,12 @@ class Bandit(Learned):
         import numpy as np
 
         indptr, src, edges, nodes = (
-            _on_host(part).astype(np.int64, copy=False)
+            on_host(part).astype(np.int64, copy=False)
             for part in (block.indptr, block.indices, block.edge_ids, block.dst_nodes)
         )
         dst = np.repeat(np.arange(len(nodes)), np.diff(indptr))
         d = self._degrees[nodes][dst]
-        weights = _on_host(block.edge_data["w"]).astype(np.float64)
+        weights = on_host(block.edge_data["w"]).astype(np.float64)
         return src, dst, edges, d, 1 / (weights * max(self._fanouts[hop], 1))
 
 
@@ -336,8 +336,8 @@ def gcn_bs(
         graph,
         _drawn(fanouts, eta, seed, method),
         fanouts,
-        delta=_at_least_0(delta, "delta"),
-        max_reward=_at_least_0(max_reward, "max_reward"),
+        delta=finite(delta, "delta", 0),
+        max_reward=finite(max_reward, "max_reward", 0),
         method=method,
     )
 
@@ -375,8 +375,8 @@ def thanos(
         graph,
         _drawn(fanouts, eta, seed, method),
         fanouts,
-        delta=_at_least_0(delta, "delta"),
-        max_reward=_at_least_0(max_reward, "max_reward"),
+        delta=finite(delta, "delta", 0),
+        max_reward=finite(max_reward, "max_reward", 0),
         restart=integer(restart, "restart", 0),
         method=method,
     )
@@ -387,21 +387,6 @@ def _drawn(fanouts: Any, eta: float, seed: int | None, method: str) -> Program:
         raise ValueError(f"method: expected 'exp3' or 'exp3m', got {describe(method)}")
     if isinstance(fanouts, (str, bytes)) or not isinstance(fanouts, Sequence):
         raise TypeError(f"fanouts: expected a list of int, got {describe(fanouts)}")
-    if _at_least_0(eta, "eta") > 1:
-        raise ValueError(f"eta: expected a number in [0, 1], got {eta}")
+    finite(eta, "eta", 0, 1)
     rule = exp3m if method == "exp3m" else exp3
     return rule(fanouts=list(fanouts), eta=eta, seed=seed)
-
-
-def _at_least_0(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{where}: expected a number, got {describe(value)}")
-    if not isfinite(value) or value < 0:
-        raise ValueError(f"{where}: expected a finite number >= 0, got {value}")
-    return float(value)
-
-
-def _on_host(part: Any) -> Any:
-    import numpy as np
-
-    return np.from_dlpack(part.cpu() if hasattr(part, "cpu") else part)

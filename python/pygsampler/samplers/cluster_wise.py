@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.ids import as_ids
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Pending, Sampler, check_graph
+from pygsampler._sampling.base import Pending, check_graph
+from pygsampler.around_program import AroundProgram
 from pygsampler.array import Array
 from pygsampler.samplers.subgraphs import cluster_gcn
 
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from pygsampler.graph import Graph
-    from pygsampler.programs import Explanation, Profile
 
 __all__ = ["ClusterGCN", "cluster_gcn_parts"]
 
 
-class ClusterGCN(Sampler[Any]):
+class ClusterGCN(AroundProgram[Any]):
     """Cluster-GCN by numbers of clusters; ``cluster_gcn_parts`` makes it."""
 
     edge_values = "w"
@@ -29,8 +28,7 @@ class ClusterGCN(Sampler[Any]):
     def __init__(self, part: Any, seed: int | None) -> None:
         import numpy as np
 
-        super().__init__(seed)
-        self._program = cluster_gcn(seed=self.seed)
+        super().__init__(cluster_gcn(seed=seed))
         # By cluster, in ascending order within each.
         self._nodes = np.argsort(part, kind="stable")
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(part))])
@@ -46,43 +44,6 @@ class ClusterGCN(Sampler[Any]):
         """The program's, and a digest of the clusters."""
         return "clusters", self._program.plan, self._digest
 
-    @property
-    def result(self) -> str:
-        """``"subgraph"``."""
-        return "subgraph"
-
-    @property
-    def name(self) -> str:
-        """What the program's function is called."""
-        return self._program.name
-
-    @property
-    def code(self) -> str:
-        """The program's text, a line for each operator."""
-        return self._program.code
-
-    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """As ``Program.explain``, of so many vertices."""
-        return self._program.explain(graph, seeds, batches=batches)
-
-    def profile(self, graph: Graph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
-        """As ``Program.profile``; seeds are numbers of clusters."""
-        return self._program.profile(
-            graph, self._vertices(graph, seeds), epoch=epoch, batches=batches
-        )
-
-    def with_seed(self, seed: int | None) -> ClusterGCN:
-        """As ``Sampler.with_seed``."""
-        other = super().with_seed(seed)
-        other._program = self._program.with_seed(other.seed)
-        return other
-
-    def within(self, share: float) -> ClusterGCN:
-        """As ``Sampler.within``."""
-        other = copy.copy(self)
-        other._program = self._program.within(share)
-        return other
-
     def launch(
         self,
         graph: Graph,
@@ -96,9 +57,8 @@ class ClusterGCN(Sampler[Any]):
         beside: bool = False,
     ) -> Pending[Any]:
         """As ``Sampler.launch``: the seeds are numbers of clusters."""
-        return self._program.launch(
-            graph,
-            self._vertices(graph, seeds),
+        job: Pending[Any] = self._program.launch(
+            *self._given(graph, seeds),
             epoch=epoch,
             batch=batch,
             exclude=exclude,
@@ -106,6 +66,10 @@ class ClusterGCN(Sampler[Any]):
             into=into,
             beside=beside,
         )
+        return job
+
+    def _given(self, graph: Graph, seeds: Any) -> tuple[Any, Any]:
+        return graph, self._vertices(graph, seeds)
 
     def _vertices(self, graph: Graph, seeds: Any) -> Any:
         """The vertices of some clusters, one cluster behind the other."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.checks import boolean, describe, finite, integer
 from pygsampler._graph.derived import page_ranks_of
 from pygsampler._sampling.base import Afterwards, Pending, Ready, Sampler
 from pygsampler.array import Array
@@ -51,7 +50,7 @@ class DisjointShaDow(_ShaDow):
     disjoint = True
 
     def __init__(self, sampler: Sampler[Any]) -> None:
-        super().__init__(sampler.seed)
+        self._seeded_as(sampler)
         self._hops = sampler
 
     @property
@@ -277,9 +276,9 @@ def ppr_shadow(
     """
     return PageRankShaDow(
         integer(k, "k", 1, _MOST),
-        _number(alpha, "alpha", 1e-3),
-        _number(epsilon, "epsilon", 1e-12),
-        _number(threshold, "threshold", 0.0),
+        finite(alpha, "alpha", 1e-3, 1),
+        finite(epsilon, "epsilon", 1e-12, 1),
+        finite(threshold, "threshold", 0, 1),
         boolean(disjoint, "disjoint"),
         seed,
     )
@@ -334,11 +333,3 @@ def _need_torch() -> Any:
             "shadow: expected torch, found none; pip install 'pygsampler[torch]'"
         ) from None
     return torch
-
-
-def _number(value: Any, where: str, least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{where}: expected a number, got {describe(value)}")
-    if not isfinite(value) or not least <= value <= 1:
-        raise ValueError(f"{where}: expected a number in [{least:g}, 1], got {value}")
-    return float(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from collections.abc import Mapping
 from threading import RLock
@@ -10,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from pygsampler._core.checks import describe, integer
-from pygsampler._sampling.base import Pending, Sampler, check_graph
+from pygsampler._sampling.base import Pending, check_graph
 from pygsampler._sampling.launch import launched
+from pygsampler.around_program import AroundProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import numpy as np
 
     from pygsampler.graph import Graph
-    from pygsampler.programs import Explanation, Profile, Program
+    from pygsampler.programs import Program
 
     Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -78,7 +76,7 @@ class _Flight:
             return
 
 
-class Learned(Sampler[Any]):
+class Learned(AroundProgram[Any]):
     """A sampler that draws by arrays of its own, which training changes; see ``gcn_bs``.
 
     A batch is a pure function of (graph, plan, seed, epoch, batch, seeds) and of the ``version``
@@ -100,19 +98,8 @@ class Learned(Sampler[Any]):
         edges: Mapping[str, Values] | None = None,
         nodes: Mapping[str, Values] | None = None,
     ) -> None:
-        super().__init__(program.seed)
-        self._program = program
+        super().__init__(program)
         self._state = _State(edges or {}, nodes or {})
-
-    @property
-    def plan(self) -> Hashable:
-        """That of the program, without the arrays."""
-        return self._program.plan
-
-    @property
-    def result(self) -> str:
-        """As ``Sampler.result``."""
-        return self._program.result
 
     @property
     def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -126,28 +113,10 @@ class Learned(Sampler[Any]):
     @property
     def places(self) -> Mapping[str, str]:
         """As ``Sampler.places``."""
-        return self._program.places
+        places: Mapping[str, str] = self._program.places
+        return places
 
-    @property
-    def name(self) -> str:
-        """What the program's function is called."""
-        return self._program.name
-
-    @property
-    def code(self) -> str:
-        """The program's text, a line for each operator."""
-        return self._program.code
-
-    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
-        """As ``Program.explain``, by the arrays as they are."""
-        return self._program.explain(self._of(graph), seeds, batches=batches)
-
-    def profile(self, graph: Graph, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
-        """As ``Program.profile``, by the arrays as they are."""
-        return self._program.profile(self._of(graph), seeds, epoch=epoch, batches=batches)
-
-    def _of(self, graph: Graph) -> Graph:
-        """The graph with the arrays; TypeError for what is none."""
+    def _graph(self, graph: Graph) -> Graph:
         check_graph(graph)
         return self.graph_of(graph)
 
@@ -268,18 +237,6 @@ class Learned(Sampler[Any]):
             if len(state.versions) > _REMEMBERED:
                 state.versions.popitem(last=False)
         return flight
-
-    def with_seed(self, seed: int | None) -> Any:
-        """As ``Sampler.with_seed``; it has the same arrays."""
-        other = super().with_seed(seed)
-        other._program = self._program.with_seed(other.seed)
-        return other
-
-    def within(self, share: float) -> Any:
-        """As ``Sampler.within``; it has the same arrays."""
-        other = copy.copy(self)
-        other._program = self._program.within(share)
-        return other
 
     def __repr__(self) -> str:
         return f"{self._program!r}, version {self.version}"

@@ -39,6 +39,8 @@ def graphsage(
 def kgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
     """KGCN (Wang et al., 2019): always ``K`` draws, distinct where there are as many edges.
 
+    They are drawn anew in each batch, as the paper says; its code draws once: ``kgcn_static``.
+
     Parameters
     ----------
     fanouts : sequence of int

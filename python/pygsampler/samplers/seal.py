@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._core.checks import describe, integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
+from pygsampler.samplers.host import on_host
 from pygsampler.subgraph import Subgraph, TorchSubgraph
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int6
     if not isinstance(subgraph, (Subgraph, TorchSubgraph)):
         raise TypeError(f"subgraph: expected a Subgraph, got {describe(subgraph)}")
     given: Any = subgraph.cpu() if isinstance(subgraph, Subgraph) else subgraph
-    src, dst, roots = (_on_host(part) for part in (*given.coo(), given.root_index))
+    src, dst, roots = (on_host(part).astype(np.int64) for part in (*given.coo(), given.root_index))
     if len(roots) != 2 or roots[0] == roots[1]:
         raise ValueError(
             f"subgraph: expected the two ends of a link as its seeds, got {len(roots)} seeds, at "
@@ -107,12 +108,6 @@ def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int6
     labels[(x < 0) | (y < 0)] = 0
     labels[roots] = 1
     return labels
-
-
-def _on_host(ids: Any) -> Any:
-    import numpy as np
-
-    return np.from_dlpack(ids.cpu() if hasattr(ids, "cpu") else ids).astype(np.int64)
 
 
 def _distances(nodes: int, src: Any, dst: Any, root: int, without: int) -> Any:

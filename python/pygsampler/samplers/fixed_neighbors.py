@@ -1,0 +1,166 @@
+"""KGCN whose neighbours are drawn once, and are the same in every batch."""
+
+from __future__ import annotations
+
+import copy
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from pygsampler._core.checks import integer
+from pygsampler._sampling.base import Launcher, Pending, Sampler, check_graph
+from pygsampler.graph import Graph
+from pygsampler.minibatch import MiniBatch
+from pygsampler.sampler import PGSampler
+from pygsampler.samplers.node_wise import kgcn
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+__all__ = ["FixedNeighbors", "kgcn_static"]
+
+_MOST = (1 << 31) - 1
+
+
+class _Tables:
+    """The graphs of a sampler's fixed edges, each kept for as long as the graph that it is of."""
+
+    def __init__(self, fanout: int, seed: int) -> None:
+        self._about = fanout, seed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = Lock()
+        self._known: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
+        self._made: WeakSet[Graph] = WeakSet()
+
+    def __getstate__(self) -> tuple[int, int]:
+        return self._about
+
+    def __setstate__(self, about: tuple[int, int]) -> None:
+        self._about = about
+        self._begin()
+
+    def of(self, graph: Graph) -> Graph:
+        """That of a graph, drawn at the first call; of one of these itself."""
+        with self._lock:
+            if graph in self._made:
+                return graph
+            table = self._known.get(graph)
+            if table is None:
+                table = self._known[graph] = self._drawn(graph)
+                self._made.add(table)
+            return table
+
+    def _drawn(self, graph: Graph) -> Graph:
+        import numpy as np
+
+        fanout, seed = self._about
+        seeds = np.arange(graph.num_nodes, dtype=graph.dtype)
+        batch = kgcn(fanouts=[fanout], seed=seed).sample(graph, seeds, epoch=0, batch=0)
+        # All vertices are destinations, in their order: places in the batch are ids of the graph.
+        block = batch.blocks[0]
+        return Graph.from_csc(
+            block.indptr, block.indices, edge_ids=block.edge_ids, num_nodes=graph.num_nodes
+        )
+
+
+class FixedNeighbors(Sampler[MiniBatch]):
+    """Samples the same neighbours of a vertex in every batch; ``kgcn_static`` makes it."""
+
+    def __init__(self, fanout: int, hops: int, seed: int | None) -> None:
+        super().__init__(seed)
+        self._fanout = fanout
+        self._all = PGSampler([-1] * hops, seed=self.seed)
+        self._tables = _Tables(fanout, self.seed)
+
+    @property
+    def plan(self) -> Hashable:
+        """The options."""
+        return "fixed neighbours", self._fanout, self._all.plan
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph of the edges that were drawn, by the ids that they have in ``graph``."""
+        check_graph(graph)
+        return self._tables.of(graph)
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Pending[MiniBatch]:
+        """As ``Sampler.launch``; edges in ``exclude`` are left out of those that were drawn."""
+        return self._all.launch(
+            self.graph_of(graph),
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """As ``Sampler.launcher``."""
+        return self._all.launcher(self.graph_of(graph), epoch=epoch, into=into)
+
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
+        return self._all._many(self.graph_of(graph), many, epoch, batch)
+
+    def with_seed(self, seed: int | None) -> FixedNeighbors:
+        """As ``Sampler.with_seed``: with other neighbours, unless the seed is the same."""
+        other = super().with_seed(seed)
+        other._all = self._all.with_seed(other.seed)
+        if other.seed != self.seed:
+            other._tables = _Tables(self._fanout, other.seed)
+        return other
+
+    def within(self, share: float) -> FixedNeighbors:
+        """As ``Sampler.within``."""
+        other = copy.copy(self)
+        other._seeded_as(self)
+        other._all = self._all.within(share)  # type: ignore[assignment]
+        return other
+
+    def __repr__(self) -> str:
+        hops = len(self._all.plan["fanouts"])
+        return f"kgcn_static(fanout={self._fanout}, hops={hops}, seed={self.seed})"
+
+
+def kgcn_static(*, fanout: int, hops: int = 2, seed: int | None = None) -> FixedNeighbors:
+    """KGCN (Wang et al., 2019) as its code samples: each vertex's neighbours are drawn once.
+
+    The draws are those of ``kgcn``, ``fanout`` for each vertex of the graph, made at the first
+    batch and kept with the sampler for as long as the graph lives. A batch has of each vertex that
+    it meets all of these, whatever its number and epoch; another seed draws others. Edges have the
+    ids that they have in the graph.
+
+    Parameters
+    ----------
+    fanout : int
+        Draws of each vertex, at least 1; the paper has 4 to 8. A vertex with fewer edges draws with
+        replacement, one without any has none.
+    hops : int
+        Blocks of a batch, at least 1; the paper has 1 and 2.
+    seed : int, optional
+        As ``PGSampler`` has it. Processes that train together give one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For options of a wrong type or value.
+
+    Notes
+    -----
+    The kept edges take ``num_nodes * fanout`` ids and edge ids, where the graph is. A pickle, and
+    so a worker process, draws them again, the same ones.
+    """
+    return FixedNeighbors(integer(fanout, "fanout", 1, _MOST), integer(hops, "hops", 1, 64), seed)

@@ -1,0 +1,90 @@
+"""``figure``: what a record of benchmarks/results makes of a place in a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
+NONE_OF_GPU = "No figures of a GPU are kept for this version; `make gpu-check` measures them.\n"
+SHOWN_PACKAGES = {"dgl": "DGL", "torch": "PyTorch", "numpy": "NumPy"}
+
+Record = dict[str, Any]
+
+# What stands in the pages, by name.
+FIGURES: dict[str, Callable[[], str]] = {}
+
+
+def figure(
+    name: str, none: str = NONE, *, of: Callable[[Record], bool] = bool
+) -> Callable[[Callable[[Record], str]], Callable[[Record], str]]:
+    """Makes a function a figure, by its own name: the text that it makes of the record of a name.
+
+    Where no record is kept, or none that ``of`` takes, the text is ``none``.
+    """
+
+    def shown(make: Callable[[Record], str]) -> Callable[[Record], str]:
+        def text() -> str:
+            record = kept(name)
+            return none if record is None or not of(record) else make(record)
+
+        FIGURES[make.__name__] = text
+        return make
+
+    return shown
+
+
+def kept(name: str) -> Record | None:
+    path = RESULTS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def unmeasured(command: str, what: str = "figures of a GPU") -> str:
+    """Likewise, of what is no part of `make gpu-check`."""
+    return f"No {what} are kept for this version; `{command}` measures them.\n"
+
+
+def table(head: list[str], rows: list[list[str]], numbers: int) -> str:
+    """Markdown; the last `numbers` columns are aligned to the right."""
+    marks = ["---"] * (len(head) - numbers) + ["--:"] * numbers
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in [head, marks, *rows])
+
+
+def milliseconds(row: Record) -> str:
+    return f"{row['milliseconds']['median']:.2f}"
+
+
+def source(record: Record) -> str:
+    """Where and with what: a paragraph."""
+    if "gpu" in record:
+        return source_of_gpu(record)
+    machine, used = record["hardware"], record["versions"]
+    versions = [f"Python {used['python']}"]
+    versions += [f"{shown} {used[name]}" for name, shown in SHOWN_PACKAGES.items() if used[name]]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB; "
+        f"{', '.join(versions)}; {record['date'][:10]}, commit {record['commit'][:7]}; "
+        f"`{record['command']}`.\n"
+    )
+
+
+def source_of_gpu(record: Record) -> str:
+    """Likewise, of a record of benchmarks.gpu."""
+    gpu, used = record["gpu"], record["versions"]
+    return (
+        f"{gpu['name']}, {gpu['memory_gb']:.0f} GB, driver {gpu['driver'] or 'unknown'}; "
+        f"Python {used['python']}, PyTorch {used['torch']}; {record['date'][:10]}, "
+        f"commit {(record['commit'] or 'unknown')[:7]}; `{record['command']}`.\n"
+    )
+
+
+def case(row: Record) -> list[str]:
+    """The first cells of a row of benchmarks.gpu."""
+    return [row["shape"], f"{row['batch']}x({','.join(map(str, row['fanouts']))})"]
+
+
+CASE = ["graph", "batch x fanouts"]
