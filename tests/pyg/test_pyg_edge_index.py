@@ -13,7 +13,7 @@ from pyg_reference import NODES, content, random_data
 from torch import nn as torch_nn
 from torch_geometric import EdgeIndex as PyGEdgeIndex
 from torch_geometric import nn
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import SamplerOutput
 from torch_geometric.utils import scatter, softmax, to_dense_batch, trim_to_layer
 
@@ -456,3 +456,18 @@ def test_older_versions_of_pyg_are_named(monkeypatch: pytest.MonkeyPatch) -> Non
     loader("coo")
     with pytest.raises(NotImplementedError, match=r"PyG 2\.5\.3, got 'edge_index'"):
         loader()
+
+
+def test_hgt_conv_is_refused_as_with_pygs_class() -> None:
+    """It joins all types to one graph, of which the edges' sizes are no longer true."""
+    data = HeteroData()
+    data["a"].x, data["b"].x = torch.randn(60, 8), torch.randn(40, 8)
+    edges = torch.stack([torch.randint(0, 60, (300,)), torch.randint(0, 40, (300,))])
+    data["a", "to", "b"].edge_index, data["b", "to", "a"].edge_index = edges, edges.flip(0)
+    loader = NeighborLoader(data, [3, 3], "a", batch_size=20, edge_index="edge_index")
+    batch = next(iter(loader))
+    layer = nn.HGTConv(8, 8, data.metadata(), heads=2)
+    with pytest.raises(ValueError, match="expected size"):
+        layer(batch.x_dict, batch.edge_index_dict)
+    plain = {kind: ends.as_tensor() for kind, ends in batch.edge_index_dict.items()}
+    assert layer(batch.x_dict, plain)["a"].shape == (batch["a"].num_nodes, 8)
