@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from typing import Any
 
 import dgl
@@ -11,6 +12,7 @@ import torch
 from dgl_graphs import content, random_graph
 
 import pygsampler as pgs
+import pygsampler.dgl as ours_as_a_module
 from pygsampler.dgl import PGSampler, Sampler
 
 
@@ -28,6 +30,25 @@ def test_signature_is_dgls_a_seed_and_factors() -> None:
     arguments = inspect.getfullargspec(sampler.sample).args
     assert arguments == ["self", "g", "seed_nodes", "exclude_eids"]
     assert (sampler.fanouts, sampler.edge_dir, sampler.replace) == ([3, 2], "in", False)
+
+
+def test_dgls_names() -> None:
+    for name in ("NeighborSampler", "MultiLayerNeighborSampler"):
+        assert getattr(ours_as_a_module, name) is PGSampler
+    g = random_graph()
+    seeds = torch.arange(20)
+    full = ours_as_a_module.MultiLayerFullNeighborSampler(2, seed=3)
+    theirs = dgl.dataloading.MultiLayerFullNeighborSampler(2)
+    mine, same, other = (
+        sampler.sample(g, seeds)
+        for sampler in (pickle.loads(pickle.dumps(full)), PGSampler([-1, -1], seed=3), theirs)
+    )
+    assert mine[0].tolist() == same[0].tolist()
+    for block, equal, dgls in zip(mine[2], same[2], other[2], strict=True):
+        assert block.edata[dgl.EID].tolist() == equal.edata[dgl.EID].tolist()
+        assert sorted(block.edata[dgl.EID].tolist()) == sorted(dgls.edata[dgl.EID].tolist())
+    with pytest.raises(ValueError, match=r"^num_layers: expected an integer >= 1, got 0"):
+        ours_as_a_module.MultiLayerFullNeighborSampler(0)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 try:
     from pygsampler.dgl.cluster import ClusterGCNSampler
+    from pygsampler.dgl.full import MultiLayerFullNeighborSampler
     from pygsampler.dgl.labor import LaborSampler
     from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
     from pygsampler.dgl.saint import SAINTSampler
@@ -16,10 +17,16 @@ except ImportError as error:
         raise
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
+# Both names that DGL has for its sampler.
+NeighborSampler = MultiLayerNeighborSampler = PGSampler
+
 __all__ = [
     "ClusterGCNSampler",
     "FeatureStorage",
     "LaborSampler",
+    "MultiLayerFullNeighborSampler",
+    "MultiLayerNeighborSampler",
+    "NeighborSampler",
     "PGSampler",
     "PinSAGESampler",
     "RandomWalkNeighborSampler",
