@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from pygsampler._batch import layout as at
+from pygsampler._batch.named import NO_VALUES
 from pygsampler.array import Array
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from pygsampler.block import Block
+    from pygsampler._core.row import Row
     from pygsampler.hetero_batch import HeteroBatch
 
 __all__ = ["Cut", "cut_batch"]
@@ -42,6 +44,16 @@ class Cut:
         start = (values._address - self._data) * 8 // bits if length else 0
         return self._of_width[bits].narrow(0, start, length)
 
+    def row(self, row: Row, words: Sequence[int], widths: Sequence[int]) -> torch.Tensor | None:
+        """An array of integers of the batch, as ``Array._of_row`` has it, without making that."""
+        _, bits, length, more, offset = row
+        at_byte, count = words[offset], words[length] + more
+        if not at_byte:
+            return None
+        assert isinstance(bits, int)
+        width = widths[bits]
+        return self._of_width[width].narrow(0, at_byte * 8 // width if count else 0, count)
+
 
 def cut_batch(batch: Any) -> Any:
     """A batch without types in torch's tensors, or of one on the CPU what is read of it here.
@@ -53,6 +65,10 @@ def cut_batch(batch: Any) -> Any:
     return _CutBatch(batch)
 
 
+_NODES, _OUTPUT_NODES, _OUTPUT_INDEX, _TREES = at.ROWS
+_INDPTR, _INDICES, _EDGE_IDS, _ = at.BLOCK_ROWS
+
+
 class _CutBatch:
     """What PyG has of a batch on the CPU, by the names of ``TorchBatch``."""
 
@@ -61,22 +77,34 @@ class _CutBatch:
     # `cut_batch` takes none of a program that returns something by name.
     extra: ClassVar[Mapping[str, torch.Tensor]] = MappingProxyType({})
 
+    input_nodes: torch.Tensor
+    output_nodes: torch.Tensor
+
     def __init__(self, batch: MiniBatch) -> None:
-        self._batch, self._cut = batch, Cut(batch)
-        self.input_nodes = self._cut(batch.input_nodes)
-        self.output_nodes = self._cut(batch.output_nodes)
-        self.blocks = tuple(_CutBlock(block, self._cut) for block in batch.blocks)
+        self._batch, self._cut, words = batch, Cut(batch), batch._words
+        self.input_nodes = self._row(_NODES)
+        self.output_nodes = self._row(_OUTPUT_NODES)
+        starts = range(at.HEADER_WORDS, len(words), at.WORDS)
+        self.blocks = tuple(
+            _CutBlock(batch, place, words[start : start + at.WORDS], words, self._cut)
+            for place, start in enumerate(starts)
+        )
+
+    def _row(self, row: Row) -> Any:
+        words = self._batch._words
+        return self._cut.row(row, words, words)
 
     @property
     def output_index(self) -> torch.Tensor:
         """As ``MiniBatch`` has it."""
-        return self._cut(self._batch.output_index)
+        found: torch.Tensor = self._row(_OUTPUT_INDEX)
+        return found
 
     @property
     def trees(self) -> torch.Tensor | None:
         """As ``MiniBatch`` has them."""
-        trees = self._batch.trees
-        return None if trees is None else self._cut(trees)
+        found: torch.Tensor | None = self._row(_TREES)
+        return found
 
     _distinct_seeds = TorchBatch._distinct_seeds
 
@@ -85,10 +113,10 @@ class _CutBlock:
     """A block of one."""
 
     __slots__ = (
-        "_block",
+        "_batch",
+        "_place",
         "dst_offset",
         "edge_ids",
-        "edge_values",
         "edge_weights",
         "indices",
         "indptr",
@@ -97,16 +125,26 @@ class _CutBlock:
         "num_src_nodes",
     )
 
-    def __init__(self, block: Block, cut: Cut) -> None:
-        self._block = block
-        self.num_src_nodes, self.num_dst_nodes = block.num_src_nodes, block.num_dst_nodes
-        self.num_edges, self.dst_offset = block.num_edges, block.dst_offset
-        self.indptr, self.indices = cut(block.indptr), cut(block.indices)
-        self.edge_ids = cut(block.edge_ids)
-        weights = block.edge_weights
+    # As `extra` of the batch.
+    edge_values: ClassVar[Mapping[str, torch.Tensor]] = NO_VALUES
+
+    def __init__(
+        self,
+        batch: MiniBatch,
+        place: int,
+        words: Sequence[int],
+        widths: Sequence[int],
+        cut: Cut,
+    ) -> None:
+        self._batch, self._place = batch, place
+        self.num_src_nodes, self.num_dst_nodes = words[at.NUM_SRC], words[at.NUM_DST]
+        self.num_edges, self.dst_offset = words[at.NUM_EDGES], words[at.FIRST_DST]
+        self.indptr: Any = cut.row(_INDPTR, words, widths)
+        self.indices: Any = cut.row(_INDICES, words, widths)
+        self.edge_ids: Any = cut.row(_EDGE_IDS, words, widths)
+        weights = batch.blocks[place].edge_weights if words[at.EDGE_WEIGHTS] else None
         self.edge_weights = None if weights is None else weights.torch()
-        self.edge_values = block.edge_values
 
     def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The edges in local ids."""
-        return self.indices, self._block.coo()[1].torch()
+        return self.indices, self._batch.blocks[self._place].coo()[1].torch()

@@ -261,6 +261,7 @@ class HeteroSampler(PGSampler):
         more: dict[str, Any],
         number: Callable[..., tuple[int, int]],
         sampled: Callable[..., Any],
+        drawn: Callable[[Any], None] | None = None,
     ) -> Any:
         inputs = EdgeSamplerInput.cast(index)
         self._check_time(inputs.time, "edge_label_time")
@@ -291,7 +292,11 @@ class HeteroSampler(PGSampler):
         known = self._times_of_nodes()
         nodes = {} if neg_sampling is None or known is None else known
         when = When(inputs.time, *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
-        with negatives_of(neg_sampling, when, known, self.seed, *identity) as (negatives, by_type):
+        before = self._beginning.negatives
+        about = neg_sampling, when, known, self.seed, *identity
+        with negatives_of(*about, before=before) as (negatives, by_type):
+            if drawn is not None:
+                drawn(negatives)
             out = edge_sample(
                 EdgeSamplerInput(
                     inputs.input_id, sources, targets, inputs.label, inputs.time, kind
