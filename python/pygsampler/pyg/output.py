@@ -70,9 +70,7 @@ def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
     return found, counts
 
 
-def _repeated(
-    batch: TorchBatch, found: Edges, counts: list[int]
-) -> tuple[Edges, list[int]]:
+def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges, list[int]]:
     """The edges where each seed has a row of its own, and how many of them each hop has.
 
     Each occurrence of a seed gets the edges that were sampled for it, in every hop that expands it.
