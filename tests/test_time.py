@@ -452,3 +452,88 @@ def test_dates_are_nanoseconds_whatever_their_unit(edges: Any) -> None:
         sampler.sample(dates, [0, 1], seed_time=np.array(["2024-03-01", "NaT"], "datetime64[D]"))
     with pytest.raises(ValueError, match="expected dates from 1678 to 2261"):
         sampler.sample(dates, [0], seed_time=np.array(["3000-01-01"], "datetime64[D]"))
+
+
+def dated(edges: Any, kind: str) -> pgs.Graph:
+    """Times of edges and of vertices as days, in numbers or as NumPy has dates and spans."""
+    src, dst, of_edges, of_nodes = edges
+    first = {"M": np.datetime64("2024-03-01"), "m": np.timedelta64(0, "D"), "d": 0.0, "q": 0}[kind]
+    return pgs.Graph.from_coo(
+        src,
+        dst,
+        num_nodes=NODES,
+        edge_data={"t": first + of_edges},
+        node_data={"n": first + of_nodes},
+    )
+
+
+DAYS = {
+    "M": np.datetime64("2024-03-01") + np.arange(4),
+    "m": np.arange(4).astype("timedelta64[D]"),
+}
+
+
+@pytest.mark.parametrize("name", ["t", "n"])
+@pytest.mark.parametrize("of", ["q", "d", "M", "m"])
+@pytest.mark.parametrize("given", ["M", "m"])
+def test_dates_beside_times_that_are_none(edges: Any, name: str, of: str, given: str) -> None:
+    """Days since some day and nanoseconds since 1970 would be compared, and nobody would know."""
+    graph, sampler = dated(edges, of), pgs.PGSampler([3], time=name, seed=1)
+    at = DAYS[given]
+    if of == given:
+        assert sampler.sample(graph, [0, 1, 2, 3], seed_time=at).blocks[0].num_edges > 0
+        return
+    called = {"q": "numbers", "d": "numbers", "M": "dates", "m": "spans"}[of]
+    text = rf"^seed_time: expected {called}.*, as the times '{name}' are, got {at.dtype.name[:4]}"
+    for bounds in (at, at[0]):
+        for forms in (
+            graph,
+            graph.with_data({"w": np.ones(EDGES)}),
+            pickle.loads(pickle.dumps(graph)),
+        ):
+            with pytest.raises(TypeError, match=text):
+                sampler.sample(forms, [0, 1, 2, 3], seed_time=bounds)
+
+
+def test_numbers_beside_dates_are_nanoseconds(edges: Any, tmp_path: Any) -> None:
+    """Tensors have no dates, nor have files; and what other libraries call dates is an error."""
+    import datetime
+
+    graph, sampler = dated(edges, "M"), pgs.PGSampler([3], time="t", seed=1)
+    seeds, numbers = [0, 1, 2, 3], DAYS["M"].astype("datetime64[ns]").astype(np.int64)
+    want = content(sampler.sample(graph, seeds, seed_time=DAYS["M"], epoch=0, batch=0))
+    assert content(sampler.sample(graph, seeds, seed_time=numbers, epoch=0, batch=0)) == want
+    graph.save(tmp_path / "dated.pgs")
+    opened = pgs.Graph.open(tmp_path / "dated.pgs")
+    for at in (DAYS["M"], numbers):
+        assert content(sampler.sample(opened, seeds, seed_time=at, epoch=0, batch=0)) == want
+    with pytest.raises(TypeError, match=r"seed_time: expected .* int32 or int64"):
+        sampler.sample(graph, seeds, seed_time=numbers.astype(float))
+    day = datetime.datetime(2024, 3, 2)
+    for wrong in (day, [day] * 4):
+        with pytest.raises(TypeError, match="seed_time"):
+            sampler.sample(graph, seeds, seed_time=wrong)
+
+
+def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader, LinkLoader, Negatives
+
+    sampler = pgs.PGSampler([3], time="t", seed=1)
+    links = np.arange(4)
+    text = "^seed_time: expected numbers, as the times '[tn]' are, got datetime64"
+    for of in ("q", "d"):
+        graph = dated(edges, of)
+        with pytest.raises(TypeError, match=text):
+            DataLoader(graph, torch.arange(4), sampler, seed_time=DAYS["M"], batch_size=4)
+        with pytest.raises(TypeError, match=text):
+            LinkLoader(graph, links, sampler, seed_time=DAYS["M"], batch_size=4)
+        with pytest.raises(TypeError, match=text):
+            LinkLoader(
+                graph, links, [3], negatives=Negatives(time="n"), seed_time=DAYS["M"], batch_size=4
+            )
+    graph = dated(edges, "M")
+    (batch,) = DataLoader(graph, torch.arange(4), sampler, seed_time=DAYS["M"], batch_size=4)
+    want = sampler.sample(graph, [0, 1, 2, 3], seed_time=DAYS["M"], epoch=0, batch=0)
+    assert batch.input_nodes.tolist() == want.input_nodes.tolist()
+    assert len(list(LinkLoader(graph, links, sampler, seed_time=DAYS["M"], batch_size=4))) == 1

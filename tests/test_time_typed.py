@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -291,3 +294,75 @@ def test_a_loader_gives_seeds_their_times(shuffle: bool, dtype: str) -> None:
     ):
         with pytest.raises(error, match=text):
             DataLoader(made.graph, seeds, sampler, batch_size=16, seed_time=given)
+
+
+def test_dates_beside_times_that_are_none() -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    made, sampler = Made(1, "int64", "int64"), pgs.PGSampler([3, 2], time="n", seed=1)
+    at = {"b": np.datetime64("2024-03-01") + np.arange(3)}
+    text = r"^seed_time\['b'\]: expected numbers, as the times 'n' are, got datetime64\[D\]"
+    for graph in (made.graph, pickle.loads(pickle.dumps(made.graph))):
+        with pytest.raises(TypeError, match=text):
+            sampler.sample(graph, {"b": [0, 1, 2]}, seed_time=at)
+    with pytest.raises(TypeError, match=text):
+        DataLoader(made.graph, {"b": torch.arange(3)}, sampler, seed_time=at, batch_size=3)
+    first = np.datetime64("2024-02-20")
+    ends = {kind: tuple(ends) for kind, ends in made.ends.items()}
+    dates = {kind: {"n": first + of} for kind, of in made.of_nodes.items()}
+    dated = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
+    for graph in (dated, pickle.loads(pickle.dumps(dated))):
+        assert graph._timed("n").kind == "M"
+        assert len(sampler.sample(graph, {"b": [0, 1, 2]}, seed_time=at).nodes["a"])
+    (batch,) = DataLoader(dated, {"b": torch.arange(3)}, sampler, seed_time=at, batch_size=3)
+    assert len(batch.nodes["a"])
+    dates["a"] = {"n": made.of_nodes["a"]}
+    some = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
+    with pytest.raises(ValueError, match=r"^time: expected arrays 'n' that are all dates, or all"):
+        sampler.sample(some, {"b": [0, 1, 2]}, seed_time=3)
+
+
+def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
+    """A relation may be several graphs', and stays longer than any of them."""
+    random = np.random.default_rng(0)
+    rows = pgs.Graph.from_coo(*random.integers(0, 50, (2, 900)), num_nodes=50)
+    kind, sampler = ("a", "r", "b"), pgs.PGSampler([-1], time="t", prob="w", seed=1)
+    rows = rows.with_data({"w": random.random(900)})
+
+    def of(times: Any) -> pgs.HeteroGraph:
+        nodes = dict.fromkeys("ab", 50)
+        return pgs.HeteroGraph({kind: rows}, nodes, node_data={"a": {"t": times}})
+
+    born = of(np.arange(50)).ndata["a"]["t"]
+    graphs = [of(born), of(born), of(np.arange(50)[::-1].copy())]
+    for graph in graphs:
+        sampler.sample(graph, {"b": [1, 2, 3]}, seed_time=20)
+    known = rows._derived["times of vertices",]
+    # Two of them have one array of times.
+    assert len(known) == 2
+    kept = [weakref.ref(graph._times["t", None, "w"]._parts[0]) for graph in graphs]
+    assert kept[0]() is kept[1]()
+    assert kept[0]() is not kept[2]()
+    gc.collect()
+    gc.disable()
+    try:
+        graphs.pop(0)
+        assert kept[0]() is not None
+        job = sampler.submit(graphs[0], {"b": [1, 2, 3]}, seed_time=20)
+        graphs.pop(0)
+        assert len(job.result().nodes["a"])
+        del job, graph
+        assert kept[0]() is None
+        assert len(known) == 1
+        graphs.clear()
+        assert kept[2]() is None
+        assert len(known) == 0
+    finally:
+        gc.enable()
+    again = of(born)
+    sampler.sample(again, {"b": [1]}, seed_time=20)
+    made = again._times["t", None, "w"]._parts[0]
+    rows.close()
+    with pytest.raises(pgs.ClosedError):
+        made.graph._open()

@@ -23,12 +23,13 @@ from pygsampler._graph.lent import Lent
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Seat, Whole
 from pygsampler._graph.stored import names as edge_arrays
-from pygsampler._graph.timed import Timed, sorted_by_time
+from pygsampler._graph.timed import Timed, TimedByOthers, sorted_by_time
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
 
 
@@ -643,26 +644,36 @@ class Graph(GraphState):
                 f"time: expected the name of an edge or vertex array of the graph ({have}), got "
                 f"{name!r}"
             )
-        return self._by_time(name, values, of_edges is None, mask, prob)
+        return self._by_time(name, values, of_edges is None, self._kind_of_times(name), mask, prob)
 
-    def _timed_by(self, name: str, values: Array, mask: str | None, prob: str | None) -> Timed:
+    def _kind_of_times(self, name: str) -> Kind | None:
+        """Whether the array of that name was of dates; None where nobody knows."""
+        return self._edata.kind(name) if name in self._edata else self._ndata.kind(name)
+
+    def _timed_by(
+        self, name: str, values: Array, kind: Kind | None, mask: str | None, prob: str | None
+    ) -> Timed:
         """The rows in the order of the times ``values``, which vertices have that edges lead from:
-        an array of that name of another type's vertices. Made once for that array, and kept: the
-        same rows may be those of several relations, or of several graphs with types."""
+        an array of that name of another type's vertices. Made once for that array, and there as
+        long as somebody has it: the same rows may be those of several relations, or of several
+        graphs with types. ``kind`` is what the times were."""
 
         def make() -> Timed:
             if self._device >= 0:
-                made = self._twin_by_time(lambda own: own._timed_by(name, values, mask, prob))
-            else:
-                made = self._by_time(name, values, True, mask, prob)
-            # Its address is how it is known: it stays as long as this.
-            made.values = values
-            return made
+                return self._twin_by_time(lambda own: own._timed_by(name, values, kind, mask, prob))
+            return self._by_time(name, values, True, kind, mask, prob)
 
-        return self._kept(("time of vertices", name, mask, prob, id(values)), make)
+        by_others = self._kept(("times of vertices",), TimedByOthers)
+        return by_others.of(values, name, mask, prob, make=make)
 
     def _by_time(
-        self, name: str, values: Array, by_vertex: bool, mask: str | None, prob: str | None
+        self,
+        name: str,
+        values: Array,
+        by_vertex: bool,
+        kind: Kind | None,
+        mask: str | None,
+        prob: str | None,
     ) -> Timed:
         where = f"{'ndata' if by_vertex else 'edata'}[{name!r}]"
         if len(values.shape) != 1:
@@ -676,12 +687,13 @@ class Graph(GraphState):
         by_time = self._form(parts, 0, None, drawn=True)
         graph = by_time if prob is None else by_time._drawn_by("prob", prob)
         graph._handle()
-        return Timed(name, by_vertex, graph, memory, is_float, by_time)
+        return Timed(name, by_vertex, graph, memory, is_float, kind, by_time)
 
     def _twin_by_time(self, make: Callable[[Graph], Timed]) -> Timed:
         """On this graph's device what is made of the one on the CPU."""
         own = make(self._on_cpu())
-        return Timed(own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float)
+        about = own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float, own.kind
+        return Timed(*about, own)
 
     def _negatives(self, power: float) -> Negatives:
         """What negative samples are drawn by, as degrees to a power; made once, and kept."""

@@ -38,6 +38,7 @@ from pygsampler.graph import Graph
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
     from pygsampler._graph.timed import Timed
 
@@ -184,30 +185,18 @@ class HeteroGraph(EngineHandle):
             raise TypeError(
                 f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}"
             )
-        for kind in relations:
-            for end in (kind[0], kind[2]):
-                if end not in num_nodes:
-                    raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
         counts = {kind: count_of(kind, of) for kind, of in num_nodes.items()}
-        ends = {kind: _ends(kind, given) for kind, given in relations.items()}
-        try:
-            return cls(
-                {kind: _sorted(kind, pair, counts) for kind, pair in ends.items()},
-                counts,
-                edge_data=edge_data,
-                node_data=node_data,
-            )
-        except (ValueError, IndexError):
-            # What is sorted has other names and places.
-            _check_ends(ends, counts)
-            raise
+        made = hetero_adapters.Typed(relations, counts, edge_data, node_data, relations)
+        return cls._of(made)
 
     @classmethod
     def from_pyg(cls, data: Any) -> HeteroGraph:
-        """The graph of a ``torch_geometric.data.HeteroData``, by its ``edge_index``.
+        """The graph of a ``torch_geometric.data.HeteroData``, by its ``edge_index`` or ``adj_t``.
 
         Types stand in the order of ``data.metadata()``. The id of an edge is its column. Tensors
-        with a row for each edge, or for each vertex, are ``edata`` and ``ndata``.
+        with a row for each edge, or for each vertex, are ``edata`` and ``ndata``. Of a type with
+        ``adj_t``, a CSR or CSC matrix of torch's or a ``SparseTensor``, rows are not sorted, ids
+        are places in its CSR, and ``edata`` is its values alone, as by ``Graph.from_pyg``.
 
         Of a pair (FeatureStore, GraphStore) it is the store's CSC, with its permutation as the ids
         of edges and types in the order in which it names them, and all that the feature store has;
@@ -219,8 +208,19 @@ class HeteroGraph(EngineHandle):
 
     @classmethod
     def _of(cls, parts: hetero_adapters.Typed) -> HeteroGraph:
-        make = cls.from_coo if parts.coo else cls
-        return make(parts.edges, parts.nodes, edge_data=parts.edge_data, node_data=parts.node_data)
+        edges, nodes = dict(parts.edges), parts.nodes
+        for kind in parts.lists:
+            for end in (kind[0], kind[2]):
+                if end not in nodes:
+                    raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
+        ends = {kind: _ends(kind, edges[kind]) for kind in parts.lists}
+        try:
+            edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
+            return cls(edges, nodes, edge_data=parts.edge_data, node_data=parts.node_data)
+        except (ValueError, IndexError):
+            # What is sorted has other names and places.
+            _check_ends(ends, nodes)
+            raise
 
     @classmethod
     def _of_stores(cls, features: Any, store: Any) -> HeteroGraph:
@@ -228,9 +228,10 @@ class HeteroGraph(EngineHandle):
         parts = hetero_adapters.of_stores(features, store, own is None)
         if own is None:
             return cls._of(parts)
+        given = parts.node_data or {}
         of_nodes = {
-            kind: {**own.ndata.get(kind, {}), **parts.node_data.get(kind, {})}
-            for kind in {**own.ndata, **parts.node_data}
+            kind: {**own.ndata.get(kind, {}), **given.get(kind, {})}
+            for kind in {**own.ndata, **given}
         }
         return cls(own._open(), own.num_nodes, edge_data=parts.edge_data, node_data=of_nodes)
 
@@ -613,7 +614,7 @@ class HeteroGraph(EngineHandle):
                     parts[kind] = graph._timed(name, *how)
             elif kind[0] in of_nodes:
                 with _of_type(kind[0]):
-                    parts[kind] = graph._timed_by(name, self._ndata[kind[0]][name], *how)
+                    parts[kind] = self._timed_by(graph, kind[0], name, how)
             else:
                 parts[kind] = None
         rows = self
@@ -627,6 +628,18 @@ class HeteroGraph(EngineHandle):
         # Of two threads that come at once one's is kept.
         timed = TypedTimed(name, self._of_rows(by_time), list(parts.values()))
         return self._times.setdefault((name, mask, prob), timed)
+
+    def _kind_of_times(self, name: str) -> Kind | None:
+        """As ``Graph`` has it, of the first type whose array of that name says it."""
+        of_edges = (graph._kind_of_times(name) for graph in self._open().values())
+        of_nodes = (arrays.kind(name) for arrays in self._ndata.values())
+        kinds = itertools.chain(of_edges, of_nodes)
+        return next((kind for kind in kinds if kind is not None), None)
+
+    def _timed_by(self, graph: Graph, of: str, name: str, how: list[str | None]) -> Timed:
+        """The rows of a relation in the order of the times of its sources, of that type."""
+        times = self._ndata[of]
+        return graph._timed_by(name, times[name], times.kind(name), *how)
 
     def __repr__(self) -> str:
         if not self._graphs:
@@ -650,8 +663,7 @@ class HeteroGraph(EngineHandle):
             return put, (self._host, self.device)
         if self._file is not None:
             return HeteroGraph._reopened, (self._file.path, self._file.identity)
-        of_nodes = {kind: dict(arrays) for kind, arrays in self._ndata.items()}
-        return _restored, (dict(self._open()), dict(self._nodes), of_nodes)
+        return _restored, (dict(self._open()), dict(self._nodes), dict(self._ndata))
 
 
 @contextmanager
@@ -664,7 +676,7 @@ def _of_type(kind: Any) -> Iterator[None]:
 
 
 def _restored(
-    graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, dict[str, Array]]
+    graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, Mapping[str, Array]]
 ) -> HeteroGraph:
     return HeteroGraph(graphs, nodes, node_data=of_nodes)
 

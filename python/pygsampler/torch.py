@@ -44,7 +44,7 @@ from pygsampler._loading.skip_gram import SkipGram, skip_gram
 from pygsampler._loading.static import StaticPasses
 from pygsampler._loading.static_forms import timed_of
 from pygsampler._loading.static_seeds import StaticSeeds
-from pygsampler._loading.times import times_of
+from pygsampler._loading.times import check_dates, times_of
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
@@ -304,7 +304,7 @@ class DataLoader(MaybeStatic):
                 )
             self._types = HeteroSeeds(graph, seeds)
         self._seeds = self._types.order if self._types else seed_tensor(seeds, graph.num_nodes)
-        self._times = self._times_of(seed_time)
+        self._times = self._times_of(seed_time, graph)
         about = len(self._seeds), self.batch_size, self.world_size, self.drop_last
         self._shards = Shards(*about, checked_deal(deal))
         self._from = None, integer(start, "start", 0)
@@ -485,7 +485,7 @@ class DataLoader(MaybeStatic):
             for batch in batches:
                 yield as_torch(batch)
 
-    def _times_of(self, given: Any) -> torch.Tensor | None:
+    def _times_of(self, given: Any, graph: Any) -> torch.Tensor | None:
         """A time for each seed, int64 or float64; None for a sampler that asks for none."""
         name = getattr(self.sampler, "time", None)
         if name is None:
@@ -496,6 +496,7 @@ class DataLoader(MaybeStatic):
             raise ValueError(
                 f"seed_time: expected a time for each seed with time={name!r}, got None"
             )
+        check_dates(given, graph, name)
         if self._types is not None:
             return self._types.times(given)
         return times_of(given, "seed_time", len(self._seeds), "seeds")

@@ -15,9 +15,10 @@ import torch
 from pyg_reference import check_errors_in_their_turn, random_data
 from torch.utils.data import BatchSampler, DistributedSampler, SequentialSampler
 from torch_geometric.data import HeteroData
+from torch_geometric.sampler import NegativeSampling
 
 import pygsampler as pgs
-from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler, negatives
 from pygsampler.pyg import begun as module
 from pygsampler.pyg import turns as faces
 
@@ -120,6 +121,57 @@ def test_the_same_batches(kind: str, hetero: bool, seed: int | None, taken: list
     assert made[0] == made[1]
     batches = len(of)
     assert taken == [True] * 2 * (batches - 1)
+
+
+@pytest.mark.parametrize("hetero", [False, True])
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+def test_negatives_are_drawn_once(
+    hetero: bool, mode: str, monkeypatch: pytest.MonkeyPatch, taken: list[bool]
+) -> None:
+    """And again by weights that were changed meanwhile, or that torch does not watch."""
+    draws: list[str] = []
+    plain = negatives.Negatives._draw
+
+    def watched(self: Any, count: int, endpoint: str, of: Any) -> Any:
+        draws.append(endpoint)
+        return plain(self, count, endpoint, of)
+
+    monkeypatch.setattr(negatives.Negatives, "_draw", watched)
+    ends = 2 if mode == "binary" else 1
+    with torch.inference_mode():
+        unwatched = torch.rand(300)
+
+    def weighted() -> Any:
+        of = torch.rand(300, generator=torch.Generator().manual_seed(1))
+        return NegativeSampling(mode, 2, dst_weight=of)
+
+    for law, written in (
+        (NegativeSampling(mode, 2), None),
+        (weighted(), None),
+        (weighted(), lambda law: law.dst_weight.mul_(torch.rand(300))),
+        (weighted(), lambda law: setattr(law, "dst_weight", torch.rand(300))),
+        (NegativeSampling(mode, 2, dst_weight=unwatched), None),
+    ):
+        made, start = [], copy.deepcopy(law)
+        for prefetch in (0, None):
+            torch.manual_seed(3)
+            draws.clear()
+            taken.clear()
+            # A copy would be watched.
+            own = law if law.dst_weight is unwatched else copy.deepcopy(start)
+            of, found = links(hetero, prefetch, neg_sampling=own, seed=1), []
+            for batch in of:
+                found.append(content(batch))
+                if written is not None:
+                    written(of.neg_sampling)
+            made.append(found)
+            again = written is not None or law.dst_weight is unwatched
+            # None is begun after two that nobody asked for.
+            begun = min(len(of) - 1, 99 if written is None else 2) if prefetch is None else 0
+            assert len(draws) == ends * (len(of) + (begun if again else 0))
+            # What was drawn by other weights is another batch.
+            assert taken == [written is None] * begun
+        assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("hetero", [False, True])

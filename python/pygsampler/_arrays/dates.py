@@ -3,7 +3,31 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Literal
+
+# What times are: dates, spans between dates, or numbers that are neither.
+Kind = Literal["M", "m", ""]
+_CALLED = {"M": "dates (datetime64)", "m": "spans (timedelta64)", "": "numbers"}
+
+
+def kind_of(value: Any) -> Kind:
+    """What ``value`` has: datetime64, timedelta64, or anything else."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return kind if kind in ("M", "m") else ""
+
+
+def check_kind(value: Any, of: Kind | None, name: str, where: str) -> None:
+    """TypeError for dates or spans beside times, called ``name``, that are something else.
+
+    ``of`` is what these are, None where nobody knows. Numbers stand for either, in nanoseconds:
+    tensors have no dates.
+    """
+    kind = kind_of(value)
+    if of is None or kind in ("", of):
+        return
+    raise TypeError(
+        f"{where}: expected {_CALLED[of]}, as the times {name!r} are, got {value.dtype}"
+    )
 
 
 def without_dates(value: Any, where: str) -> Any:
@@ -12,8 +36,8 @@ def without_dates(value: Any, where: str) -> Any:
     All units become one, so that times and bounds can be compared. ValueError for NaT, and for what
     int64 does not have in nanoseconds: dates before 1678 or after 2261.
     """
-    kind = getattr(getattr(value, "dtype", None), "kind", None)
-    if kind not in ("M", "m"):
+    kind = kind_of(value)
+    if not kind:
         return value
     numpy: Any = sys.modules["numpy"]
     if numpy.isnat(value).any():

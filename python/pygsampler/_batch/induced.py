@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -15,10 +16,12 @@ from pygsampler.array import Array
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
-__all__ = ["Edges", "columns", "induced", "joined", "rows_of"]
+__all__ = ["FEW", "Edges", "columns", "induced", "joined", "rows_of"]
 
 # The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
 _AT_ONCE = 1 << 21
+# Below so many edges one core has written their rows before others know of it.
+FEW = 1 << 13
 # The most entries of a table of positions, 64 MB, and how many of them may be cleared for each
 # candidate: a binary search for it takes longer.
 _TABLE, _OF_TABLE = 1 << 24, 16
@@ -179,7 +182,15 @@ def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
 
 
 def rows_of(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
-    """The row of each edge of rows with so many edges, int64."""
+    """The row of each edge of rows with so many edges, int64; ``total`` is their sum."""
+    if total is not None and total < FEW and not degrees.is_cuda:
+        # Torch hands so few to all cores as well, and waits for them: where these are busy, that
+        # took ten times as long as the rest of a batch of 64 seeds.
+        numpy: Any = sys.modules.get("numpy")
+        if numpy is not None:
+            rows = numpy.arange(len(degrees)).repeat(degrees.numpy())
+            made: torch.Tensor = torch.from_numpy(rows)
+            return made
     return torch.repeat_interleave(degrees.long(), output_size=total)
 
 

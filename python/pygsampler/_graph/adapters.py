@@ -105,15 +105,7 @@ def of_pyg(data: Any) -> Csc | Coo:
         raise TypeError(f"data: expected edge_index or adj_t, got {describe(data)}")
     num_nodes = data.num_nodes
     if adjacency is not None:
-        # Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC.
-        if hasattr(adjacency, "csr"):
-            indptr, indices, values = adjacency.csr()
-        elif str(adjacency.layout) in ("torch.sparse_csr", "torch.sparse_csc"):
-            rows = adjacency.to_sparse_csr()
-            indptr, indices, values = rows.crow_indices(), rows.col_indices(), rows.values()
-        else:
-            found = getattr(adjacency, "layout", type(adjacency).__name__)
-            raise TypeError(f"data.adj_t: expected a sparse CSR matrix, got {found}")
+        indptr, indices, values = csr_of(adjacency, "data.adj_t")
         data_of_edges = {}
         offer = _of_tensor(values)
         if offer is not None:
@@ -127,6 +119,23 @@ def of_pyg(data: Any) -> Csc | Coo:
     count = None if num_nodes is None else int(num_nodes)
     both = _of_attributes(data, int(edge_index.shape[1]), count)
     return Coo(edge_index[0], edge_index[1], count, None, None, *both)
+
+
+def csr_of(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
+    """Where rows begin, columns and values of an ``adj_t``, torch's or a SparseTensor.
+
+    Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC. Values of a
+    SparseTensor may be None.
+    """
+    if hasattr(adjacency, "csr"):
+        indptr, indices, values = adjacency.csr()
+        return indptr, indices, values
+    found = getattr(adjacency, "layout", type(adjacency).__name__)
+    if str(found) not in ("torch.sparse_csr", "torch.sparse_csc"):
+        hint = "; adj_t.coalesce().to_sparse_csr()" if str(found) == "torch.sparse_coo" else ""
+        raise TypeError(f"{where}: expected a sparse CSR matrix, got {found}{hint}")
+    rows = adjacency.to_sparse_csr()
+    return rows.crow_indices(), rows.col_indices(), rows.values()
 
 
 def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:

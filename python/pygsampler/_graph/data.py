@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.dates import without_dates
+from pygsampler._arrays.dates import Kind, kind_of, without_dates
 from pygsampler._arrays.ids import has_moved, is_tensor
 from pygsampler._core.checks import describe
 from pygsampler.array import Array, as_array
@@ -59,7 +59,7 @@ class Named(Mapping[str, Array]):
     moved it meanwhile.
     """
 
-    __slots__ = ("_rows", "_stored", "_taken", "_values")
+    __slots__ = ("_kinds", "_rows", "_stored", "_taken", "_values")
 
     # The arrays, or what they are made of.
     _values: dict[str, Any]
@@ -67,9 +67,12 @@ class Named(Mapping[str, Array]):
     _rows: Rows
     # The names of those that an opened graph has by its file.
     _stored: frozenset[str]
+    # What those that were taken had been before they were numbers; nobody knows it of an `Array`.
+    _kinds: dict[str, Kind]
 
     def __init__(self, rows: Rows, values: Mapping[str, Any], stored: Iterable[str] = ()) -> None:
         self._rows = rows
+        self._kinds = dict(values._kinds) if isinstance(values, Named) else {}
         self._values = dict(values._values if isinstance(values, Named) else values)
         self._taken = {}
         self._stored = frozenset(stored)
@@ -79,6 +82,8 @@ class Named(Mapping[str, Array]):
         if array is None or has_moved(value, array._address):
             where = f"{self._rows.kind}[{name!r}]"
             given = value.make() if isinstance(value, Later) else value
+            if not isinstance(given, Array):
+                self._kinds.setdefault(name, kind_of(given))
             array = as_array(without_dates(given, where), where)
             wrong = self._rows.wrong(array.shape)
             if wrong:
@@ -99,22 +104,33 @@ class Named(Mapping[str, Array]):
         return f"Named({', '.join(self._values)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Named, (self._rows, dict(self))
+        return Named, (self._rows, dict(self)), (None, {"_kinds": self._kinds})
+
+    def kind(self, name: str) -> Kind | None:
+        """Whether the array of that name was of dates or spans when it was given; None where nobody
+        knows, as of a file's, which are numbers."""
+        self.get(name)
+        return self._kinds.get(name)
 
     def with_more(self, more: Named) -> Named:
         """These and ``more``, which replace those of the same name."""
         stored = self._stored - more._values.keys()
         both = Named(more._rows, {**self._values, **more._values}, stored)
         both._taken = {**self._taken, **more._taken}
+        kept = {name: kind for name, kind in self._kinds.items() if name not in more._values}
+        both._kinds = {**kept, **more._kinds}
         return both
 
     def is_stored(self, name: str) -> bool:
         """Whether the array of that name is the one in the graph's file."""
         return name in self._stored
 
-    def unstored(self) -> dict[str, Array]:
+    def unstored(self) -> Named:
         """Those that are not in the graph's file."""
-        return {name: self[name] for name in self if name not in self._stored}
+        others = {name: self[name] for name in self if name not in self._stored}
+        made = Named(self._rows, others)
+        made._kinds = {name: kind for name, kind in self._kinds.items() if name in others}
+        return made
 
 
 NO_DATA = Named(Rows("data", 0), {})

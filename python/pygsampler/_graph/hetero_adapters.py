@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from pygsampler._core.checks import describe
+from pygsampler._graph.adapters import csr_of
 
 
 class Typed(NamedTuple):
-    """What ``HeteroGraph`` is made of, or with ``coo`` ``HeteroGraph.from_coo``."""
+    """What ``HeteroGraph`` is made of; ``lists`` are the relations whose edges are (src, dst)."""
 
     edges: dict[Any, Any]
     nodes: dict[str, int]
-    edge_data: dict[Any, dict[str, Any]]
-    node_data: dict[str, dict[str, Any]]
-    coo: bool = False
+    edge_data: Mapping[Any, Mapping[str, Any]] | None
+    node_data: Mapping[str, Mapping[str, Any]] | None
+    lists: Collection[Any] = ()
 
 
 def of_pyg(data: Any) -> Typed:
-    """The lists of edges of a HeteroData, and its tensors with a row for each edge or vertex."""
+    """The edges of a HeteroData by their lists or, where a type has it, by ``adj_t``, and its
+    tensors with a row for each edge or vertex."""
     if not hasattr(data, "edge_types"):
         raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+    edges: dict[Any, Any] = {}
+    lists: list[Any] = []
+    of_edges: dict[Any, dict[str, Any]] = {}
+    sizes: dict[str, int] = {}
+    for kind in map(tuple, data.edge_types):
+        store, where = data[kind], f"data[{kind!r}]"
+        if "adj_t" in store:
+            adjacency = store["adj_t"]
+            indptr, indices, values = csr_of(adjacency, f"{where}.adj_t")
+            edges[kind] = indptr, indices
+            # Other attributes may be in another order.
+            if values is not None:
+                name = "edge_weight" if values.dim() == 1 else "edge_attr"
+                of_edges[kind] = {name: values}
+            # A matrix has a row for each target, and a column for each source.
+            sized = hasattr(adjacency, "sparse_sizes")
+            shape = adjacency.sparse_sizes() if sized else adjacency.shape
+            sizes |= zip((kind[2], kind[0]), shape, strict=False)
+        elif "edge_index" in store:
+            index = store.edge_index
+            edges[kind] = index[0].contiguous(), index[1].contiguous()
+            lists.append(kind)
+            of_edges[kind] = _rows_of(store, int(index.shape[1]), ("edge_index",))
+        else:
+            raise ValueError(f"{where}: expected edge_index or adj_t, got {list(store.keys())}")
     nodes = {}
     for kind in data.node_types:
-        count = data[kind].num_nodes
+        # Where nothing else says it PyG guesses, with a warning.
+        known = data[kind].can_infer_num_nodes or kind not in sizes
+        count = data[kind].num_nodes if known else sizes[kind]
         if count is None:
             raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
         nodes[kind] = int(count)
-    edges, of_edges = {}, {}
-    for kind in data.edge_types:
-        store = data[kind]
-        if "edge_index" not in store:
-            raise ValueError(f"data[{kind!r}]: expected edge_index, got {list(store.keys())}")
-        index = store.edge_index
-        edges[tuple(kind)] = index[0].contiguous(), index[1].contiguous()
-        of_edges[tuple(kind)] = _rows_of(store, int(index.shape[1]), ("edge_index",))
     of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
-    return Typed(edges, nodes, of_edges, of_nodes, coo=True)
+    return Typed(edges, nodes, of_edges, of_nodes, lists)
 
 
 def of_dgl(g: Any) -> Typed:

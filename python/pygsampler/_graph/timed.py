@@ -2,40 +2,98 @@
 
 from __future__ import annotations
 
+import weakref
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core import memories
+from pygsampler._core import library, memories
 from pygsampler._graph import layout as at
 from pygsampler._graph.derived import made_of
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
+    from pygsampler._arrays.dates import Kind
     from pygsampler._graph.state import GraphState
 
 
 class Timed:
     """The sorted rows, which ``graph`` has, and in ``memory`` the times of their edges."""
 
-    __slots__ = ("_whole", "by_vertex", "float", "graph", "memory", "name", "values")
+    __slots__ = (
+        "__weakref__",
+        "_whole",
+        "by_vertex",
+        "float",
+        "graph",
+        "kind",
+        "memory",
+        "name",
+        "values",
+    )
 
     graph: Any
     memory: memories.Memory
     # The times of vertices of another type, where the rows are by those.
     values: Array
+    # Whether the times were dates when they were given; None: nobody knows.
+    kind: Kind | None
 
     def __init__(
-        self, name: str, by_vertex: bool, graph: Any, memory: Any, float_: bool, whole: Any = None
+        self,
+        name: str,
+        by_vertex: bool,
+        graph: Any,
+        memory: Any,
+        float_: bool,
+        kind: Kind | None,
+        whole: Any = None,
     ) -> None:
-        self.name, self.by_vertex, self.float = name, by_vertex, float_
+        self.name, self.by_vertex, self.float, self.kind = name, by_vertex, float_, kind
         self.graph, self.memory = graph, memory
-        # Of which ``graph`` is made; it keeps none, and a forked child makes it anew.
+        # What ``graph`` is made of; it keeps none, and a forked child makes it anew.
         self._whole = whole
 
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done."""
         self.graph.close()
+
+
+class TimedByOthers:
+    """A graph's rows in the order of the times that vertices of another type have.
+
+    The graph may be a relation of several graphs with types, so those own them: each stays as long
+    as somebody samples by it, and whoever asks meanwhile for the same gets it.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        # The address of the array is how it is known: it stays as long as its rows.
+        self._known: weakref.WeakValueDictionary[tuple[Any, ...], Timed]
+        self._known = weakref.WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, values: Array, name: str, *by: str | None, make: Callable[[], Timed]) -> Timed:
+        """Those of the array ``values``, called ``name``, of edges that ``by`` leaves."""
+        key = id(values), name, *by
+        found = self._known.get(key)
+        if found is None:
+            with library.table_lock():
+                found = self._known.get(key)
+                if found is None:
+                    found = make()
+                    found.values = values
+                    self._known[key] = found
+        return found
+
+    def close(self) -> None:
+        """Lets go of the arrays once the batches in flight are done."""
+        for each in list(self._known.values()):
+            each.close()
+        self._known.clear()
 
 
 class TypedTimed:
@@ -44,7 +102,7 @@ class TypedTimed:
     ``graph`` has the sorted rows of all.
     """
 
-    __slots__ = ("_about", "_parts", "float", "graph", "name")
+    __slots__ = ("_about", "_parts", "float", "graph", "kind", "name")
 
     graph: Any
 
@@ -56,6 +114,13 @@ class TypedTimed:
                 "got some of both"
             )
         self.name, self.graph, self._parts, self.float = name, graph, tuple(parts), True in kinds
+        dated = {part.kind for part in parts if part is not None} - {None}
+        if len(dated) > 1:
+            raise ValueError(
+                f"time: expected arrays {name!r} that are all dates, or all numbers, got some of "
+                "both"
+            )
+        self.kind = next(iter(dated), None)
         self._about = array("q")
         for part in parts:
             self._about += array(

@@ -29,6 +29,7 @@ from pygsampler._loading.rows import Rows
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.static_forms import timed_of
 from pygsampler._loading.static_links import LinkPasses, StaticLinks, most_seeds, pass_seeds
+from pygsampler._loading.times import check_dates
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import as_torch
@@ -195,6 +196,9 @@ class LinkLoader(MaybeStatic):
         self._check_seed(seed is None and self.sampler._numbers.drawn)
         self.seed = self.sampler.seed if seed is None else seed
         self._epoch, self._counted = 0, True
+        by_type = negatives.values() if isinstance(negatives, Mapping) else [negatives]
+        named = dict.fromkeys(getattr(each, "time", None) for each in (self.sampler, *by_type))
+        check_dates(seed_time, graph, *named)
         self._links = all_links(
             graph, edges, negatives=negatives, labels=labels, seed_time=seed_time
         )

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from pygsampler._arrays.dates import without_dates
+from pygsampler._arrays.dates import check_kind, without_dates
 from pygsampler._core.checks import describe
 
-__all__ = ["times_of"]
+__all__ = ["check_dates", "times_of"]
+
+
+def check_dates(given: Any, graph: Any, *names: str | None) -> None:
+    """TypeError for a loader's ``seed_time`` of dates where the graph's times of a name are none.
+
+    They are tensors from then on, which have no dates. Of a graph in parts nobody knows.
+    """
+    if given is None or graph._service is not None:
+        return
+    for name in names:
+        if name is None:
+            continue
+        of = graph._kind_of_times(name)
+        if not isinstance(given, Mapping):
+            check_kind(given, of, name, "seed_time")
+            continue
+        for kind, values in given.items():
+            check_kind(values, of, name, f"seed_time[{kind!r}]")
 
 
 def times_of(given: Any, name: str, count: int, things: str) -> torch.Tensor | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import without_dates
+from pygsampler._arrays.dates import check_kind, without_dates
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 def seed_times(
     given: Any, count: int, timed: Timed | TypedTimed, where: str = "seed_time"
 ) -> array[Any]:
-    """A time for each seed, as the graph has times: int64 or float64."""
+    """A time for each seed, as the graph has times: int64 or float64.
+
+    TypeError for dates where the graph's times are none, and for floats beside integers.
+    """
     if given is None:
         raise ValueError(
             f"{where}: expected a time for each seed with time={timed.name!r}, got None"
         )
+    check_kind(given, timed.kind, timed.name, where)
     given = without_dates(given, where)
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         if not timed.float and not isinstance(given, int):

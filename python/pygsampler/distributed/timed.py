@@ -15,6 +15,8 @@ class Times(NamedTuple):
     name: str
     float: bool
     of: tuple[bool, ...]
+    # As `Timed` has it: parts do not say whether their numbers were dates.
+    kind: None = None
 
 
 def times_of(
@@ -66,4 +68,4 @@ def timed_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> A
     if own is None:
         return shard.graph._timed(name, mask, prob)
     key = "time of sources", name, mask, prob
-    return shard.graph._kept(key, lambda: shard.graph._by_time(name, own, False, mask, prob))
+    return shard.graph._kept(key, lambda: shard.graph._by_time(name, own, False, None, mask, prob))

@@ -237,8 +237,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         more: dict[str, Any],
         number: Callable[..., tuple[int, int]],
         sampled: Callable[..., Any],
+        drawn: Callable[[Any], None] | None = None,
     ) -> Any:
-        """``sample_from_edges`` of a batch that ``number`` tells, and ``sampled`` makes."""
+        """``sample_from_edges`` of a batch that ``number`` tells, and ``sampled`` makes; before
+        that ``drawn`` is given its negatives, if any."""
         if not self._sampler.rooted:
             raise ValueError(
                 f"sampler: expected one whose vertices follow from the ends of edges, got "
@@ -261,7 +263,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         known = self._node_time()
         nodes = None if neg_sampling is None else self._nodes_by_time("", known)
         when = When(inputs.time, nodes, nodes)
-        with negatives_of(neg_sampling, when, known, self.seed, *identity) as (negatives, times):
+        before = self._beginning.negatives
+        about = neg_sampling, when, known, self.seed, *identity
+        with negatives_of(*about, before=before) as (negatives, times):
+            if drawn is not None:
+                drawn(negatives)
             out = edge_sample(
                 EdgeSamplerInput(inputs.input_id, sources, targets, label, inputs.time),
                 sample,
@@ -285,11 +291,13 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         if self.device != "cpu" or not may_begin(self._sampler, self.graph):
             return None
         kept: list[Begun] = []
+        drawn: list[Any] = []
 
         def begin(seeds: Any, identity: tuple[int, int], times: Any) -> None:
             self._take_seed()
             job = self._launched(seeds, identity, times, beside=True)
-            kept.append(Begun(job, self._sampler, self.graph, seeds, identity, times))
+            about = self._sampler, self.graph, seeds, identity, times
+            kept.append(Begun(job, *about, drawn[0] if drawn else None))
             raise Stop
 
         def number(*named: Any) -> tuple[int, int]:
@@ -303,7 +311,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 _, seeds, times, named = self._asked(asked, {})
                 begin(seeds, number(*named), times)
             elif neg_sampling is None or not by_own_rule(neg_sampling):
-                self._around(asked, neg_sampling, {}, number, begin)
+                self._around(asked, neg_sampling, {}, number, begin, drawn.append)
         except Exception:
             # `Stop`, or what is wrong.
             pass

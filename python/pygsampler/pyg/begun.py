@@ -8,6 +8,7 @@ import torch
 
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.hgt import HGTSampler
+from pygsampler.pyg.negatives import Negatives
 from pygsampler.sampler import PGSampler
 
 __all__ = ["Beginning", "Begun", "Stop", "may_begin"]
@@ -33,12 +34,21 @@ class Begun:
     not there yet.
     """
 
-    __slots__ = ("_free", "_of", "_seeds", "_times", "job")
+    __slots__ = ("_free", "_of", "_seeds", "_times", "job", "negatives")
 
     def __init__(
-        self, job: Any, sampler: Any, graph: Any, seeds: Any, identity: tuple[int, int], times: Any
+        self,
+        job: Any,
+        sampler: Any,
+        graph: Any,
+        seeds: Any,
+        identity: tuple[int, int],
+        times: Any,
+        negatives: Negatives | None = None,
     ) -> None:
         self.job = job
+        # Of links, which are among the seeds.
+        self.negatives = negatives
         self._of = sampler, graph, identity
         self._seeds, self._times = seeds, times
         # Taken out by the one who gets it: two threads may ask at once.
@@ -82,6 +92,12 @@ class Beginning:
     def __init__(self) -> None:
         # For the call that comes next.
         self.begun: Begun | None = None
+
+    @property
+    def negatives(self) -> Negatives | None:
+        """Those of the batch that was begun."""
+        begun = self.begun
+        return None if begun is None else begun.negatives
 
     def result(self, launch: Any, *of: Any) -> Any:
         """The batch of these, as ``Begun.take`` has them: one that was begun, or is made now."""

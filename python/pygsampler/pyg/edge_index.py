@@ -10,7 +10,7 @@ import torch
 import torch_geometric
 from torch.utils import _pytree as pytree
 from torch_geometric import EdgeIndex as PyGEdgeIndex
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.index import index2ptr
 
 from pygsampler._batch import segments
@@ -376,7 +376,8 @@ def check_layout(layout: Any, data: Any) -> None:
         raise ValueError(f"edge_index: expected 'coo' or 'edge_index', got {describe(layout)}")
     if layout == "coo":
         return
-    if isinstance(data, Data) and "edge_index" not in data:
+    stores = data.edge_stores if isinstance(data, (Data, HeteroData)) else ()
+    if any("edge_index" not in store for store in stores):
         raise ValueError(
             "edge_index: expected 'coo' with an adj_t of torch-sparse, got 'edge_index'"
         )

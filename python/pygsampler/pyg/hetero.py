@@ -19,8 +19,9 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
-from pygsampler._batch.induced import induced
+from pygsampler._batch.induced import induced, rows_of
 from pygsampler._core.checks import boolean, describe
+from pygsampler._graph.adapters import csr_of
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
@@ -260,6 +261,7 @@ class HeteroSampler(PGSampler):
         more: dict[str, Any],
         number: Callable[..., tuple[int, int]],
         sampled: Callable[..., Any],
+        drawn: Callable[[Any], None] | None = None,
     ) -> Any:
         inputs = EdgeSamplerInput.cast(index)
         self._check_time(inputs.time, "edge_label_time")
@@ -290,7 +292,11 @@ class HeteroSampler(PGSampler):
         known = self._times_of_nodes()
         nodes = {} if neg_sampling is None or known is None else known
         when = When(inputs.time, *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
-        with negatives_of(neg_sampling, when, known, self.seed, *identity) as (negatives, by_type):
+        before = self._beginning.negatives
+        about = neg_sampling, when, known, self.seed, *identity
+        with negatives_of(*about, before=before) as (negatives, by_type):
+            if drawn is not None:
+                drawn(negatives)
             out = edge_sample(
                 EdgeSamplerInput(
                     inputs.input_id, sources, targets, inputs.label, inputs.time, kind
@@ -490,12 +496,12 @@ def _graph(
     places: dict[str, None] = {}
     for kind in map(tuple, data.edge_types):
         where, store = f"data[{kind!r}]", data[kind]
-        index = store.edge_index if "edge_index" in store else None
+        index = _edge_index(store)
         if not isinstance(index, torch.Tensor) or index.dim() != 2 or index.shape[0] != 2:
             got = tuple(index.shape) if isinstance(index, torch.Tensor) else list(store.keys())
             raise ValueError(
-                f"{where}: expected edge_index of shape (2, E), or an adj_t of torch.sparse, got "
-                f"{got}"
+                f"{where}: expected edge_index of shape (2, E), or an adj_t of torch.sparse or "
+                f"torch-sparse, got {got}"
             )
         if hasattr(index, "as_tensor"):
             index = index.as_tensor()
@@ -541,6 +547,16 @@ def _graph(
     if len(places) > 1:
         raise ValueError(f"data: expected all edges in one place, got some on {_listed([*places])}")
     return HeteroGraph(edges, nodes, edge_data=arrays, node_data=of_nodes), next(iter(places))
+
+
+def _edge_index(store: Any) -> Any:
+    """That of a type; of one with a SparseTensor in ``adj_t`` its edges in the order of its rows,
+    by whose places PyG looks up what a batch has of it."""
+    adjacency = getattr(store, "adj_t", None)
+    if not hasattr(adjacency, "csr"):
+        return getattr(store, "edge_index", None)
+    indptr, source, _ = csr_of(adjacency, "adj_t")
+    return torch.stack([source, rows_of(indptr.diff(), len(source)).to(source.dtype)])
 
 
 def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor, ...]:

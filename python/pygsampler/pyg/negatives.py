@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch_geometric.sampler import NegativeSampling
 
-__all__ = ["NodesByTime", "When", "by_own_rule", "negatives_of"]
+__all__ = ["Negatives", "NodesByTime", "When", "by_own_rule", "negatives_of"]
 
 
 class NodesByTime:
@@ -67,6 +67,13 @@ class When(NamedTuple):
     src: NodesByTime | None
     dst: NodesByTime | None
 
+    def equals(self, other: When) -> bool:
+        """Whether edges have the same times, and nodes are the same."""
+        one, two = self.bounds, other.bounds
+        if one is not two and (one is None or two is None or not _equal(one, two)):
+            return False
+        return self.src is other.src and self.dst is other.dst
+
     def check(self) -> None:
         """ValueError where nodes have times and edges do not."""
         if self.bounds is None and (self.src is not None or self.dst is not None):
@@ -75,7 +82,11 @@ class When(NamedTuple):
             )
 
 
-class _Drawn(NegativeSampling):  # type: ignore[misc]
+def _equal(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return one.dtype == two.dtype and torch.equal(one, two)
+
+
+class Negatives(NegativeSampling):  # type: ignore[misc]
     """What PyG's draws of a generator with this seed, by a generator of its own.
 
     Torch's is one for all threads: a batch that is sampled ahead must not move the numbers of the
@@ -84,16 +95,44 @@ class _Drawn(NegativeSampling):  # type: ignore[misc]
     Nodes with times are drawn among those that are there at the time of their edge. PyG draws among
     all, tries again five times, and then takes the oldest node: most negatives of early edges are
     that one.
+
+    PyG asks for each end once a batch. ``before`` is what a batch that was begun has drawn: where
+    that is the same, by the same weights, it is not drawn again.
     """
 
-    def __init__(self, like: NegativeSampling, when: When, seed: int) -> None:
+    def __init__(
+        self, like: NegativeSampling, when: When, seed: int, before: Negatives | None = None
+    ) -> None:
         super().__init__(like.mode, like.amount, like.src_weight, like.dst_weight)
         when.check()
-        self._when = when
+        self._when, self._seed = when, seed
+        self._versions = _version(like.src_weight), _version(like.dst_weight)
         self._generator = torch.Generator().manual_seed(seed)
+        # By end, and how many there were to be.
+        self._made: dict[tuple[str, int, Any], torch.Tensor] = {}
+        if before is not None and before._is_of(self):
+            self._made = before._made
+
+    def _is_of(self, other: Negatives) -> bool:
+        # Torch does not count what is written to tensors of its inference mode.
+        return (
+            self._seed == other._seed
+            and (self.mode, self.amount) == (other.mode, other.amount)
+            and self.src_weight is other.src_weight
+            and self.dst_weight is other.dst_weight
+            and self._versions == other._versions
+            and None not in self._versions
+            and self._when.equals(other._when)
+        )
 
     def sample(self, num_samples: int, endpoint: str, num_nodes: Any = None) -> torch.Tensor:
         """Some nodes, int64, of those at this end of edges."""
+        key = endpoint, num_samples, num_nodes
+        if key not in self._made:
+            self._made[key] = self._draw(num_samples, endpoint, num_nodes)
+        return self._made[key]
+
+    def _draw(self, num_samples: int, endpoint: str, num_nodes: Any) -> torch.Tensor:
         weight = self.src_weight if endpoint == "src" else self.dst_weight
         of = self._generator
         if weight is not None and num_nodes is not None and weight.numel() != num_nodes:
@@ -112,6 +151,13 @@ class _Drawn(NegativeSampling):  # type: ignore[misc]
         return torch.multinomial(weight.cpu(), num_samples, replacement=True, generator=of)
 
 
+def _version(weight: torch.Tensor | None) -> int | None:
+    """How often torch has written to it; None where nobody counts."""
+    if weight is None:
+        return 0
+    return None if weight.is_inference() else weight._version
+
+
 def by_own_rule(neg_sampling: Any) -> bool:
     """Whether they are drawn by code that is not PyG's, and so by torch's generator."""
     return type(neg_sampling).sample is not NegativeSampling.sample
@@ -119,12 +165,13 @@ def by_own_rule(neg_sampling: Any) -> bool:
 
 @contextmanager
 def negatives_of(
-    neg_sampling: Any, when: When, times: Any, *numbers: int
+    neg_sampling: Any, when: When, times: Any, *numbers: int, before: Negatives | None = None
 ) -> Iterator[tuple[Any, Any]]:
     """``neg_sampling``, or None, and the times of nodes, as PyG is to be given both, for a batch of
     these numbers.
 
-    ``times`` is what PyG knows of nodes; nothing where ours are drawn by ``when``.
+    ``times`` is what PyG knows of nodes; nothing where ours are drawn by ``when``. ``before`` are
+    those of the batch that was begun.
     """
     if neg_sampling is None:
         yield None, times
@@ -132,7 +179,7 @@ def negatives_of(
     text = ",".join(map(str, numbers)).encode()
     seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
     if not by_own_rule(neg_sampling):
-        yield _Drawn(neg_sampling, when, seed), None
+        yield Negatives(neg_sampling, when, seed, before), None
         return
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)

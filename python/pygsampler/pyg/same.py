@@ -20,14 +20,17 @@ def same_graph(data: Any, sampler: Any) -> None:
     """ValueError where ``data`` has other nodes or edges than the graph of our ``sampler``.
 
     Features would be looked up by the ids of another graph. Called for each batch: takes
-    microseconds. Data without edges has the features alone, and its edges are not compared.
+    microseconds. Edges of data without any, which has the features alone, are not compared, nor are
+    those of an ``adj_t`` of torch-sparse.
     """
     typed = isinstance(sampler, Sampler) and isinstance(sampler.graph, HeteroGraph)
     if typed and isinstance(data, HeteroData):
         for kind, count in sampler.num_nodes.items():
             _same(f"data[{kind!r}]", "nodes", _num_nodes(data[kind]), count)
         for edge_type, count in sampler.num_edges.items():
-            _same(f"data[{edge_type!r}]", "edges", data[edge_type].edge_index.shape[1], count)
+            edges = getattr(data[edge_type], "edge_index", None)
+            got = None if edges is None else edges.shape[1]
+            _same(f"data[{edge_type!r}]", "edges", got, count)
         return
     if not isinstance(data, Data) or not isinstance(sampler, Sampler):
         return
