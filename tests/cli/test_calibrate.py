@@ -40,7 +40,7 @@ def test_costs_are_kept_and_found(tmp_path: Path) -> None:
     assert f"kept in {folder / 'costs.json'}" in shown.replace("\n", "")
     kept = json.loads((folder / "costs.json").read_text())
     names = "map exp store column row draw race write random gather"
-    names += " wide vertex look out turn"
+    names += " wide every look out turn"
     assert set(kept) == set(names.split())
     assert min(kept.values()) > 0
     told = python(EXPLAIN)

@@ -26,7 +26,8 @@ const (
 	seeds    = 1 << 14
 	few      = 1 << 10 // of which out-edges are found
 	drawn    = 8
-	repeats  = 9 // of which the fastest counts: what else the machine does only adds
+	large    = 1 << 21 // vertices whose arrays no second-level cache holds
+	repeats  = 9       // of which the fastest counts: what else the machine does only adds
 )
 
 // chain is how many operations are timed together, since one is little beside reading its input.
@@ -35,7 +36,7 @@ const chain = 16
 // Measure is the costs of this machine, in about a second of one core; out-edges are found by all cores.
 func Measure() (c costs.Costs, err error) {
 	g := graph()
-	within := func(w way, lines ...string) []float64 {
+	on := func(g *csc.Graph, w way, lines ...string) []float64 {
 		var times []float64
 		if err == nil {
 			times, err = timed(g, w, lines)
@@ -45,6 +46,7 @@ func Measure() (c costs.Costs, err error) {
 		}
 		return times
 	}
+	within := func(w way, lines ...string) []float64 { return on(g, w, lines...) }
 	of := func(lines ...string) []float64 { return within(way{seeds: seeds}, lines...) }
 	const edges = seeds * degree
 	maps := func(op string, count int) (lines []string) {
@@ -63,7 +65,8 @@ func Measure() (c costs.Costs, err error) {
 	// Sums along rows, which a choice takes.
 	sums := []string{"seeds", "slice %0", "sum %1 axis=1", fmt.Sprintf("collective %%1, %%2 k=%d replace=false site=0", drawn), "return blocks %3"}
 	row, wide := of(sums...), within(way{seeds: seeds, other: true}, sums...)
-	none := within(way{seeds: 1, other: true}, sums...)
+	// Rows without edges: what they take is memory, so there are as many as it takes to tell, and a choice looks at each of them too.
+	none := on(empty(), way{seeds: 1, other: true}, sums...)
 	one, many, exp := of(maps("add", 1)...), of(maps("add", 1+chain)...), of(maps("exp", 1)...)
 	stored := within(way{seeds: seeds, stores: true}, maps("add", 1)...)
 	draw := of("seeds", "slice %0", fmt.Sprintf("individual %%1 k=%d replace=false site=0", drawn), "return blocks %2")
@@ -95,7 +98,7 @@ func Measure() (c costs.Costs, err error) {
 	c.Write = least(draw[3] * 1e3 / (seeds * drawn))
 	c.Random = least((random[4] - column[3]) * 1e3 / edges)
 	c.Gather = least((gather[4] - column[3]) * 1e3 / edges)
-	c.Vertex = least(none[2] * 1e3 / vertices)
+	c.Vertex = least((none[2] + none[3]) * 1e3 / large)
 	c.Wide = least(wide[2]*1e3/edges - c.Vertex*vertices/edges)
 	c.Look = least(look[4] * 1e3 / (vertices * degree))
 	c.Out = least(out[4] * 1e3 / (few * degree))
@@ -175,6 +178,18 @@ func timesOf(m memory.Memory, p *program.Program) []float64 {
 		times = append(times, float64(x))
 	}
 	return times
+}
+
+// empty is a graph of one edge and many vertices.
+func empty() *csc.Graph {
+	indptr := make([]int64, large+1)
+	for v := range indptr[1:] {
+		indptr[v+1] = 1
+	}
+	return &csc.Graph{
+		NumNodes: large, Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 32, I32: make([]int32, 1)},
+		EdgeData: map[string]csc.Values{"w": csc.ValuesOf([]float64{1})},
+	}
 }
 
 // graph is one of vertices that all have the same degree, and neighbours anywhere.

@@ -28,7 +28,7 @@ type Costs struct {
 	Random float64 `json:"random"` // of a uniform number of a vertex
 	Gather float64 `json:"gather"` // of an edge's element of a vector of all vertices
 	Wide   float64 `json:"wide"`   // of adding up an edge's weight where all vertices are rows
-	Vertex float64 `json:"vertex"` // of each of these, with edges or without
+	Vertex float64 `json:"every"`  // of each of these, with edges or without, there and in a choice among them
 	Look   float64 `json:"look"`   // of an edge that is looked at, whether its row is asked for
 	Out    float64 `json:"out"`    // of an out-edge that is taken and put where it stands among its column's
 	Turn   float64 `json:"turn"`   // of an edge, to find all out-edges of a graph

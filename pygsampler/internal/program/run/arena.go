@@ -11,10 +11,10 @@ import (
 // arena is the working memory of one batch: arrays without pointers, one behind another, that
 // all go at once. Their contents are undefined.
 type arena struct {
-	pages []*memory.Pages
-	last  []byte
-	used  int64 // of the last pages
-	whole int64 // of all arrays of the batch
+	pages []*memory.Pages // in the order in which batches take them
+	at    int             // which of them arrays are taken of,
+	last  []byte          // its bytes, and
+	used  int64           // how many of these are taken
 }
 
 // The first pages of an arena, and the most bytes that are kept from batch to batch.
@@ -34,36 +34,51 @@ func take[T any](a *arena, n int64) []T {
 		return nil
 	}
 	bytes := (n*size + 63) &^ 63
-	if a.used+bytes > int64(len(a.last)) {
-		if err := memory.Affordable(bytes); err != nil {
-			panic(failure{err})
-		}
-		pages, err := memory.Map(max(bytes, 2*int64(len(a.last)), firstPages))
-		if err != nil {
-			panic(failure{err})
-		}
-		a.pages = append(a.pages, pages)
-		a.last, a.used = memory.All[byte](pages), 0
+	for a.used+bytes > int64(len(a.last)) {
+		a.more(bytes)
 	}
 	at := unsafe.Pointer(&a.last[a.used])
 	a.used += bytes
-	a.whole += bytes
 	return unsafe.Slice((*T)(at), n)
 }
 
-// reset forgets all arrays. Next time pages for all of them are one.
+// more goes on to the next pages, or to new ones, at least twice as large as the last.
+func (a *arena) more(bytes int64) {
+	if next := a.at + 1; next < len(a.pages) {
+		a.begin(next)
+		return
+	}
+	if err := memory.Affordable(bytes); err != nil {
+		panic(failure{err})
+	}
+	pages, err := memory.Map(max(bytes, 2*int64(len(a.last)), firstPages))
+	if err != nil {
+		panic(failure{err})
+	}
+	a.pages = append(a.pages, pages)
+	a.begin(len(a.pages) - 1)
+}
+
+// begin has arrays taken of pages from their beginning on.
+func (a *arena) begin(at int) { a.at, a.last, a.used = at, memory.All[byte](a.pages[at]), 0 }
+
+// reset forgets all arrays. Pages that a batch had to add stay beside those that were too few: the system clears what it
+// maps, so pages for all of them in their place would cost a larger batch's time again.
 func (a *arena) reset() {
-	if len(a.pages) > 1 {
-		whole := a.whole
-		a.free()
-		if pages, err := memory.Map(whole + whole/8); err == nil && whole <= mostKept {
-			a.pages, a.last = append(a.pages, pages), memory.All[byte](pages)
-		}
+	if len(a.pages) > 1 && len(memory.All[byte](a.pages[0])) == firstPages { // too few for pages of the large kind
+		a.pages[0].Free()
+		a.pages = append(a.pages[:0], a.pages[1:]...)
 	}
-	if len(a.last) > mostKept {
+	kept := int64(0)
+	for _, pages := range a.pages {
+		kept += int64(len(memory.All[byte](pages)))
+	}
+	if kept > mostKept {
 		a.free()
 	}
-	a.used, a.whole = 0, 0
+	if len(a.pages) > 0 {
+		a.begin(0)
+	}
 }
 
 func (a *arena) free() {
