@@ -79,9 +79,10 @@ class TorchExchange(Exchange):
         default a new one of Gloo with all processes, which therefore all make an exchange.
     timeout : float
         Seconds after which a process that is stuck is an error on all others; of a new group.
-    wait : float
+    wait : float, optional
         Seconds for all processes to make their exchange, of a new group: one that is gone before it
-        has opened its part is an error on the others then.
+        has opened its part is an error on the others then; a warning names it after ten seconds.
+        As ``timeout`` by default.
 
     Raises
     ------
@@ -93,7 +94,9 @@ class TorchExchange(Exchange):
 
     together = True
 
-    def __init__(self, group: Any = None, *, timeout: float = 300.0, wait: float = 60.0) -> None:
+    def __init__(
+        self, group: Any = None, *, timeout: float = 300.0, wait: float | None = None
+    ) -> None:
         self._group = Group("TorchExchange", group, timeout, wait)
 
     @property

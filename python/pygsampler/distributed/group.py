@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -15,11 +16,14 @@ from typing import Any
 # somebody has them, without their memory.
 _SHELLS: deque[Any] = deque(maxlen=256)
 
+_log = logging.getLogger(__name__)
 
 # Groups that this process has made: all processes make the same ones, in one order.
 _MEETINGS = [0]
 # Between two looks at who has come, in seconds: first, and at most.
 _LOOK, _LONGEST_LOOK = 0.002, 0.1
+# Seconds after which it is said for whom all wait.
+_LONG = 10.0
 
 
 def _meet(what: str, wait: float) -> None:
@@ -33,21 +37,24 @@ def _meet(what: str, wait: float) -> None:
     # Counters, which every store of every version of torch can be asked for without a wait.
     store.add(f"{place}/{rank}", 1)
     missing = [other for other in range(size) if other != rank]
-    end, look = time.monotonic() + wait, _LOOK
+    begin, look, said = time.monotonic(), _LOOK, False
     while True:
         missing = [other for other in missing if store.add(f"{place}/{other}", 0) < 1]
-        left = end - time.monotonic()
+        waited = time.monotonic() - begin
         if not missing:
             _MEETINGS[0] += 1
             return
-        if left <= 0:
+        ranks = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+        if waited >= _LONG and not said:
+            _log.warning("%s: %g s, still waiting for %s", what, _LONG, ranks)
+            said = True
+        if waited >= wait:
             # One that is late is not to think that it is waited for.
             store.add(f"{place}/{rank}", -1)
-            ranks = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
             raise TimeoutError(
                 f"{what}: expected all {size} processes within {wait:g} s, got nothing from {ranks}"
             )
-        time.sleep(min(look, left))
+        time.sleep(min(look, wait - waited))
         look = min(2 * look, _LONGEST_LOOK)
 
 

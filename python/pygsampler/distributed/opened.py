@@ -29,7 +29,7 @@ def open(
         The folder of the parts.
     exchange : Exchange, optional
         How the processes ask each other; by default ``TorchExchange()``, for which all of them come
-        here within a minute: ``TorchExchange(wait=)`` takes other times.
+        here within 300 seconds: ``TorchExchange(wait=)`` takes other times.
     device : device
         Where this process draws rows of its part for all: on a GPU, which then has the part, too,
         those of ``PGSampler`` without trees and times, and the CPU all others. Batches are the
