@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections import Counter
 from typing import Any
@@ -157,6 +158,23 @@ def test_seeds_of_visits_are_a_copy() -> None:
     none = sampler.sample(graph, []).torch()
     assert none.output_nodes.shape == none.input_nodes.shape == (0,)
     assert none.rows_of(torch.zeros(0, 5)).shape[::2] == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+@pytest.mark.parametrize("width", [32, 64])
+def test_visits_pickle(again: Any, width: int) -> None:
+    sampler = pgs.PinSAGE(seed=9)
+    for given in ([3, 3, 7], []):
+        made = sampler.sample(SHAPES["scattered"].graph(width), given, epoch=1, batch=2)
+        got = again(made)
+        for name in ("nodes", "counts", "output_nodes"):
+            one, other = getattr(made, name), getattr(got, name)
+            assert (other.tolist(), other.shape) == (one.tolist(), one.shape)
+            assert other.dtype == one.dtype
+        assert (got.epoch, got.batch, got.device) == (1, 2, "cpu")
+        assert torch.equal(got.torch().input_nodes, made.torch().input_nodes)
 
 
 def test_gradients_of_visits() -> None:

@@ -213,7 +213,7 @@ class ProgramFunction:
             if key not in tensors
         }
         trace, last, lists = self._traced(weight, fixed, tensors, ())
-        refuse_frozen(trace, self._traced(weight, fixed, tensors, ())[0])
+        refuse_frozen(trace, last, *self._traced(weight, fixed, tensors, ())[:2])
         if trace.relations:
             # What a relation's matrix is depends on those that are named after it.
             relations = tuple(trace.relations)

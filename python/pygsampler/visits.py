@@ -110,11 +110,29 @@ class Visits:
         """``nodes`` and ``counts`` on the CPU: themselves, or copies."""
         return self.nodes.cpu(), self.counts.cpu()
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if self._device >= 0:
+            raise TypeError(
+                f"Visits.pickle: expected visits on the CPU, got some on {self.device}; "
+                ".torch() makes tensors, which pickle"
+            )
+        return _restored, (self._rows, self.output_nodes, self._kind, self.epoch, self.batch)
+
     def __repr__(self) -> str:
         where = "" if self._device < 0 else f", device={self.device}"
         seeds, top = self.nodes.shape
         numbers = f"epoch={self.epoch}, batch={self.batch}"
         return f"Visits({seeds}, num_neighbors={top}, {numbers}{where})"
+
+
+def _restored(
+    rows: dict[str, Array], seeds: Array, kind: str | None, epoch: int, batch: int
+) -> Visits:
+    made = object.__new__(Visits)
+    made.epoch, made.batch = epoch, batch
+    # Arrays have memory of their own.
+    made._rows, made._device = rows, devices.CPU
+    return made._by(as_ids(seeds, "seeds"), kind)
 
 
 class TorchVisits:

@@ -299,6 +299,11 @@ def lengths(A: Any, seeds: Any) -> Any:
     return C
 
 
+def either(A: Any, seeds: Any) -> Any:
+    both = A[:, seeds].individual_sample(2), A[:, seeds].individual_sample(3)
+    return both[next(ROUNDS) % 2]
+
+
 def clocks(A: Any, seeds: Any) -> Any:
     return A[:, seeds].individual_sample(time.perf_counter_ns() % 2**31)
 
@@ -394,7 +399,7 @@ def sites(A: Any, seeds: Any) -> Any:
     return C
 
 
-RESULTS = (vector, whole, nothing, no_blocks)
+RESULTS = (vector, whole, nothing, no_blocks, either)
 
 
 @pytest.mark.parametrize(
@@ -436,6 +441,7 @@ RESULTS = (vector, whole, nothing, no_blocks)
         (generators, TypeError, r"\.py:\d+: a random number that is drawn while .*: expected A\.r"),
         (fresh, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
         (lengths, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
+        (either, TypeError, r"\.py:\d+: a random number that is drawn while .*: expected A\.r"),
         (clocks, TypeError, r"a random number that is drawn while .*, or a time: expected A"),
         (too_large, TypeError, r"expected a number of double precision"),
         (surrogate, TypeError, r"expected the name of an array"),

@@ -17,9 +17,11 @@ type arena struct {
 	used  int64           // how many of these are taken
 }
 
-// The first pages of an arena, and the most bytes that are kept from batch to batch.
+// The first pages of an arena, the most that they become by doubling, and the most bytes that are kept from batch to batch.
+// Doubled without an end, pages behind one large array would be more than is kept, and each batch would map all of them anew.
 const (
 	firstPages = 1 << 20
+	mostMore   = 1 << 27
 	mostKept   = 1 << 30
 )
 
@@ -42,7 +44,7 @@ func take[T any](a *arena, n int64) []T {
 	return unsafe.Slice((*T)(at), n)
 }
 
-// more goes on to the next pages, or to new ones, at least twice as large as the last.
+// more goes on to the next pages, or to new ones, twice as large as the last as long as that is little.
 func (a *arena) more(bytes int64) {
 	if next := a.at + 1; next < len(a.pages) {
 		a.begin(next)
@@ -51,7 +53,7 @@ func (a *arena) more(bytes int64) {
 	if err := memory.Affordable(bytes); err != nil {
 		panic(failure{err})
 	}
-	pages, err := memory.Map(max(bytes, 2*int64(len(a.last)), firstPages))
+	pages, err := memory.Map(max(bytes, min(2*int64(len(a.last)), mostMore), firstPages))
 	if err != nil {
 		panic(failure{err})
 	}

@@ -37,6 +37,15 @@ func TestArena(t *testing.T) {
 		before = at
 		a.reset()
 	}
+	// An array of half of what is kept, and what comes behind it, stay.
+	for range 2 {
+		take[byte](&a, mostKept/2)
+		take[byte](&a, firstPages)
+		a.reset()
+	}
+	if len(a.pages) == 0 {
+		t.Error("pages that are less than the most are not kept")
+	}
 	// More than is kept goes whole.
 	take[byte](&a, mostKept+1)
 	a.reset()
