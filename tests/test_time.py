@@ -452,6 +452,8 @@ def test_dates_are_nanoseconds_whatever_their_unit(edges: Any) -> None:
         sampler.sample(dates, [0, 1], seed_time=np.array(["2024-03-01", "NaT"], "datetime64[D]"))
     with pytest.raises(ValueError, match="expected dates from 1678 to 2261"):
         sampler.sample(dates, [0], seed_time=np.array(["3000-01-01"], "datetime64[D]"))
+    with pytest.raises(TypeError, match=r"^window: expected a number or timedelta64, got datetime"):
+        pgs.PGSampler([3], time="t", window=first)  # type: ignore[arg-type]
 
 
 def dated(edges: Any, kind: str) -> pgs.Graph:

@@ -18,7 +18,10 @@ except ImportError as error:
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
 # Both names that DGL has for its sampler.
-NeighborSampler = MultiLayerNeighborSampler = PGSampler
+NeighborSampler = PGSampler
+"""Another name of ``PGSampler``, as DGL has it."""
+MultiLayerNeighborSampler = PGSampler
+"""Another name of ``PGSampler``, as DGL has it."""
 
 __all__ = [
     "ClusterGCNSampler",
