@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
+import multiprocessing
+import os
 import pickle
+import threading
 import weakref
 from collections import Counter
 from typing import Any
@@ -15,6 +18,7 @@ from sampler_laws import plausible
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import fixed_neighbors
 
 
 def large() -> pgs.Graph:
@@ -129,6 +133,43 @@ def test_a_loader_and_what_is_kept() -> None:
     del loader, batch, block, graph
     gc.collect()
     assert gone() is None and table() is None
+
+
+@pytest.mark.filterwarnings(
+    # Python 3.12 warns of forks in processes with threads.
+    "ignore:This process .* is multi-threaded:DeprecationWarning",
+)
+def test_a_fork_while_neighbors_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child does not have the thread that draws them, and draws its own."""
+    graph, sampler = large(), samplers.kgcn_static(fanout=3, seed=3)
+    want = rows(samplers.kgcn_static(fanout=3, seed=3).sample(graph, [0, 1]), 1)
+    drawn, begun, go_on = fixed_neighbors._Tables._drawn, threading.Event(), threading.Event()
+
+    def slow(self: Any, of: pgs.Graph) -> pgs.Graph:
+        if os.getpid() == parent:
+            begun.set()
+            assert go_on.wait(60)
+        return drawn(self, of)
+
+    parent = os.getpid()
+    monkeypatch.setattr(fixed_neighbors._Tables, "_drawn", slow)
+    thread = threading.Thread(target=lambda: sampler.sample(graph, [0]))
+    forks = multiprocessing.get_context("fork")
+    found = forks.SimpleQueue()
+    child = forks.Process(
+        target=lambda: found.put(rows(sampler.sample(graph, [0, 1]), 1)), daemon=True
+    )
+    thread.start()
+    try:
+        assert begun.wait(60)
+        child.start()
+        child.join(60)
+        assert child.exitcode == 0 and found.get() == want
+    finally:
+        if child.is_alive():
+            child.kill()
+        go_on.set()
+        thread.join()
 
 
 def test_what_is_no_option() -> None:

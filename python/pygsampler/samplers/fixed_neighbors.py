@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pygsampler._core import library
 from pygsampler._core.checks import integer
 from pygsampler._sampling.base import Launcher, Pending, Sampler, check_graph
 from pygsampler.graph import Graph
@@ -30,7 +30,6 @@ class _Tables:
         self._begin()
 
     def _begin(self) -> None:
-        self._lock = Lock()
         self._known: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
         self._made: WeakSet[Graph] = WeakSet()
 
@@ -43,7 +42,8 @@ class _Tables:
 
     def of(self, graph: Graph) -> Graph:
         """That of a graph, drawn at the first call; of one of these itself."""
-        with self._lock:
+        # A forked child has a lock of its own: one of ours might be held by a thread that it lacks.
+        with library.table_lock():
             if graph in self._made:
                 return graph
             table = self._known.get(graph)
