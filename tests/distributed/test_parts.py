@@ -205,6 +205,11 @@ def test_a_process_that_does_not_come_to_open(folders: Path) -> None:
     check_ranks(3, "misses", str(folders))
 
 
+def test_processes_that_were_in_other_worlds(tmp_path: Path) -> None:
+    """They meet in a new one, and are not thought to wait where they were interrupted."""
+    check_ranks(2, "worlds", str(tmp_path))
+
+
 @pytest.mark.parametrize("how", ["dies", "raises", "stops"])
 def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
     """The others end by an error, within the timeout of the exchange."""

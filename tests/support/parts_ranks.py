@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import time
 from collections.abc import Callable
 from functools import partial
@@ -597,6 +598,38 @@ def misses(rank: int, world: int, folder: str) -> None:
     # All may try again.
     dist.barrier()
     distributed.open(f"{folder}/plain {world}").close()
+
+
+def worlds(rank: int, world: int, folder: str) -> None:
+    """One process has met in a world that the other was not in, and was interrupted once."""
+    dist.destroy_process_group()
+    if rank == 0:
+        alone = {"init_method": f"file://{folder}/store alone", "rank": 0, "world_size": 1}
+        dist.init_process_group("gloo", **alone)
+        for _ in range(2):
+            distributed.TorchExchange().close()
+        dist.destroy_process_group()
+    both = {"init_method": f"file://{folder}/store of both", "rank": rank, "world_size": world}
+    dist.init_process_group("gloo", **both)
+    if rank == 0:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        try:
+            distributed.TorchExchange(wait=60)
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise AssertionError("nothing was interrupted")
+        dist.barrier()
+    else:
+        dist.barrier()
+        fails(
+            TimeoutError,
+            "expected all 2 processes within 0.2 s, got nothing from rank 0",
+            lambda: distributed.TorchExchange(wait=0.2),
+        )
+    dist.barrier()
+    distributed.TorchExchange(wait=60).close()
 
 
 def dies(rank: int, world: int, folder: str, how: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import time
+import weakref
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,8 +20,9 @@ _SHELLS: deque[Any] = deque(maxlen=256)
 
 _log = logging.getLogger(__name__)
 
-# Groups that this process has made: all processes make the same ones, in one order.
-_MEETINGS = [0]
+# Groups that this process has made in a world, by its store: all make the same ones, in one order.
+# In another world they are counted anew, as by torch: other processes may be new there.
+_MEETINGS: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 # Between two looks at who has come, in seconds: first, and at most.
 _LOOK, _LONGEST_LOOK = 0.002, 0.1
 # Seconds after which it is said for whom all wait.
@@ -28,29 +31,40 @@ _LONG = 10.0
 
 def _meet(what: str, wait: float) -> None:
     """Returns when all processes have called it; TimeoutError after that many seconds."""
-    import torch.distributed as dist
     from torch.distributed import distributed_c10d
 
-    rank, size = dist.get_rank(), dist.get_world_size()
     store = distributed_c10d._get_default_store()
-    place = f"pygsampler/{_MEETINGS[0]}"
+    count = _MEETINGS.get(store, 0)
+    place = f"pygsampler/{count}"
+    own = f"{place}/{distributed_c10d.get_rank()}"
     # Counters, which every store of every version of torch can be asked for without a wait.
-    store.add(f"{place}/{rank}", 1)
+    store.add(own, 1)
+    try:
+        _wait_for_all(what, wait, store, place)
+    except BaseException:
+        # Whoever comes late is not to think that this one waits; the store may be gone as well.
+        with suppress(Exception):
+            store.add(own, -1)
+        raise
+    _MEETINGS[store] = count + 1
+
+
+def _wait_for_all(what: str, wait: float, store: Any, place: str) -> None:
+    import torch.distributed as dist
+
+    rank, size = dist.get_rank(), dist.get_world_size()
     missing = [other for other in range(size) if other != rank]
     begin, look, said = time.monotonic(), _LOOK, False
     while True:
         missing = [other for other in missing if store.add(f"{place}/{other}", 0) < 1]
         waited = time.monotonic() - begin
         if not missing:
-            _MEETINGS[0] += 1
             return
         ranks = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
         if waited >= _LONG and not said:
             _log.warning("%s: %g s, still waiting for %s", what, _LONG, ranks)
             said = True
         if waited >= wait:
-            # One that is late is not to think that it is waited for.
-            store.add(f"{place}/{rank}", -1)
             raise TimeoutError(
                 f"{what}: expected all {size} processes within {wait:g} s, got nothing from {ranks}"
             )
