@@ -219,6 +219,7 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         """As ``Sampler.within``."""
         other = self._with()
         other._keep_within(share)
+        other._numbers.drawn = self._numbers.drawn
         return other
 
     def with_seed(self, seed: int | None) -> HeteroLabor:

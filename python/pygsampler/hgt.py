@@ -145,6 +145,7 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         """As ``Sampler.within``."""
         other = self.with_seed(self.seed)
         other._keep_within(share)
+        other._numbers.drawn = self._numbers.drawn
         return other
 
     def with_seed(self, seed: int | None) -> HGTSampler:

@@ -82,6 +82,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples"]):
         """As ``Sampler.within``."""
         other = self.with_seed(self.seed)
         other._keep_within(share)
+        other._numbers.drawn = self._numbers.drawn
         return other
 
     def with_seed(self: S, seed: int | None) -> S:

@@ -459,7 +459,7 @@ class Program(EngineSampler, Sampler[Any]):
         """
         check_graph(graph)
         batches = integer(batches, "batches", 1)
-        best = self._with(self.seed)
+        best = self._made_of(self._fields())
         found = best._median(graph, seeds, epoch, batches)
 
         def tried(field: str, name: str) -> None:
@@ -467,7 +467,7 @@ class Program(EngineSampler, Sampler[Any]):
             given = best._plan.get(field) or ()
             if name not in given:
                 fields = {**best._fields(), field: [*given, name]}
-                other = Program(fields, self.seed, self._name, self._constants)
+                other = self._made_of(fields)
                 took = other._median(graph, seeds, epoch, batches)
                 if took < 0.97 * found:
                     best, found = other, took
@@ -573,16 +573,19 @@ class Program(EngineSampler, Sampler[Any]):
 
     def within(self, share: float) -> Program:
         """As ``Sampler.within``."""
-        other = self._with(self.seed)
+        other = self._made_of(self._fields())
         other._keep_within(share)
         return other
 
     def with_seed(self, seed: int | None) -> Program:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
-        return self._with(seed)
-
-    def _with(self, seed: int | None) -> Program:
         return Program(self._fields(), seed, self._name, self._constants)
+
+    def _made_of(self, fields: Mapping[str, Any]) -> Program:
+        """Another sampler of the same draws, with batch 0 of epoch 0 as its next."""
+        other = Program(fields, self.seed, self._name, self._constants)
+        other._numbers.drawn = self._numbers.drawn
+        return other
 
     def _view(self, graph: Stored, memory: Memory, epoch: int, batch: int) -> MiniBatch | Subgraph:
         if self._result == "subgraph":

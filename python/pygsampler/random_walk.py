@@ -227,6 +227,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         other._begin(self.seed if seed is None else seed, **{**self._fields(), **fields})
         for name in self._beside:
             setattr(other, name, getattr(self, name))
+        if seed is None:
+            other._numbers.drawn = self._numbers.drawn
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:

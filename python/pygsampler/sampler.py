@@ -450,6 +450,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             return super().within(share)
         other = self._with()
         other._keep_within(share)
+        other._numbers.drawn = self._numbers.drawn
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:

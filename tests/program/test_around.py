@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 from typing import Any
 
@@ -101,6 +102,39 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
     with pytest.raises(ValueError, match="seed: expected an integer, the same on all 2 ranks"):
         DataLoader(graph, seeds, make(None), **of_all)
     assert len(list(DataLoader(graph, seeds, make(7), **of_all))) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pgs.RandomWalk(2).within,
+        pgs.PinSAGE().within,
+        pgs.KHop([2]).within,
+        pgs.PGSampler([2]).within,
+        pgs.HeteroLabor([2]).within,
+        pgs.HGTSampler([2]).within,
+        *(KINDS[kind][0](None).within for kind in KINDS),
+        samplers.ladies(nodes=[2]).within,
+        samplers.kgcn_static(fanout=2).within,
+        lambda _: pgs.RandomWalk(2).with_seed(None),
+        lambda _: pgs.PGSampler([2], seed=7).with_seed(None),
+    ],
+)
+def test_a_seed_that_nobody_gave_stays_one(make: Any) -> None:
+    """Also in what is made of the sampler."""
+    assert make(0.5)._numbers.drawn
+
+
+@pytest.mark.parametrize("faster", [False, True])
+def test_a_tuned_one_has_no_other_seed(faster: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether its own plan is the fastest or another."""
+    times = itertools.count(-1, -1) if faster else itertools.count(1)
+    monkeypatch.setattr(type(samplers.ladies(nodes=[2])), "_median", lambda *_: next(times))
+    for seed in (None, 7):
+        sampler = samplers.ladies(nodes=[2], seed=seed)
+        tuned = sampler.tuned(GRAPH, [0, 1], batches=1)
+        assert tuned.seed == sampler.seed and tuned._numbers.drawn == (seed is None)
+        assert (tuned.plan != sampler.plan) == faster
 
 
 def test_inputs_of_a_program_that_returns_walks() -> None:
