@@ -100,6 +100,10 @@ class WithInputs(AroundProgram[T_co]):
         return version
 
     @property
+    def _changes(self) -> bool:
+        return bool(self._program._changes)
+
+    @property
     def inputs(self) -> dict[str, Any]:
         """The tensors that it reads, as they are now: float32 copies, by name."""
         inputs: dict[str, Any] = self._program.inputs

@@ -363,6 +363,10 @@ class Program(EngineSampler, Sampler[Any]):
         return self._version
 
     @property
+    def _changes(self) -> bool:
+        return bool(self._contents())
+
+    @property
     def inputs(self) -> dict[str, Any]:
         """The tensors that it reads, as they are now: float32 copies, by name."""
         return {name: content.array() for name, content in self._contents().items()}

@@ -406,7 +406,10 @@ class DataLoader(MaybeStatic):
 
         then = read if self._rows else None
         depth = self.prefetch
-        batches = in_order(submit, part.steps, depth, then, low=self.low_mark, meter=meter)
+        steady = self.sampler._changes
+        batches = in_order(
+            submit, part.steps, depth, then, low=self.low_mark, steady=steady, meter=meter
+        )
         yield from self._metered(batches, going, meter, as_torch)
 
     def _on_gpu(self, going: Pass, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
@@ -477,10 +480,11 @@ class DataLoader(MaybeStatic):
             return start(seeds, [number(step) for step in steps])
 
         # Each job is over, or cancelled, before the order goes: none reads it after that.
+        steady = self.sampler._changes
         if start is None:
-            batches = in_order(submit, of.steps, depth, low=low, meter=meter)
+            batches = in_order(submit, of.steps, depth, low=low, steady=steady, meter=meter)
         else:
-            batches = in_groups(submit_many, of.steps, depth, size, meter=meter)
+            batches = in_groups(submit_many, of.steps, depth, size, steady=steady, meter=meter)
         with closing(batches):
             for batch in batches:
                 yield as_torch(batch)

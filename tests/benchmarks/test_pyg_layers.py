@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,4 +49,5 @@ def test_it_refuses_another_result(
 
 def test_it_profiles(layers: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert layers.main(["--quick", "--fanouts", "2", "--profile", "loader"]) == 0
-    assert "sample_from_nodes" in capsys.readouterr().out
+    # Functions by the time that they take: which of ours come first is the machine's.
+    assert re.search(r"pygsampler/pyg/\w+\.py:\d+\(\w+\)", capsys.readouterr().out)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
+from pygsampler._loading import prefetch
 from pygsampler._loading.prefetch import in_groups, in_order
 
 
@@ -16,6 +19,7 @@ class Desk:
         self.submitted: list[int] = []
         self.ended: list[int] = []
         self.cancelled: list[int] = []
+        self.taken = 0
 
     def submit(self, step: int) -> FakeJob:
         if step == self.fails_in_submit:
@@ -54,6 +58,29 @@ def test_in_order_and_never_deeper_than_asked(depth: int) -> None:
         assert len(desk.submitted) == min(20, expected + 1 + depth)
     assert desk.submitted == desk.ended == list(range(20))
     assert desk.cancelled == []
+
+
+@pytest.mark.parametrize("in_what", ["order", "groups"])
+def test_a_steady_queue_does_not_rest(in_what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that are done ever earlier: others rest, as the clock has it."""
+    monkeypatch.setattr(prefetch, "LOOK", 0.0)
+    monkeypatch.setattr(FakeJob, "done", lambda job: job.step <= 2 * job.desk.taken)
+    monkeypatch.setattr(FakeGroup, "done", lambda group: group.steps[0] <= 2 * group.desk.taken)
+
+    def submitted(steady: bool) -> list[int]:
+        desk, found = GroupDesk(), []
+        results = (
+            in_order(desk.submit, 40, 8, steady=steady)
+            if in_what == "order"
+            else in_groups(desk.submit_many, 40, 8, 1, steady=steady)
+        )
+        for desk.taken, _ in enumerate(results):
+            found.append(len(desk.submitted))
+        return found
+
+    each = [min(40, taken + 1 + 8) for taken in range(40)]
+    assert submitted(steady=True) == each
+    assert min(map(operator.sub, submitted(steady=False), each)) < 0
 
 
 def test_nothing_runs_before_the_first_is_asked_for() -> None:

@@ -290,7 +290,8 @@ class LinkLoader(MaybeStatic):
 
         def sampled() -> Iterator[Any]:
             depth = min(self.prefetch, _MOST_ON_GPU)
-            with closing(in_order(submit, part.steps, depth)) as found:
+            steady = sampler._changes
+            with closing(in_order(submit, part.steps, depth, steady=steady)) as found:
                 yield from map(as_torch, found)
 
         begun: int = passes.begin(sampler, made, epoch, sampled, again)
@@ -372,7 +373,8 @@ class LinkLoader(MaybeStatic):
             return self._handed(sampled, *begun.popleft(), index)
 
         then = read if self._rows and index < 0 else None
-        batches = in_order(submit, part.steps, depth, then, meter=meter)
+        steady = self.sampler._changes
+        batches = in_order(submit, part.steps, depth, then, steady=steady, meter=meter)
         if index < 0:
             yield from self._metered(batches, going, meter, handed)
         elif part.steps:

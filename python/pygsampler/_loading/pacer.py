@@ -14,13 +14,17 @@ class Pacer:
     only ``low`` are left. Where more of them are finished than ``GROWTH`` looks at the queue
     before, and at none in between fewer than at the one before it, none is begun until half of
     ``high`` are left, or ``low`` where that is less: the sampler is faster than its consumer, which
-    has the device to itself meanwhile.
+    has the device to itself meanwhile. A ``steady`` queue does not rest, since when it does depends
+    on the time: what is sampled changes with each consumed batch.
 
     Source: TurboGNN, whose monitor halts the sampling process where its queue has grown for about
     five iterations.
     """
 
-    __slots__ = ("_finished", "_first", "_looks", "held", "high", "low", "pauses", "until")
+    __slots__ = (
+        *("_finished", "_first", "_looks", "_steady"),
+        *("held", "high", "low", "pauses", "until"),
+    )
 
     # Batches are begun where no more than so many are ahead.
     until: int
@@ -28,8 +32,8 @@ class Pacer:
     held: int
     pauses: int
 
-    def __init__(self, high: int, low: int) -> None:
-        self.high = high
+    def __init__(self, high: int, low: int, *, steady: bool = False) -> None:
+        self.high, self._steady = high, steady
         self.low = self.until = low
         self.held = self.pauses = 0
         # How many were finished at the last look, and at the first since they became fewer, which
@@ -43,6 +47,8 @@ class Pacer:
 
     def saw(self, finished: int) -> None:
         """So many of those ahead are finished."""
+        if self._steady:
+            return
         fell = finished < self._finished
         self._finished = finished
         self._looks += 1

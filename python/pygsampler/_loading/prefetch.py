@@ -34,23 +34,26 @@ def in_order(
     then: Callable[[Any], Pending[Any]] | None = None,
     *,
     low: int | None = None,
+    steady: bool = False,
     meter: Meter | None = None,
 ) -> Generator[Any, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
     While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
     only when its result is asked for. More are begun where ``low`` are left (``Pacer``), by default
-    one for each that is taken. With ``then`` a result is the beginning of a second job, as
-    which it counts from then on, and the results are those of the second ones. A job that fails,
-    in ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
-    However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
-    still in flight is cancelled. ``meter`` is told of it.
+    one for each that is taken; where it is ``steady``, each at the same step in every run. With
+    ``then`` a result is the beginning of a second job, as which it counts from then on, and the
+    results are those of the second ones. A job that fails, in ``submit``, ``then`` or ``result``,
+    raises at its own place, after the results before it. However the generator ends (exhausted,
+    closed, dropped, failed, interrupted), every job that is still in flight is cancelled.
+    ``meter`` is told of it.
     """
     first: deque[Pending[Any] | Exception] = deque()
     last: deque[Pending[Any] | Exception] = first if then is None else deque()
     submitted = 0
     meter = Meter() if meter is None else meter
-    pacer = meter.pacer = Pacer(depth, max(depth - 1, 0) if low is None else low)
+    pacer = Pacer(depth, max(depth - 1, 0) if low is None else low, steady=steady)
+    meter.pacer = pacer
     sampled, finished = meter.queues(max(depth, 1), 1 if then is None else 2)
     if meter.trace is not None:
         submit = meter.trace.watched(SAMPLING, submit)
@@ -148,6 +151,7 @@ def in_groups(
     depth: int,
     size: int,
     *,
+    steady: bool = False,
     meter: Meter | None = None,
 ) -> Generator[T, None, None]:
     """As ``in_order``, of jobs that are submitted ``size`` at a time, at most ``depth``.
@@ -160,7 +164,7 @@ def in_groups(
     ready: deque[T | Exception] = deque()
     submitted = taken = 0
     meter = Meter() if meter is None else meter
-    pacer = meter.pacer = Pacer(depth, depth - size)
+    pacer = meter.pacer = Pacer(depth, depth - size, steady=steady)
     _, finished = meter.queues(depth, 1)
     if meter.trace is not None:
         submit = meter.trace.watched(SAMPLING, submit)

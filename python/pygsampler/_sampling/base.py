@@ -149,6 +149,11 @@ class Sampler(ABC, Generic[T_co]):
         """Whether batches are around their seeds, as all are but those of some programs."""
         return True
 
+    @property
+    def _changes(self) -> bool:
+        """Whether a loop may change what it draws by: batches depend on when they were begun."""
+        return False
+
     def __init__(self, seed: int | None = None) -> None:
         self._numbers = Numbers(seed)  # type: ignore[misc]
 

@@ -121,6 +121,10 @@ class Learned(AroundProgram[Any]):
         return self.graph_of(graph)
 
     @property
+    def _changes(self) -> bool:
+        return True
+
+    @property
     def version(self) -> int:
         """How often the arrays have been changed."""
         return self._state.version
