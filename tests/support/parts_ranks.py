@@ -577,7 +577,7 @@ def misses(rank: int, world: int, folder: str) -> None:
             "TorchExchange: expected all 3 processes within 2 s, got nothing from rank 2",
             lambda: distributed.open(f"{folder}/plain {world}", distributed.TorchExchange(wait=2)),
         )
-        assert 2 <= time.monotonic() - start < 20
+        assert 2 <= time.monotonic() - start < 120
         dist.barrier()
         for name in ("wait", "timeout"):
             options = {name: 0}
