@@ -217,10 +217,7 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
 
     def within(self, share: float) -> HeteroLabor:
         """As ``Sampler.within``."""
-        other = self._with()
-        other._keep_within(share)
-        other._numbers.drawn = self._numbers.drawn
-        return other
+        return self._bounded(self._with(), share)
 
     def with_seed(self, seed: int | None) -> HeteroLabor:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

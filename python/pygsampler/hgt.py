@@ -143,10 +143,7 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
 
     def within(self, share: float) -> HGTSampler:
         """As ``Sampler.within``."""
-        other = self.with_seed(self.seed)
-        other._keep_within(share)
-        other._numbers.drawn = self._numbers.drawn
-        return other
+        return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self, seed: int | None) -> HGTSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

@@ -80,10 +80,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples"]):
 
     def within(self: S, share: float) -> S:
         """As ``Sampler.within``."""
-        other = self.with_seed(self.seed)
-        other._keep_within(share)
-        other._numbers.drawn = self._numbers.drawn
-        return other
+        return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self: S, seed: int | None) -> S:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

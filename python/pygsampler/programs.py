@@ -577,9 +577,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     def within(self, share: float) -> Program:
         """As ``Sampler.within``."""
-        other = self._made_of(self._fields())
-        other._keep_within(share)
-        return other
+        return self._bounded(self._made_of(self._fields()), share)
 
     def with_seed(self, seed: int | None) -> Program:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

@@ -213,9 +213,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     def within(self, share: float) -> RandomWalk:
         """As ``Sampler.within``."""
-        other = self._with()
-        other._keep_within(share)
-        return other
+        return self._bounded(self._with(), share)
 
     def with_seed(self: R, seed: int | None) -> R:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

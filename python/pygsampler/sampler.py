@@ -448,10 +448,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """As ``Sampler.within``; mode ``"bsp"``, whose launches are short, has no bound."""
         if type(self) is not PGSampler:
             return super().within(share)
-        other = self._with()
-        other._keep_within(share)
-        other._numbers.drawn = self._numbers.drawn
-        return other
+        return self._bounded(self._with(), share)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
         return MiniBatch._of(memory, epoch, batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core import library
 from pygsampler._core.handle import EngineHandle
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._core.memories import Memory
+    from pygsampler._sampling.numbers import Numbers
     from pygsampler.graph import Graph
 
+
+S = TypeVar("S", bound="EngineSampler")
 
 # What the engine takes a share of.
 _WHOLE = 1000
@@ -35,6 +38,8 @@ class EngineSampler(EngineHandle):
 
     _plan: Plan
     _seed: int
+    # As each `Sampler` has them.
+    _numbers: Numbers
     # The most thousandths of a GPU that a launch takes; 0: no bound.
     _share: int
 
@@ -63,9 +68,12 @@ class EngineSampler(EngineHandle):
                     self._make("SamplerNew", *about)
             return self._number
 
-    def _keep_within(self, share: float) -> None:
-        """Bounds launches by that part of a GPU, above 0, at most 1; before there is a handle."""
-        self._share = max(round(share * _WHOLE), 1)
+    def _bounded(self, other: S, share: float) -> S:
+        """``other``, made of this one and without a handle yet, whose launches take at most that
+        part of a GPU, above 0, at most 1. A seed that nobody gave stays one."""
+        other._share = max(round(share * _WHOLE), 1)
+        other._numbers.drawn = self._numbers.drawn
+        return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
         """What callers get of a memory that the engine has made."""
