@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.ids import View
     from pygsampler._core.memories import Memory
-    from pygsampler._sampling.torch_group import TorchGroup
     from pygsampler.array import Array
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType, Joint
@@ -175,9 +174,9 @@ class PinSAGE(RandomWalk):
         if launch is None:
             return None
 
-        def start(seeds: Sequence[Any], batches: Sequence[int]) -> _Told:
+        def start(seeds: Sequence[Any], batches: Sequence[int]) -> Afterwards[list[Any]]:
             views = [kept(as_ids(ids, "seeds", graph._device)) for ids in seeds]
-            return _Told(launch(views, batches), views)
+            return Afterwards(launch(views, batches), lambda made: _told(made, views))
 
         return start
 
@@ -185,8 +184,7 @@ class PinSAGE(RandomWalk):
         made = super()._many(graph, many, epoch, batch)
         if graph._device >= 0 and not self._path:
             # Of one launch, and not by ``launch``.
-            for visits, ids in zip(made, many, strict=True):
-                visits._by(kept(as_ids(ids, "seeds", graph._device)), None)
+            _told(made, [kept(as_ids(ids, "seeds", graph._device)) for ids in many])
         return made
 
     def __repr__(self) -> str:
@@ -202,27 +200,12 @@ class PinSAGE(RandomWalk):
         return SeedVisits._of_region(region, words, epoch, batch)
 
 
-class _Told:
-    """Visits of several batches on their way, which are then told of their seeds."""
-
-    def __init__(self, group: TorchGroup, views: list[View]) -> None:
-        self._group, self._views = group, views
-
-    def result(self) -> list[Any]:
-        """As that of ``Group``."""
-        made = self._group.result()
-        for visits, ids in zip(made, self._views, strict=False):
-            if isinstance(visits, SeedVisits):
-                visits._by(ids, None)
-        return made
-
-    def done(self) -> bool:
-        """As that of ``Group``."""
-        return self._group.done()
-
-    def cancel(self) -> None:
-        """As that of ``Group``."""
-        self._group.cancel()
+def _told(made: list[Any], views: Sequence[View]) -> list[Any]:
+    """Visits of several batches, each told of its seeds; behind a failure there are none."""
+    for visits, ids in zip(made, views, strict=False):
+        if isinstance(visits, (Visits, SeedVisits)):
+            visits._by(ids, None)
+    return made
 
 
 def _untyped(graph: Any) -> Any:
