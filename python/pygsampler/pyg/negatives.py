@@ -21,7 +21,7 @@ class NodesByTime:
         raw = times.double() if times.is_floating_point() else times.long()
         self._times, self._order = torch.sort(raw.cpu(), stable=True)
         # Weights that were asked for last, of either end, their versions, and sums in that order.
-        self._sums: tuple[tuple[torch.Tensor, int, torch.Tensor], ...] = ()
+        self._sums: tuple[tuple[torch.Tensor, int | None, torch.Tensor], ...] = ()
 
     def draw(
         self, bounds: torch.Tensor, weight: torch.Tensor | None, generator: torch.Generator
@@ -43,11 +43,10 @@ class NodesByTime:
         return self._order[torch.minimum(place, last)]
 
     def _reached(self, weight: torch.Tensor) -> torch.Tensor:
-        # Torch does not count what is written to tensors of its inference mode.
-        version = -1 if weight.is_inference() else weight._version
+        version = _version(weight)
         known = self._sums
         for of, then, reach in known:
-            if of is weight and then == version >= 0:
+            if of is weight and then == version is not None:
                 return reach
         values = weight.cpu().double()
         # As torch.multinomial refuses them where nodes have no times.
@@ -114,7 +113,6 @@ class Negatives(NegativeSampling):  # type: ignore[misc]
             self._made = before._made
 
     def _is_of(self, other: Negatives) -> bool:
-        # Torch does not count what is written to tensors of its inference mode.
         return (
             self._seed == other._seed
             and (self.mode, self.amount) == (other.mode, other.amount)
@@ -155,6 +153,7 @@ def _version(weight: torch.Tensor | None) -> int | None:
     """How often torch has written to it; None where nobody counts."""
     if weight is None:
         return 0
+    # Torch does not count what is written to tensors of its inference mode.
     return None if weight.is_inference() else weight._version
 
 
