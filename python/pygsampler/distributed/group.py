@@ -34,13 +34,14 @@ def _meet(what: str, wait: float) -> None:
     from torch.distributed import distributed_c10d
 
     store = distributed_c10d._get_default_store()
+    rank, size = distributed_c10d.get_rank(), distributed_c10d.get_world_size()
     count = _MEETINGS.get(store, 0)
     place = f"pygsampler/{count}"
-    own = f"{place}/{distributed_c10d.get_rank()}"
+    own = f"{place}/{rank}"
     # Counters, which every store of every version of torch can be asked for without a wait.
     store.add(own, 1)
     try:
-        _wait_for_all(what, wait, store, place)
+        _wait_for(what, wait, store, place, [other for other in range(size) if other != rank])
     except BaseException:
         # Whoever comes late is not to think that this one waits; the store may be gone as well.
         with suppress(Exception):
@@ -49,11 +50,8 @@ def _meet(what: str, wait: float) -> None:
     _MEETINGS[store] = count + 1
 
 
-def _wait_for_all(what: str, wait: float, store: Any, place: str) -> None:
-    import torch.distributed as dist
-
-    rank, size = dist.get_rank(), dist.get_world_size()
-    missing = [other for other in range(size) if other != rank]
+def _wait_for(what: str, wait: float, store: Any, place: str, missing: list[int]) -> None:
+    size = len(missing) + 1
     begin, look, said = time.monotonic(), _LOOK, False
     while True:
         missing = [other for other in missing if store.add(f"{place}/{other}", 0) < 1]
