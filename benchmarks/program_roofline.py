@@ -35,8 +35,8 @@ import pygsampler as pgs
 from . import environment, programs
 from .gpu import ceilings
 from .gpu.graphs import Made, make
+from .gpu.programs import SHAPES, with_data
 
-SHAPES = ("products", "livejournal")
 _RESULTS = Path(__file__).parent / "results" / "gpu"
 _BATCHES = 4
 
@@ -60,7 +60,6 @@ _READS = {
     "kgcn": Reads(whole=True),
     "shadow": Reads(whole=False),
     "saint": Reads(whole=False),
-    "saint,": Reads(whole=False),
 }
 
 
@@ -88,7 +87,7 @@ def work(at: programs.Setting, graph: pgs.Graph, seeds: torch.Tensor) -> dict[st
 
 
 def _reads(at: programs.Setting) -> Reads:
-    return _READS[at.name.split()[0]]
+    return _READS[at.name.split()[0].rstrip(",")]
 
 
 def _drawn(at: programs.Setting, made: Any) -> int:
@@ -125,7 +124,7 @@ def bound(
 
 def rows(shape: str, made: Made, kept: dict[tuple[str, str], Any], limits: dict[str, Any]) -> Any:
     """A row for each setting that figures are kept of."""
-    graph = with_data(made)
+    graph, _, _ = with_data(made)
     for at in programs.SETTINGS:
         known = kept.get((shape, at.name))
         if known is None:
@@ -142,19 +141,6 @@ def rows(shape: str, made: Made, kept: dict[tuple[str, str], Any], limits: dict[
             "share": round(total / measured, 3),
             "share_of_many": round(total / known["many_us"], 3),
         }
-
-
-def with_data(made: Made) -> pgs.Graph:
-    """The graph with weights and scores, as benchmarks.gpu.programs gives it to the engine."""
-    random = torch.Generator().manual_seed(5)
-    degree = made.indptr.diff()
-    each = degree.clamp(min=1).float().repeat_interleave(degree)
-    weights = (1 + 4 * torch.rand(len(made.indices), generator=random)) / each
-    scores = torch.randn((made.num_nodes, 2), generator=random)
-    return made.graph.with_data(
-        edge_data={"w": weights},
-        node_data={"h_source": scores[:, 0].clone(), "h_target": scores[:, 1].clone()},
-    )
 
 
 def line(row: dict[str, Any]) -> str:

@@ -66,18 +66,25 @@ def reference() -> dict[tuple[str, str], dict[str, float]]:
 
 
 def prepared(made: Made) -> tuple[pgs.Graph, programs.Tables]:
-    """The graph with weights that sum to 1 over each column, and scores of vertices."""
-    random = torch.Generator(device="cuda").manual_seed(5)
+    """``with_data``, and what torch's operators need."""
+    here, weights, scores = with_data(made)
+    return here, programs.tables(made.indptr, made.indices, weights, scores)
+
+
+def with_data(made: Made) -> tuple[pgs.Graph, torch.Tensor, torch.Tensor]:
+    """The graph on the CPU with weights that sum to 1 over each column, and scores of vertices;
+    and both where it was made."""
+    device = made.indptr.device
+    random = torch.Generator(device=device).manual_seed(5)
     degree = made.indptr.diff()
     each = degree.clamp(min=1).float().repeat_interleave(degree)
-    count = len(made.indices)
-    weights = (1 + 4 * torch.rand(count, generator=random, device="cuda")) / each
-    scores = torch.randn((made.num_nodes, 2), generator=random, device="cuda")
+    weights = (1 + 4 * torch.rand(len(made.indices), generator=random, device=device)) / each
+    scores = torch.randn((made.num_nodes, 2), generator=random, device=device)
     here = made.on_cpu().with_data(
         edge_data={"w": weights.cpu()},
         node_data={"h_source": scores[:, 0].cpu(), "h_target": scores[:, 1].cpu()},
     )
-    return here, programs.tables(made.indptr, made.indices, weights, scores)
+    return here, weights, scores
 
 
 def checked(sampler: Any, there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor) -> None:
