@@ -14,6 +14,11 @@
 #include "grid.cuh"
 #include "program_numbers.cuh"
 
+// A program's text declares the lists that all of its steps may ask for.
+#ifndef PGS_EMULATED
+#pragma nv_diag_suppress 550
+#endif
+
 #define PROGRAM_WARPS (PROGRAM_THREADS / 32)
 
 #if PROGRAM_ID_BITS == 64
@@ -65,85 +70,117 @@ struct List {
   __device__ __forceinline__ Id operator()(u32 i) const { return vertices ? vertices[i] : (Id)i; }
 };
 
+// How far a program is, alike in all threads of the grid. Each warp has its own.
+struct Progress {
+  u64 status, detail, value, owner;
+  u64 used;  // bytes of working memory
+  u32 exchanges, numberings, cells;
+  bool loose;  // a step has written what no meeting has shown to all yet
+};
+
 struct ProgramShared {
   Meeting meeting;
   SumSpace sums[2];
-  // Read by fours, wherever a kernel has this struct.
+  // Read by fours.
   alignas(16) u32 digits[PROGRAM_WARPS][256];
+  ProgramArgs args;
+  Progress progress[PROGRAM_WARPS];
+  // Of a timed program: cycles of each node, and those of the clocks at its begin and at the last mark.
+  u64 *times, begin, last;
 };
 
 // A program is long, and each part of it runs once, so the time to fetch code counts: what is large and has
-// no need to be seen through is a function. Its arguments are values, since a Machine whose address is taken
-// would not stay in registers.
-__device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z, ulonglong2* slots, ProgramShared* s, u32 turn) {
-  return grid_sums(x, y, z, slots + turn * gridDim.x, s->meeting, s->sums[turn]);
+// no need to be seen through is a function. So that a function finds the program's state at a place that is known
+// when it is compiled, that is shared memory: by its address it would be in local memory, and arguments in constant
+// memory that is read as any other, which every meeting takes from the nearest cache.
+__device__ __forceinline__ ProgramShared& program_shared() {
+  __shared__ ProgramShared s;
+  return s;
+}
+
+__device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z, u32 turn) {
+  ProgramShared& s = program_shared();
+  return grid_sums(x, y, z, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
 }
 struct OneSum {
   u32 before, total;
 };
-__device__ __noinline__ OneSum sum_of(u32 x, ulonglong2* slots, ProgramShared* s, u32 turn) {
-  Sums all = grid_sums<1>(x, 0, 0, slots + turn * gridDim.x, s->meeting, s->sums[turn]);
+__device__ __noinline__ OneSum sum_of(u32 x, u32 turn) {
+  ProgramShared& s = program_shared();
+  Sums all = grid_sums<1>(x, 0, 0, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
   return OneSum{all.before[0], all.total[0]};
 }
-__device__ __noinline__ void barrier_of(ProgramShared* s) { grid_barrier(s->meeting); }
+__device__ __noinline__ void barrier_of() { grid_barrier(program_shared().meeting); }
 __device__ __noinline__ u64 state_of(Stream stream, u64 v) { return row_state(stream, v); }
 
 struct Machine {
-  const ProgramArgs& a;
-  ProgramShared& s;
-  u64 status = STATUS_OK, detail = 0, value = 0, owner = 0;  // alike in all threads of the grid
-  u64 used = 0;  // bytes of working memory
-  List all;      // every vertex
-  u32 exchanges = 0, numberings = 0, cells = 0;
-  bool loose = false;  // a step has written what no meeting has shown to all yet
+  static __device__ __forceinline__ ProgramShared& s() { return program_shared(); }
+  static __device__ __forceinline__ const ProgramArgs& a() { return s().args; }
+  static __device__ __forceinline__ Progress& now() { return s().progress[threadIdx.x >> 5]; }
+  // Every vertex.
+  static __device__ __forceinline__ List all() { return List{(u32)a().num_nodes, nullptr}; }
 
-  // Of a timed program: cycles of each node, and those of the clocks at its begin and at the last mark.
-  u64 *times = nullptr, begin = 0, last = 0;
+  __device__ explicit Machine(const ProgramArgs& args) {
+    static_assert(sizeof(ProgramArgs) % 4 == 0, "copied by words");
+    for (u32 i = threadIdx.x; i < sizeof(ProgramArgs) / 4; i += blockDim.x) ((u32*)&s().args)[i] = ((const u32*)&args)[i];
+    if (threadIdx.x == 0) s().meeting.begin(args.arrived);
+    now() = Progress{STATUS_OK};
+    __syncthreads();
+  }
 
-  __device__ Machine(const ProgramArgs& a, ProgramShared& s) : a(a), s(s), all{(u32)a.num_nodes, nullptr} {
-    if (threadIdx.x == 0) s.meeting.begin(a.arrived);
+  // What was, once all lanes of the warp have seen it; then it is what `next` makes of it.
+  template <class T, class Next>
+  static __device__ __forceinline__ T advance(T& at, Next next) {
+    __syncwarp();
+    T was = at;
+    __syncwarp();
+    at = next(was);
+    return was;
   }
 
   // What a step returns: whether the program goes on.
-  __device__ __forceinline__ bool well() const { return status == STATUS_OK; }
-  __device__ __forceinline__ bool fail(u64 why, u64 what) {
-    status = why, detail = what;
+  static __device__ __forceinline__ bool well() { return now().status == STATUS_OK; }
+  static __device__ __forceinline__ bool fail(u64 why, u64 what) {
+    now().status = why, now().detail = what;
     return false;
   }
 
-  __device__ __forceinline__ void barrier() {
-    loose = false;
-    barrier_of(&s);
+  static __device__ __forceinline__ void loosen() { now().loose = true; }
+  static __device__ __forceinline__ void barrier() {
+    now().loose = false;
+    barrier_of();
   }
   // A step that only writes leaves the barrier to the first one that reads it.
-  __device__ __forceinline__ void sync() {
-    if (loose) barrier();
+  static __device__ __forceinline__ void sync() {
+    if (advance(now().loose, [](bool) { return false; })) barrier_of();
   }
-  __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z = 0) {
-    u32 turn = exchanges++ & 1;
-    loose = false;
-    return sums_of(x, y, z, a.slots, &s, turn);
+  static __device__ __forceinline__ u32 turn() {
+    now().loose = false;
+    return advance(now().exchanges, [](u32 n) { return n + 1; }) & 1;
   }
-  __device__ __forceinline__ OneSum sum(u32 x) {
-    u32 turn = exchanges++ & 1;
-    loose = false;
-    return sum_of(x, a.slots, &s, turn);
-  }
+  static __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z = 0) { return sums_of(x, y, z, turn()); }
+  static __device__ __forceinline__ OneSum sum(u32 x) { return sum_of(x, turn()); }
 
   // n elements of the working memory. Beyond its end the program fails, and nothing is to be written.
   template <class T>
-  __device__ __forceinline__ T* take(u64 n) {
-    T* found = (T*)(a.work + used);
-    used = align64(used + n * sizeof(T));
-    if (used > a.work_bytes) fail(STATUS_WORK_TOO_SMALL, used);
-    return found;
+  static __device__ __forceinline__ T* take(u64 n) {
+    return (T*)take_bytes(n * sizeof(T));
+  }
+  static __device__ __noinline__ char* take_bytes(u64 n) {
+    u64 at = advance(now().used, [&](u64 used) { return align64(used + n); }), used = align64(at + n);
+    if (used > a().work_bytes) fail(STATUS_WORK_TOO_SMALL, used);
+    return a().work + at;
   }
   // Counters of the launch's, 0 since the seeds were read, by fours: so that some can be one word.
-  __device__ __forceinline__ u32* counters(u32 n) {
-    u32* found = a.cells + cells;
-    cells += (n + 3) & ~3u;
-    return found;
+  static __device__ __forceinline__ u32* counters(u32 n) {
+    return a().cells + advance(now().cells, [&](u32 cells) { return cells + ((n + 3) & ~3u); });
   }
+  // The next numbering begins: the upper half of its words in the map.
+  static __device__ __forceinline__ u64 next_numbering() {
+    return (u64)(a().tag - advance(now().numberings, [](u32 n) { return n + 1; }) - 1) << 32;
+  }
+  // That of the one that is under way.
+  static __device__ __forceinline__ u64 numbering() { return (u64)(a().tag - now().numberings) << 32; }
 
   // Likewise, of zeros; a barrier comes before they are used.
   template <class T>
@@ -195,7 +232,7 @@ struct Machine {
   __device__ __forceinline__ bool scanned(Scan& scan, const OneSum& all, u32 which = 0) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     scan.total = all.total;
-    scan.before = all.before + (u32)warp_sum(lane < warp ? s.sums[(exchanges - 1) & 1].parts[which][lane] : 0);
+    scan.before = all.before + (u32)warp_sum(lane < warp ? s().sums[(now().exchanges - 1) & 1].parts[which][lane] : 0);
     return scan.total < TOO_MUCH || fail(STATUS_TOO_MANY_EDGES, scan.total);
   }
   template <class Count>
@@ -219,18 +256,18 @@ struct Machine {
   // first one, until the next numbering.
   template <class Vertex>
   __device__ __forceinline__ void claim(u32 n, Vertex vertex) {
-    numberings++;
-    each(n, [&](u32 i) { claim_one(i, vertex(i)); });
+    u64 word = next_numbering();
+    each(n, [&](u32 i) { claim_one(word, i, vertex(i)); });
     barrier();
   }
-  __device__ __forceinline__ void claim_one(u32 i, Id v) {
-    u64 word = (u64)(a.tag - numberings) << 32 | i, *at = a.map + (u64)v;
+  __device__ __forceinline__ void claim_one(u64 numbering, u32 i, Id v) {
+    u64 word = numbering | i, *at = a().map + (u64)v;
     if (load_relaxed(at) > word) atomicMin(at, word);
   }
   // Likewise, of one that few others are claiming: without a look first, which would be waited for.
-  __device__ __forceinline__ void claim_unseen(u32 i, Id v) { atomicMin(a.map + (u64)v, (u64)(a.tag - numberings) << 32 | i); }
-  __device__ __forceinline__ u32 first(Id v) const { return (u32)load_relaxed(a.map + (u64)v); }
-  __device__ __forceinline__ bool claimed(Id v) const { return load_relaxed(a.map + (u64)v) >> 32 == a.tag - numberings; }
+  __device__ __forceinline__ void claim_unseen(u64 numbering, u32 i, Id v) { atomicMin(a().map + (u64)v, numbering | i); }
+  __device__ __forceinline__ u32 first(Id v) const { return (u32)load_relaxed(a().map + (u64)v); }
+  __device__ __forceinline__ bool claimed(Id v) const { return (load_relaxed(a().map + (u64)v) ^ numbering()) >> 32 == 0; }
 
   // The distinct vertices of n places that have been claimed; the list that they are, where it is given and has no others.
   // `of_each` is what else is made of each of them at the same meetings: things are counted, and it is told where they begin.
@@ -278,35 +315,35 @@ struct Machine {
 
   // Times n parts of the program, as the first thread sees them: each ends in a meeting of all.
   __device__ __forceinline__ bool time(u32 n) {
-    times = take<u64>(n);
+    u64* times = take<u64>(n);
     if (!well()) return false;
     if (reporter()) {
       for (u32 i = 0; i < n; i++) times[i] = 0;
-      begin = globaltimer(), last = (u64)clock64();
+      s().times = times, s().begin = globaltimer(), s().last = (u64)clock64();
     }
     return true;
   }
   __device__ __forceinline__ void mark(u32 i) {
     if (!reporter()) return;
     u64 now = (u64)clock64();
-    times[i] += now - last, last = now;
+    s().times[i] += now - s().last, s().last = now;
   }
 
   // The seeds, which are claimed where that is asked for; and the counters begin.
   __device__ __forceinline__ bool seeds(List& list, bool claims) {
-    Id* of = take<Id>(a.num_seeds);
+    Id* of = take<Id>(a().num_seeds);
     if (!well()) return false;
-    if (claims) numberings++;
-    each(a.num_cells, [&](u32 i) { a.cells[i] = 0; });
-    each((u32)a.num_seeds, [&](u32 i) {
-      u64 v = read(a.seeds, a.seed_bits, i);
-      if (v >= a.num_nodes) atomicMin(a.bad_seed, (u64)i);
-      else if (claims) claim_one(i, (Id)v);
+    u64 word = claims ? next_numbering() : 0;
+    each(a().num_cells, [&](u32 i) { a().cells[i] = 0; });
+    each((u32)a().num_seeds, [&](u32 i) {
+      u64 v = read(a().seeds, a().seed_bits, i);
+      if (v >= a().num_nodes) atomicMin(a().bad_seed, (u64)i);
+      else if (claims) claim_one(word, i, (Id)v);
       of[i] = (Id)v;
     });
     barrier();
-    u64 bad = load_relaxed(a.bad_seed);
-    list = List{(u32)a.num_seeds, of};
+    u64 bad = load_relaxed(a().bad_seed);
+    list = List{(u32)a().num_seeds, of};
     return bad == ~0ull || fail(STATUS_SEED_OUT_OF_RANGE, bad);
   }
 
@@ -326,34 +363,34 @@ struct Machine {
   __device__ __forceinline__ bool looked(u32* worst, u32 node, Vertex vertex, P p) {
     u32 found = load_relaxed(worst);
     if (!found) return true;
-    value = bits_of(p(~found)), owner = (u64)vertex(~found);
+    now().value = bits_of(p(~found)), now().owner = (u64)vertex(~found);
     return fail(STATUS_VALUE_REFUSED, node);
   }
 
   // Element i of array k.
   template <class T>
-  __device__ __forceinline__ double named(u32 k, u64 i) const { return (double)((const T*)a.arrays[k])[i]; }
-  __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, PROGRAM_INDPTR_BITS, min(v, a.num_rows)); }
-  __device__ __forceinline__ u64 edge_id(Place p) const { return PROGRAM_EDGE_ID_BITS ? read(a.edge_ids, PROGRAM_EDGE_ID_BITS, p) : p; }
+  __device__ __forceinline__ double named(u32 k, u64 i) const { return (double)((const T*)a().arrays[k])[i]; }
+  __device__ __forceinline__ u64 start(u64 v) const { return read(a().indptr, PROGRAM_INDPTR_BITS, min(v, a().num_rows)); }
+  __device__ __forceinline__ u64 edge_id(Place p) const { return PROGRAM_EDGE_ID_BITS ? read(a().edge_ids, PROGRAM_EDGE_ID_BITS, p) : p; }
   // 1 for an edge that the batch does not leave out.
   __device__ __noinline__ double kept(Place p) const {
-    u64 lo = 0, hi = a.num_excluded;
+    u64 lo = 0, hi = a().num_excluded;
     while (lo < hi) {
       u64 middle = (lo + hi) / 2;
-      if (a.excluded[middle] < p) lo = middle + 1;
+      if (a().excluded[middle] < p) lo = middle + 1;
       else hi = middle;
     }
-    return lo == a.num_excluded || a.excluded[lo] != p;
+    return lo == a().num_excluded || a().excluded[lo] != p;
   }
   __device__ __forceinline__ Stream stream(u32 site, u32 purpose) const {
-    return stream_of(a.key0, a.key1, site, a.batch0, a.batch1, purpose);
+    return stream_of(a().key0, a().key1, site, a().batch0, a().batch1, purpose);
   }
   __device__ __forceinline__ double random(u32 site, u32 purpose, u64 of) const {
     return uniform(draw_bits(state_of(stream(site, purpose), of), 0));
   }
   // That of a batch in periods of so many.
   __device__ __noinline__ double random(u32 site, u32 purpose, u64 of, u32 batches) const {
-    Gradual numbers(a.key0, a.key1, site, a.batch0, a.batch1, batches, purpose);
+    Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, purpose);
     return numbers([&](const Stream& stream) { return uniform(draw_bits(state_of(stream, of), 0)); });
   }
   // That of one, where it is asked for so many edges that a call would count.
@@ -366,12 +403,12 @@ struct Machine {
   __device__ __forceinline__ void end() {
     __syncthreads();
     if (reporter()) {
-      if (status == STATUS_VALUE_REFUSED) a.report[REPORT_HEADER] = value, a.report[REPORT_HEADER + 1] = owner;
+      if (now().status == STATUS_VALUE_REFUSED) a().report[REPORT_HEADER] = now().value, a().report[REPORT_HEADER + 1] = now().owner;
       __threadfence_system();
     }
-    if (threadIdx.x || !s.meeting.come_last()) return;
-    a.report[REPORT_DETAIL] = detail;
+    if (threadIdx.x || !s().meeting.come_last()) return;
+    a().report[REPORT_DETAIL] = now().detail;
     __threadfence_system();
-    *(volatile u64*)a.report = status;
+    *(volatile u64*)a().report = now().status;
   }
 };

@@ -24,7 +24,7 @@ struct OutEdges {
   template <class F>
   __device__ __forceinline__ void each(Machine& m, F f) const {
     each_edge(m, begins, rows.n, n, [&](u32 i, u32 r) {
-      uint2 edge = ((const uint2*)m.a.out_edges)[from[r] + i];
+      uint2 edge = ((const uint2*)m.a().out_edges)[from[r] + i];
       if (!all) f(r, edge.x, (Place)edge.y, edge.y);
       else if (m.claimed((Id)edge.x)) {
         u32 c = m.first((Id)edge.x);
@@ -51,7 +51,7 @@ __device__ __noinline__ bool by_rows(Machine& m, Edges& e, const u32*& number, O
   Machine::Scan scan;
   if (!m.counted(words, scan, set)) return false;
   u32 *begins = m.take<u32>(columns + 1), *of = m.take<u32>(scan.total);
-  if (!edges_of(m, e, out.columns, scan.total)) return false;
+  if (!edges_of(m, e, out.columns, begins, scan.total)) return false;
   m.placed(words, scan, set, [&](u32 w, u32 at, u32) { ranks.before[w] = at; });
   m.barrier();
   out.each(m, [&](u32 r, u32 c, Place p, u32 i) {
@@ -60,13 +60,13 @@ __device__ __noinline__ bool by_rows(Machine& m, Edges& e, const u32*& number, O
   });
   m.each(columns + 1, [&](u32 c) { begins[c] = c == columns ? e.n : ranks(out.all ? out.all[c] : (u32)m.start(c)); });
   m.barrier();
-  e.begins = begins, number = of;
+  number = of;
   return true;
 }
 
 // What a batch loses that takes the in-edges, in nanoseconds; below 0 it gains.
 __device__ __forceinline__ float lost_by(const Machine& m, float in, float out) {
-  return (m.a.cost_in - m.a.cost_bit) * in - m.a.cost_out * out - m.a.cost_more;
+  return (m.a().cost_in - m.a().cost_bit) * in - m.a().cost_out * out - m.a().cost_more;
 }
 
 // cross() by the way that costs less; by the rows where `forced`.
@@ -75,11 +75,11 @@ __device__ __noinline__ bool between(Machine& m, Edges& e, const u32*& number, f
     Ranges in{false};
     if (!ranges(m, in, columns)) return false;
     // By the mean degree.
-    if (asks) lost += fmaxf(0, lost_by(m, (float)in.n, (float)rows.n * (float)m.a.num_edges / (float)m.a.num_nodes));
+    if (asks) lost += fmaxf(0, lost_by(m, (float)in.n, (float)rows.n * (float)m.a().num_edges / (float)m.a().num_nodes));
     m.sync();
     return cross(m, e, number, rows, columns, in);
   };
-  const u32* starts = (const u32*)m.a.out_starts;
+  const u32* starts = (const u32*)m.a().out_starts;
   if (!starts) return by_columns(true);
   bool whole = !columns.vertices;
   auto out_degree = [&](u32 r) -> u32 {
@@ -91,13 +91,13 @@ __device__ __noinline__ bool between(Machine& m, Edges& e, const u32*& number, f
     return at_most(m.start(v + 1) - m.start(v));
   };
   if (!whole) {
-    m.numberings++;
-    m.each(columns.n, [&](u32 c) { m.claim_one(c, columns(c)); });
+    u64 numbering = m.next_numbering();
+    m.each(columns.n, [&](u32 c) { m.claim_one(numbering, c, columns(c)); });
   }
   Sums sums = m.sums(m.of_warp(rows.n, out_degree), m.of_warp(whole ? 0 : columns.n, in_degree));
   Machine::Scan out, in;
   if (!m.scanned(out, sums, 0) || !m.scanned(in, sums, 1)) return false;
-  u32 n = whole ? (u32)m.a.num_edges : in.total;
+  u32 n = whole ? (u32)m.a().num_edges : in.total;
   if (!forced && lost_by(m, (float)n, (float)out.total) <= 0) return by_columns(false);
   u32 *begins = m.take<u32>(rows.n + 1), *from = m.take<u32>(rows.n), *all = nullptr;
   Place* places = nullptr;
@@ -115,9 +115,9 @@ __device__ __noinline__ bool between(Machine& m, Edges& e, const u32*& number, f
 // The out-edges of a graph of fewer than 2^31 edges: where those of each vertex begin, and on the next line of the cache
 // what they are.
 __device__ __noinline__ bool turn(Machine& m) {
-  u32 vertices = (u32)m.a.num_nodes, n = (u32)m.a.num_edges, *starts = (u32*)m.a.out;
-  uint2* edges = (uint2*)(m.a.out + align64(((u64)vertices + 1) * 4));
-  const Id* indices = (const Id*)m.a.indices;
+  u32 vertices = (u32)m.a().num_nodes, n = (u32)m.a().num_edges, *starts = (u32*)m.a().out;
+  uint2* edges = (uint2*)(m.a().out + align64(((u64)vertices + 1) * 4));
+  const Id* indices = (const Id*)m.a().indices;
   u32* next = m.zeros<u32>(vertices);
   if (!m.well()) return false;
   m.barrier();

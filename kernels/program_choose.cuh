@@ -16,10 +16,13 @@ struct Bound {
   }
 };
 
-// Which digit the k-th smallest has, of counts of 32 EACH digits; k becomes its place among those of the digit.
-// By a warp.
+// Which digit the k-th smallest has, its place among those of the digit, and how many have that.
+struct Digit {
+  u32 digit, k, count;
+};
+// Of counts of 32 EACH digits, by a warp.
 template <u32 EACH>
-__device__ __noinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
+__device__ __noinline__ Digit digit_of(const u32* counts, u32 k) {
   u32 lane = threadIdx.x & 31, own[EACH], sum = 0, all;
 #pragma unroll
   for (u32 i = 0; i < EACH; i += 4) {
@@ -40,9 +43,7 @@ __device__ __noinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
       if (!found) left -= count;
     }
   }
-  k = __shfl_sync(~0u, left, from);
-  of_digit = __shfl_sync(~0u, count, from);
-  return __shfl_sync(~0u, digit, from);
+  return Digit{__shfl_sync(~0u, digit, from), __shfl_sync(~0u, left, from), __shfl_sync(~0u, count, from)};
 }
 
 // The bound of the k smallest of n keys, of which more than k are there, between the least and the largest: digit by
@@ -51,7 +52,7 @@ __device__ __noinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
 template <class Key, class Second>
 __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k, u64 least, u64 largest, Key key, Second second) {
   u32* counts = m.counters(SELECT_CELLS);
-  u32* block = m.s.digits[0];
+  u32* block = m.s().digits[0];
   bound = Bound{{0, 0, 0}};
   bool open = true;
 #pragma unroll 1
@@ -86,9 +87,9 @@ __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k,
       for (u32 i = threadIdx.x; i < SELECT_DIGITS; i += PROGRAM_THREADS)
         if (block[i]) atomicAdd(counts + i, block[i]);
       m.barrier();
-      u32 of_digit;
-      bound.words[word] |= (u64)digit_of<SELECT_DIGITS / 32>(counts, k, of_digit) << shift;
-      if (k == of_digit) {
+      Digit of = digit_of<SELECT_DIGITS / 32>(counts, k);
+      bound.words[word] |= (u64)of.digit << shift, k = of.k;
+      if (k == of.count) {
         open = false;
         bound.words[word] |= (1ull << shift) - 1;
       }
@@ -174,15 +175,17 @@ struct BlockTeam {
 };
 
 // The bound of the k smallest of a column's keys, by key, and how far those that equal it count, by place.
+struct ColumnBound {
+  u64 key;
+  u32 upto;
+};
 template <class Team>
-__device__ __noinline__ void column_bound(Team team, const u64* keys, u32 lo, u32 hi, long long k, u64& bound, u32& upto) {
-  u32 lane = threadIdx.x & 31, left = (u32)k;
-  bound = NO_KEY - 1, upto = ~0u;
-  if (k < 0) return;
-  if (k == 0) bound = upto = 0;
-  if (hi - lo <= (u64)k || k == 0) return;
+__device__ __noinline__ ColumnBound column_bound(Team team, const u64* keys, u32 lo, u32 hi, long long k) {
+  u32 lane = threadIdx.x & 31, left = (u32)k, upto = ~0u;
+  if (k == 0) return ColumnBound{0, 0};
+  if (k < 0 || hi - lo <= (u64)k) return ColumnBound{NO_KEY - 1, ~0u};
   bool open = true;
-  bound = 0;
+  u64 bound = 0;
 #pragma unroll 1
   for (int shift = 56; open && shift >= 0; shift -= 8) {
     team.meet();
@@ -196,16 +199,13 @@ __device__ __noinline__ void column_bound(Team team, const u64* keys, u32 lo, u3
       if ((key & known) == bound) atomicAdd_block(team.counts + (key >> shift & 255), 1u);
     }
     team.meet();
-    u32 of_digit;
-    bound |= (u64)digit_of<8>(team.counts, left, of_digit) << shift;
-    open = left != of_digit;
+    Digit of = digit_of<8>(team.counts, left);
+    bound |= (u64)of.digit << shift, left = of.k;
+    open = left != of.count;
     if (!open) bound |= (1ull << shift) - 1;
   }
   // Fewer than k have a key: all of those.
-  if (bound == NO_KEY) {
-    bound = NO_KEY - 1;
-    return;
-  }
+  if (bound == NO_KEY) return ColumnBound{NO_KEY - 1, ~0u};
   // Equal keys: the first `left` of them.
 #pragma unroll 1
   for (u32 i0 = lo; open && i0 < hi; i0 += 32) {
@@ -218,6 +218,7 @@ __device__ __noinline__ void column_bound(Team team, const u64* keys, u32 lo, u3
     upto = i0 - lo + (__ffs((int)same) - 1);
     open = false;
   }
+  return ColumnBound{bound, upto};
 }
 
 // Of each column the bound of its k(column) smallest keys: by a warp, or by a block where it is long. With four counters.
@@ -232,20 +233,17 @@ __device__ __noinline__ bool column_bounds(Machine& m, const Edges& c, const u64
       if (lane == 0) columns[atomicAdd(longs, 1u)] = column;
       return;
     }
-    u64 bound;
-    u32 upto;
-    column_bound(WarpTeam{m.s.digits[threadIdx.x >> 5]}, keys, lo, hi, k(column), bound, upto);
-    if (lane == 0) bounds[column] = bound, last[column] = upto;
+    ColumnBound bound = column_bound(WarpTeam{m.s().digits[threadIdx.x >> 5]}, keys, lo, hi, k(column));
+    if (lane == 0) bounds[column] = bound.key, last[column] = bound.upto;
   });
   m.barrier();
   u32 n = most ? load_relaxed(longs) : 0;
   if (!n) return true;
 #pragma unroll 1
   for (u32 i = blockIdx.x; i < n; i += gridDim.x) {
-    u32 column = columns[i], upto;
-    u64 bound;
-    column_bound(BlockTeam{m.s.digits[0]}, keys, c.begins[column], c.begins[column + 1], k(column), bound, upto);
-    if (threadIdx.x == 0) bounds[column] = bound, last[column] = upto;
+    u32 column = columns[i];
+    ColumnBound bound = column_bound(BlockTeam{m.s().digits[0]}, keys, c.begins[column], c.begins[column + 1], k(column));
+    if (threadIdx.x == 0) bounds[column] = bound.key, last[column] = bound.upto;
   }
   m.barrier();
   return true;
@@ -397,17 +395,15 @@ const long long FEW_DRAWS = 32;
 __device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const Draws& of, Claims claims) {
   List before = claims.before;
   Uniform uniform = of.uniform;
-  if (!edges_of(m, e, columns, of.n)) return false;
-  const u32 *begins = e.begins = of.begins, *degrees = of.degrees;
+  const u32 *begins = of.begins, *degrees = of.degrees;
+  if (!edges_of(m, e, columns, begins, of.n)) return false;
   const u64* states = of.states;
   bool few = uniform.k <= FEW_DRAWS;
   u32 *column = (u32*)e.column, *draws = few ? nullptr : m.take<u32>(e.n);
   if (!m.well()) return false;
   if (claims.asked && (u64)before.n + e.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)before.n + e.n);
-  if (claims.asked) {
-    m.numberings++;
-    m.each(before.n, [&](u32 i) { m.claim_one(i, before(i)); });
-  }
+  u64 numbering = claims.asked ? m.next_numbering() : 0;
+  if (claims.asked) m.each(before.n, [&](u32 i) { m.claim_one(numbering, i, before(i)); });
   if (!few) {
     each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) { draws[i] = uniform.draw(states[c], i - begins[c], degrees[c]); });
     m.barrier();
@@ -421,9 +417,9 @@ __device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const
       at = uniform.edge(draws + begin, j, degree);
     }
     Place p = of.starts[c] + (Place)at;
-    Id row = ((const Id*)m.a.indices)[p];
+    Id row = ((const Id*)m.a().indices)[p];
     column[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
-    if (claims.asked) m.claim_one(before.n + i, row);
+    if (claims.asked) m.claim_one(numbering, before.n + i, row);
   });
   m.barrier();
   return true;

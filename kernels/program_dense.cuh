@@ -16,7 +16,7 @@ __device__ __forceinline__ bool project(Machine& m, const float*& product, u32 n
   if (!m.well()) return false;
   constexpr u32 tiles = (h + 31) / 32;
   u32 lane = threadIdx.x & 31;
-  float* staged = (float*)m.s.digits[threadIdx.x >> 5];
+  float* staged = (float*)m.s().digits[threadIdx.x >> 5];
   // Other warps may have been at these digits in the step before.
   __syncthreads();
   m.each_warp((u32)(((u64)n + DENSE_ROWS - 1) / DENSE_ROWS * tiles), [&](u32 unit) {
@@ -49,7 +49,7 @@ __device__ __forceinline__ bool project(Machine& m, const float*& product, u32 n
   });
   // The digits serve other steps, which begin where all threads of a block have met.
   __syncthreads();
-  m.loose = true;
+  m.loosen();
   product = to;
   return true;
 }
@@ -73,7 +73,7 @@ __device__ __forceinline__ bool dot(Machine& m, const double*& values, u32 n, P 
     for (u32 half = 4; half; half >>= 1) sum += __shfl_xor_sync(~0u, sum, half);
     if (i < n && of == 0) to[i] = sum;
   });
-  m.loose = true;
+  m.loosen();
   values = to;
   return true;
 }
@@ -130,7 +130,7 @@ __device__ __forceinline__ bool multiply_columns(Machine& m, const float*& produ
   uint2 *pieces = m.take<uint2>(most), *columns = m.take<uint2>(most);
   if (!m.well()) return false;
   product = to;
-  m.loose = true;
+  m.loosen();
   u32 lane = threadIdx.x & 31, split = 0;
 #pragma unroll 1
   for (u32 round = 0; round < 2; round++) {
@@ -181,7 +181,7 @@ __device__ __forceinline__ bool multiply_columns(Machine& m, const float*& produ
     }
     to[(u64)c * h + k] = (float)total;
   });
-  m.loose = true;
+  m.loosen();
   return true;
 }
 
@@ -223,7 +223,7 @@ __device__ __forceinline__ bool multiply_rows(Machine& m, const float*& product,
   u64 *most = m.take<u64>(h), *bins = m.take<u64>(2 * (u64)rows * h);
   if (!m.well()) return false;
   product = to;
-  m.loose = true;
+  m.loosen();
   everywhere(h, [&](u64 i) { most[i] = 0; });
   everywhere(2 * (u64)rows * h, [&](u64 i) { bins[i] = 0; });
   m.barrier();
@@ -245,7 +245,7 @@ __device__ __forceinline__ bool multiply_rows(Machine& m, const float*& product,
 #pragma unroll 1
     for (u32 k = h; k--;) {
       double p = __dmul_rn(v(i), (double)x((u32)from(i), k));
-      if (!finite(p)) m.value = bits_of(p);
+      if (!finite(p)) m.now().value = bits_of(p);
     }
     return m.fail(STATUS_VALUE_REFUSED, node);
   }
@@ -265,6 +265,6 @@ __device__ __forceinline__ bool multiply_rows(Machine& m, const float*& product,
     u64 largest = load_relaxed(most + i % h);
     to[i] = largest ? (float)unbinned(Binned{(long long)bins[2 * i], (long long)bins[2 * i + 1]}, bins_of(largest, n)) : 0.0f;
   });
-  m.loose = true;
+  m.loosen();
   return true;
 }

@@ -66,7 +66,7 @@ template <class Use>
 __device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Place* from, u32 columns, u32 n, Use use) {
   Machine::Span mine = m.span(n);
   if (mine.lo >= mine.hi) return;
-  const Id* indices = (const Id*)m.a.indices;
+  const Id* indices = (const Id*)m.a().indices;
   u32 lane = threadIdx.x & 31, at = column_by_warp(begins, columns, mine.lo);
 #pragma unroll 1
   for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 128) {
@@ -87,9 +87,12 @@ __device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Pl
   }
 }
 
-__device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32 n) {
-  e = Edges{n, columns};
-  e.column = m.take<u32>(n), e.place = m.take<Place>(n), e.row = m.take<Id>(n);
+// Edges and lists of a program are in shared memory, where all threads of a block write the same. So no member may be
+// written with two values that no meeting is between.
+__device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, const u32* begins, u32 n) {
+  u32* column = m.take<u32>(n);
+  Place* place = m.take<Place>(n);
+  e = Edges{n, columns, begins, column, place, m.take<Id>(n)};
   return m.well();
 }
 
@@ -115,13 +118,13 @@ struct Ranges {
   __device__ __forceinline__ bool room(Machine& m, u32 vertices, u32 edges) {
     n = edges, begins = m.take<u32>(vertices + 1), from = m.take<Place>(vertices);
     if (!m.well()) return false;
-    if (claims) word = (u64)(m.a.tag - ++m.numberings) << 32;
+    if (claims) word = m.next_numbering();
     if (m.reporter()) begins[vertices] = edges;
     return true;
   }
   __device__ __forceinline__ void put(Machine& m, u32 at, Id v, u32 begin) const {
     begins[at] = begin, from[at] = (Place)m.start((u64)v) - (Place)begin;
-    if (claims) m.a.map[(u64)v] = word | at;
+    if (claims) m.a().map[(u64)v] = word | at;
   }
 };
 
@@ -132,21 +135,21 @@ __device__ __forceinline__ bool of_list(Machine& m, OfEach& of_each, List list) 
   Machine::Scan scan;
   if (!m.counted(list.n, scan, count) || !of_each.room(m, list.n, scan.total)) return false;
   m.placed(list.n, scan, count, [&](u32 i, u32 begin, u32) { of_each.put(m, i, list(i), begin); });
-  m.loose = true;
+  m.loosen();
   return true;
 }
 __device__ __noinline__ bool ranges(Machine& m, Ranges& r, List list) { return of_list(m, r, list); }
 
 // All in-edges of distinct vertices; their rows are claimed where they are to be numbered.
 __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, const Ranges& r, bool numbered) {
-  if (!edges_of(m, e, columns, r.n)) return false;
-  const u32* begins = e.begins = r.begins;
+  const u32* begins = r.begins;
+  if (!edges_of(m, e, columns, begins, r.n)) return false;
   const Place* from = r.from;
-  if (numbered) m.numberings++;
+  u64 numbering = numbered ? m.next_numbering() : 0;
   each_row(m, begins, from, columns.n, e.n, [&](u32 i, u32 c, Place p, Id row) {
     if (i >= e.n) return;
     ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
-    if (numbered) m.claim_one(i, row);
+    if (numbered) m.claim_one(numbering, i, row);
   });
   m.barrier();
   return !numbered || number_claimed(m, e);
@@ -163,7 +166,7 @@ template <class Kept, class More>
 __device__ __forceinline__ bool filtered(Machine& m, Edges& e, const Edges& c, const Machine::Scan& scan, Kept kept, More more) {
   u32* begins = m.take<u32>(c.columns.n + 1);
   u32* parent = m.take<u32>(scan.total);
-  if (!edges_of(m, e, c.columns, scan.total)) return false;
+  if (!edges_of(m, e, c.columns, begins, scan.total)) return false;
   more();
   m.placed(c.n, scan, kept, [&](u32 i, u32 at, u32 is) {
     u32 column = c.column[i];
@@ -180,7 +183,7 @@ __device__ __forceinline__ bool filtered(Machine& m, Edges& e, const Edges& c, c
     if (c.begins[k] == c.n) begins[k] = scan.total;
   });
   m.barrier();
-  e.begins = begins, e.parent = parent;
+  e.parent = parent;
   return true;
 }
 
@@ -191,11 +194,11 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
   if (!m.counted(c.columns.n, scan, count)) return false;
   u32* begins = m.take<u32>(c.columns.n + 1);
   u32* parent = m.take<u32>(scan.total);
-  if (!edges_of(m, e, c.columns, scan.total)) return false;
+  if (!edges_of(m, e, c.columns, begins, scan.total)) return false;
   m.placed(c.columns.n, scan, count, [&](u32 k, u32 begin, u32) { begins[k] = begin; });
   if (m.reporter()) begins[c.columns.n] = scan.total;
   m.barrier();
-  e.begins = begins, e.parent = parent;
+  e.parent = parent;
   // Each parent is read by the thread that wrote it.
   if (!from(parent)) return false;
   m.each(e.n, [&](u32 i) {
@@ -225,8 +228,8 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
   Machine::Scan scan;
   if (!m.scanned(scan, m.sum(own))) return false;
   u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
-  if (!edges_of(m, e, columns, scan.total)) return false;
-  const Id* indices = (const Id*)m.a.indices;
+  if (!edges_of(m, e, columns, begins, scan.total)) return false;
+  const Id* indices = (const Id*)m.a().indices;
   Machine::Span mine = m.span(n);
   u32 at = scan.before, c = mine.lo < mine.hi ? column_by_warp(all, columns.n, mine.lo) : 0;
 #pragma unroll 2
@@ -251,7 +254,7 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
     if (all[k] == n) begins[k] = e.n;
   });
   m.barrier();
-  e.begins = begins, number = of;
+  number = of;
   return true;
 }
 
@@ -261,7 +264,7 @@ __device__ __noinline__ bool merge(Machine& m, Edges& e, const Edges& c, const E
   u32 columns = c.columns.n;
   u32* begins = m.take<u32>(columns + 1);
   u32* parent = m.take<u32>(c.n + d.n);
-  if (!edges_of(m, e, c.columns, c.n + d.n)) return false;
+  if (!edges_of(m, e, c.columns, begins, c.n + d.n)) return false;
   m.each(columns + 1, [&](u32 k) { begins[k] = c.begins[k] + d.begins[k]; });
   auto put = [&](const Edges& from, u32 i, u32 at, u32 of) {
     parent[at] = of, ((u32*)e.column)[at] = from.column[i], ((Place*)e.place)[at] = from.place[i], ((Id*)e.row)[at] = from.row[i];
@@ -269,7 +272,7 @@ __device__ __noinline__ bool merge(Machine& m, Edges& e, const Edges& c, const E
   m.each(c.n, [&](u32 i) { put(c, i, i + d.begins[c.column[i]], i); });
   m.each(d.n, [&](u32 i) { put(d, i, i + c.begins[d.column[i] + 1], c.n + i); });
   m.barrier();
-  e.begins = begins, e.parent = parent;
+  e.parent = parent;
   return true;
 }
 
@@ -297,7 +300,7 @@ __device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
     u32 at = m.first(e.row[i]);
     if (at != i) number[i] = number[at];
   });
-  m.loose = true;
+  m.loosen();
   e.rows = List{scan.total, rows}, e.number = number, e.first = first;
   return true;
 }
@@ -319,16 +322,17 @@ __device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges&
   if (!m.scanned(edges, all, 0) || !m.scanned(some, all, 1)) return false;
   u32* place = m.take<u32>(rows);
   Id* vertices = m.take<Id>(some.total);
+  u64 numbering = 0;
   if (!filtered(m, e, c, edges, kept, [&] {
         if (claims.asked) {
-          m.numberings++;
-          m.each(claims.before.n, [&](u32 i) { m.claim_one(i, claims.before(i)); });
+          numbering = m.next_numbering();
+          m.each(claims.before.n, [&](u32 i) { m.claim_one(numbering, i, claims.before(i)); });
         }
         m.placed(rows, some, chosen, [&](u32 r, u32 at, u32 is) {
           place[r] = at;
           if (!is) return;
           Id v = vertices[at] = c.rows(r);
-          if (claims.asked) m.claim_one(claims.before.n + at, v);
+          if (claims.asked) m.claim_one(numbering, claims.before.n + at, v);
         });
       }))
     return false;
@@ -340,7 +344,7 @@ __device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges&
     number[i] = at;
     if (c.first[r] == from) first[at] = i;
   });
-  m.loose = true;
+  m.loosen();
   e.rows = List{some.total, vertices}, e.number = number, e.first = first;
   return true;
 }
@@ -366,7 +370,7 @@ __device__ __forceinline__ bool store(Machine& m, const double*& values, u32 n, 
   double* to = m.take<double>(n);
   if (!m.well()) return false;
   m.each(n, [&](u32 i) { to[i] = f(i); });
-  m.loose = true;
+  m.loosen();
   values = to;
   return true;
 }

@@ -65,7 +65,7 @@ struct Poisson {
   static constexpr u64 ALL = ~0ull;
   static constexpr u32 AHEAD = 4;  // words of edges that a warp has on their way
 
-  __device__ __forceinline__ Poisson(Machine& m) : m(m), b(m, m.a.hops, 0) { m.numberings = 1; }
+  __device__ __forceinline__ Poisson(Machine& m) : m(m), b(m, m.a().hops, 0) { m.now().numberings = 1; }
 
   __device__ __forceinline__ static double chance(long long k, u32 degree) {
     return k < 0 ? 1 : op_min(op_div((double)k, (double)degree), 1.0);
@@ -76,31 +76,31 @@ struct Poisson {
   }
   // What stands for the number of a source that is not new with its edge: the number, or -1 - e where edge e has it.
   __device__ __forceinline__ Id ask(u32 rank) const { return rank < base ? (Id)rank : (Id)(-1 - (long long)(rank - base)); }
-  __device__ __forceinline__ void claim(u32 rank, Id v) { atomicMin(m.a.map + (u64)v, (u64)(m.a.tag - m.numberings) << 32 | rank); }
-  __device__ __forceinline__ void give(Id v, u32 number) { m.a.map[(u64)v] = (u64)(m.a.tag - m.numberings) << 32 | number; }
+  __device__ __forceinline__ void claim(u32 rank, Id v) { atomicMin(m.a().map + (u64)v, m.numbering() | rank); }
+  __device__ __forceinline__ void give(Id v, u32 number) { m.a().map[(u64)v] = m.numbering() | number; }
   // How many edges stay before edge i.
   __device__ __forceinline__ u32 rank(u32 i) const { return i == edges ? kept : words[i / 32].y + __popc(words[i / 32].x & ((1u << (i & 31)) - 1)); }
 
   // ---- seeds -----------------------------------------------------------------------------------
 
   __device__ __forceinline__ bool seeds(Id*& given) {
-    kept = (u32)m.a.num_seeds;
+    kept = (u32)m.a().num_seeds;
     ids = (Id*)b.put(WORD_OUTPUT_INDEX, kept, sizeof(Id));
     given = m.take<Id>(kept);
     if (!b.fits()) return m.fail(STATUS_TOO_SMALL, b.size);
     if (!m.well()) return false;
-    m.each(m.a.num_cells, [&](u32 i) { m.a.cells[i] = 0; });
+    m.each(m.a().num_cells, [&](u32 i) { m.a().cells[i] = 0; });
     m.each(kept, [&](u32 i) {
-      u64 v = read(m.a.seeds, m.a.seed_bits, i);
-      if (v >= m.a.num_nodes) {
-        atomicMin(m.a.bad_seed, (u64)i);
+      u64 v = read(m.a().seeds, m.a().seed_bits, i);
+      if (v >= m.a().num_nodes) {
+        atomicMin(m.a().bad_seed, (u64)i);
         v = 0;  // any vertex: the batch will be refused
       }
       ids[i] = given[i] = (Id)v;
       claim(i, (Id)v);
     });
     m.barrier();
-    u64 bad = load_relaxed(m.a.bad_seed);
+    u64 bad = load_relaxed(m.a().bad_seed);
     return bad == ~0ull || m.fail(STATUS_SEED_OUT_OF_RANGE, bad);
   }
 
@@ -148,8 +148,8 @@ struct Poisson {
     words = m.take<uint2>((u64)edges / 32 + 1), earlier = m.take<u32>(warps);
     if (!m.well()) return false;
     // How many pieces there will be nobody knows: they have all that is left.
-    pieces.all = (Pieces::Piece*)(m.a.work + m.used), pieces.room = (m.a.work_bytes - m.used) / sizeof(Pieces::Piece);
-    const Id* indices = (const Id*)m.a.indices;
+    pieces.all = (Pieces::Piece*)(m.a().work + m.now().used), pieces.room = (m.a().work_bytes - m.now().used) / sizeof(Pieces::Piece);
+    const Id* indices = (const Id*)m.a().indices;
     pieces.taken = m.counters(4);
     Stream stream = m.stream(site, PURPOSE_CANDIDATES);
     Machine::Span mine = m.span(edges);
@@ -325,8 +325,8 @@ struct Poisson {
   // ---- all hops --------------------------------------------------------------------------------
 
   __device__ __forceinline__ void run() {
-    const u32 hops = m.a.hops;
-    const long long* fanouts = m.a.fanouts;
+    const u32 hops = m.a().hops;
+    const long long* fanouts = m.a().fanouts;
     Id *given, *asked;
     if (!seeds(given) || !number(false, fanouts[0])) return;
     u32 distinct = n, num_asked = kept;
@@ -338,7 +338,7 @@ struct Poisson {
       settle(asked, num_asked);
       Id* indptr = (Id*)b.put(about + BLOCK_INDPTR, (u64)n + 1, sizeof(Id));
       Machine::Scan scan;
-      if (!look(m.a.sites[hop], scan)) return;
+      if (!look(m.a().sites[hop], scan)) return;
       ids = (Id*)b.put(about + BLOCK_INDICES, kept, sizeof(Id));
       void* edge_ids = b.put(about + BLOCK_EDGE_IDS, kept, PROGRAM_OUT_EDGE_BITS / 8);
       float* weights = VALUES ? (float*)b.put(about + BLOCK_EDGE_WEIGHTS, kept, 4) : nullptr;
@@ -380,12 +380,12 @@ struct Poisson {
     }
     settle(asked, num_asked);
     b.set(WORD_NUM_NODES, n);
-    u32 count = (u32)m.a.num_seeds;
+    u32 count = (u32)m.a().num_seeds;
     if (distinct != count) {
       Id* to = (Id*)b.put(WORD_OUTPUT_NODES, count, sizeof(Id));
       if (b.fits()) m.each(count, [&](u32 i) { to[i] = given[i]; });
     } else {
-      b.set(WORD_OUTPUT_NODES, (u64)((char*)vertices - m.a.out));
+      b.set(WORD_OUTPUT_NODES, (u64)((char*)vertices - m.a().out));
     }
     b.end();
   }

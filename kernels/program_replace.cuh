@@ -52,7 +52,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   u32 n = list.n, *worst = m.counters(2);
   u64* most = (u64*)m.counters(2);
   u32 warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  u64 *parts = m.take<u64>(gridDim.x), *of_warps = (u64*)m.s.digits[0];
+  u64 *parts = m.take<u64>(gridDim.x), *of_warps = (u64*)m.s().digits[0];
   u64* to = sums = m.take<u64>(n);
   if (!m.well()) return false;
   u32 own = 0;

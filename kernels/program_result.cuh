@@ -10,13 +10,13 @@ struct Batching {
   u64* words;
   u64 size;
 
-  __device__ Batching(Machine& m, u32 blocks, u32 extras) : m(m), words(m.a.report + REPORT_HEADER) {
+  __device__ Batching(Machine& m, u32 blocks, u32 extras) : m(m), words(m.a().report + REPORT_HEADER) {
     u32 n = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * extras;
     size = n * 8;
     if (m.reporter()) {
       for (u32 i = 0; i < n; i++) words[i] = 0;
       words[WORD_SIGNATURE] = MAGIC, words[WORD_ID_BITS] = sizeof(Id) * 8, words[WORD_EDGE_ID_BITS] = PROGRAM_OUT_EDGE_BITS;
-      words[WORD_HOPS] = blocks, words[WORD_NUM_OUTPUT] = m.a.num_seeds, words[WORD_EXTRAS] = extras;
+      words[WORD_HOPS] = blocks, words[WORD_NUM_OUTPUT] = m.a().num_seeds, words[WORD_EXTRAS] = extras;
     }
   }
   __device__ __forceinline__ void set(u32 word, u64 value) const {
@@ -27,13 +27,13 @@ struct Batching {
     u64 at = align64(size);
     size = at + n * bytes;
     set(word, at);
-    return m.a.out + at;
+    return m.a().out + at;
   }
   // Where they do not fit nothing is written, but all is put, so that the host hears how much it takes.
-  __device__ __forceinline__ bool fits() const { return size <= m.a.out_bytes; }
+  __device__ __forceinline__ bool fits() const { return size <= m.a().out_bytes; }
   __device__ __forceinline__ bool end() {
     set(WORD_SIZE, size);
-    m.detail = m.used;
+    m.now().detail = m.now().used;
     return fits() || m.fail(STATUS_TOO_SMALL, size);
   }
 };
@@ -58,7 +58,7 @@ struct Nested {
   __device__ __forceinline__ Id operator()(u32 i) const { return i < x.n ? x(i) : y(i - x.n); }
   __device__ __forceinline__ u32 number(const Machine& m, Id v) const { return before[m.first(v)]; }
 };
-__device__ __noinline__ bool room(Machine& m, Occurrences& o, u64 n) {
+__device__ __forceinline__ bool room(Machine& m, Occurrences& o, u64 n) {
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
   o.all = m.take<Id>(n), o.before = m.take<u32>(n + 1);
   return m.well();
@@ -81,7 +81,7 @@ __device__ __forceinline__ bool number_all(Machine& m, Of& o, u32& total, bool c
   total = scan.total;
   return true;
 }
-__device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
+__device__ __noinline__ bool number(Machine& m, Occurrences o, u32& total) {
   m.barrier();
   return number_all(m, o, total, false);
 }
@@ -89,8 +89,9 @@ __device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
 __device__ __noinline__ bool nest(Machine& m, Nested& o, List x, List y, u32& total, bool claimed) {
   u64 n = (u64)x.n + y.n;
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
-  o = Nested{x, y, m.take<u32>(n + 1), (u32)n};
-  return m.well() && number_all(m, o, total, claimed);
+  Nested all{x, y, m.take<u32>(n + 1), (u32)n};
+  o = all;
+  return m.well() && number_all(m, all, total, claimed);
 }
 
 // Of each destination of a block its first edge. Those of all blocks are found at the same meetings: degrees are zeros
@@ -118,11 +119,11 @@ struct Destinations {
   }
 };
 // Of up to three blocks.
-__device__ __noinline__ bool destinations(Machine& m, Destinations& x, Destinations& y, Destinations& z) {
+__device__ __forceinline__ bool destinations(Machine& m, Destinations& x, Destinations& y, Destinations& z) {
   Sums all = m.sums(x.own(m), y.own(m), z.own(m));
   if (!m.scanned(x.scan, all, 0) || !m.scanned(y.scan, all, 1) || !m.scanned(z.scan, all, 2)) return false;
   x.place(m), y.place(m), z.place(m);
-  m.loose = true;
+  m.loosen();
   return true;
 }
 
@@ -184,7 +185,7 @@ __device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Of& o, u
   bool repeated = distinct != seeds.n;
   Id* given = nodes;
   if (repeated) given = (Id*)b.put(WORD_OUTPUT_NODES, seeds.n, sizeof(Id));
-  else b.set(WORD_OUTPUT_NODES, (char*)nodes - m.a.out);
+  else b.set(WORD_OUTPUT_NODES, (char*)nodes - m.a().out);
   Id* index = (Id*)b.put(WORD_OUTPUT_INDEX, seeds.n, sizeof(Id));
   if (!b.fits()) return true;
   m.each(o.n, [&](u32 i) {
@@ -198,7 +199,7 @@ __device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Of& o, u
 }
 
 // The vertices of a subgraph, which have just been claimed, and where the seeds are among them.
-__device__ __noinline__ bool subgraph_vertices(Machine& m, Batching& b, List of, List seeds) {
+__device__ __forceinline__ bool subgraph_vertices(Machine& m, Batching& b, List of, List seeds) {
   b.set(WORD_NUM_NODES, of.n);
   Id* nodes = (Id*)b.put(WORD_NODES, of.n, sizeof(Id));
   Id* given = (Id*)b.put(WORD_OUTPUT_NODES, seeds.n, sizeof(Id));
@@ -271,18 +272,18 @@ __device__ __forceinline__ bool extra_rows(Machine& m, Batching& b, u32 blocks, 
   return true;
 }
 // Array i: the microseconds of n parts.
-__device__ __noinline__ bool extra_times(Machine& m, Batching& b, u32 blocks, u32 i, u32 n) {
+__device__ __forceinline__ bool extra_times(Machine& m, Batching& b, u32 blocks, u32 i, u32 n) {
   u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
   b.set(words + EXTRA_LENGTH, n);
   float* to = (float*)b.put(words + EXTRA_OFFSET, n, 4);
   if (!b.fits() || !m.reporter()) return true;
   u64 cycles = 0;
-  for (u32 k = 0; k < n; k++) cycles += m.times[k];
-  double us = 1e-3 * (double)(globaltimer() - m.begin) / (double)max(cycles, (u64)1);
-  for (u32 k = 0; k < n; k++) to[k] = (float)((double)m.times[k] * us);
+  for (u32 k = 0; k < n; k++) cycles += m.s().times[k];
+  double us = 1e-3 * (double)(globaltimer() - m.s().begin) / (double)max(cycles, (u64)1);
+  for (u32 k = 0; k < n; k++) to[k] = (float)((double)m.s().times[k] * us);
   return true;
 }
-__device__ __noinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
+__device__ __forceinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
   u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
   b.set(words + EXTRA_KIND, 1), b.set(words + EXTRA_LENGTH, list.n);
   Id* to = (Id*)b.put(words + EXTRA_OFFSET, list.n, sizeof(Id));

@@ -44,8 +44,8 @@ __device__ __forceinline__ bool sift(Machine& m, Edges& e, Sieve& s, Kept kept) 
   Machine::Scan scan;
   if (!m.scanned(scan, m.sum(own))) return false;
   u32* begins = m.take<u32>(columns + 1);
-  if (!edges_of(m, e, s.columns, scan.total)) return false;
-  const Id* indices = (const Id*)m.a.indices;
+  if (!edges_of(m, e, s.columns, begins, scan.total)) return false;
+  const Id* indices = (const Id*)m.a().indices;
   Machine::Span mine = m.span(n);
   u32 at = scan.before, words = mine.lo < mine.hi ? (mine.hi + 31) / 32 : 0;
 #pragma unroll 1
@@ -69,6 +69,5 @@ __device__ __forceinline__ bool sift(Machine& m, Edges& e, Sieve& s, Kept kept) 
     begins[c] = i == n ? e.n : before[i / 32] + __popc(bits[i / 32] & ((1u << (i % 32)) - 1));
   });
   m.barrier();
-  e.begins = begins;
   return true;
 }

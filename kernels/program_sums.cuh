@@ -35,7 +35,7 @@ __device__ __forceinline__ bool bins_of(Machine& m, u32* worst, Bins& bins, u64&
   m.barrier();
   u32 found = load_relaxed(worst);
   if (found) {
-    m.value = bits_of(of(~found));
+    m.now().value = bits_of(of(~found));
     return m.fail(STATUS_VALUE_REFUSED, node);
   }
   largest = load_relaxed(most);
@@ -55,7 +55,7 @@ struct GroupSums {
   Bins place;
   bool some;  // not all of them are 0
 };
-__device__ __noinline__ double group_sum(const GroupSums& sums, u32 g) {
+__device__ __noinline__ double group_sum(GroupSums sums, u32 g) {
   if (!sums.some) return 0;
   longlong2 own = sums.bins[g];
   double sum = unbinned(Binned{own.x, own.y}, sums.place);
@@ -259,7 +259,7 @@ __device__ __noinline__ void add_pieces(Machine& m, double* to, const u32* begin
     }
     if (lane == 0) to[c] = finished(total, degree, mean);
   });
-  m.loose = true;
+  m.loosen();
 }
 
 // Along columns, a warp each. Pieces of long ones are shared by all warps, and what they leave is added then; which
@@ -301,7 +301,7 @@ __device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, con
       }
       if (!round && lane == 0) to[k] = finished(total, hi - lo, mean);
     });
-    m.loose = true;
+    m.loosen();
     if (round || !most) break;
     m.barrier();
     split = load_relaxed(cells);

@@ -4,13 +4,13 @@
 
 // k of all vertices, uniformly and with replacement.
 __device__ __noinline__ bool roots(Machine& m, List& list, u32 k, u32 site) {
-  if (!m.all.n) k = 0;
+  if (!m.all().n) k = 0;
   if (k >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, k);
   Id* to = m.take<Id>(k);
   if (!m.well()) return false;
   Stream stream = m.stream(site, PURPOSE_NEGATIVES);
-  m.each(k, [&](u32 i) { to[i] = (Id)draw_below(state_of(stream, i), 0, (u64)m.all.n); });
-  m.loose = true;
+  m.each(k, [&](u32 i) { to[i] = (Id)draw_below(state_of(stream, i), 0, (u64)m.all().n); });
+  m.loosen();
   list = List{k, to};
   return true;
 }
@@ -22,7 +22,7 @@ __device__ __noinline__ bool walk(Machine& m, List& list, List from, u32 k, u32 
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
   Id* to = m.take<Id>(n);
   if (!m.well()) return false;
-  if (claims) m.numberings++;
+  u64 numbering = claims ? m.next_numbering() : 0;
   Stream stream = m.stream(site, PURPOSE_WALKING);
   m.each(from.n, [&](u32 i) {
     Id v = from(i);
@@ -30,10 +30,10 @@ __device__ __noinline__ bool walk(Machine& m, List& list, List from, u32 k, u32 
     u32 at = i;
     for (u32 step = 0;; step++) {
       to[at] = v;
-      if (claims) m.claim_unseen(at, v);
+      if (claims) m.claim_unseen(numbering, at, v);
       if (step == k) break;
       u64 start = m.start((u64)v), degree = m.start((u64)v + 1) - start;
-      if (degree) v = ((const Id*)m.a.indices)[start + draw_below(state, step, degree)];
+      if (degree) v = ((const Id*)m.a().indices)[start + draw_below(state, step, degree)];
       at += from.n;
     }
   });

@@ -103,8 +103,8 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   u32 *kept, *ranks;  // of each 32 candidates which stay, and how many stay before them
   u32 earlier;        // how many stay before the warp's candidates
 
-  __device__ TypedLabor(const TypedLaborArgs& l, TypedShared& s, ProgramShared& of, u64* shared)
-      : Batch(l.batch, s, shared), l(l), m(l.work, of) {
+  __device__ TypedLabor(const TypedLaborArgs& l, TypedShared& s, u64* shared)
+      : Batch(l.batch, s, shared), l(l), m(l.work) {
     // Nobody counts before the blocks have met.
     m.each(l.work.num_cells, [&](u32 i) { l.work.cells[i] = 0; });
   }
@@ -114,15 +114,15 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // The blocks' meetings are one sequence, whoever calls them.
   __device__ void enter() {
     __syncthreads();
-    if (threadIdx.x == 0) m.s.meeting = s.meeting;
+    if (threadIdx.x == 0) m.s().meeting = s.meeting;
     __syncthreads();
   }
   // Whether the batch goes on.
   __device__ bool leave() {
     __syncthreads();
-    if (threadIdx.x == 0) s.meeting = m.s.meeting;
+    if (threadIdx.x == 0) s.meeting = m.s().meeting;
     __syncthreads();
-    if (!m.well()) this->end(m.status, m.detail);
+    if (!m.well()) this->end(m.now().status, m.now().detail);
     return m.well();
   }
 
@@ -302,8 +302,8 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
       m.barrier();
     };
     largest(pi, true);
-    u64 used = m.used;
-    u32 cells = m.cells;
+    u64 used = m.now().used;
+    u32 cells = m.now().cells;
 #pragma unroll 1
     for (long long round = 0;; round++) {
       u64* now = expected + (round & 1) * relations;
@@ -318,7 +318,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
       m.each(4, [&](u32 i) { l.work.cells[cells + i] = 0; });
       m.barrier();
       // What a round takes the next one has.
-      m.used = used, m.cells = cells;
+      m.now().used = used, m.now().cells = cells;
       const double* known = factors;
       bool goes_on = solve([&](u32 i) { return ratio(i); }, [&](u32 row) {
         u32 relation = relation_of(row);
@@ -366,7 +366,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // Which candidates stay, and how many; false where the batch has ended.
   __device__ bool choose(u32 items, u32 hop, u64& edges) {
     enter();
-    m.used = 0;
+    m.now().used = 0;
     Gradual numbers(a.key0, a.key1, l.same_layers ? 0 : hop, a.batch0, a.batch1, l.batches, PURPOSE_CANDIDATES);
     bool well = read_rows(items, hop);
     if (well && all.n) {
@@ -377,7 +377,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     kept = m.take<u32>((u64)all.n / 32 + 1), ranks = m.take<u32>((u64)all.n / 32 + 1);
     Machine::Scan scan{0, 0};
     if (well && m.well()) well = m.scanned(scan, m.sum(keep(hop, numbers)));
-    most_work = max(most_work, m.used);
+    most_work = max(most_work, m.now().used);
     edges = scan.total, earlier = scan.before;
     return leave();
   }
@@ -468,6 +468,5 @@ template <typename I>
 __device__ __forceinline__ void typed_labor(const TypedLaborArgs& a) {
   extern __shared__ u64 tables[];
   __shared__ TypedShared s;
-  __shared__ ProgramShared of;
-  TypedLabor<I>(a, s, of, tables).run();
+  TypedLabor<I>(a, s, tables).run();
 }

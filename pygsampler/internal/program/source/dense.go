@@ -28,7 +28,7 @@ func (w *writer) dense(i int, n *program.Node) {
 		d, h := n.Tensor.Matrix()
 		p := fmt.Sprintf("p%d", i)
 		w.line("const float* %s;", p)
-		w.reader(n.In[0], "project<%d, %d>(m, %s, %s.n, (const float*)m.a.arrays[%d], r%d)",
+		w.reader(n.In[0], "project<%d, %d>(m, %s, %s.n, (const float*)m.a().arrays[%d], r%d)",
 			d, h, p, list(n.Type.Along), w.input(n), n.In[0])
 		w.product(i, p, fmt.Sprint(h))
 	case program.Multiply:

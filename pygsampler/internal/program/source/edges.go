@@ -15,7 +15,7 @@ func (w *writer) matrix(i int, n *program.Node) {
 		if w.sieve[i] {
 			w.line("Sieve e%d;", i)
 		} else {
-			w.line("Edges e%d;", i)
+			w.line("__shared__ Edges e%d;", i)
 		}
 		if w.rows[i] {
 			w.text.Numberings++
@@ -47,8 +47,8 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	}
 	switch n.Op {
 	case program.Whole:
-		w.ranges(i, "m.all")
-		w.step("slice(m, e%[1]d, m.all, w%[1]d, %[2]t)", i, w.rows[i])
+		w.ranges(i, "m.all()")
+		w.step("slice(m, e%[1]d, m.all(), w%[1]d, %[2]t)", i, w.rows[i])
 		return w.rows[i]
 	case program.Slice:
 		columns := w.distinct(i, n.In[0])
@@ -103,7 +103,7 @@ func (w *writer) cross(i int, n *program.Node) {
 	if w.between[i] {
 		w.text.Numberings++
 		w.text.ByRows = w.text.ByRows || n.Layout == program.Other
-		w.line("const u32* c%d;", i)
+		w.line("__shared__ const u32* c%d;", i)
 		w.step("between(m, e%d, c%d, lost, l%d, l%d, %t)", i, i, n.In[0], n.In[1], n.Layout == program.Other)
 		return
 	}
@@ -111,7 +111,7 @@ func (w *writer) cross(i int, n *program.Node) {
 		w.crossed = marked{i, w.text.Numberings}
 	}
 	w.ranges(i, fmt.Sprintf("l%d", n.In[1]))
-	w.line("const u32* c%d;", i)
+	w.line("__shared__ const u32* c%d;", i)
 	w.apart("cross(m, e%[1]d, c%[1]d, l%[2]d, l%[3]d, w%[1]d)", i, n.In[0], n.In[1])
 }
 
@@ -152,7 +152,7 @@ func (w *writer) collective(i int, n *program.Node, c string) (numbered bool) {
 func (w *writer) groups(edges int) (rows, row string) {
 	e := fmt.Sprintf("e%d", edges)
 	if w.p.RowsOf(edges).Space == program.All {
-		return "m.all", fmt.Sprintf("[&](u32 i) -> u32 { return (u32)%s.row[i]; }", e)
+		return "m.all()", fmt.Sprintf("[&](u32 i) -> u32 { return (u32)%s.row[i]; }", e)
 	}
 	return e + ".rows", fmt.Sprintf("[&](u32 i) -> u32 { return %s.number[i]; }", e)
 }

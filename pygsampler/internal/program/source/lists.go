@@ -9,14 +9,14 @@ import (
 // list writes a list of vertices.
 func (w *writer) list(i int, n *program.Node) {
 	l := fmt.Sprintf("l%d", i)
-	w.line("List %s;", l)
+	w.line("__shared__ List %s;", l)
 	switch n.Op {
 	case program.Seeds:
 		w.line("%s = seeds;", l)
 	case program.Column:
 		of := w.edges(n.In[0]) + ".columns"
 		if n.Type.Along.Space == program.All {
-			of = "m.all"
+			of = "m.all()"
 		}
 		w.line("%s = %s;", l, of)
 	case program.Row:
@@ -157,10 +157,12 @@ func (w *writer) chooser(list int) int {
 // claimed.
 func (w *writer) where(chooser int, claims bool) {
 	if n := &w.p.Nodes[chooser]; n.Op == program.Individual {
-		w.line("Draws w%d{Uniform{%d, %t}, %d};", chooser, n.K, n.Replace, n.Site)
+		w.line("__shared__ Draws w%d;", chooser)
+		w.line("w%[1]d.uniform = Uniform{%[2]d, %[3]t}, w%[1]d.site = %[4]d;", chooser, n.K, n.Replace, n.Site)
 		return
 	}
-	w.line("Ranges w%d{%t};", chooser, claims)
+	w.line("__shared__ Ranges w%d;", chooser)
+	w.line("w%d.claims = %t;", chooser, claims)
 }
 
 // distinct is a list of the distinct vertices of list l, for node i.
@@ -169,7 +171,7 @@ func (w *writer) distinct(i, l int) string {
 		return fmt.Sprintf("l%d", l)
 	}
 	d := fmt.Sprintf("d%d", i)
-	w.line("List %s;", d)
+	w.line("__shared__ List %s;", d)
 	w.distinctOf(i, -1, d, "unique", fmt.Sprintf("l%d", l))
 	return d
 }

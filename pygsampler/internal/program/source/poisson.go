@@ -13,8 +13,7 @@ func OfPoisson(values program.PoissonValues) Text {
 	name := [...]string{program.NoValues: "NO_VALUES", program.OfChances: "OF_CHANCES", program.OfMeans: "OF_MEANS"}[values]
 	return Text{Numberings: 1, Cells: 4 * rng.MaxHops, Source: fmt.Sprintf(`#include "program_poisson.cuh"
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) %s(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   Poisson<%s>(m).run();
   m.end();
 }

@@ -112,8 +112,7 @@ const (
 	opening = "__device__ __forceinline__ void steps(Machine& m) {\n"
 	closing = `}
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }
@@ -182,7 +181,7 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	if once {
 		w.result()
 	} else {
-		w.line("char* to = m.a.out;")
+		w.line("char* to = m.a().out;")
 		for _, e := range p.Extras {
 			w.keep(e.Node)
 		}
@@ -242,7 +241,7 @@ func (w *writer) recalled(i int) {
 	w.text.Arrays = append(w.text.Arrays, Array{Once: len(w.text.Once)})
 	if w.typeOf(i).Kind == program.Dense {
 		w.reads[i] = marks{}
-		w.line("auto r%d = [&](u32 i, u32 k) -> float { return ((const float*)m.a.arrays[%d])[(u64)i * %s + k]; };", i, at, w.width(i))
+		w.line("auto r%d = [&](u32 i, u32 k) -> float { return ((const float*)m.a().arrays[%d])[(u64)i * %s + k]; };", i, at, w.width(i))
 		return
 	}
 	if w.typeOf(i).Kind == program.Scalar {
@@ -274,7 +273,7 @@ func list(a program.Along) string {
 	case program.Of:
 		return fmt.Sprintf("l%d", a.Node)
 	}
-	return "m.all"
+	return "m.all()"
 }
 
 // array is the place of a named array among those that the kernel reads.

@@ -276,7 +276,7 @@ func (w *writer) reduced(i int, n *program.Node) {
 func (w *writer) scalar(i int, n *program.Node) {
 	x := fmt.Sprintf("x%d", i)
 	if n.Op == program.Item {
-		w.line("const double %s = (double)((const float*)m.a.arrays[%d])[%d];", x, w.input(n), n.K)
+		w.line("const double %s = (double)((const float*)m.a().arrays[%d])[%d];", x, w.input(n), n.K)
 		return
 	}
 	if n.Op < program.Sum || n.Op > program.Count {

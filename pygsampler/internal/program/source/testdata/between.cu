@@ -3,19 +3,20 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  List l1;
+  __shared__ List l1;
   Alone w1;
   m.sync();
   if (!unique(m, l1, l0, true, w1)) return;
-  List l3;
-  l3 = m.all;
-  Edges e4;
-  Ranges w4{false};
+  __shared__ List l3;
+  l3 = m.all();
+  __shared__ Edges e4;
+  __shared__ Ranges w4;
+  w4.claims = false;
   m.sync();
   if (!ranges(m, w4, l3)) return;
-  const u32* c4;
+  __shared__ const u32* c4;
   if (!cross(m, e4, c4, l1, l3, w4)) return;
   auto v4 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e4.place[i])); };
   Batching b(m, 1, 0);
@@ -29,11 +30,11 @@ __device__ __forceinline__ void steps(Machine& m) {
   const u32 to0 = o.n;
   Destinations dst0;
   if (!dst0.room(m, from0)) return;
-  u32 numbered;
+  __shared__ u32 numbered;
   m.sync();
   if (!number(m, o, numbered)) return;
   dst0.count(m, o.before[from0], e4, [&](u32 c) { return o.before[m.first(e4.columns(c))]; });
-  m.loose = true;
+  m.loosen();
   Destinations none1;
   Destinations none2;
   m.sync();
@@ -46,8 +47,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }

@@ -3,11 +3,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  Edges e1;
-  List d1;
-  Ranges w1{false};
+  __shared__ Edges e1;
+  __shared__ List d1;
+  __shared__ Ranges w1;
+  w1.claims = false;
   m.sync();
   if (!unique(m, d1, l0, true, w1)) return;
   m.sync();
@@ -24,13 +25,13 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!level(m, s6, e1, 6, v4, [&](u32 c) -> double { return v5(c); })) return;
   auto v6 = [&](u32 i) -> double { return s6[i]; };
-  Edges e7;
+  __shared__ Edges e7;
   m.sync();
   if (!dependent(m, e7, e1, 7, 0, v4)) return;
   auto v7 = [&](u32 i) -> double { return v1(e7.parent[i]); };
   Batching b(m, 1, 2);
-  Nested o;
-  u32 numbered;
+  __shared__ Nested o;
+  __shared__ u32 numbered;
   m.sync();
   if (!nest(m, o, e7.columns, List{e7.n, e7.row}, numbered, false)) return;
   m.sync();
@@ -45,8 +46,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }

@@ -3,11 +3,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  Edges e1;
-  List d1;
-  Ranges w1{false};
+  __shared__ Edges e1;
+  __shared__ List d1;
+  __shared__ Ranges w1;
+  w1.claims = false;
   m.sync();
   if (!unique(m, d1, l0, true, w1)) return;
   m.sync();
@@ -32,10 +33,10 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!room(m, o, (u64)seeds.n)) return;
   occur(m, o, seeds.n, seeds);
-  u32 numbered;
+  __shared__ u32 numbered;
   m.sync();
   if (!number(m, o, numbered)) return;
-  m.loose = true;
+  m.loosen();
   m.sync();
   if (!vertices(m, b, o, numbered, seeds, o.before[seeds.n])) return;
   m.sync();
@@ -44,8 +45,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }

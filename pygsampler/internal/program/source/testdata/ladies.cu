@@ -3,11 +3,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  Edges e1;
-  List d1;
-  Ranges w1{false};
+  __shared__ Edges e1;
+  __shared__ List d1;
+  __shared__ Ranges w1;
+  w1.claims = false;
   m.sync();
   if (!unique(m, d1, l0, true, w1)) return;
   m.sync();
@@ -18,7 +19,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   GroupSums g4;
   if (!sum_groups(m, g4, e1.rows.n, e1.n, 4, false, [&](u32 i) -> u32 { return e1.number[i]; }, v3)) return;
   auto v4 = [&](u32 i) -> double { return group_sum(g4, i); };
-  Edges e5;
+  __shared__ Edges e5;
   m.sync();
   if (!collective(m, e5, e1, e1.rows.n, 64, 5, 0, true, Claims{true, e1.columns}, e1.rows, [&](u32 i) -> u32 { return e1.number[i]; }, v4)) return;
   auto v5 = [&](u32 i) -> double { return v1(e5.parent[i]); };
@@ -30,11 +31,11 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!sum_columns(m, s7, e5, false, v6)) return;
   auto v7 = [&](u32 i) -> double { return s7[i]; };
   auto v8 = [&](u32 i) -> double { return op_div(v6(i), v7(e5.column[i])); };
-  List l9;
+  __shared__ List l9;
   l9 = e5.rows;
   Batching b(m, 1, 1);
-  Nested o;
-  u32 numbered;
+  __shared__ Nested o;
+  __shared__ u32 numbered;
   m.sync();
   if (!nest(m, o, e5.columns, e5.rows, numbered, true)) return;
   m.sync();
@@ -47,8 +48,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }

@@ -3,10 +3,11 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  List l1;
-  Ranges w2{false};
+  __shared__ List l1;
+  __shared__ Ranges w2;
+  w2.claims = false;
   m.sync();
   if (!unique(m, l1, l0, true, w2)) return;
   Sieve e2;
@@ -17,13 +18,13 @@ __device__ __forceinline__ void steps(Machine& m) {
   auto v5 = [&](u32 i) -> double { return op_add(v3(i), v4((u32)e2.row[i])); };
   const double x6 = -0x1.999999999999ap-04;
   auto v7 = [&](u32 i) -> double { return op_le(v5(i), x6); };
-  Edges e8;
+  __shared__ Edges e8;
   m.sync();
   if (!sift(m, e8, e2, [&](u32 i) -> u32 { return v7(i) != 0; })) return;
   auto v8 = [&](u32 i) -> double { return m.named<ARRAY_2>(2, m.edge_id(e8.place[i])); };
   Batching b(m, 1, 1);
-  Nested o;
-  u32 numbered;
+  __shared__ Nested o;
+  __shared__ u32 numbered;
   m.sync();
   if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered, false)) return;
   m.sync();
@@ -31,13 +32,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!vertices(m, b, o, numbered, seeds, e8.columns.n)) return;
   m.sync();
-  if (!extra_values(m, b, 1, 0, m.all.n, v4)) return;
+  if (!extra_values(m, b, 1, 0, m.all().n, v4)) return;
   m.sync();
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }

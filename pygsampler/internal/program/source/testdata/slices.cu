@@ -3,11 +3,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  Edges e2;
-  List d2;
-  Draws w2{Uniform{3, false}, 0};
+  __shared__ Edges e2;
+  __shared__ List d2;
+  __shared__ Draws w2;
+  w2.uniform = Uniform{3, false}, w2.site = 0;
   m.sync();
   if (!unique(m, d2, l0, true, w2)) return;
   m.sync();
@@ -15,10 +16,10 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!number_rows(m, e2)) return;
   auto v2 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e2.place[i])); };
-  List l3;
+  __shared__ List l3;
   l3 = e2.rows;
   auto v4 = [&](u32 i) -> double { return op_mul(v2(i), v2(i)); };
-  Edges e5;
+  __shared__ Edges e5;
   m.sync();
   m.claim(e2.columns.n, e2.columns);
   const double* at5;
@@ -33,7 +34,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!number_rows(m, e5)) return;
   auto v5 = [&](u32 i) -> double { return v4(e5.parent[i]); };
-  List l6;
+  __shared__ List l6;
   l6 = e5.rows;
   m.sync();
   m.claim(l0.n, l0);
@@ -42,19 +43,20 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.barrier();
   auto v7 = [&](u32 i) -> double { return s7[i]; };
   auto v8 = [&](u32 i) -> double { return v7(e5.number[i]); };
-  Edges e9;
+  __shared__ Edges e9;
   m.sync();
   if (!filter(m, e9, e5, [&](u32 i) -> u32 { return v8(i) != 0; })) return;
   auto v9 = [&](u32 i) -> double { return v5(e9.parent[i]); };
-  Edges e10;
-  Ranges w10{false};
+  __shared__ Edges e10;
+  __shared__ Ranges w10;
+  w10.claims = false;
   m.sync();
-  if (!ranges(m, w10, m.all)) return;
+  if (!ranges(m, w10, m.all())) return;
   m.sync();
-  if (!slice(m, e10, m.all, w10, false)) return;
+  if (!slice(m, e10, m.all(), w10, false)) return;
   auto v10 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e10.place[i])); };
-  Edges e11;
-  List d11;
+  __shared__ Edges e11;
+  __shared__ List d11;
   Alone w11;
   m.sync();
   if (!unique(m, d11, l0, false, w11)) return;
@@ -86,12 +88,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   const u32 to0 = o.n;
   Destinations dst0;
   if (!dst0.room(m, from0)) return;
-  u32 numbered;
+  __shared__ u32 numbered;
   m.sync();
   if (!number(m, o, numbered)) return;
   dst0.count(m, o.before[from0], e11, [&](u32 c) { return o.before[m.first(e11.columns(c))]; });
   dst1.count(m, o.before[from1], e9, [&](u32 c) { return o.before[m.first(e9.columns(c))]; });
-  m.loose = true;
+  m.loosen();
   Destinations none2;
   m.sync();
   if (!destinations(m, dst0, dst1, none2)) return;
@@ -105,8 +107,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }

@@ -3,23 +3,25 @@ __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
   if (!m.seeds(seeds, true)) return;
-  List l0;
+  __shared__ List l0;
   l0 = seeds;
-  Edges e2;
-  List d2;
-  Draws w2{Uniform{3, false}, 0};
+  __shared__ Edges e2;
+  __shared__ List d2;
+  __shared__ Draws w2;
+  w2.uniform = Uniform{3, false}, w2.site = 0;
   m.sync();
   if (!unique(m, d2, l0, true, w2)) return;
   m.sync();
   if (!neighbors(m, e2, d2, w2, Claims{true, l0})) return;
-  List l3;
+  __shared__ List l3;
   l3 = List{e2.n, e2.row};
-  List l4;
-  Ranges w5{true};
+  __shared__ List l4;
+  __shared__ Ranges w5;
+  w5.claims = true;
   m.sync();
   if (!unite(m, l4, l0, l3, true, w5)) return;
-  Edges e5;
-  const u32* c5;
+  __shared__ Edges e5;
+  __shared__ const u32* c5;
   if (!cross(m, e5, c5, l4, l4, w5)) return;
   auto v5 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e5.place[i])); };
   Batching b(m, 1, 0);
@@ -31,8 +33,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!b.end()) return;
 }
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+  Machine m(a);
   steps(m);
   m.end();
 }
