@@ -171,6 +171,15 @@ struct Machine {
     if (used > a().work_bytes) fail(STATUS_WORK_TOO_SMALL, used);
     return a().work + at;
   }
+  // Several arrays at once: `bytes` is the sum of those that they have with room().
+  template <class T>
+  static __device__ __forceinline__ u64 room(u64 n) { return align64(n * sizeof(T)); }
+  template <class T>
+  static __device__ __forceinline__ T* next(char*& at, u64 n) {
+    T* found = (T*)at;
+    at += room<T>(n);
+    return found;
+  }
   // Counters of the launch's, 0 since the seeds were read, by fours: so that some can be one word.
   static __device__ __forceinline__ u32* counters(u32 n) {
     return a().cells + advance(now().cells, [&](u32 cells) { return cells + ((n + 3) & ~3u); });
@@ -256,8 +265,22 @@ struct Machine {
   // first one, until the next numbering.
   template <class Vertex>
   __device__ __forceinline__ void claim(u32 n, Vertex vertex) {
-    u64 word = next_numbering();
-    each(n, [&](u32 i) { claim_one(word, i, vertex(i)); });
+    u64 word = next_numbering(), *map = a().map;
+    u32 stride = gridDim.x * PROGRAM_THREADS;
+#pragma unroll 1
+    for (u64 i0 = blockIdx.x * PROGRAM_THREADS + threadIdx.x; i0 < n; i0 += 4 * stride) {
+      Id v[4];
+      u64 seen[4];
+#pragma unroll
+      for (u32 j = 0; j < 4; j++)
+        if (i0 + j * stride < n) v[j] = vertex((u32)(i0 + j * stride));
+#pragma unroll
+      for (u32 j = 0; j < 4; j++)
+        if (i0 + j * stride < n) seen[j] = load_relaxed(map + (u64)v[j]);
+#pragma unroll
+      for (u32 j = 0; j < 4; j++)
+        if (i0 + j * stride < n && seen[j] > (word | (i0 + j * stride))) atomicMin(map + (u64)v[j], word | (i0 + j * stride));
+    }
     barrier();
   }
   __device__ __forceinline__ void claim_one(u64 numbering, u32 i, Id v) {
@@ -269,6 +292,29 @@ struct Machine {
   __device__ __forceinline__ u32 first(Id v) const { return (u32)load_relaxed(a().map + (u64)v); }
   __device__ __forceinline__ bool claimed(Id v) const { return (load_relaxed(a().map + (u64)v) ^ numbering()) >> 32 == 0; }
 
+  // use(i0, v, is) of the places of a warp's span, 32 at a time from i0: the lane's vertex, and whether its place is the first
+  // one. Four are on their way at a time.
+  template <class Vertex, class Use>
+  __device__ __forceinline__ void each_first(Span mine, Vertex vertex, Use use) {
+    u32 lane = threadIdx.x & 31;
+    const u64* map = a().map;
+#pragma unroll 1
+    for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 128) {
+      Id v[4];
+      u32 place[4];
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) {
+        u32 i = i0 + 32 * j + lane;
+        v[j] = i < mine.hi ? vertex(i) : 0;
+      }
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) place[j] = i0 + 32 * j + lane < mine.hi ? (u32)load_relaxed(map + (u64)v[j]) : ~0u;
+#pragma unroll
+      for (u32 j = 0; j < 4; j++)
+        if (i0 + 32 * j < mine.hi) use(i0 + 32 * j, v[j], place[j] == i0 + 32 * j + lane);
+    }
+  }
+
   // The distinct vertices of n places that have been claimed; the list that they are, where it is given and has no others.
   // `of_each` is what else is made of each of them at the same meetings: things are counted, and it is told where they begin.
   // Which places are first is noted, a bit each, so that the map is free once all have been counted.
@@ -278,16 +324,12 @@ struct Machine {
     if (!well()) return false;
     Span mine = span(n);
     u64 things = 0;
-#pragma unroll 1
-    for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
-      u32 i = i0 + lane;
-      Id v = i < mine.hi ? vertex(i) : 0;
-      bool is = i < mine.hi && first(v) == i;
+    each_first(mine, vertex, [&](u32 i0, Id v, bool is) {
       if (is) things += of_each.count(*this, v);
       u32 word = __ballot_sync(~0u, is);
       if (lane == 0) firsts[i0 / 32] = word;
       own += __popc(word);
-    }
+    });
     Sums all = sums(own, at_most(warp_sum(at_most(things))));
     Scan vertices, begins;
     if (!scanned(vertices, all, 0) || !scanned(begins, all, 1)) return false;
@@ -341,9 +383,13 @@ struct Machine {
       else if (claims) claim_one(word, i, (Id)v);
       of[i] = (Id)v;
     });
+    list = List{(u32)a().num_seeds, of};
+    if (!a().num_seeds) {
+      loosen();
+      return true;
+    }
     barrier();
     u64 bad = load_relaxed(a().bad_seed);
-    list = List{(u32)a().num_seeds, of};
     return bad == ~0ull || fail(STATUS_SEED_OUT_OF_RANGE, bad);
   }
 

@@ -60,10 +60,13 @@ __device__ __forceinline__ void each_edge(Machine& m, const u32* begins, u32 col
   }
 }
 
-// Likewise of the in-edges of columns, whose places are from(column) + i: use(i, column, place, row) by whole warps, with
-// i from n on for lanes without an edge. Four rows are on their way at a time.
-template <class Use>
-__device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Place* from, u32 columns, u32 n, Use use) {
+// Likewise of the in-edges of columns, whose places are from(column) + i: use(i, column, place, row, seen) by whole warps,
+// with i from n on for lanes without an edge. Four rows are on their way at a time, then what see(row) reads of each.
+struct Unseen {
+  __device__ __forceinline__ u32 operator()(Id) const { return 0; }
+};
+template <class See, class Use>
+__device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Place* from, u32 columns, u32 n, See see, Use use) {
   Machine::Span mine = m.span(n);
   if (mine.lo >= mine.hi) return;
   const Id* indices = (const Id*)m.a().indices;
@@ -73,6 +76,7 @@ __device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Pl
     u32 c[4];
     Place p[4];
     Id row[4];
+    decltype(see(Id())) seen[4];
 #pragma unroll
     for (u32 j = 0; j < 4; j++) {
       u32 i = i0 + 32 * j + lane;
@@ -83,16 +87,20 @@ __device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Pl
     }
 #pragma unroll
     for (u32 j = 0; j < 4; j++)
-      if (i0 + 32 * j < mine.hi) use(i0 + 32 * j + lane < mine.hi ? i0 + 32 * j + lane : n, c[j], p[j], row[j]);
+      if (i0 + 32 * j + lane < mine.hi) seen[j] = see(row[j]);
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      if (i0 + 32 * j < mine.hi) use(i0 + 32 * j + lane < mine.hi ? i0 + 32 * j + lane : n, c[j], p[j], row[j], seen[j]);
   }
 }
 
 // Edges and lists of a program are in shared memory, where all threads of a block write the same. So no member may be
 // written with two values that no meeting is between.
 __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, const u32* begins, u32 n) {
-  u32* column = m.take<u32>(n);
-  Place* place = m.take<Place>(n);
-  e = Edges{n, columns, begins, column, place, m.take<Id>(n)};
+  char* at = m.take_bytes(m.room<u32>(n) + m.room<Place>(n) + m.room<Id>(n));
+  u32* column = m.next<u32>(at, n);
+  Place* place = m.next<Place>(at, n);
+  e = Edges{n, columns, begins, column, place, m.next<Id>(at, n)};
   return m.well();
 }
 
@@ -146,11 +154,16 @@ __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, const Ran
   if (!edges_of(m, e, columns, begins, r.n)) return false;
   const Place* from = r.from;
   u64 numbering = numbered ? m.next_numbering() : 0;
-  each_row(m, begins, from, columns.n, e.n, [&](u32 i, u32 c, Place p, Id row) {
-    if (i >= e.n) return;
-    ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
-    if (numbered) m.claim_one(numbering, i, row);
-  });
+  u32 *column = (u32*)e.column, n = r.n;
+  Place* place = (Place*)e.place;
+  Id* rows = (Id*)e.row;
+  u64* map = m.a().map;
+  each_row(m, begins, from, columns.n, n, [&](Id row) -> u64 { return numbered ? load_relaxed(map + (u64)row) : 0; },
+           [&](u32 i, u32 c, Place p, Id row, u64 seen) {
+             if (i >= n) return;
+             column[i] = c, place[i] = p, rows[i] = row;
+             if (seen > (numbering | i)) atomicMin(map + (u64)row, numbering | i);
+           });
   m.barrier();
   return !numbered || number_claimed(m, e);
 }
@@ -219,9 +232,10 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
   if (!m.well()) return false;
   if (!r.claims) m.claim(rows.n, rows);
   // The spans of warps are whole words of bits.
-  u32 lane = threadIdx.x & 31, own = 0;
-  each_row(m, all, from, columns.n, n, [&](u32 i, u32, Place, Id row) {
-    u32 word = __ballot_sync(~0u, i < n && m.claimed(row));
+  u32 lane = threadIdx.x & 31, own = 0, tag = (u32)(m.numbering() >> 32);
+  const u64* map = m.a().map;
+  each_row(m, all, from, columns.n, n, [&](Id row) { return (u32)(load_relaxed(map + (u64)row) >> 32); }, [&](u32 i, u32, Place, Id, u32 seen) {
+    u32 word = __ballot_sync(~0u, i < n && seen == tag);
     if (lane == 0) kept[i / 32] = word;
     own += __popc(word);
   });
@@ -283,23 +297,44 @@ __device__ __noinline__ bool number_rows(Machine& m, Edges& e) {
 }
 // Likewise, once they have been claimed.
 __device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
-  u32* number = m.take<u32>(e.n);
+  u32 n = e.n, lane = threadIdx.x & 31, own = 0, *number = m.take<u32>(n), *firsts = m.take<u32>(n / 32 + 1);
   if (!m.well()) return false;
-  auto is_first = [&](u32 i) -> u32 { return m.first(e.row[i]) == i; };
+  const Id* row = e.row;
+  Machine::Span mine = m.span(n);
+  m.each_first(mine, [&](u32 i) { return row[i]; }, [&](u32 i0, Id, bool is) {
+    u32 word = __ballot_sync(~0u, is);
+    if (lane == 0) firsts[i0 / 32] = word;
+    own += __popc(word);
+  });
   Machine::Scan scan;
-  if (!m.counted(e.n, scan, is_first)) return false;
+  if (!m.scanned(scan, m.sum(own))) return false;
   Id* rows = m.take<Id>(scan.total);
   u32* first = m.take<u32>(scan.total);
   if (!m.well()) return false;
-  m.placed(e.n, scan, is_first, [&](u32 i, u32 at, u32 is) {
-    if (is) rows[at] = e.row[i], first[at] = i, number[i] = at;
-  });
+  u32 before = scan.before;
+#pragma unroll 2
+  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+    u32 word = firsts[i0 / 32], i = i0 + lane, at = before + __popc(word & ((1u << lane) - 1));
+    if (word >> lane & 1) rows[at] = row[i], first[at] = i, number[i] = at;
+    before += __popc(word);
+  }
   m.barrier();
   // Numbers of first edges are read, those of others are written.
-  m.each(e.n, [&](u32 i) {
-    u32 at = m.first(e.row[i]);
-    if (at != i) number[i] = number[at];
-  });
+  const u64* map = m.a().map;
+  u32 stride = gridDim.x * PROGRAM_THREADS;
+#pragma unroll 1
+  for (u64 i0 = blockIdx.x * PROGRAM_THREADS + threadIdx.x; i0 < n; i0 += 4 * stride) {
+    u32 at[4];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      if (i0 + j * stride < n) at[j] = row[i0 + j * stride];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      if (i0 + j * stride < n) at[j] = (u32)load_relaxed(map + (u64)at[j]);
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      if (i0 + j * stride < n && at[j] != i0 + j * stride) number[i0 + j * stride] = number[at[j]];
+  }
   m.loosen();
   e.rows = List{scan.total, rows}, e.number = number, e.first = first;
   return true;

@@ -35,7 +35,7 @@ __device__ __forceinline__ bool sift(Machine& m, Edges& e, Sieve& s, Kept kept) 
   u32 *bits = m.take<u32>((u64)n / 32 + 1), *before = m.take<u32>((u64)n / 32 + 1);
   if (!m.well()) return false;
   // The spans of warps are whole words of bits.
-  each_row(m, all, s.from, columns, n, [&](u32 i, u32 c, Place p, Id row) {
+  each_row(m, all, s.from, columns, n, Unseen(), [&](u32 i, u32 c, Place p, Id row, u32) {
     s.column.x = c, s.place.x = p, s.row.x = row;
     u32 word = __ballot_sync(~0u, i < n && kept(i));
     if (lane == 0) bits[i / 32] = word;

@@ -134,7 +134,7 @@ SAMPLERS: dict[str, Any] = {
     ),
     "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
     "saint_node": samplers.saint_node(budget=50, seed=1),
-    "saint_node, by weights": samplers.saint_node(budget=50, by="weights", weight="w", seed=1),
+    "saint_node, by weights": samplers.saint_node(budget=500, by="weights", weight="w", seed=1),
     "saint_edge": samplers.saint_edge(budget=50, seed=1),
     "saint_edge, independent": samplers.saint_edge(budget=50, method="independent", seed=1),
     "saint_walk": samplers.saint_walk(roots=20, length=3, seed=1),

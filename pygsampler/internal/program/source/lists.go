@@ -42,7 +42,7 @@ func (w *writer) list(i int, n *program.Node) {
 		w.text.Cells += selectCells + 8
 		w.step("draw(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
 	case program.Roots:
-		w.step("roots(m, %s, %d, %d)", l, n.K, n.Site)
+		w.apart("roots(m, %s, %d, %d)", l, n.K, n.Site)
 		if !w.next(i, func(next int) bool { n := &w.p.Nodes[next]; return n.Op == program.Walk && n.In[0] == i }) {
 			w.line("m.sync();")
 		}
