@@ -315,8 +315,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def graph_of(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves."""
-        drawn_by = self._plan.drawn_by
-        return graph if drawn_by is None else graph._drawn_by(*drawn_by)
+        return self._plan.graph_of(graph)
 
     def _check_span(self, graph: Any) -> None:
         """TypeError for a window of timedelta64 where the graph's times are numbers.
