@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe
@@ -20,6 +19,7 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import hetero_adapters, typed_file
 from pygsampler._graph import layout as at
+from pygsampler._graph.ends import check_ends, ends_of
 from pygsampler._graph.joint import Joint, joined
 from pygsampler._graph.schema import (
     TYPE,
@@ -205,13 +205,13 @@ class HeteroGraph(EngineHandle):
             for end in (kind[0], kind[2]):
                 if end not in nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        ends = {kind: _ends(kind, edges[kind]) for kind in parts.lists}
+        ends = {kind: ends_of(kind, edges[kind]) for kind in parts.lists}
         try:
             edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
             return cls(edges, nodes, edge_data=parts.edge_data, node_data=parts.node_data)
         except (ValueError, IndexError):
             # What is sorted has other names and places.
-            _check_ends(ends, nodes)
+            check_ends(ends, nodes)
             raise
 
     @classmethod
@@ -688,29 +688,6 @@ def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> G
         return Graph.from_csc(given[0], given[1], edge_ids=ids, num_nodes=count, edge_data=data)
     except (TypeError, ValueError, IndexError) as error:
         raise type(error)(f"edges[{kind!r}]: {error}") from None
-
-
-def _ends(kind: EdgeType, given: Any) -> tuple[Any, Any]:
-    """Sources and destinations of the edges of a relation; TypeError for anything else."""
-    try:
-        src, dst = given
-    except (TypeError, ValueError):
-        raise TypeError(f"edges[{kind!r}]: expected (src, dst), got {describe(given)}") from None
-    return src, dst
-
-
-def _check_ends(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, int]) -> None:
-    """ValueError for the first end of an edge that is no vertex of its type."""
-    for kind, ends in edges.items():
-        for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
-            view = as_ids(given, name)
-            ids = memories.integer_view(view.address, view.length, view.bits)
-            for place, vertex in enumerate(ids):
-                if not 0 <= vertex < nodes[of]:
-                    raise ValueError(
-                        f"edges[{kind!r}]: {name}[{place}]: expected an id in [0, {nodes[of]}), "
-                        f"got {vertex}"
-                    )
 
 
 def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, ...]:
