@@ -135,8 +135,8 @@ def test_a_slow_sampler_is_waited_for(graph: pgs.Graph) -> None:
     assert 0.4 < found["waiting_share"] < 0.9
     # Other work may keep the loop from a batch or two until they are there.
     assert 8 <= found["waits"] <= 12
-    assert found["queues"]["sampled"]["empty"] == 1
-    assert found["queues"]["sampled"]["mean"] == 0
+    assert 8 / 12 <= found["queues"]["sampled"]["empty"] <= 1
+    assert 0 <= found["queues"]["sampled"]["mean"] <= 4 / 12
     assert found["waiting_seconds"] <= found["next_seconds"] * 1.05
 
 
