@@ -295,3 +295,16 @@ def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
             for of, block in theirs.items():
                 assert ours[of].indices.tolist() == block.indices.tolist()
                 assert ours[of].edge_ids.tolist() == block.edge_ids.tolist()
+
+
+def test_a_batch_out_of_bytes_that_nobody_may_write() -> None:
+    """It has memory of its own: a batch may be written to."""
+    _, _, graph = random_types(6, 3, 6, "int64", 40, 150)
+    kind = graph.node_types[0]
+    batch = pgs.PGSampler([3], seed=1).sample(graph, {kind: [0]})
+    kept: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(batch, 5, buffer_callback=kept.append)
+    given = [bytes(buffer.raw()) for buffer in kept]
+    pickle.loads(data, buffers=given).nodes[kind].numpy()[:] = 7
+    again = pickle.loads(data, buffers=given)
+    assert again.nodes[kind].tolist() == batch.nodes[kind].tolist() != [7]
