@@ -13,7 +13,8 @@ import gathered
 import numpy as np
 import pytest
 import torch
-from gathered import IDS, ROWS, Exported, held, noise, raw
+from gathered import IDS, ROWS, Exported, noise, raw
+from held import held
 
 import pygsampler as pgs
 from pygsampler._arrays.dtypes import KINDS

@@ -15,7 +15,8 @@ import gathered
 import numpy as np
 import pytest
 import torch
-from gathered import IDS, ROWS, busy, held
+from gathered import IDS, ROWS, busy
+from held import held
 from moments import at_every_moment
 
 import pygsampler as pgs

@@ -7,23 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed_graphs import random_types
 
 import pygsampler as pgs
 from pygsampler._sampling.by_type import joined
-
-
-def make(seed: int, types: int, relations: int, dtype: str) -> tuple[Any, Any, Any]:
-    """Random types, the lists of edges of random relations, and the graph."""
-    random = np.random.default_rng(seed)
-    nodes = {f"t{i}": int(random.integers(1, 40)) for i in range(types)}
-    names = list(nodes)
-    edges = {}
-    for i in range(relations):
-        src, dst = (names[random.integers(types)] for _ in range(2))
-        count = int(random.integers(0, 150))
-        ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
-        edges[src, f"r{i}", dst] = ends
-    return nodes, edges, pgs.HeteroGraph.from_coo(edges, nodes)
 
 
 def check(batch: Any, edges: Any, seeds: Any, fanouts: list[int], new: bool, replace: bool) -> None:
@@ -77,7 +64,7 @@ def test_random_schemas(seed: int) -> None:
     random = np.random.default_rng(seed + 100)
     relations = int(random.integers(1, 41))
     dtype = ["int64", "int32"][seed % 2]
-    nodes, edges, graph = make(seed, int(random.integers(1, 9)), relations, dtype)
+    nodes, edges, graph = random_types(seed, int(random.integers(1, 9)), relations, dtype, 40, 150)
     fanouts = [int(n) for n in random.choice([-1, 0, 1, 3, 7], 3)]
     new, replace = bool(seed & 2), bool(seed & 4)
     seeds = {
@@ -123,7 +110,7 @@ def test_one_type_is_a_graph_without_types(options: Any) -> None:
 
 def test_other_types_change_no_draws() -> None:
     """One more relation, and another order, leave what the others draw as it is."""
-    _, edges, _ = make(1, 1, 4, "int64")
+    _, edges, _ = random_types(1, 1, 4, "int64", 40, 150)
     nodes = {"t0": 40}
     sampler, seeds = pgs.PGSampler([3], seed=4), {"t0": list(range(20))}
     kinds = list(edges)
@@ -155,7 +142,7 @@ def test_draws_of_relations_are_independent() -> None:
 
 
 def test_fanouts_by_type_and_exclusions() -> None:
-    nodes, edges, graph = make(5, 3, 6, "int64")
+    nodes, edges, graph = random_types(5, 3, 6, "int64", 40, 150)
     some, *others = edges
     seeds = {kind: list(range(count)) for kind, count in nodes.items()}
     sampler = pgs.PGSampler([{some: -1}], default=0, seed=1)
@@ -173,7 +160,7 @@ def test_fanouts_by_type_and_exclusions() -> None:
 
 def test_trees_of_several_types() -> None:
     """Each tree is what its seed alone reaches, and vertices of two trees are apart."""
-    _, _, graph = make(6, 3, 6, "int64")
+    _, _, graph = random_types(6, 3, 6, "int64", 40, 150)
     seeds = {"t0": [0, 0], "t1": [0]}
     batch = pgs.PGSampler([-1, -1], disjoint=True, seed=1).sample(graph, seeds)
     alone = pgs.PGSampler([-1, -1], seed=1)
@@ -308,3 +295,16 @@ def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
             for of, block in theirs.items():
                 assert ours[of].indices.tolist() == block.indices.tolist()
                 assert ours[of].edge_ids.tolist() == block.edge_ids.tolist()
+
+
+def test_a_batch_out_of_bytes_that_nobody_may_write() -> None:
+    """It has memory of its own: a batch may be written to."""
+    _, _, graph = random_types(6, 3, 6, "int64", 40, 150)
+    kind = graph.node_types[0]
+    batch = pgs.PGSampler([3], seed=1).sample(graph, {kind: [0]})
+    kept: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(batch, 5, buffer_callback=kept.append)
+    given = [bytes(buffer.raw()) for buffer in kept]
+    pickle.loads(data, buffers=given).nodes[kind].numpy()[:] = 7
+    again = pickle.loads(data, buffers=given)
+    assert again.nodes[kind].tolist() == batch.nodes[kind].tolist() != [7]

@@ -9,22 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_hgt
+from typed_graphs import random_types
 
 import pygsampler as pgs
-
-
-def make(seed: int, types: int, relations: int, dtype: str) -> tuple[Any, Any, Any]:
-    """Random types, the lists of edges of random relations, and the graph."""
-    random = np.random.default_rng(seed)
-    nodes = {f"t{i}": int(random.integers(1, 60)) for i in range(types)}
-    names = list(nodes)
-    edges = {}
-    for i in range(relations):
-        src, dst = (names[random.integers(types)] for _ in range(2))
-        count = int(random.integers(0, 400))
-        ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
-        edges[src, f"r{i}", dst] = ends
-    return nodes, edges, pgs.HeteroGraph.from_coo(edges, nodes)
 
 
 def check(batch: Any, seeds: Any, want: Any) -> None:
@@ -54,7 +41,9 @@ def test_random_schemas(seed: int) -> None:
     """1 to 20 relations, self relations and others, with and without a bound of rows."""
     random = np.random.default_rng(seed + 100)
     types, relations = (1, 1) if seed < 2 else map(int, random.integers(1, [9, 21]))
-    nodes, edges, graph = make(seed, types, relations, ["int64", "int32"][seed % 2])
+    nodes, edges, graph = random_types(
+        seed, types, relations, ["int64", "int32"][seed % 2], 60, 400
+    )
     iterations = int(random.integers(1, 4))
     counts = {kind: [int(n) for n in random.choice([-1, 0, 1, 4, 9], iterations)] for kind in nodes}
     most = [None, 1, 3, 50][seed // 2 % 4]
@@ -150,7 +139,7 @@ def test_a_vertex_that_is_chosen_later_is_chosen_by_both_iterations_budgets() ->
 def test_other_types_and_orders_change_no_choice() -> None:
     """Types by another order are the same vertices; a relation to vertices that are never chosen
     and the number of threads change nothing."""
-    nodes, edges, graph = make(3, 4, 9, "int64")
+    nodes, edges, graph = random_types(3, 4, 9, "int64", 60, 400)
     sampler = pgs.HGTSampler([6, 6], max_neighbors=4, seed=1)
     seeds = {"t0": [0, 1, 2]}
     want = sampler.sample(graph, seeds, batch=0)

@@ -334,6 +334,15 @@ def test_another_seed(name: str, graph: pgs.Graph) -> None:
     assert lists(one.sample(graph, seeds)) != lists(two.sample(graph, seeds))
 
 
+@pytest.mark.parametrize("name", list(MAKERS))
+def test_a_seed_of_nobodys(name: str) -> None:
+    """``with_seed(None)`` has the process's, as that of all samplers does."""
+    one = MAKERS[name](seed=4)
+    other = one.with_seed(None)
+    assert other.seed == pgs.PGSampler([2], seed=4).with_seed(None).seed != 4
+    assert other._numbers.drawn and not one.with_seed(4)._numbers.drawn
+
+
 def test_a_part_of_a_gpu_changes_nothing_here(graph: pgs.Graph) -> None:
     sampler = MAKERS["jumps"](seed=4)
     part = sampler.within(0.25)

@@ -497,6 +497,45 @@ def test_dates_beside_times_that_are_none(edges: Any, name: str, of: str, given:
                 sampler.sample(forms, [0, 1, 2, 3], seed_time=bounds)
 
 
+@pytest.mark.parametrize("name", ["t", "n"])
+@pytest.mark.parametrize("of", ["q", "d", "M", "m"])
+def test_spans_beside_times_that_are_numbers(edges: Any, name: str, of: str, tmp_path: Any) -> None:
+    """A window of three days beside days would be of 259200000000000 days, and cut nothing off."""
+    graph, span = dated(edges, of), np.timedelta64(1, "D")
+    sampler = pgs.PGSampler([-1], time=name, seed=1, window=span)
+    at = {"q": 3, "d": 3.0, "M": DAYS["M"][3], "m": DAYS["m"][3]}[of]
+    others = sampler.with_seed(2), pickle.loads(pickle.dumps(sampler)), sampler.within(0.5)
+    for each in (sampler, *others):
+        if of in "Mm":
+            want = pgs.PGSampler([-1], time=name, window=86_400 * 10**9)
+            drawn = each.sample(graph, [0, 1, 2, 3], seed_time=at)
+            assert content(drawn)[1:] == content(want.sample(graph, [0, 1, 2, 3], seed_time=at))[1:]
+            continue
+        text = rf"^window: expected a number, as the times '{name}' are, got timedelta64\[D\]"
+        with pytest.raises(TypeError, match=text):
+            each.sample(graph, [0, 1, 2, 3], seed_time=at)
+        with pytest.raises(TypeError, match=text):
+            each.submit(graph, [0, 1, 2, 3], seed_time=at)
+    # Nobody knows what those of a file were.
+    graph.save(tmp_path / "numbers.pgs")
+    opened = pgs.Graph.open(tmp_path / "numbers.pgs")
+    assert len(sampler.sample(opened, [0], seed_time=at).output_nodes) == 1
+    assert sampler.window == 86_400 * 10**9
+    assert "window=np.timedelta64(1,'D')" in repr(sampler).replace("numpy.", "np.")
+
+
+def test_a_loader_of_a_window_beside_numbers(edges: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    sampler = pgs.PGSampler([3], time="t", seed=1, window=np.timedelta64(1, "D"))
+    loader = DataLoader(
+        dated(edges, "q"), torch.arange(4), sampler, seed_time=[3] * 4, batch_size=4
+    )
+    with pytest.raises(TypeError, match=r"^window: expected a number, as the times 't' are"):
+        next(iter(loader))
+
+
 def test_numbers_beside_dates_are_nanoseconds(edges: Any, tmp_path: Any) -> None:
     """Tensors have no dates, nor have files; and what other libraries call dates is an error."""
     import datetime

@@ -323,6 +323,26 @@ def test_dates_beside_times_that_are_none() -> None:
         sampler.sample(some, {"b": [0, 1, 2]}, seed_time=3)
 
 
+def test_spans_beside_times_that_are_numbers() -> None:
+    made, day = Made(1, "int64", "int64"), np.timedelta64(1, "D")
+    sampler = pgs.PGSampler([3, 2], time="n", seed=1, window=day)
+    for graph in (made.graph, pickle.loads(pickle.dumps(made.graph))):
+        with pytest.raises(TypeError, match=r"^window: expected a number, as the times 'n' are"):
+            sampler.sample(graph, {"b": [0, 1, 2]}, seed_time={"b": [3, 3, 3]})
+    first = np.datetime64("2024-02-20")
+    ends = {kind: tuple(ends) for kind, ends in made.ends.items()}
+    dates = {kind: {"n": first + of} for kind, of in made.of_nodes.items()}
+    dated = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
+    at = {"b": first + np.arange(3) + 9}
+    number = pgs.PGSampler([3, 2], time="n", seed=1, window=int(day.astype("m8[ns]").astype(int)))
+    one, other = (
+        each.sample(dated, {"b": [0, 1, 2]}, seed_time=at, epoch=0, batch=0)
+        for each in (sampler, number)
+    )
+    for kind in one.nodes:
+        assert one.nodes[kind].tolist() == other.nodes[kind].tolist()
+
+
 def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
     """A relation may be several graphs', and stays longer than any of them."""
     random = np.random.default_rng(0)

@@ -28,6 +28,7 @@ from pygsampler import samplers
 from pygsampler.bench.check import CheckError
 
 from .graphs import Made, make
+from .kernels import call, index_share, kernels
 from .record import Budget, Record, spread
 
 SHAPES = ("livejournal", "products", "physics")
@@ -48,8 +49,6 @@ OTHERS: dict[str, tuple[Any, int]] = {
 _ROUNDS = 5
 _OTHER_ROUNDS = 30
 _CHECKED = 200
-# What makes NextDoor's scheduling index; the rest of a call by transits is sampling.
-_INDEX = ("khop_enter32", "khop_enter64", "transit_open", "transit_place")
 
 
 def ways(kind: str) -> dict[str, Any]:
@@ -58,11 +57,6 @@ def ways(kind: str) -> dict[str, Any]:
     if "sizes" in options:
         return {"sample": pgs.LayerSample(options["sizes"], seed=7)}
     return {way: pgs.KHop(**options, execution=way, seed=7) for way in ("sample", "transit")}
-
-
-def call(sampler: Any, graph: pgs.Graph, seeds: torch.Tensor, batch: int) -> Any:
-    """Samples in torch's memory."""
-    return sampler.launch(graph, seeds, epoch=0, batch=batch, into="torch").result()
 
 
 def prove(found: dict[str, Any], there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor) -> None:
@@ -79,28 +73,6 @@ def prove(found: dict[str, Any], there: pgs.Graph, here: pgs.Graph, seeds: torch
         if not all(torch.equal(mine, theirs) for mine, theirs in pairs):
             raise CheckError(f"{sampler!r}: samples by {way} are others than by sample")
         del other
-
-
-def kernels(sampler: Any, graph: pgs.Graph, seeds: torch.Tensor) -> dict[str, float]:
-    """Microseconds of each kernel of a call; {} where the profiler sees none."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        call(sampler, graph, seeds, 0)
-        torch.cuda.synchronize()
-    return {
-        event.key: round(event.self_device_time_total, 1)
-        for event in seen.key_averages()
-        if event.self_device_time_total > 0
-    }
-
-
-def index_share(us: dict[str, float]) -> float | None:
-    """The part of a call's kernels that makes the scheduling index."""
-    own = {name: of for name, of in us.items() if name.startswith(("khop_", "transit_"))}
-    if not own:
-        return None
-    return round(sum(of for name, of in own.items() if name in _INDEX) / sum(own.values()), 3)
 
 
 def timed(once: Any) -> float:

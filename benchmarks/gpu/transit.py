@@ -27,6 +27,7 @@ import pygsampler as pgs
 from pygsampler.bench.check import CheckError
 
 from .graphs import Made, make
+from .kernels import call, index_share, kernels
 from .record import Budget, Record, spread
 from .walks import checked
 
@@ -45,8 +46,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "node2vec": {"length": 100, "p": 2.0, "q": 0.5, "prob": "w"},
 }
 _ROUNDS = 5
-# What makes NextDoor's scheduling index; the rest of a call by transits is sampling.
-_INDEX = ("transit_open", "transit_place")
 
 
 def samplers(kind: str) -> dict[str, pgs.RandomWalk]:
@@ -66,11 +65,6 @@ def weighted(made: Made) -> tuple[pgs.Graph, pgs.Graph]:
     return here, here.to("cuda")
 
 
-def call(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor, batch: int) -> Any:
-    """Walks in torch's memory."""
-    return sampler.launch(graph, seeds, epoch=0, batch=batch, into="torch").result()
-
-
 def proven(
     found: dict[str, pgs.RandomWalk], there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor
 ) -> int:
@@ -85,28 +79,6 @@ def proven(
             raise CheckError(f"{sampler!r}: walks by {way} are others than by sample")
         del other
     return int(first.lengths.sum(dtype=torch.int64))
-
-
-def kernels(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) -> dict[str, float]:
-    """Microseconds of each kernel of a call; {} where the profiler sees none."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        call(sampler, graph, seeds, 0)
-        torch.cuda.synchronize()
-    return {
-        event.key: round(event.self_device_time_total, 1)
-        for event in seen.key_averages()
-        if event.self_device_time_total > 0
-    }
-
-
-def index_share(us: dict[str, float]) -> float | None:
-    """The part of a call's kernels that makes the scheduling index."""
-    own = {name: of for name, of in us.items() if name.startswith("transit_")}
-    if not own:
-        return None
-    return round(sum(of for name, of in own.items() if name in _INDEX) / sum(own.values()), 3)
 
 
 def measure(kind: str, there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pygsampler._arrays.any import as_region
 from pygsampler._arrays.dtypes import KINDS, Region
 from pygsampler._arrays.ids import View, Viewed, as_ids, is_tensor, on_host, without_moving
 from pygsampler._arrays.mapped import Identity, Pages
+from pygsampler._arrays.pickled import unpickled
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe
 
@@ -641,12 +642,5 @@ def _from_bytes(
     values: bytes | bytearray | memoryview | PickleBuffer, dtype: str, shape: tuple[int, ...]
 ) -> Array:
     """An array on a buffer of bytes, as pickle gives it back."""
-    buffer = memoryview(values)
-    if not buffer.nbytes:
-        buffer = memoryview(bytearray(8))
-    address = memories.address_of(buffer)
-    if buffer.readonly or address % 8:
-        # A copy may be written to; and bytes handed over out of band may lie anywhere.
-        buffer = memoryview(bytearray(buffer))
-        address = memories.address_of(buffer)
+    buffer, address = unpickled(values)
     return Array._of_region(Region(address, dtype, shape, buffer, False))

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
-from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.named import NO_VALUES, edge_data
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
@@ -132,8 +132,7 @@ class Block:
     def edge_data(self) -> Mapping[str, Array]:
         """Values of the edges by name, shape [num_edges], float32: a program's as ``"w"``, and
         those that it gives other names."""
-        values = self.edge_weights
-        return {**self.edge_values} if values is None else {"w": values, **self.edge_values}
+        return edge_data(self.edge_weights, self.edge_values)
 
     @property
     def src_nodes(self) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.made import Made
-from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.named import NO_VALUES, edge_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +43,7 @@ class ConvertedBlock(Generic[ArrayT]):
     def edge_data(self) -> Mapping[str, ArrayT]:
         """Values of the edges by name, shape [num_edges], float32: a program's as ``"w"``, and
         those that it gives other names."""
-        values = self.edge_weights
-        return {**self.edge_values} if values is None else {"w": values, **self.edge_values}
+        return edge_data(self.edge_weights, self.edge_values)
 
     @property
     def num_src_nodes(self) -> int:

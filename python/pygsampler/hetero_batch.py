@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Mapping
-from pickle import PickleBuffer
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
+from pygsampler._batch import whole
 from pygsampler._core import memories
 from pygsampler.array import Array, _on_device
 from pygsampler.block import Block
@@ -277,8 +277,7 @@ class HeteroBatch:
             found = self._of(raw, memories.address_of(raw), self._schema, self.epoch, self.batch)
         else:
             found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
-        told = (ctypes.c_int64 * len(words))(*words)
-        ctypes.memmove(found._data, told, ctypes.sizeof(told))
+        whole.write(words, found._data)
         return found
 
     def to(self, device: Any) -> HeteroBatch:
@@ -351,13 +350,10 @@ class HeteroBatch:
                 f"HeteroBatch.pickle: expected a batch on the CPU, got one on {self.device}; "
                 ".cpu() copies it"
             )
-        raw = memories.owned_view(self._data, self._size, self._memory)
-        values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
+        values = pickled(memories.owned_view(self._data, self._size, self._memory), protocol)
         return _restored, (values, self._schema, self.epoch, self.batch)
 
 
 def _restored(values: Any, schema: Schema, epoch: int, batch: int) -> HeteroBatch:
-    view = memoryview(values)
-    if memories.address_of(view) % 8:
-        view = memoryview(bytearray(view))
-    return HeteroBatch._of(view, memories.address_of(view), schema, epoch, batch)
+    buffer, address = unpickled(values)
+    return HeteroBatch._of(buffer, address, schema, epoch, batch)

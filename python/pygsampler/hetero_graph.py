@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe
@@ -20,6 +19,8 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import hetero_adapters, typed_file
 from pygsampler._graph import layout as at
+from pygsampler._graph.ends import check_ends, ends_of
+from pygsampler._graph.joint import Joint, joined
 from pygsampler._graph.schema import (
     TYPE,
     EdgeType,
@@ -42,16 +43,7 @@ if TYPE_CHECKING:
     from pygsampler._core.progress import Progress
     from pygsampler._graph.timed import Timed
 
-__all__ = ["EdgeType", "HeteroGraph", "Joint"]
-
-
-class Joint(NamedTuple):
-    """Some relations of a graph as one graph without types."""
-
-    graph: Graph
-    roots: int  # vertices of the first type
-    nodes: dict[str, int]  # where the vertices of each type begin
-    edges: dict[EdgeType, int]  # and the ids of edges
+__all__ = ["EdgeType", "HeteroGraph"]
 
 
 class HeteroGraph(EngineHandle):
@@ -213,13 +205,13 @@ class HeteroGraph(EngineHandle):
             for end in (kind[0], kind[2]):
                 if end not in nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        ends = {kind: _ends(kind, edges[kind]) for kind in parts.lists}
+        ends = {kind: ends_of(kind, edges[kind]) for kind in parts.lists}
         try:
             edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
             return cls(edges, nodes, edge_data=parts.edge_data, node_data=parts.node_data)
         except (ValueError, IndexError):
             # What is sorted has other names and places.
-            _check_ends(ends, nodes)
+            check_ends(ends, nodes)
             raise
 
     @classmethod
@@ -466,9 +458,9 @@ class HeteroGraph(EngineHandle):
         of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
         of_nodes = {TYPE: made["node_types"], "_ID": made["node_own"]}
         for name in edge_data:
-            of_edges[name] = _joined("edge_data", name, self.edata)
+            of_edges[name] = joined("edge_data", name, self.edata)
         for name in node_data:
-            of_nodes[name] = _joined("node_data", name, self.ndata)
+            of_nodes[name] = joined("node_data", name, self.ndata)
         return Graph.from_csc(
             made["indptr"],
             made["indices"],
@@ -698,29 +690,6 @@ def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> G
         raise type(error)(f"edges[{kind!r}]: {error}") from None
 
 
-def _ends(kind: EdgeType, given: Any) -> tuple[Any, Any]:
-    """Sources and destinations of the edges of a relation; TypeError for anything else."""
-    try:
-        src, dst = given
-    except (TypeError, ValueError):
-        raise TypeError(f"edges[{kind!r}]: expected (src, dst), got {describe(given)}") from None
-    return src, dst
-
-
-def _check_ends(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, int]) -> None:
-    """ValueError for the first end of an edge that is no vertex of its type."""
-    for kind, ends in edges.items():
-        for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
-            view = as_ids(given, name)
-            ids = memories.integer_view(view.address, view.length, view.bits)
-            for place, vertex in enumerate(ids):
-                if not 0 <= vertex < nodes[of]:
-                    raise ValueError(
-                        f"edges[{kind!r}]: {name}[{place}]: expected an id in [0, {nodes[of]}), "
-                        f"got {vertex}"
-                    )
-
-
 def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, ...]:
     """The CSC of a relation's list of edges, with a row for each vertex of its destination."""
     src, dst = given
@@ -730,24 +699,3 @@ def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, 
     except (TypeError, ValueError, IndexError) as error:
         raise type(error)(f"edges[{kind!r}]: {error}") from None
     return graph.indptr[: count + 1], graph.indices, graph.edge_ids
-
-
-def _joined(where: str, name: str, of_types: Mapping[Any, Mapping[str, Array]]) -> Any:
-    """The arrays of a name of all types, one behind another."""
-    import numpy
-
-    parts = []
-    for kind, arrays in of_types.items():
-        if name not in arrays:
-            have = ", ".join(map(repr, arrays)) or "none"
-            raise ValueError(
-                f"{where}: expected arrays of all types, got {name!r}; {kind} has {have}"
-            )
-        parts.append(arrays[name].numpy())
-        if (parts[-1].dtype, parts[-1].shape[1:]) != (parts[0].dtype, parts[0].shape[1:]):
-            raise ValueError(
-                f"{where}: expected arrays of one dtype and shape of a row, got {name!r}, which is "
-                f"{parts[-1].dtype} {parts[-1].shape[1:]} of {kind} and {parts[0].dtype} "
-                f"{parts[0].shape[1:]} of others"
-            )
-    return numpy.concatenate(parts)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Sampler, restored
+from pygsampler._sampling.base import restored
 from pygsampler._sampling.neighbor_plan import by_name
 from pygsampler._sampling.plan import Plan
-from pygsampler._sampling.typed import TypedSampler
-from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._sampling.types_alone import TypesAlone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._sampling.job import Job
     from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroLabor"]
@@ -35,7 +31,7 @@ _OPTIONS = (
 )
 
 
-class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
+class HeteroLabor(TypesAlone):
     """LABOR on graphs with types: fewer vertices, as destinations share uniform numbers.
 
     An edge u to v stays where the uniform number of u is at most the chance of the edge. A hop has
@@ -102,9 +98,9 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
     One sampler may be used from many threads at once.
     """
 
-    __slots__ = ("__weakref__", "_fanouts", "_numbers")
+    __slots__ = ("_fanouts",)
 
-    _takes_types = True
+    _instead = "; pygsampler.samplers.labor samples graphs without types"
 
     def __init__(
         self,
@@ -122,7 +118,6 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         seed: int | None = None,
         map_limit: int | None = None,
     ) -> None:
-        Sampler.__init__(self, seed)
         by_type: Any = fanouts
         if isinstance(fanouts, (list, tuple)):
             by_type = by_name(fanouts, default)
@@ -143,7 +138,7 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         )
         if not isinstance(fanouts, (list, tuple)):
             self._fanouts = plan["fanouts"]
-        TypedSampler.__init__(self, plan, self._numbers.seed)
+        super().__init__(plan, seed)
 
     @property
     def fanouts(self) -> tuple[int | Mapping[EdgeType, int], ...]:
@@ -169,55 +164,17 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         return value
 
     @property
-    def plan(self) -> Plan:
-        """The options: immutable, hashable, and picklable."""
-        return self._plan
-
-    @property
     def drawn_by(self) -> tuple[str, str] | None:
         """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
         return self._plan.drawn_by
 
     def graph_of(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves, where ``graph`` is."""
-        drawn_by = self._plan.drawn_by
-        return graph if drawn_by is None else graph._drawn_by(*drawn_by)
-
-    def launch(
-        self,
-        graph: Any,
-        seeds: Any,
-        *,
-        epoch: int,
-        batch: int,
-        exclude: Any = None,
-        threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
-    ) -> Job:
-        """As ``Sampler.launch``; TypeError for a graph without types."""
-        if not isinstance(graph, HeteroGraph):
-            raise TypeError(
-                f"graph: expected a HeteroGraph, got {describe(graph)}; pygsampler.samplers.labor "
-                "samples graphs without types"
-            )
-        return self.start(
-            graph,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            prompt=not beside,
-        )
+        return self._plan.graph_of(graph)
 
     def _rows_of_parts(self) -> Plan:
         # Which edges stay depends on all rows of a hop.
         return Plan(family="rows", prob=self.prob, mask=self.mask)
-
-    def within(self, share: float) -> HeteroLabor:
-        """As ``Sampler.within``."""
-        return self._bounded(self._with(), share)
 
     def with_seed(self, seed: int | None) -> HeteroLabor:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

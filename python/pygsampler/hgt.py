@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Sampler, restored
+from pygsampler._sampling.base import restored
 from pygsampler._sampling.plan import ByName, Plan
-from pygsampler._sampling.typed import TypedSampler
-from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._sampling.types_alone import TypesAlone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._sampling.job import Job
 
 __all__ = ["HGTSampler"]
 
 
-class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
+class HGTSampler(TypesAlone):
     """Samples a subgraph around seeds, by the budgets of the Heterogeneous Graph Transformer.
 
     Each in-edge of a chosen vertex gives its source 1/d of budget, d being how many in-edges of
@@ -65,9 +62,7 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
     One sampler may be used from many threads at once.
     """
 
-    __slots__ = ("__weakref__", "_numbers")
-
-    _takes_types = True
+    __slots__ = ()
 
     def __init__(
         self,
@@ -77,14 +72,13 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         seed: int | None = None,
         map_limit: int | None = None,
     ) -> None:
-        Sampler.__init__(self, seed)
         plan = Plan(
             family="hgt",
             num_samples=_by_iteration(num_samples),
             max_neighbors=max_neighbors,
             map_limit=map_limit,
         )
-        TypedSampler.__init__(self, plan, self._numbers.seed)
+        super().__init__(plan, seed)
 
     @property
     def num_samples(self) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
@@ -106,44 +100,10 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         value: int | None = self._plan["map_limit"]
         return value
 
-    @property
-    def plan(self) -> Plan:
-        """The options: immutable, hashable, and picklable."""
-        return self._plan
-
-    def launch(
-        self,
-        graph: Any,
-        seeds: Any,
-        *,
-        epoch: int,
-        batch: int,
-        exclude: Any = None,
-        threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
-    ) -> Job:
-        """As ``Sampler.launch``; TypeError for a graph without types."""
-        if not isinstance(graph, HeteroGraph):
-            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
-        return self.start(
-            graph,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            prompt=not beside,
-        )
-
     def _rows_of_parts(self) -> Plan:
         # A row is one of a first hop, whichever iteration chose it.
         most = self.max_neighbors
         return Plan(family="typed", fanouts=[-1 if most is None else most])
-
-    def within(self, share: float) -> HGTSampler:
-        """As ``Sampler.within``."""
-        return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self, seed: int | None) -> HGTSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

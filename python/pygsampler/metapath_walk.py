@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pygsampler._core.memories import Memory
+    from pygsampler._graph.joint import Joint
     from pygsampler._sampling.base import Pending
     from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType, Joint
+    from pygsampler.hetero_graph import EdgeType
     from pygsampler.walks import Walks
 
 __all__ = ["MetaPathWalk"]

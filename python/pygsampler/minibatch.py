@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from html import escape
-from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
+from pygsampler._batch import whole
 from pygsampler._batch.named import NO_VALUES, EdgeName, parted
 from pygsampler._batch.packed import packed
 from pygsampler._batch.views import HostViews, RegionViews
@@ -297,12 +297,8 @@ class MiniBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
         if self._device < 0:
             return self
-        values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
-        memory = values.cpu()._owner
-        assert isinstance(memory, Memory)
         words = [*self._words, *self._extra_words]
-        raw = (ctypes.c_int64 * len(words))(*words)
-        ctypes.memmove(memory.data, raw, ctypes.sizeof(raw))
+        memory = whole.on_host(self._data, self._size, words, self._memory, self._device)
         numbers = self.epoch, self.batch
         return self._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._names)
 
@@ -366,8 +362,7 @@ class MiniBatch:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
-        raw = self._without_reserve()
-        values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
+        values = pickled(self._without_reserve(), protocol)
         return _restore, (values, self.epoch, self.batch, type(self), self._names)
 
     def _without_reserve(self) -> memoryview | bytearray:
@@ -422,10 +417,5 @@ def _restore(
     kind: type[MiniBatch] = MiniBatch,
     names: tuple[str | EdgeName, ...] = (),
 ) -> MiniBatch:
-    buffer = memoryview(values)
-    address = memories.address_of(buffer)
-    if buffer.readonly or address % 8:
-        # A batch may be written to; and bytes handed over out of band may lie anywhere.
-        buffer = memoryview(bytearray(buffer))
-        address = memories.address_of(buffer)
+    buffer, address = unpickled(values)
     return kind._read(buffer, address, address, devices.CPU, epoch, batch, names)

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.ids import View
     from pygsampler._core.memories import Memory
+    from pygsampler._graph.joint import Joint
     from pygsampler.array import Array
     from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType, Joint
+    from pygsampler.hetero_graph import EdgeType
     from pygsampler.walks import TorchWalks
 
 __all__ = ["PinSAGE", "RestartNeighbors"]

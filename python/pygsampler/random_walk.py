@@ -213,20 +213,14 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     def within(self, share: float) -> RandomWalk:
         """As ``Sampler.within``."""
-        return self._bounded(self._with(), share)
+        return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self: R, seed: int | None) -> R:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
-        return self._with(seed=seed)
-
-    def _with(self: R, seed: int | None = None, **fields: Any) -> R:
-        """Another sampler, with some fields of the plan replaced, that begins at batch 0."""
         other = object.__new__(type(self))
-        other._begin(self.seed if seed is None else seed, **{**self._fields(), **fields})
+        other._begin(seed, **self._fields())
         for name in self._beside:
             setattr(other, name, getattr(self, name))
-        if seed is None:
-            other._numbers.drawn = self._numbers.drawn
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.dates import check_span, kind_of
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
@@ -107,7 +108,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     compare : str
         ``"le"``: up to the bound. ``"lt"``: before it.
     window : float or timedelta64, optional
-        Edges may be so much earlier than the bound at most, from 0 on.
+        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a
+        timedelta64 beside times that are numbers.
     carry : str
         ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
         the time of the edge that first reached it (with a vertex array: by its own time).
@@ -136,6 +138,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     __slots__ = (
         "__weakref__",
         "_numbers",
+        "_span",
         "_timed",
         "_typed",
     )
@@ -187,6 +190,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             }
         )
         EngineSampler.__init__(self, plan, self._numbers.seed)
+        # What the plan has as a number: whether it fits the times is known once there is a graph.
+        self._span = window if kind_of(window) else None
         self._typed: TypedSampler | None = None
         self._timed = TimedSampler(plan, self.seed) if plan["family"] == "temporal" else None
 
@@ -228,7 +233,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def window(self) -> float | None:
-        """How long before the bound edges may be; None: any time."""
+        """How long before the bound edges may be, a timedelta64 in nanoseconds; None: any time."""
         value: float | None = self._plan.get("window")
         return None if value is None or value >= NO_WINDOW else value
 
@@ -310,8 +315,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def graph_of(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves."""
-        drawn_by = self._plan.drawn_by
-        return graph if drawn_by is None else graph._drawn_by(*drawn_by)
+        return self._plan.graph_of(graph)
+
+    def _check_span(self, graph: Any) -> None:
+        """TypeError for a window of timedelta64 where the graph's times are numbers.
+
+        Of a graph in parts nobody knows.
+        """
+        if self._span is not None and graph._service is None:
+            name = self._plan["time"]
+            check_span(self._span, graph._kind_of_times(name), name)
 
     def _of_types(self) -> TypedSampler:
         """What samples graphs with types."""
@@ -343,6 +356,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         seed_time: Any = None,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        self._check_span(graph)
         if isinstance(graph, HeteroGraph):
             sampler = self._of_types()
             if seed_time is not None and sampler._by_time is None:
@@ -482,7 +496,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def _arguments(self) -> dict[str, Any]:
         """What the sampler was made with, but for the seed."""
-        return {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
+        given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
+        return given if self._span is None else {**given, "window": self._span}
 
     def __repr__(self) -> str:
         """As it is written in a call, but for what is as by default."""

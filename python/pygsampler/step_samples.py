@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
+from pygsampler._batch import whole
 from pygsampler._batch.region import integers
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
@@ -200,12 +201,8 @@ class StepSamples:
         """These samples on the CPU: themselves, or a copy of samples on a device."""
         if self._device < 0:
             return self
-        count = self._words[at.SIZE] // 4
-        raw = Array._of(self._data(), count, 32, self._memory, device=self._device)
-        memory = raw.cpu()._owner
-        assert isinstance(memory, Memory)
-        raw_words = (ctypes.c_int64 * len(self._words))(*self._words)
-        ctypes.memmove(memory.data, raw_words, ctypes.sizeof(raw_words))
+        words = self._words
+        memory = whole.on_host(self._data(), words[at.SIZE], words, self._memory, self._device)
         numbers = self.epoch, self.batch, self.seed
         return StepSamples._read(memory, memory.data, memory.data, devices.CPU, *numbers)
 
@@ -222,7 +219,7 @@ class StepSamples:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
         raw = memories.owned_view(self._data(), self._words[at.SIZE], self._memory)
-        return _restore, (bytes(raw), self.epoch, self.batch, self.seed)
+        return _restore, (pickled(raw, protocol), self.epoch, self.batch, self.seed)
 
     def __repr__(self) -> str:
         where = "" if self._device < 0 else f", device={self.device}"
@@ -233,8 +230,7 @@ class StepSamples:
 
 
 def _restore(values: Any, epoch: int, batch: int, seed: int) -> StepSamples:
-    buffer = memoryview(bytearray(values))
-    address = memories.address_of(buffer)
+    buffer, address = unpickled(values)
     return StepSamples._read(buffer, address, address, devices.CPU, epoch, batch, seed)
 
 

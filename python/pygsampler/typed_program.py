@@ -16,7 +16,8 @@ from pygsampler.around_program import WithInputs
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType, Joint
+    from pygsampler._graph.joint import Joint
+    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
 

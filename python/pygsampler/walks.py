@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
+from pygsampler._batch import whole
 from pygsampler._batch.region import integers
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
@@ -223,13 +224,8 @@ class Walks:
         """These walks on the CPU: themselves, or a copy of walks on a device."""
         if self._device < 0:
             return self
-        raw = Array._of(
-            self._data(), self._words[at.SIZE] // 4, 32, self._memory, device=self._device
-        )
-        memory = raw.cpu()._owner
-        assert isinstance(memory, Memory)
-        raw_words = (ctypes.c_int64 * len(self._words))(*self._words)
-        ctypes.memmove(memory.data, raw_words, ctypes.sizeof(raw_words))
+        words = self._words
+        memory = whole.on_host(self._data(), words[at.SIZE], words, self._memory, self._device)
         numbers = self.epoch, self.batch, self.seed
         place = memory.data, memory.data, devices.CPU
         return type(self)._read(memory, *place, *numbers, self._again)
@@ -276,7 +272,7 @@ class Walks:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
         raw = memories.owned_view(self._data(), self._words[at.SIZE], self._memory)
-        return _restore, (bytes(raw), self.epoch, self.batch, self.seed)
+        return _restore, (pickled(raw, protocol), self.epoch, self.batch, self.seed)
 
 
 class HeteroWalks(Walks):
@@ -305,8 +301,7 @@ class HeteroWalks(Walks):
 
 
 def _restore(values: Any, epoch: int, batch: int, seed: int, kind: type[Walks] = Walks) -> Walks:
-    buffer = memoryview(bytearray(values))
-    address = memories.address_of(buffer)
+    buffer, address = unpickled(values)
     return kind._read(buffer, address, address, devices.CPU, epoch, batch, seed)
 
 

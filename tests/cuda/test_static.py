@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch_graphs import csc
 
 import pygsampler as pgs
 from tests.cuda.conftest import torch_on_cuda
@@ -28,11 +29,8 @@ OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "seed": 3}
 
 def make_graph(dtype: Any = torch.int32) -> pgs.Graph:
     random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(NODES + 1, dtype=dtype)
-    indptr[1:] = torch.randint(0, 41, (NODES,), generator=random).cumsum(0)
-    edges = int(indptr[-1])
-    indices = torch.randint(0, NODES, (edges,), generator=random).to(dtype)
-    weights = torch.rand(edges, generator=random)
+    indptr, indices = csc(NODES, 40, random, dtype)
+    weights = torch.rand(len(indices), generator=random)
     return pgs.Graph.from_csc(indptr, indices, edge_data={"w": weights}).to("cuda")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch_graphs import csc
 
 import pygsampler as pgs
 
@@ -32,10 +33,7 @@ def gpu(cuda: None, torch: Any) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def graph() -> pgs.Graph:
-    random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(NODES + 1, dtype=torch.int64)
-    indptr[1:] = torch.randint(0, 41, (NODES,), generator=random).cumsum(0)
-    return pgs.Graph.from_csc(indptr, torch.randint(0, NODES, (int(indptr[-1]),), generator=random))
+    return pgs.Graph.from_csc(*csc(NODES, 40))
 
 
 class Slow(pgs.PGSampler):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from torch_graphs import csc
 
 import pygsampler as pgs
 
@@ -34,11 +35,8 @@ def gpu(cuda: None, torch: Any) -> Iterator[None]:
 def make_graph(dtype: Any = torch.int64, ids: bool = False) -> pgs.Graph:
     """5000 vertices of in-degree 0 to 80, parallel edges among them."""
     random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(NODES + 1, dtype=dtype)
-    indptr[1:] = torch.randint(0, 81, (NODES,), generator=random).cumsum(0)
-    edges = int(indptr[-1])
-    indices = torch.randint(0, NODES, (edges,), generator=random).to(dtype)
-    edge_ids = torch.randperm(edges, generator=random) if ids else None
+    indptr, indices = csc(NODES, 80, random, dtype)
+    edge_ids = torch.randperm(len(indices), generator=random) if ids else None
     return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import warnings
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ogb_tables import table
 from partners import partner
 
 import pygsampler as pgs
@@ -25,12 +25,6 @@ WEIGHT = RNG.integers(1, 9, (LINES, 1))
 SPLIT = dict(
     zip(("train", "valid", "test"), np.split(RNG.permutation(NODES), [18, 24]), strict=True)
 )
-
-
-def table(path: Path, rows: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(",".join(map(str, row)) + "\n" for row in np.asarray(rows).tolist())
-    path.write_bytes(gzip.compress(text.encode()))
 
 
 def beside(folder: Path, kind: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from ogb_tables import table
 from partners import partner
 
 import pygsampler as pgs
@@ -29,12 +29,6 @@ X = RNG.random((30, 5)).round(6).astype("float32")
 YEAR = RNG.integers(2010, 2020, (30, 1))
 Y = RNG.integers(0, 7, (30, 1))
 SPLIT = dict(zip(("train", "valid", "test"), np.split(RNG.permutation(30), [18, 24]), strict=True))
-
-
-def table(path: Path, rows: Any, header: str = "") -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(",".join(map(str, row)) + "\n" for row in np.asarray(rows).tolist())
-    path.write_bytes(gzip.compress((header + text).encode()))
 
 
 def write(raw: Path, split: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler import datasets
 from pygsampler._graph import degrees
+from tests.support.held import held_now
 from tests.support.moments import at_every_moment
 
 NODES = 300
@@ -23,17 +24,12 @@ def graph() -> pgs.Graph:
     return pgs.Graph.from_csc(indptr, array("q", (i * 7 % NODES for i in range(3 * NODES))))
 
 
-def held() -> tuple[int, int]:
-    stats = pgs.memory_stats()
-    return stats["live"], stats["jobs"]
-
-
 def kept(before: tuple[int, int]) -> bool:
     """Whether more is held than before, also after a collection, which takes long."""
-    if held() == before:
+    if held_now() == before:
         return False
     gc.collect()
-    return held() != before
+    return held_now() != before
 
 
 GRAPH, SAMPLER = graph(), pgs.PGSampler([3, 3], seed=0)
@@ -60,7 +56,7 @@ WORK: dict[str, Callable[[], object]] = {
 def test_nothing_is_kept(name: str) -> None:
     work = WORK[name]
     work()
-    before = held()
+    before = held_now()
     for moment in at_every_moment(work):
         assert not kept(before), moment
     assert moment > 5
@@ -85,7 +81,7 @@ def test_a_file_of_edges_is_read_or_not(tmp_path: Path) -> None:
     source.write_text("".join(f"{i},{i * 7 % 100}\n" for i in range(100)))
     for work in (lambda: datasets.read(source), lambda: datasets.convert(source, target)):
         work()
-        before = held()
+        before = held_now()
         for moment in at_every_moment(work):
             assert not kept(before), moment
             assert sorted(os.listdir(tmp_path)) in (["e.csv"], ["e.csv", "graph"]), moment

@@ -13,17 +13,12 @@ from random import Random
 
 import pytest
 import torch
+from torch_graphs import regular
 
 import pygsampler as pgs
 from pygsampler.torch import DataLoader
 
 NODES, DEGREE = 3000, 12
-
-
-def make_graph() -> pgs.Graph:
-    indptr = torch.arange(0, NODES * DEGREE + 1, DEGREE)
-    random = torch.Generator().manual_seed(3)
-    return pgs.Graph.from_csc(indptr, torch.randint(0, NODES, (NODES * DEGREE,), generator=random))
 
 
 def held() -> tuple[int, int, int]:
@@ -35,7 +30,7 @@ def held() -> tuple[int, int, int]:
 
 def test_a_consumer_that_abandons_its_loader() -> None:
     """After it: no job runs on, no memory is kept, no thread is left; the next pass is right."""
-    graph = make_graph()
+    graph = regular(NODES, DEGREE)
     loader = DataLoader(graph, torch.arange(NODES), [8, 8], batch_size=100, seed=1, prefetch=8)
     loader.set_epoch(0)
     want = [batch.input_nodes.tolist() for batch in loader]
@@ -80,7 +75,7 @@ def press_ctrl_c() -> Iterator[Callable[[float], None]]:
 def test_ctrl_c_at_random_moments_of_200_loops(press_ctrl_c: Callable[[float], None]) -> None:
     """After each: KeyboardInterrupt has arrived, no job is left, the batch asked for next is
     right and of the number that comes next; and after all of them no memory is kept."""
-    graph = make_graph()
+    graph = regular(NODES, DEGREE)
     sampler = pgs.PGSampler([8, 8], seed=1)
     want = sampler.sample(graph, range(100), epoch=0, batch=7).input_nodes.tolist()
     loader = DataLoader(graph, torch.arange(NODES), sampler, batch_size=60, prefetch=3)

@@ -17,16 +17,11 @@ from typing import Any
 import pytest
 import torch
 from torch.utils.data import DataLoader
+from torch_graphs import regular
 
 import pygsampler as pgs
 
 NODES, DEGREE = 2000, 12
-
-
-def make_graph() -> pgs.Graph:
-    indptr = torch.arange(0, NODES * DEGREE + 1, DEGREE)
-    random = torch.Generator().manual_seed(3)
-    return pgs.Graph.from_csc(indptr, torch.randint(0, NODES, (NODES * DEGREE,), generator=random))
 
 
 class Collate:
@@ -75,7 +70,7 @@ def nodes_of(batches: Any) -> list[list[int]]:
 def test_a_worker_that_is_killed_in_the_middle_of_a_batch() -> None:
     """After it: the loop raises and does not hang, no process and no job is left, and a new
     loader over the same graph gives every batch."""
-    graph = make_graph()
+    graph = regular(NODES, DEGREE)
     want = nodes_of(loader(Collate(graph)))
     seen = 0
     # Of the worker, or of a tensor that it had sent and that was not taken over before its death.
@@ -93,7 +88,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch() -> None:
 
 def test_workers_that_persist() -> None:
     """After it: the second pass, by the same processes, gives what the first gave."""
-    graph = make_graph()
+    graph = regular(NODES, DEGREE)
     want = nodes_of(loader(Collate(graph)))
     persistent = loader(Collate(graph), num_workers=2, persistent_workers=True)
     assert nodes_of(persistent) == want
@@ -104,7 +99,7 @@ def test_workers_that_persist() -> None:
 
 def test_a_loader_that_is_left_in_the_middle() -> None:
     """After it: the workers are gone, and with them what they held; the next pass is whole."""
-    graph = make_graph()
+    graph = regular(NODES, DEGREE)
     for _ in range(3):
         for step, _ in enumerate(loader(Collate(graph), num_workers=2)):
             if step == 1:
@@ -118,17 +113,18 @@ def test_workers_that_import_all_anew(method: str) -> None:
     of its own, since such workers import the main module."""
     program = """
         import sys
-        sys.path.insert(0, {folder!r})
-        from test_workers import Collate, loader, make_graph, nodes_of
+        sys.path[:0] = {folders!r}
+        from test_workers import DEGREE, NODES, Collate, loader, nodes_of, regular
         if __name__ == "__main__":
-            graph = make_graph()
+            graph = regular(NODES, DEGREE)
             want = nodes_of(loader(Collate(graph)))
             options = {{"num_workers": 1, "multiprocessing_context": {method!r}}}
             assert nodes_of(loader(Collate(graph), **options)) == want
             print("the same")
     """
     folder = os.path.dirname(__file__)
-    script = textwrap.dedent(program.format(folder=folder, method=method))
+    folders = [folder, os.path.join(os.path.dirname(folder), "support")]
+    script = textwrap.dedent(program.format(folders=folders, method=method))
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=240
     )

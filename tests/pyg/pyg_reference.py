@@ -91,6 +91,12 @@ class ReferenceSampler(BaseSampler):
         )
 
 
+def stored(batch: Any) -> list[Any]:
+    """The tensors of each store of a batch by their names."""
+    stores = batch.stores
+    return [{key: of.tolist() for key, of in s.items() if torch.is_tensor(of)} for s in stores]
+
+
 def content(batch: Any) -> dict[str, Any]:
     """A batch of a loader, or a SamplerOutput, as something to compare."""
     items = batch.to_dict() if isinstance(batch, Data) else dict(vars(batch))

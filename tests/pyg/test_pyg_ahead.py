@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from pyg_reference import check_errors_in_their_turn, random_data
+from pyg_reference import check_errors_in_their_turn, random_data, stored
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import BaseSampler, NegativeSampling
 
@@ -35,11 +35,6 @@ def loader(data: Any, prefetch: int, **options: Any) -> Any:
     return NeighborLoader(data, [3, 2], nodes, prefetch=prefetch, **known)
 
 
-def content(batch: Any) -> list[Any]:
-    stores = batch.stores
-    return [{key: of.tolist() for key, of in s.items() if torch.is_tensor(of)} for s in stores]
-
-
 @pytest.mark.parametrize("hetero", [False, True])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_the_same_batches(hetero: bool, seed: int | None) -> None:
@@ -51,19 +46,19 @@ def test_the_same_batches(hetero: bool, seed: int | None) -> None:
         assert len(of) == 7
         # Two passes at once, and one that is not read to its end.
         one, other = iter(of), iter(of)
-        pairs = [(content(next(one)), content(next(other))) for _ in range(3)]
-        rest = [content(batch) for batch in one]
+        pairs = [(stored(next(one)), stored(next(other))) for _ in range(3)]
+        rest = [stored(batch) for batch in one]
         del other
         of.set_epoch(2)
-        made.append((pairs[0][0], rest[-1][0].keys(), [content(batch) for batch in of]))
+        made.append((pairs[0][0], rest[-1][0].keys(), [stored(batch) for batch in of]))
         assert len(rest) == 4
     if seed is not None:
         # Of two passes at once without an epoch the calls are counted together.
         assert all(each[2] == made[0][2] for each in made)
     torch.manual_seed(5)
-    alone = [content(batch) for batch in loader(data, 0)]
+    alone = [stored(batch) for batch in loader(data, 0)]
     torch.manual_seed(5)
-    assert [content(batch) for batch in loader(data, 2)] == alone
+    assert [stored(batch) for batch in loader(data, 2)] == alone
 
 
 def test_it_is_ahead_in_a_thread_that_ends() -> None:
@@ -174,11 +169,11 @@ def test_the_same_links(of: str, types: int) -> None:
         loader.set_epoch(1)
         of_loop = []
         for batch in loader:
-            batches.append(content(batch))
+            batches.append(stored(batch))
             of_loop.append(torch.rand(3).tolist())
         made.append(batches)
         drawn.append(of_loop)
-        after.append([content(batch) for batch in loader])
+        after.append([stored(batch) for batch in loader])
     assert len(made[0]) == (3 if of == "batches" else 5)
     assert made[1] == made[2] == made[0]
     # The same epoch again, in another order of the links.
@@ -206,7 +201,7 @@ def test_links_are_ahead_in_a_thread_that_ends() -> None:
 def test_interrupted(where: str) -> None:
     """Ctrl-C in the loop, and while it waits for the thread: nothing stays behind."""
     loader = links(data_of(False), 2, seed=1, neg_sampling="binary")
-    expected = [content(batch) for batch in links(data_of(False), 0, seed=1, neg_sampling="binary")]
+    expected = [stored(batch) for batch in links(data_of(False), 0, seed=1, neg_sampling="binary")]
     plain, calls = loader.link_sampler.sample_from_edges, []
 
     def sampled(*given: Any, **named: Any) -> Any:
@@ -230,7 +225,7 @@ def test_interrupted(where: str) -> None:
     assert not any(t.name.startswith("pygsampler") for t in threading.enumerate())
     assert 1 <= len(calls) <= 3
     loader.transform = None
-    again = [content(batch) for batch in loader]
+    again = [stored(batch) for batch in loader]
     assert [list(b[0]) for b in again] == [list(b[0]) for b in expected]
 
 

@@ -183,6 +183,7 @@ def test_backward_is_forward_on_the_reversed_edges(subgraph_type: str, disjoint:
         assert batch.n_id[batch.edge_index].equal(data.edge_index[:, batch.e_id])
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_backward_of_every_kind_of_graph() -> None:
     """All out-edges, by their ids, of sorted edges, of a matrix and of a Graph with ids."""
     data = random_data()

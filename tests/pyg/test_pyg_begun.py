@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from pyg_reference import check_errors_in_their_turn, random_data
+from pyg_reference import check_errors_in_their_turn, random_data, stored
 from torch.utils.data import BatchSampler, DistributedSampler, SequentialSampler
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NegativeSampling
@@ -80,11 +80,6 @@ def hgt(hetero: bool, prefetch: int | None, **options: Any) -> Any:
     return HGTLoader(data_of(True), [8, 8], ("a", torch.arange(250)), prefetch=prefetch, **known)
 
 
-def content(batch: Any) -> list[Any]:
-    stores = batch.stores
-    return [{key: of.tolist() for key, of in s.items() if torch.is_tensor(of)} for s in stores]
-
-
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "nodes": (nodes, {}),
     "per worker": (nodes, {"filter_per_worker": False}),
@@ -114,7 +109,7 @@ def test_the_same_batches(kind: str, hetero: bool, seed: int | None, taken: list
         for epoch in (None, 4):
             of.set_epoch(epoch)
             for batch in of:
-                found.append((content(batch), torch.rand(2).tolist()))
+                found.append((stored(batch), torch.rand(2).tolist()))
         made.append((found, torch.get_rng_state().tolist()))
         if prefetch == 0:
             assert taken == []
@@ -161,7 +156,7 @@ def test_negatives_are_drawn_once(
             own = law if law.dst_weight is unwatched else copy.deepcopy(start)
             of, found = links(hetero, prefetch, neg_sampling=own, seed=1), []
             for batch in of:
-                found.append(content(batch))
+                found.append(stored(batch))
                 if written is not None:
                     written(of.neg_sampling)
             made.append(found)
@@ -193,7 +188,7 @@ def test_what_is_assigned_counts_from_the_next_batch(hetero: bool) -> None:
         torch.manual_seed(1)
         of, found = nodes(hetero, prefetch), []
         for place, batch in enumerate(of):
-            found.append(content(batch))
+            found.append(stored(batch))
             if place < BATCHES - 1:
                 changed(of, place)
         made.append(found)
@@ -207,7 +202,7 @@ def test_torchs_seed_within_a_pass() -> None:
         torch.manual_seed(1)
         found = []
         for place, batch in enumerate(nodes(False, prefetch)):
-            found.append(content(batch))
+            found.append(stored(batch))
             if place in (1, 2):
                 torch.manual_seed(7)
         made.append(found)
@@ -221,7 +216,7 @@ def test_two_passes_at_once(taken: list[bool]) -> None:
         torch.manual_seed(1)
         of = nodes(True, prefetch, seed=3)
         one, other = iter(of), iter(of)
-        made.append([(content(next(one)), content(next(other))) for _ in range(BATCHES)])
+        made.append([(stored(next(one)), stored(next(other))) for _ in range(BATCHES)])
     assert made[0] == made[1]
     # Then no more is begun.
     assert taken == [False] * 4
@@ -280,7 +275,7 @@ def test_seeds_of_ranks(taken: list[bool]) -> None:
         seeds = DistributedSampler(range(250), 2, 1)  # type: ignore[arg-type]
         of = nodes(False, prefetch, sampler=seeds, shuffle=None, seed=1)
         of.set_epoch(0)
-        made.append([content(batch) for batch in of])
+        made.append([stored(batch) for batch in of])
     assert made[0] == made[1]
     assert taken == [True] * 3
 
@@ -353,11 +348,11 @@ def test_interrupted() -> None:
 def test_copies_and_children(hetero: bool) -> None:
     """What was begun is its sampler's and its process's."""
     torch.manual_seed(1)
-    expected = [content(batch) for batch in nodes(hetero, 0, seed=2)]
+    expected = [stored(batch) for batch in nodes(hetero, 0, seed=2)]
     torch.manual_seed(1)
     of = nodes(hetero, None, seed=2)
     batches = iter(of)
-    found = [content(next(batches))]
+    found = [stored(next(batches))]
     other = copy.copy(of.node_sampler)
     assert other._beginning is not of.node_sampler._beginning
     again = pickle.loads(pickle.dumps(of.node_sampler))
@@ -365,10 +360,10 @@ def test_copies_and_children(hetero: bool) -> None:
     child = os.fork()
     if not child:
         # Its engine is another one.
-        rest = [content(batch) for batch in batches]
+        rest = [stored(batch) for batch in batches]
         os._exit(0 if found + rest == expected else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert found + [content(batch) for batch in batches] == expected
+    assert found + [stored(batch) for batch in batches] == expected
 
 
 def test_small_batches_are_not_begun(monkeypatch: pytest.MonkeyPatch, taken: list[bool]) -> None:
@@ -381,6 +376,6 @@ def test_prefetch_of_hgt() -> None:
     with pytest.raises(ValueError, match="prefetch: expected 0 with num_workers"):
         hgt(True, 1, num_workers=1)
     torch.manual_seed(1)
-    one = [content(batch) for batch in hgt(True, 2, seed=1)]
+    one = [stored(batch) for batch in hgt(True, 2, seed=1)]
     torch.manual_seed(1)
-    assert one == [content(batch) for batch in hgt(True, 0, seed=1)]
+    assert one == [stored(batch) for batch in hgt(True, 0, seed=1)]

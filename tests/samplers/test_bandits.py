@@ -7,6 +7,7 @@ import gc
 import itertools
 import math
 import pickle
+import threading
 import weakref
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forks import in_child
 from sampler_laws import BATCHES, batches, edges_of, plausible
 
 import pygsampler as pgs
@@ -314,3 +316,36 @@ print(ours[1].version, ours[1].log_weights.any())
 def test_batches_of_the_cpu(emulator: Path) -> None:
     nvrtc = f"{emulator}/libnvrtc.so.12"
     assert run_with_driver(emulator, ON_A_GPU, PYGSAMPLER_NVRTC=nvrtc) == "3 True\n"
+
+
+@pytest.mark.filterwarnings(
+    # Python 3.12 warns of forks in processes with threads.
+    "ignore:This process .* is multi-threaded:DeprecationWarning",
+)
+def test_a_fork_while_another_thread_samples() -> None:
+    """It holds the lock, and the child does not have that thread."""
+    sampler = learned([2])
+    want = sampler.sample(GRAPH, [0, 1], epoch=0, batch=7)
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with sampler._state.lock:
+            held.set()
+            go_on.wait(60)
+
+    def work() -> Any:
+        batch = sampler.sample(GRAPH, [0, 1], epoch=0, batch=7)
+        version = sampler.update(batch, [np.ones(batch.blocks[0].num_edges)])
+        again = sampler._state.lock, sampler._state.lock
+        return edges_of(batch.numpy().blocks[0]), version, again[0] is again[1]
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert held.wait(60)
+        assert in_child(work) == (edges_of(want.numpy().blocks[0]), 4, True)
+    finally:
+        go_on.set()
+        thread.join()
+    # The parent's is as it was.
+    assert sampler.version == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,13 +57,6 @@ class Exported:
 
     def __dlpack_device__(self) -> Any:
         return self._tensor.__dlpack_device__()
-
-
-def held() -> tuple[int, int]:
-    """Memories that the engine has given out, and jobs on their way."""
-    gc.collect()
-    stats = pgs.memory_stats()
-    return stats["live"], stats["jobs"]
 
 
 @functools.cache

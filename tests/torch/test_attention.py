@@ -8,21 +8,12 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from torch_graphs import sampled
 
 import pygsampler as pgs
 from pygsampler.converted import TorchBlock
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-
-
-def sampled(dtype: Any = np.int64, fanouts: tuple[int, ...] = (7, 5), seeds: int = 60) -> Any:
-    """Blocks with parallel edges, self loops and vertices without edges."""
-    rng = np.random.default_rng(0)
-    src, dst = rng.integers(0, 900, (2, 4000)).astype(dtype)
-    src[1000:1400], dst[1000:1400] = src[:400], dst[:400]
-    graph = pgs.Graph.from_coo(src, dst % 700, num_nodes=900)
-    ids = np.concatenate([np.arange(seeds - 5), np.arange(890, 895)]).astype(dtype)
-    return pgs.PGSampler(list(fanouts), seed=1).sample(graph, ids).torch().blocks
 
 
 def block_of(indptr: list[int], indices: list[int], sources: int) -> TorchBlock:
@@ -60,7 +51,7 @@ def close(dtype: Any) -> dict[str, float]:
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (4,), (8,), (33,), (2, 3), (0,)])
 def test_softmax_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
     for ids in (np.int32, np.int64):
-        for block in sampled(ids):
+        for block in sampled(ids).blocks:
             x = (4 * torch.randn(block.num_edges, *shape)).to(dtype).requires_grad_()
             y = x.detach().double().requires_grad_()
             got, want = block.softmax(x), by_torch(block, y)
@@ -78,7 +69,7 @@ def test_softmax_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
 )
 def test_attention_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
     for ids in (np.int32, np.int64):
-        for block in sampled(ids):
+        for block in sampled(ids).blocks:
             heads = shape[0]
             sizes = (block.num_src_nodes, *shape), (block.num_src_nodes, heads)
             given = [torch.randn(*s) for s in (*sizes, (block.num_dst_nodes, heads))]
@@ -100,7 +91,7 @@ def test_attention_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
 
 
 def test_gradients_by_differences() -> None:
-    block = sampled(fanouts=(3,), seeds=12)[0]
+    block = sampled(fanouts=(3,), seeds=12).blocks[0]
     n, rows = block.num_src_nodes, block.num_dst_nodes
     x, source, target = (
         torch.randn(*s, dtype=torch.float64, requires_grad=True)
@@ -156,7 +147,7 @@ def test_nan_stays_in_its_row() -> None:
 
 
 def test_padding_changes_nothing() -> None:
-    block = sampled()[0]
+    block = sampled().blocks[0]
     n, e, rows = block.num_src_nodes, block.num_edges, block.num_dst_nodes
     indptr = torch.cat([block.indptr, block.indptr[-1:].expand(3)])
     indices = torch.cat([block.indices, torch.full((5,), n)])
@@ -179,7 +170,7 @@ def test_padding_changes_nothing() -> None:
 
 
 def test_any_number_of_cores_gives_the_same_bits() -> None:
-    block = sampled(seeds=600)[0]
+    block = sampled(seeds=600).blocks[0]
     found = []
     before = pgs.get_num_threads()
     try:
@@ -199,7 +190,7 @@ def test_any_number_of_cores_gives_the_same_bits() -> None:
 
 
 def test_autocast_leaves_dtypes_alone() -> None:
-    block = sampled()[0]
+    block = sampled().blocks[0]
     x = torch.randn(block.num_src_nodes, 2, 3, dtype=torch.bfloat16, requires_grad=True)
     source = torch.randn(block.num_src_nodes, 2, requires_grad=True)
     target = torch.randn(block.num_dst_nodes, 2, dtype=torch.bfloat16, requires_grad=True)
@@ -211,7 +202,7 @@ def test_autocast_leaves_dtypes_alone() -> None:
 
 
 def test_what_is_wrong_is_told() -> None:
-    block = sampled()[0]
+    block = sampled().blocks[0]
     n, rows, e = block.num_src_nodes, block.num_dst_nodes, block.num_edges
     x, source, target = torch.zeros(n, 2, 3), torch.zeros(n, 2), torch.zeros(rows, 2)
     for change, error, text in (

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from held import held
 from torch.nn import functional
 
 import pygsampler as pgs
@@ -76,13 +77,6 @@ def ids(batch: Any) -> list[list[int]]:
     for block in batch.blocks:
         found += [block.edge_ids.tolist(), block.indices.tolist(), block.indptr.tolist()]
     return found
-
-
-def held() -> tuple[int, int]:
-    """Memories that the engine has given out, and jobs on their way."""
-    gc.collect()
-    stats = pgs.memory_stats()
-    return stats["live"], stats["jobs"]
 
 
 SAMPLERS = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch_graphs import csc
 
 import pygsampler as pgs
 import pygsampler.torch as loaders
@@ -20,13 +21,6 @@ from pygsampler.torch import DataLoader
 NODES = 2000
 SEEDS = torch.arange(0, 1000)
 DEVICE = "cuda:0"
-
-
-def arrays() -> tuple[torch.Tensor, torch.Tensor]:
-    random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(NODES + 1, dtype=torch.int64)
-    indptr[1:] = torch.randint(0, 40, (NODES,), generator=random).cumsum(0)
-    return indptr, torch.randint(0, NODES, (int(indptr[-1]),), generator=random)
 
 
 class OnGpu(pgs.Graph):
@@ -75,7 +69,7 @@ class Desk(pgs.PGSampler):
 
 @pytest.fixture
 def graph() -> pgs.Graph:
-    return OnGpu.from_csc(*arrays())
+    return OnGpu.from_csc(*csc(NODES, 39))
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +105,7 @@ def test_batches_of_the_cpu(graph: pgs.Graph, prefetch: int, shuffle: bool) -> N
     sampler = Desk([5, 3], seed=3)
     loader = DataLoader(graph, SEEDS, sampler, **options)
     assert loader.device == DEVICE
-    plain = DataLoader(pgs.Graph.from_csc(*arrays()), SEEDS, [5, 3], seed=3, **options)
+    plain = DataLoader(pgs.Graph.from_csc(*csc(NODES, 39)), SEEDS, [5, 3], seed=3, **options)
     assert plain.device == "cpu"
     assert [contents(loader), contents(loader)] == [contents(plain), contents(plain)]
     assert sampler.in_flight == sampler.cancelled == 0
@@ -120,7 +114,7 @@ def test_batches_of_the_cpu(graph: pgs.Graph, prefetch: int, shuffle: bool) -> N
 
 def test_ranks_and_epochs(graph: pgs.Graph) -> None:
     options: dict[str, Any] = {"batch_size": 60, "shuffle": True, "world_size": 3, "seed": 1}
-    plain = pgs.Graph.from_csc(*arrays())
+    plain = pgs.Graph.from_csc(*csc(NODES, 39))
     for rank in range(3):
         loader = DataLoader(graph, SEEDS, Desk([4], seed=1), rank=rank, **options)
         other = DataLoader(plain, SEEDS, [4], rank=rank, **options)
@@ -203,13 +197,13 @@ class Moving(pgs.Graph):
 
     def to(self, device: Any) -> pgs.Graph:
         self.asked.append(str(device))
-        return OnGpu.from_csc(*arrays())
+        return OnGpu.from_csc(*csc(NODES, 39))
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", torch.device("cuda", 0)])
 def test_a_graph_elsewhere_is_moved_once(monkeypatch: pytest.MonkeyPatch, device: Any) -> None:
     monkeypatch.setattr(Moving, "asked", [], raising=False)
-    graph = Moving.from_csc(*arrays())
+    graph = Moving.from_csc(*csc(NODES, 39))
     loader = DataLoader(graph, SEEDS, Desk([2], seed=1), batch_size=100, device=device)
     assert loader.device == DEVICE
     assert "device='cuda:0'" in repr(loader)
@@ -225,7 +219,7 @@ def test_a_graph_in_its_place_stays(graph: pgs.Graph, device: Any) -> None:
 
 def test_nothing_moves_when_something_else_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Moving, "asked", [], raising=False)
-    graph = Moving.from_csc(*arrays())
+    graph = Moving.from_csc(*csc(NODES, 39))
     with pytest.raises(IndexError):
         DataLoader(graph, [NODES], [2], batch_size=100, device="cuda")
     with pytest.raises(ValueError, match="batch_size"):

@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_graphs import sampled
 
 import pygsampler as pgs
 from pygsampler._batch import segments as ours
 from pygsampler.torch import segment_reduce
 
 KINDS = {"sum": ours.SUM, "mean": ours.MEAN, "max": ours.MAX}
-
-
-def sampled(dtype: Any = np.int64, fanouts: tuple[int, ...] = (7, 5), seeds: int = 60) -> Any:
-    """A batch of a random graph with parallel edges, self loops and vertices without edges."""
-    rng = np.random.default_rng(0)
-    src, dst = rng.integers(0, 900, (2, 4000)).astype(dtype)
-    src[:50] = dst[:50]
-    graph = pgs.Graph.from_coo(src, dst % 700, num_nodes=900)
-    ids = np.concatenate([np.arange(seeds - 5), np.arange(890, 895)]).astype(dtype)
-    return pgs.PGSampler(list(fanouts), seed=1).sample(graph, ids).torch()
 
 
 def distinct(shape: tuple[int, ...], dtype: Any) -> Any:

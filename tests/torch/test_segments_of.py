@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch_graphs import sampled
 
 import pygsampler as pgs
 from pygsampler._batch import segments as ours
@@ -16,15 +17,6 @@ from pygsampler.torch import StaticBlock, segment_reduce
 
 KINDS = ("sum", "mean", "max")
 NODES = 900
-
-
-def sampled(dtype: Any = np.int64, **options: Any) -> Any:
-    rng = np.random.default_rng(0)
-    src, dst = rng.integers(0, NODES, (2, 4000)).astype(dtype)
-    src[1000:1400], dst[1000:1400] = src[:400], dst[:400]  # parallel edges
-    graph = pgs.Graph.from_coo(src, dst % 700, num_nodes=NODES)
-    seeds = np.concatenate([np.arange(60), np.arange(890, 895)]).astype(dtype)
-    return pgs.PGSampler([7, 5], seed=1, **options).sample(graph, seeds).torch()
 
 
 def padded(block: Any, rows: int = 4, sources: int = 6, edges: int = 9) -> TorchBlock:

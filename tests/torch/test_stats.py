@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch_graphs import csc
 
 import pygsampler as pgs
 from pygsampler._loading import events, pacer
@@ -34,10 +35,7 @@ Y = torch.arange(NODES) % 7
 
 @pytest.fixture(scope="module")
 def graph() -> pgs.Graph:
-    random = torch.Generator().manual_seed(7)
-    indptr = torch.zeros(NODES + 1, dtype=torch.int64)
-    indptr[1:] = torch.randint(0, 30, (NODES,), generator=random).cumsum(0)
-    return pgs.Graph.from_csc(indptr, torch.randint(0, NODES, (int(indptr[-1]),), generator=random))
+    return pgs.Graph.from_csc(*csc(NODES, 29))
 
 
 def content(batch: Any) -> Any:
@@ -137,8 +135,8 @@ def test_a_slow_sampler_is_waited_for(graph: pgs.Graph) -> None:
     assert 0.4 < found["waiting_share"] < 0.9
     # Other work may keep the loop from a batch or two until they are there.
     assert 8 <= found["waits"] <= 12
-    assert found["queues"]["sampled"]["empty"] == 1
-    assert found["queues"]["sampled"]["mean"] == 0
+    assert 8 / 12 <= found["queues"]["sampled"]["empty"] <= 1
+    assert 0 <= found["queues"]["sampled"]["mean"] <= 4 / 12
     assert found["waiting_seconds"] <= found["next_seconds"] * 1.05
 
 
@@ -677,6 +675,7 @@ def test_a_file_that_becomes_shorter_is_an_error_of_its_batch(tmp_path: Path) ->
 # Interrupted, Python's own write_text leaves closing the file to its destructor.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_ctrl_c_at_every_moment_of_a_traced_loop(graph: pgs.Graph, tmp_path: Path) -> None:
+    from held import held, held_now
     from moments import at_every_moment
 
     loader = DataLoader(graph, SEEDS[:20], [2], batch_size=5, seed=1, features={"x": X})
@@ -688,17 +687,12 @@ def test_ctrl_c_at_every_moment_of_a_traced_loop(graph: pgs.Graph, tmp_path: Pat
         for _ in loader:
             pass
 
-    def held() -> tuple[int, int]:
-        stats = pgs.memory_stats()
-        return stats["live"], stats["jobs"]
-
     work()
-    gc.collect()
     before = held()
     for moment in at_every_moment(work):
-        if held() != before:
+        if held_now() != before:
             gc.collect()
-        assert held() == before, moment
+        assert held_now() == before, moment
     assert moment > 100
     loader.set_epoch(0)
     assert [content(batch) for batch in loader] == expected

@@ -185,13 +185,12 @@ func (s *hgtBatch[I]) begin() error {
 // plant chooses the seeds of a type, which are those from one on of the batch's.
 func (s *hgtBatch[I]) plant(t int, first int64) error {
 	k, count, word := &s.kinds[t], s.Seeds[t], s.layout.Type(t)
+	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
+		return err
+	}
 	local, given := make([]I, count), make([]I, count)
 	for i := range count {
-		v := s.Batch.Seeds.At(first + i)
-		if uint64(v) >= uint64(k.Nodes) {
-			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %d", request.ErrIndex, k.Name, i, k.Nodes, v)
-		}
-		given[i] = I(v)
+		given[i] = I(s.Batch.Seeds.At(first + i))
 	}
 	copy(local, given)
 	k.numbers.Limit = s.MapLimit

@@ -153,10 +153,8 @@ func (s *sampling[I]) widths() batch.Widths {
 // begin checks and numbers the seeds.
 func (s *sampling[I]) begin() error {
 	g, seeds := s.Graph, s.Seeds.Len()
-	for i := range seeds {
-		if v := s.Seeds.At(i); uint64(v) >= uint64(g.NumNodes) {
-			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, g.NumNodes, v)
-		}
+	if err := s.CheckSeeds(g.NumNodes); err != nil {
+		return err
 	}
 	if s.numbers = s.numberBy(); s.Disjoint {
 		s.numbers = hashed

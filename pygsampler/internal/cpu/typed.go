@@ -304,10 +304,8 @@ func (s *typedBatch[I]) begin() error {
 // plant numbers the seeds of a type, which are those from one on of the batch's.
 func (s *typedBatch[I]) plant(t int, first, total int64) error {
 	k, count, word := &s.kinds[t], s.TypedRequest.Seeds[t], s.layout.Type(t)
-	for i := range count {
-		if v := s.Batch.Seeds.At(first + i); uint64(v) >= uint64(k.Nodes) {
-			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %d", request.ErrIndex, k.Name, i, k.Nodes, v)
-		}
+	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
+		return err
 	}
 	bytes := count * idBits[I]() / 8
 	index, err := s.out.Alloc(bytes)

@@ -35,10 +35,8 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		}
 	}()
 	g := r.Graph
-	for i := range r.Seeds.Len() {
-		if v := r.Seeds.At(i); v < 0 || v >= g.NumNodes {
-			return m, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, g.NumNodes, v)
-		}
+	if err := r.CheckSeeds(g.NumNodes); err != nil {
+		return m, err
 	}
 	idBits, edgeBits := int64(g.Indices.Bits), int64(g.EdgeIDBits())
 	if err := r.Affordable(r.Seeds.Len(), idBits, edgeBits); err != nil {

@@ -44,10 +44,8 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
 		return m, r.WrongRoots(r.Seeds.Len())
 	}
-	for i := range r.Seeds.Len() {
-		if v := r.Seeds.At(i); v < 0 || v >= g.NumNodes {
-			return m, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, g.NumNodes, v)
-		}
+	if err := r.CheckSeeds(g.NumNodes); err != nil {
+		return m, err
 	}
 	idBits, edgeBits := int64(g.Indices.Bits), int64(g.EdgeIDBits())
 	if err := r.Affordable(r.Seeds.Len(), idBits, edgeBits); err != nil {

@@ -32,10 +32,8 @@ func SampleParts(r *Request, parts *cpu.Parts, crew csc.Crew, stop *atomic.Bool)
 	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
 		return m, r.WrongRoots(r.Seeds.Len())
 	}
-	for i := range r.Seeds.Len() {
-		if v := r.Seeds.At(i); v < 0 || v >= r.Graph.NumNodes {
-			return m, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Graph.NumNodes, v)
-		}
+	if err := r.CheckSeeds(r.Graph.NumNodes); err != nil {
+		return m, err
 	}
 	idBits, edgeBits := int64(r.Graph.Indices.Bits), int64(r.Graph.EdgeIDBits())
 	if err := r.Affordable(r.Seeds.Len(), idBits, edgeBits); err != nil {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["NO_VALUES", "EdgeName", "parted"]
+__all__ = ["NO_VALUES", "EdgeName", "edge_data", "parted"]
 
 ArrayT = TypeVar("ArrayT")
 
@@ -18,6 +18,11 @@ class EdgeName(NamedTuple):
 
     block: int
     name: str
+
+
+def edge_data(weights: ArrayT | None, values: Mapping[str, ArrayT]) -> Mapping[str, ArrayT]:
+    """All values of a block's edges by name: those that have no other are ``"w"``."""
+    return {**values} if weights is None else {"w": weights, **values}
 
 
 def parted(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from pygsampler._core import memories
@@ -32,6 +33,25 @@ def profile(
 
     4 bytes of memory for each vertex (8 from 2**32 edges on); the graph is read once, in order.
     """
+    with _counted(graph, parallel, progress) as count:
+        found: dict[str, Any] = json.loads(count._call("DegreesProfile"))
+        return found
+
+
+def out_degrees(
+    graph: GraphState, *, progress: Callable[[int, int | None], object] | None = None
+) -> Array:
+    """The out-degree of each vertex of a graph on the CPU, int64; ``progress`` as above."""
+    with _counted(graph, False, progress) as count:
+        memory = memories.new("DegreesOut", count._number)
+        return Array._of(memory.data, graph._num_nodes, 64, memory)
+
+
+@contextmanager
+def _counted(
+    graph: GraphState, parallel: bool, progress: Callable[[int, int | None], object] | None
+) -> Iterator[_Count]:
+    """The count of all rows."""
     handle, rows = graph._handle(), len(graph._open()[0]) - 1
     count = _Count()
     try:
@@ -42,27 +62,7 @@ def profile(
             if progress is not None:
                 # Not of edges: a read of ours, of a file that became shorter, would be a signal.
                 progress(row, rows)
-        found: dict[str, Any] = json.loads(count._call("DegreesProfile"))
-        return found
-    finally:
-        count._give_back()
-
-
-def out_degrees(
-    graph: GraphState, *, progress: Callable[[int, int | None], object] | None = None
-) -> Array:
-    """The out-degree of each vertex of a graph on the CPU, int64; ``progress`` as above."""
-    handle, rows = graph._handle(), len(graph._open()[0]) - 1
-    count = _Count()
-    try:
-        count._make("DegreesNew", handle, 0)
-        row = 0
-        while row < rows:
-            row = count._call("DegreesAdvance", _STEP)
-            if progress is not None:
-                progress(row, rows)
-        memory = memories.new("DegreesOut", count._number)
-        return Array._of(memory.data, graph._num_nodes, 64, memory)
+        yield count
     finally:
         count._give_back()
 

@@ -232,6 +232,7 @@ def timed_of(graph: Any, sampler: PGSampler) -> Any:
     """The times of the graph's edges, and its rows by them; None for a sampler without."""
     if sampler.time is None:
         return None
+    sampler._check_span(graph)
     return graph._timed(sampler.time, sampler.mask, sampler.prob)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import TYPE
+from pygsampler._program.data import Data
 from pygsampler._program.symbol import count_of, numbers_of
-from pygsampler._program.symbols import Data, Matrix, Rows, Vector, Vertices
+from pygsampler._program.symbols import Matrix, Rows, Vector, Vertices
 from pygsampler._program.trace import Trace
 
 

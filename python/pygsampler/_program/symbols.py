@@ -1,7 +1,8 @@
 """What a program's function computes with: stand-ins that note what is done with them.
 
-The operators and their names are those of gSampler (Gong et al., SOSP 2023), Table 4, and what
-docs/operators.md has beside them.
+They stand together since each makes the others: a matrix makes vectors, those choose vertices, and
+these slice matrices. The operators and their names are those of gSampler (Gong et al., SOSP 2023),
+Table 4, and what docs/operators.md has beside them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe, index
 from pygsampler._graph.schema import TYPE
+from pygsampler._program.data import Data
 from pygsampler._program.symbol import ONE, TWO, Symbol, count_of, flag_of, numbers_of
 from pygsampler._program.trace import Trace, number, written
 
@@ -546,32 +548,6 @@ def _with_products(name: str) -> None:
 
 for _name in ("add", "sub", "mul", "truediv", "pow", "lt", "le", "gt", "ge"):
     _with_products(_name)
-
-
-class Data:
-    """Arrays of the graph by their names."""
-
-    __slots__ = ("_get", "_trace")
-
-    def __init__(self, trace: Trace, get: Any) -> None:
-        self._trace = trace
-        self._get = get
-
-    def __getitem__(self, name: str) -> Any:
-        return self._get(self._trace.named(name, "an array"))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise AttributeError(
-            f"{self._trace.where()}: {name} of the graph's arrays: expected [{name!r}]"
-        )
-
-    def __setitem__(self, name: Any, value: Any) -> None:
-        raise self._trace.refuse(
-            f"{describe(name)} as an array of a matrix",
-            "expected to be read, since a program's values are what its operators make",
-        )
 
 
 class Matrix(Values):

@@ -54,6 +54,10 @@ class Plan(Mapping[str, Any]):
         """That of a text that a plan of this version, or an earlier one, has as its document."""
         return _restored(document)
 
+    def graph_of(self, graph: Any) -> Any:
+        """The graph of the edges that have weights, or that the mask leaves, where ``graph`` is."""
+        return graph if self.drawn_by is None else graph._drawn_by(*self.drawn_by)
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Plan: expected no change, got a new {name}; make another plan")
 

@@ -67,8 +67,8 @@ class TypedSampler(EngineSampler):
         if name is not None:
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
             graph = timed.graph
-        elif self._plan.drawn_by is not None:
-            graph = graph._drawn_by(*self._plan.drawn_by)
+        else:
+            graph = self._plan.graph_of(graph)
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
         job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
         node_types, edge_types = graph._schema

@@ -248,18 +248,18 @@ class Client:
     ) -> Ticket:
         path: tuple[Any, ...] = ()
         if isinstance(sampler, Mapping):
-            plan = sampler if isinstance(sampler, Plan) else Plan(**sampler)
+            plan, spans = sampler if isinstance(sampler, Plan) else Plan(**sampler), False
             seed = integer(0 if seed is None else seed, "seed", 0, (1 << 64) - 1)
             epoch = integer(0 if epoch is None else epoch, "epoch", 0, MAX_EPOCH)
             batch = integer(0 if batch is None else batch, "batch", 0, MAX_BATCH)
         else:
-            plan, path = plan_of(sampler)
+            plan, path, spans = plan_of(sampler)
             if seed is not None:
                 raise ValueError(f"seed: expected None for a sampler, which has one, got {seed!r}")
             seed = sampler.seed
             epoch = sampler._numbers.chosen_epoch(epoch)
             batch = sampler._numbers.chosen_batch(batch)
-        return Ticket.asked(plan, path, seed, epoch, batch, seeds, seed_time, exclude)
+        return Ticket.asked(plan, path, spans, seed, epoch, batch, seeds, seed_time, exclude)
 
     def _answer(self, ticket: Ticket) -> Any:
         text, rows = ticket.written()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pygsampler._arrays.dates import Dated
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -38,19 +39,28 @@ SERVED = (
 )
 
 
-def plan_of(sampler: Any) -> tuple[Plan, tuple[Any, ...]]:
-    """The plan of a sampler, and the types of edges that its metapath has; TypeError for others."""
+def plan_of(sampler: Any) -> tuple[Plan, tuple[Any, ...], bool]:
+    """The plan of a sampler, the types of edges that its metapath has, and whether its window was
+    of timedelta64; TypeError for others."""
     if type(sampler) not in SERVED:
         raise TypeError(
             "sampler: expected a plan, or one of the package's samplers that the engine runs, got "
             f"{describe(sampler)}"
         )
-    return sampler.plan, tuple(getattr(sampler, "_path", ()))
+    span = getattr(sampler, "_span", None)
+    return sampler.plan, tuple(getattr(sampler, "_path", ())), span is not None
 
 
-def sampler_of(plan: Plan, seed: int, path: Sequence[Any] = ()) -> Sampler[Any]:
-    """A sampler of a plan, whose batches are those of the one that the plan was taken of."""
+def sampler_of(
+    plan: Plan, seed: int, path: Sequence[Any] = (), spans: bool = False
+) -> Sampler[Any]:
+    """A sampler of a plan, whose batches are those of the one that the plan was taken of.
+
+    ``spans``: the plan's window was of timedelta64.
+    """
     family = plan["family"]
+    if spans and plan.get("time") is None:
+        raise ValueError("dates: expected no window for a plan without time, got one")
     if path:
         return _along(plan, seed, list(path))
     if family == "program":
@@ -64,6 +74,7 @@ def sampler_of(plan: Plan, seed: int, path: Sequence[Any] = ()) -> Sampler[Any]:
     EngineSampler.__init__(made, plan, made.seed)
     if kind is PGSampler:
         made._typed = None
+        made._span = Dated(plan["window"], "timedelta64[ns]") if spans else None
         made._timed = TimedSampler(plan, made.seed) if family == "temporal" else None
     elif kind is PinSAGE:
         made._path = ()

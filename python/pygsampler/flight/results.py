@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow
 
 from pygsampler._batch import layout as at
+from pygsampler._batch import whole
 from pygsampler._batch.named import EdgeName
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
@@ -170,8 +171,7 @@ def received(schema: Any, batches: Iterable[Any]) -> Any:
             end += _aligned(values.length * _width(values.dtype))
     if next(given, None) is not None:
         raise _damaged("result", f"{len(parts)} record batches", "more")
-    told = (ctypes.c_int64 * len(words))(*words)
-    ctypes.memmove(memory.data, told, ctypes.sizeof(told))
+    whole.write(words, memory.data)
     # The words of a result on the CPU stand where it begins.
     memory.header = memory.data
     return _made(kind, memory, about)

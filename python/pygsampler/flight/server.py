@@ -235,7 +235,7 @@ class _Answers:
             raise ValueError("plan: expected one that makes batches, got one of whole rows")
         self._most.check(plan, ticket.num_seeds, self.limits)
         self._check_form(plan, ticket.metapath)
-        sampler = sampler_of(plan, ticket.seed, ticket.metapath)
+        sampler = sampler_of(plan, ticket.seed, ticket.metapath, ticket.spans)
         more: dict[str, Any] = {}
         if ticket.seed_time is not None:
             if plan.get("time") is None:

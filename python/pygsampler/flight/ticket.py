@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
-from pygsampler._arrays.dates import without_dates
+from pygsampler._arrays.dates import DATED, Dated, kind_of, without_dates
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
@@ -26,9 +26,11 @@ _MAX_SEED = (1 << 64) - 1
 _FIELDS = frozenset(
     (
         *("version", "plan", "seed", "epoch", "batch", "seeds"),
-        *("seed_time", "exclude", "metapath"),
+        *("seed_time", "exclude", "metapath", "dates"),
     )
 )
+# What dates and spans are called, by NumPy's letters for them.
+_DTYPES = {kind: dtype for dtype, kind in DATED.items()}
 # A row is a list: of what, of which type, and its values, which are integers or not.
 ARRAYS = pyarrow.schema(
     [
@@ -49,15 +51,19 @@ class Ticket(NamedTuple):
     batch: int
     # A list, or by the names of types a mapping of lists.
     seeds: Any
+    # Likewise, or a number; ``Dated`` ones that were dates or spans when they were given.
     seed_time: Any = None
     exclude: Any = None
     metapath: tuple[tuple[str, str, str], ...] = ()
+    # Whether the plan's window was of timedelta64.
+    spans: bool = False
 
     @classmethod
     def asked(
         cls,
         plan: Plan,
         path: Iterable[Any],
+        spans: bool,
         seed: int,
         epoch: int,
         batch: int,
@@ -75,6 +81,7 @@ class Ticket(NamedTuple):
             None if seed_time is None else _by_type(seed_time, "seed_time", _numbers),
             None if exclude is None else _by_type(exclude, "exclude", _ids),
             tuple(path),
+            spans,
         )
 
     def written(self) -> tuple[bytes, Any]:
@@ -88,15 +95,22 @@ class Ticket(NamedTuple):
         }
         if self.metapath:
             about["metapath"] = self.metapath
+        dates: dict[str, Any] = {"window": _DTYPES["m"]} if self.spans else {}
         rows: list[dict[str, Any]] = []
         for name in ("seeds", "seed_time", "exclude"):
             value = getattr(self, name)
             if value is None:
                 continue
+            dated = _dtypes(value)
+            if dated:
+                dates[name] = dated
+            value = _numbers_of(value)
             if isinstance(value, Mapping):
                 about[name] = dict(_kept(rows, name, value.items()))
             else:
                 about.update(_kept(rows, name, [(None, value)]))
+        if dates:
+            about["dates"] = dates
         return json.dumps(about).encode(), _batch(rows) if rows else None
 
     @classmethod
@@ -130,15 +144,17 @@ class Ticket(NamedTuple):
             )
         if given["seeds"] is None:
             raise ValueError("seeds: expected ids, or ids by type, got none")
+        dates = _dates(about.get("dates"))
         return cls(
             _plan(plan),
             integer(about.get("seed", 0), "seed", 0, _MAX_SEED),
             integer(about.get("epoch", 0), "epoch", 0, MAX_EPOCH),
             integer(about.get("batch", 0), "batch", 0, MAX_BATCH),
             given["seeds"],
-            given["seed_time"],
+            _dated(given["seed_time"], dates.get("seed_time")),
             exclude,
             _metapath(about.get("metapath")),
+            "window" in dates,
         )
 
     @property
@@ -179,8 +195,10 @@ def _ids(given: Any, where: str) -> array[int]:
 
 
 def _numbers(given: Any, where: str) -> Any:
-    """A number, or an array of int64 or float64."""
-    given = without_dates(given, where)
+    """A number, or an array of int64 or float64; ``Dated`` where they are dates or spans."""
+    kind = kind_of(given)
+    if kind:
+        return Dated(_numbers(without_dates(given, where), where), _DTYPES[kind])
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return given
     try:
@@ -191,6 +209,21 @@ def _numbers(given: Any, where: str) -> Any:
         return array("d", given.tolist() if hasattr(given, "tolist") else given)
     except TypeError:
         raise TypeError(f"{where}: expected numbers, got {describe(given)}") from None
+
+
+def _dtypes(given: Any) -> Any:
+    """What of a ticket's times were dates or spans, by type where they are; None: none were."""
+    if isinstance(given, Mapping):
+        found = {name: _dtypes(each) for name, each in given.items()}
+        return {name: dtype for name, dtype in found.items() if dtype} or None
+    return given.dtype if isinstance(given, Dated) else None
+
+
+def _numbers_of(given: Any) -> Any:
+    """The same as numbers alone."""
+    if isinstance(given, Mapping):
+        return {name: _numbers_of(each) for name, each in given.items()}
+    return given.values if isinstance(given, Dated) else given
 
 
 def _kept(
@@ -267,6 +300,44 @@ def _joined(given: Any, name: str, lists: dict[tuple[str, Any], Any]) -> Any:
             raise ValueError(f"{name}: expected one list, or lists by type, got both")
         return {**(given or {}), **of_arrays}
     return given
+
+
+def _dates(given: Any) -> dict[str, Any]:
+    """What of a ticket that came from elsewhere was dates or spans, by its fields."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise TypeError(f"dates: expected an object of dtypes by field, got {describe(given)}")
+    for name, dtype in given.items():
+        if name not in ("seed_time", "window"):
+            raise ValueError(f"dates: expected seed_time and window, got {describe(name)}")
+        each = dtype.values() if name == "seed_time" and isinstance(dtype, dict) else [dtype]
+        known = [_DTYPES["m"]] if name == "window" else list(DATED)
+        for one in each:
+            if one not in known:
+                raise ValueError(
+                    f"dates[{name!r}]: expected {' or '.join(map(repr, known))}, got "
+                    f"{describe(one)}"
+                )
+    return given
+
+
+def _dated(times: Any, dtypes: Any) -> Any:
+    """Times that came from elsewhere, as what they were there."""
+    if dtypes is None:
+        return times
+    if isinstance(times, dict) != isinstance(dtypes, dict) or times is None:
+        raise ValueError(
+            f"dates['seed_time']: expected dtypes as seed_time has lists, got {describe(dtypes)}"
+        )
+    if not isinstance(times, dict):
+        return Dated(times, dtypes)
+    for kind in dtypes:
+        if kind not in times:
+            raise ValueError(f"dates['seed_time']: expected types of seed_time, got {kind!r}")
+    return {
+        kind: Dated(each, dtypes[kind]) if kind in dtypes else each for kind, each in times.items()
+    }
 
 
 def _metapath(given: Any) -> tuple[tuple[str, str, str], ...]:

@@ -194,13 +194,7 @@ class HeteroSampler(PGSampler):
     @weight_attr.setter
     def weight_attr(self, weight_attr: str | None) -> None:
         known = dict.fromkeys(name for of in self._types.edata.values() for name in of)
-        if weight_attr is not None and weight_attr not in known:
-            have = ", ".join(map(repr, known)) or "none"
-            raise ValueError(
-                f"weight_attr: expected None or the name of an array that the sampler was made "
-                f"with ({have}), got {describe(weight_attr)}; make another sampler"
-            )
-        self._sampler = self._made()._with(prob=weight_attr)
+        self._sampler = self._made()._with(prob=options.weights(weight_attr, known))
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
         """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.

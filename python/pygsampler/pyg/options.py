@@ -27,6 +27,7 @@ __all__ = [
     "offered",
     "place",
     "subgraph",
+    "weights",
 ]
 
 # What PyG's sampler has as attributes and ours does not offer, with the value that means so.
@@ -78,6 +79,17 @@ def assignable(name: str, value: Any) -> None:
         )
     elif name == "seed":
         raise AttributeError("seed: cannot be assigned; set_seed(n) takes another")
+
+
+def weights(weight_attr: str | None, known: Iterable[str]) -> str | None:
+    """The name of weights that a sampler takes from now on, of arrays that it was made with."""
+    if weight_attr is None or weight_attr in known:
+        return weight_attr
+    have = ", ".join(map(repr, known)) or "none"
+    raise ValueError(
+        f"weight_attr: expected None or the name of an array that the sampler was made "
+        f"with ({have}), got {describe(weight_attr)}; make another sampler"
+    )
 
 
 def backward(sample_direction: Any) -> bool:

@@ -260,14 +260,8 @@ class PGSampler(Sampler):
 
     @weight_attr.setter
     def weight_attr(self, weight_attr: str | None) -> None:
-        known = self.graph.edata
-        if weight_attr is not None and weight_attr not in known:
-            have = ", ".join(map(repr, known)) or "none"
-            raise ValueError(
-                f"weight_attr: expected None or the name of an array that the sampler was made "
-                f"with ({have}), got {describe(weight_attr)}; make another sampler"
-            )
-        self._sampler = self._made()._with(prob=weight_attr)
+        name = options.weights(weight_attr, self.graph.edata)
+        self._sampler = self._made()._with(prob=name)
 
     @property
     def edge_weights(self) -> str | None:

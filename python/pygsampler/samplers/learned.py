@@ -8,6 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.base import Pending, check_graph
 from pygsampler._sampling.launch import launched
@@ -36,11 +37,25 @@ class _State:
         self._begin()
 
     def _begin(self) -> None:
-        self.lock = RLock()
-        self.flying: WeakSet[_Flight] = WeakSet()
+        self._renew()
         self.versions: OrderedDict[tuple[int, int], int] = OrderedDict()
         # By graph: the version that it was made of, the graph with the arrays, and what that is of.
         self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph, Graph]] = WeakKeyDictionary()
+
+    def _renew(self) -> None:
+        self._lock = RLock()
+        self.flying: WeakSet[_Flight] = WeakSet()
+        self._generation = library.generation()
+
+    @property
+    def lock(self) -> RLock:
+        """A forked child has one of its own, and no batches on their way: the parent's might be
+        held by a thread that the child lacks."""
+        if self._generation != library.generation():
+            with library.handle_lock():
+                if self._generation != library.generation():
+                    self._renew()
+        return self._lock
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.edges, self.nodes, self.version
@@ -84,7 +99,8 @@ class Learned(AroundProgram[Any]):
     so each is of one version, which ``version_of`` tells. A loader that samples ahead
     (``prefetch``) submits batches by older versions, the same ones in every run; with
     ``prefetch=0`` each has the newest. Copies by ``with_seed``, as a loader makes them, have the
-    same arrays. A pickle, and so a worker process, has arrays of its own, as they were then.
+    same arrays. A pickle, and so a worker process, has arrays of its own, as they were then. So has
+    a forked child; forked within a change, it may have half of that.
 
     ``state_dict`` and ``load_state_dict`` are for checkpoints. On a GPU the changed arrays are
     copied there, once a version.

@@ -1,0 +1,19 @@
+"""What the engine holds of a process."""
+
+from __future__ import annotations
+
+import gc
+
+import pygsampler as pgs
+
+
+def held_now() -> tuple[int, int]:
+    """Memories that the engine has given out, and jobs on their way."""
+    stats = pgs.memory_stats()
+    return stats["live"], stats["jobs"]
+
+
+def held() -> tuple[int, int]:
+    """The same when nothing is left that a collection would free."""
+    gc.collect()
+    return held_now()

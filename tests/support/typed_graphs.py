@@ -1,0 +1,25 @@
+"""Random graphs with types, beside the lists of their edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import pygsampler as pgs
+
+
+def random_types(
+    seed: int, types: int, relations: int, dtype: str, most_nodes: int, most_edges: int
+) -> tuple[dict[str, int], dict[Any, Any], pgs.HeteroGraph]:
+    """The vertices of each type, (src, dst) of each relation, and the graph; some have no edges."""
+    random = np.random.default_rng(seed)
+    nodes = {f"t{i}": int(random.integers(1, most_nodes)) for i in range(types)}
+    names = list(nodes)
+    edges: dict[Any, Any] = {}
+    for i in range(relations):
+        src, dst = (names[random.integers(types)] for _ in range(2))
+        count = int(random.integers(0, most_edges))
+        ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
+        edges[src, f"r{i}", dst] = ends
+    return nodes, edges, pgs.HeteroGraph.from_coo(edges, nodes)
