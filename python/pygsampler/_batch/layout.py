@@ -107,6 +107,27 @@ TYPE_OUTPUT_INDEX = 4
 TYPE_TREES = 5  # 0 where trees share vertices
 TYPE_WORDS = 8
 
+# Words of the hops of a batch, joined. Behind them come how many vertices each type has; of each
+# how many each hop found, the seeds first; how many edges each relation has; of each how many each
+# hop has; the width of each one's edge ids; and how many factors each has, -1 for none. A batch
+# without types has one of each. At the first offset are the vertices of each type, one behind
+# another, their trees where there are any, the sources of each relation's edges, and the targets;
+# at the next two the ids of edges that have 64 bits, and those of 32; at the last one factors, each
+# relation after the one before.
+HOPS_NUM_WORDS = 0
+HOPS_SIZE = 1  # in bytes, a multiple of 8
+HOPS_ID_BITS = 2
+HOPS_NUM_HOPS = 3
+HOPS_NUM_TYPES = 4
+HOPS_NUM_RELATIONS = 5
+HOPS_TREES = 6  # whether vertices have trees
+HOPS_IN_ORDER = 7  # whether the targets of each relation do not fall
+HOPS_IDS = 8
+HOPS_WIDE_IDS = 9
+HOPS_NARROW_IDS = 10
+HOPS_EDGE_WEIGHTS = 11
+HOPS_WORDS = 16
+
 # ROWS are the arrays of a batch, by words of the header.
 ROWS = (
     Row("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
