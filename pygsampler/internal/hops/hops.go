@@ -177,55 +177,92 @@ func (j *joint) inOrder() int64 {
 	return 1
 }
 
+// pieces are what all of a memory is cut into, as integers of one width.
+type pieces struct {
+	width, end int64
+	lengths    []int64
+}
+
+// skip is up to a byte of the memory.
+func (p *pieces) skip(to int64) {
+	n := to/p.width - p.end
+	p.lengths = append(p.lengths, n)
+	p.end += n
+}
+
+// add is one more of so many integers.
+func (p *pieces) add(n int64) {
+	p.lengths = append(p.lengths, n)
+	p.end += n
+}
+
 func made[T csc.Index](j *joint) (m memory.Memory, err error) {
-	var trees int64
-	for t := range j.types {
-		if j.types[t].trees != 0 {
-			trees = 1
-		}
+	types, relations, hops := int64(len(j.types)), int64(len(j.relations)), int64(j.hops)
+	head := [batch.HopsWords]int64{
+		batch.HopsIDBits: j.bits, batch.HopsNumHops: hops,
+		batch.HopsNumTypes: types, batch.HopsNumRelations: relations,
+		batch.HopsInOrder: j.inOrder(),
 	}
-	vertices, edges, factors := int64(0), int64(0), int64(0)
-	ids := map[int64]int64{}
+	vertices, edges, wide, narrow, factors := int64(0), int64(0), int64(0), int64(0), int64(0)
 	for t := range j.types {
-		vertices += j.types[t].nodes + j.types[t].more()
+		k := &j.types[t]
+		vertices += k.nodes + k.more()
+		if k.trees != 0 {
+			head[batch.HopsTrees] = 1
+		}
 	}
 	for i := range j.relations {
 		r := &j.relations[i]
 		count[T](j, r)
-		r.row, r.ids, r.at = edges, ids[r.bits], factors
+		r.row, r.at = edges, factors
 		edges += r.edges
-		ids[r.bits] += r.edges
 		factors += max(r.weights, 0)
+		if r.bits == 64 {
+			r.ids, wide = wide, wide+r.edges
+		} else {
+			r.ids, narrow = narrow, narrow+r.edges
+		}
 	}
-	types, relations, hops := int64(len(j.types)), int64(len(j.relations)), int64(j.hops)
-	words := batch.HopsWords + types*(hops+2) + relations*(hops+3)
-	place := batch.Place(8 * words)
-	width := j.bits / 8
-	head := [batch.HopsWords]int64{
-		batch.HopsNumWords: words, batch.HopsIDBits: j.bits, batch.HopsNumHops: hops,
-		batch.HopsNumTypes: types, batch.HopsNumRelations: relations,
-		batch.HopsTrees: trees, batch.HopsInOrder: j.inOrder(),
-		batch.HopsIDs:         place.Next(width * (vertices*(1+trees) + 2*edges)),
-		batch.HopsWideIDs:     place.Next(8 * ids[64]),
-		batch.HopsNarrowIDs:   place.Next(4 * ids[32]),
-		batch.HopsEdgeWeights: place.Next(4 * factors),
+	// Four lengths that are not used of either width, and at most these of one.
+	most := 2*4 + 1 + 4*relations
+	words := batch.HopsWords + types*(hops+2) + relations*(hops+2)
+	ids := vertices*(1+head[batch.HopsTrees]) + 2*edges
+	place := batch.Place(8 * (words + most))
+	idsAt := place.Next(j.bits / 8 * ids)
+	wideAt := place.Next(8 * wide)
+	narrowAt := place.Next(4 * narrow)
+	factorsAt := place.Next(4 * factors)
+	size := max(place.Aligned(), 8*batch.HopsRoom)
+
+	in64, in32 := j.pieces(8, idsAt, wideAt, 0, ids-2*edges), j.pieces(4, idsAt, narrowAt, factorsAt, ids-2*edges)
+	in64.skip(size)
+	in32.skip(size)
+	if j.bits == 64 && j.none(32) {
+		in32.lengths = nil
 	}
-	head[batch.HopsSize] = place.Aligned()
-	if m, err = memory.New(head[batch.HopsSize]); err != nil {
+	head[batch.HopsSize] = size
+	head[batch.HopsWide], head[batch.HopsNarrow] = int64(len(in64.lengths)), int64(len(in32.lengths))
+	head[batch.HopsNumWords] = words + head[batch.HopsWide] + head[batch.HopsNarrow]
+	if m, err = memory.New(size); err != nil {
 		return m, err
 	}
-	m.SetSize(head[batch.HopsSize])
-	j.tell(memory.At[int64](m, 0, words), head)
+	m.SetSize(size)
+	rest := memory.At[int64](m, 0, head[batch.HopsNumWords])
+	rest = rest[j.tell(rest, head):]
+	copy(rest[copy(rest, in64.lengths):], in32.lengths)
 
-	all := memory.At[T](m, head[batch.HopsIDs], vertices*(1+trees)+2*edges)
-	nodes, of := all[:vertices], all[vertices:]
+	all := memory.At[T](m, idsAt, ids)
+	nodes, ends := all[:vertices], all[ids-2*edges:]
 	for t := range j.types {
 		nodes = nodes[list[T](j, &j.types[t], nodes):]
 	}
-	for t := range trees * types {
-		// Trees have a root for each seed: none is there twice.
-		k := &j.types[t]
-		of = of[copy(of, view[T](j, k.trees, k.nodes)):]
+	if head[batch.HopsTrees] != 0 {
+		of := all[vertices:]
+		for t := range j.types {
+			// Trees have a root for each seed: none is there twice.
+			k := &j.types[t]
+			of = of[copy(of, view[T](j, k.trees, k.nodes)):]
+		}
 	}
 	firsts := make(map[*kind][]T, 1)
 	for t := range j.types {
@@ -235,12 +272,12 @@ func made[T csc.Index](j *joint) (m memory.Memory, err error) {
 	}
 	for i := range j.relations {
 		r := &j.relations[i]
-		row, col := of[r.row:][:r.edges], of[edges+r.row:][:r.edges]
-		factors := memory.At[float32](m, head[batch.HopsEdgeWeights]+4*r.at, max(r.weights, 0))
+		row, col := ends[r.row:][:r.edges], ends[edges+r.row:][:r.edges]
+		of := memory.At[float32](m, factorsAt+4*r.at, max(r.weights, 0))
 		if r.bits == 32 {
-			join(j, r, row, col, memory.At[int32](m, head[batch.HopsNarrowIDs]+4*r.ids, r.edges), factors)
+			join(j, r, row, col, memory.At[int32](m, narrowAt+4*r.ids, r.edges), of)
 		} else {
-			join(j, r, row, col, memory.At[int64](m, head[batch.HopsWideIDs]+8*r.ids, r.edges), factors)
+			join(j, r, row, col, memory.At[int64](m, wideAt+8*r.ids, r.edges), of)
 		}
 		if known, ok := firsts[r.from]; ok {
 			for i, v := range row {
@@ -251,13 +288,52 @@ func made[T csc.Index](j *joint) (m memory.Memory, err error) {
 	return m, nil
 }
 
-// tell writes the words.
-func (j *joint) tell(words []int64, head [batch.HopsWords]int64) {
-	words = words[copy(words, head[:]):]
-	put := func(n int64) { words[0], words = n, words[1:] }
-	for t := range j.types {
-		put(j.types[t].nodes + j.types[t].more())
+// pieces are those of integers of so many bytes, but for the last one: of the ids at one place, the
+// first of them of the vertices, the edge ids at another, and of the factors, 0 for none of this width.
+func (j *joint) pieces(width, ids, edgeIDs, factors, vertices int64) *pieces {
+	p := &pieces{width: width}
+	if j.bits == 8*width {
+		p.skip(ids)
+		p.add(vertices)
+		for range 2 {
+			for r := range j.relations {
+				p.add(j.relations[r].edges)
+			}
+		}
+	} else {
+		p.skip(0)
 	}
+	p.skip(edgeIDs)
+	for r := range j.relations {
+		if j.relations[r].bits == 8*width {
+			p.add(j.relations[r].edges)
+		}
+	}
+	if factors != 0 {
+		p.skip(factors)
+		for r := range j.relations {
+			if n := j.relations[r].weights; n >= 0 {
+				p.add(n)
+			}
+		}
+	}
+	return p
+}
+
+// none is whether no relation has edge ids of so many bits, or factors.
+func (j *joint) none(bits int64) bool {
+	for r := range j.relations {
+		if j.relations[r].bits == bits || j.relations[r].weights >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tell writes the words that come before those of pieces, and says how many.
+func (j *joint) tell(words []int64, head [batch.HopsWords]int64) int64 {
+	end := copy(words, head[:])
+	put := func(n int64) { words[end] = n; end++ }
 	for t := range j.types {
 		k := &j.types[t]
 		put(k.seeds)
@@ -265,11 +341,11 @@ func (j *joint) tell(words []int64, head [batch.HopsWords]int64) {
 			put(k.ends[i+1] - k.ends[i])
 		}
 	}
-	for r := range j.relations {
-		put(j.relations[r].edges)
+	for t := range j.types {
+		put(j.types[t].nodes + j.types[t].more())
 	}
 	for r := range j.relations {
-		words = words[copy(words, j.relations[r].of):]
+		end += copy(words[end:], j.relations[r].of)
 	}
 	for r := range j.relations {
 		put(j.relations[r].bits)
@@ -277,6 +353,7 @@ func (j *joint) tell(words []int64, head [batch.HopsWords]int64) {
 	for r := range j.relations {
 		put(j.relations[r].weights)
 	}
+	return int64(end)
 }
 
 // list writes the vertices of a type, and says how many.

@@ -31,6 +31,13 @@ def typed_output(
     """
     if batch._device < 0:
         return _of_engine(batch, edge_types, hops)
+    return _of_tensors(batch, kind, edge_types, hops)
+
+
+def _of_tensors(
+    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+) -> HeteroSamplerOutput:
+    """Of a batch anywhere, by torch."""
     cut = Cut(batch)
     seeds, seed_row = cut(batch.output_nodes[kind]), cut(batch.output_index[kind]).long()
     counts = batch.num_sampled_nodes
@@ -90,7 +97,7 @@ def typed_output(
 def _of_engine(
     batch: HeteroBatch, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
-    """The same of a batch on the CPU, of which the engine makes all at once."""
+    """Of a batch on the CPU, by the engine."""
     found, (node_types, all_edge_types) = joined_types(batch), batch._schema
     row, col, edge, numbers = {}, {}, {}, {}
     weights: dict[EdgeType, torch.Tensor] = {}

@@ -72,73 +72,61 @@ def _ends(schema: Schema) -> array[int]:
 
 def _joined(data: int, ends: int) -> Joined:
     memory = memories.new("JoinedHops", data, ends)
-    start = memory.data
-    (count,) = memories.read_int64(start, 1)
-    words = memories.read_int64(start, count)
-    hops, types, relations = words[at.HOPS_NUM_HOPS : at.HOPS_NUM_RELATIONS + 1]
-    place = at.HOPS_WORDS
+    words = memories.read_int64(memory.data, at.HOPS_ROOM)
+    if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:
+        words = memories.read_int64(memory.data, words[at.HOPS_NUM_WORDS])
+    hops, types, relations, trees = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
+    lists = at.HOPS_WORDS + types * (hops + 1)
+    edges = lists + types
+    widths = edges + relations * hops
+    factors = widths + relations
+    wide = factors + relations
+    narrow = wide + words[at.HOPS_WIDE]
 
-    def some(number: int) -> list[int]:
-        nonlocal place
-        place += number
-        return words[place - number : place]
+    # One call makes all tensors of one width. "Unsafe" says that torch does not count writes to one
+    # as writes to the others, which have no element in common.
+    whole = Array._of(memory.data, words[at.HOPS_SIZE] // 8, 64, memory).torch()
+    of_64 = whole.unsafe_split_with_sizes(words[wide:narrow])
+    of_32: Sequence[torch.Tensor] = ()
+    if words[at.HOPS_NARROW]:
+        sizes = words[narrow : narrow + words[at.HOPS_NARROW]]
+        of_32 = whole.view(torch.int32).unsafe_split_with_sizes(sizes)
 
-    vertices = some(types)
-    num_nodes = [some(hops + 1) for _ in range(types)]
-    edges = some(relations)
-    num_edges = [some(hops) for _ in range(relations)]
-    widths, factors = some(relations), some(relations)
-
-    whole = Array._of(start, words[at.HOPS_SIZE] // 8, 64, memory).torch()
-    narrow = None
-
-    def cut(bits: int, offset: int, lengths: list[int]) -> Sequence[torch.Tensor]:
-        # "Unsafe" says that torch does not count writes to one as writes to the others, which have
-        # no element in common. One call makes all of them.
-        nonlocal narrow
-        values = whole
-        if bits == 32:
-            narrow = values = whole.view(torch.int32) if narrow is None else narrow
-        first = offset * 8 // bits
-        rest = values.numel() - first - sum(lengths)
-        return values.unsafe_split_with_sizes([first, *lengths, rest])[1:-1]
-
-    trees = words[at.HOPS_TREES]
-    lists = vertices * 2 if trees else vertices
-    id_bits = words[at.HOPS_ID_BITS]
-    front, *ends_of = cut(id_bits, words[at.HOPS_IDS], [sum(lists), *edges, *edges])
-    # A copy: who keeps the ids of vertices need not keep the edges.
-    front = front.clone()
-    nodes = (front,) if len(lists) == 1 else front.unsafe_split_with_sizes(lists)
-    ids: list[torch.Tensor] = []
-    weights: Sequence[torch.Tensor | None] = [None] * relations
-    if widths.count(64) == relations:
-        ids = [*cut(64, words[at.HOPS_WIDE_IDS], edges)]
-    elif widths.count(32) == relations:
-        ids = [*cut(32, words[at.HOPS_NARROW_IDS], edges)]
+    next_64, next_32 = 1, 1
+    if words[at.HOPS_ID_BITS] == 64:
+        ids, next_64 = of_64, 2 * relations + 2
     else:
-        pieces = {
-            bits: iter(
-                cut(
-                    bits,
-                    words[offset],
-                    [n for n, width in zip(edges, widths, strict=True) if width == bits],
-                )
-            )
-            for bits, offset in ((64, at.HOPS_WIDE_IDS), (32, at.HOPS_NARROW_IDS))
-        }
-        ids = [next(pieces[bits]) for bits in widths]
-    if max(factors, default=-1) >= 0:
-        of_all = iter(cut(32, words[at.HOPS_EDGE_WEIGHTS], [n for n in factors if n >= 0]))
-        weights = [next(of_all).view(torch.float32) if n >= 0 else None for n in factors]
+        ids, next_32 = of_32, 2 * relations + 2
+    nodes = ids[1:2]
+    if types > 1 or trees:
+        # A copy: who keeps the ids of a type need not keep the edges of all. Without types they are
+        # a larger part, and a copy takes as long as all that is above.
+        sizes = words[lists:edges] * (2 if trees else 1)
+        nodes = nodes[0].clone().unsafe_split_with_sizes(sizes)
+    edge_ids: list[torch.Tensor] = []
+    for bits in words[widths:factors]:
+        if bits == 64:
+            next_64 += 1
+            edge_ids.append(of_64[next_64])
+        else:
+            next_32 += 1
+            edge_ids.append(of_32[next_32])
+    weights: list[torch.Tensor | None] = []
+    next_32 += 1
+    for number in words[factors:wide]:
+        if number < 0:
+            weights.append(None)
+        else:
+            next_32 += 1
+            weights.append(of_32[next_32].view(torch.float32))
     return Joined(
         nodes[:types],
         nodes[types:] if trees else None,
-        num_nodes,
-        ends_of[:relations],
-        ends_of[relations:],
-        ids,
+        [words[i : i + hops + 1] for i in range(at.HOPS_WORDS, lists, hops + 1)],
+        ids[2 : 2 + relations],
+        ids[2 + relations : 2 + 2 * relations],
+        edge_ids,
         weights,
-        num_edges,
+        [words[i : i + hops] for i in range(edges, widths, hops)] if hops else [[]] * relations,
         bool(words[at.HOPS_IN_ORDER]),
     )
