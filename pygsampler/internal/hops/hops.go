@@ -29,9 +29,9 @@ type relation struct {
 	// Words of a block for each hop, that of the seeds first.
 	blocks [][]int64
 	// How many edges each hop has here, all have, and how many of these have a factor; -1: none.
-	of                []int64
-	edges, weights    int64
-	row, col, ids, at int64
+	of             []int64
+	edges, weights int64
+	row, ids, at   int64
 }
 
 // joint is a batch, and what is made of it.
