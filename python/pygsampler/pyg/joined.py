@@ -92,9 +92,11 @@ def _joined(data: int, ends: int) -> Joined:
         sizes = words[narrow : narrow + words[at.HOPS_NARROW]]
         of_32 = whole.view(torch.int32).unsafe_split_with_sizes(sizes)
 
+    # Behind the vertices, sources and targets, of those that have them.
     next_64, next_32 = 1, 1
+    ids: Sequence[torch.Tensor] = of_64
     if words[at.HOPS_ID_BITS] == 64:
-        ids, next_64 = of_64, 2 * relations + 2
+        next_64 = 2 * relations + 2
     else:
         ids, next_32 = of_32, 2 * relations + 2
     nodes = ids[1:2]
