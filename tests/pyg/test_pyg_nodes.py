@@ -293,36 +293,3 @@ def test_what_pyg_reads_of_a_sampler() -> None:
     assert sampler.device == "cpu"
     assert "[3, 2]" in repr(sampler)
     assert isinstance(sampler.graph, pgs.Graph)
-
-
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"replace": True},
-        {"disjoint": True},
-        {"edge_weights": "ht"},
-        {"sample_direction": "backward"},
-    ],
-)
-def test_few_edges_are_what_many_are(
-    dtype: torch.dtype, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are joined by NumPy, and on one core."""
-    from pygsampler._batch import induced
-    from pygsampler.pyg import cut
-
-    sampler = PGSampler(random_data(dtype=dtype), [4, 3], seed=1, **options)
-    sampler.set_epoch(0)
-    several = torch.tensor([3, 50, 3, 7]), torch.arange(20), torch.tensor([99]), torch.arange(0)
-    for seeds in several:
-        found = []
-        for few in (0, cut.FEW):
-            monkeypatch.setattr(cut, "FEW", few)
-            monkeypatch.setattr(induced, "FEW", few)
-            out = sampler.sample_from_nodes(NodeSamplerInput(None, seeds))
-            arrays = [out.node, out.row, out.col, out.edge, getattr(out, "edge_weights", None)]
-            about = [None if each is None else (each.dtype, each.tolist()) for each in arrays]
-            found.append((about, out.num_sampled_nodes, out.num_sampled_edges, out.sort_order))
-        assert found[0] == found[1]

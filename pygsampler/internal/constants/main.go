@@ -34,7 +34,7 @@ const (
 )
 
 var (
-	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/typed.go"}
+	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/typed.go", "pygsampler/internal/batch/hops.go"}
 	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go", "pygsampler/internal/times/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/cuda/constants.go"}

@@ -164,17 +164,16 @@ func ExpandRows(indptr Array, first int64) (memory.Memory, error) {
 	}
 	m.SetSize(size)
 	if indptr.Bits == 32 {
-		expand(indptr.I32, m, int32(first))
+		Expand(indptr.I32, memory.At[int32](m, 0, size/4), int32(first))
 	} else {
-		expand(indptr.I64, m, first)
+		Expand(indptr.I64, memory.At[int64](m, 0, size/8), first)
 	}
 	return m, nil
 }
 
-func expand[T Index](indptr []T, m memory.Memory, first T) {
-	rows := len(indptr) - 1
-	out := memory.At[T](m, 0, int64(indptr[rows]))
-	for v := range rows {
+// Expand writes the row number of every edge, counted from first on.
+func Expand[T Index](indptr, out []T, first T) {
+	for v := range len(indptr) - 1 {
 		row := out[indptr[v]:indptr[v+1]]
 		for i := range row {
 			row[i] = first + T(v)

@@ -107,6 +107,30 @@ TYPE_OUTPUT_INDEX = 4
 TYPE_TREES = 5  # 0 where trees share vertices
 TYPE_WORDS = 8
 
+# Words of the hops of a batch, joined. Behind them come for each type the seeds, and how many
+# vertices each hop found; how many of its vertices there are in all; for each relation how many
+# edges each hop has; the width of its edge ids; and how many factors it has, -1 for none. A batch
+# without types has one of each. Then come the lengths of the pieces that all of the memory is: as
+# integers of 64 bits, and of 32. The first piece of either is not to be used. In that of the ids'
+# width follow the vertices of all types, and behind them their trees where there are any; the
+# sources of each relation's edges; and the targets of each. In both follow one more that is not to
+# be used, and the ids of edges of that width; in that of 32 bits again one, and the factors. The
+# last one is not to be used.
+HOPS_NUM_WORDS = 0
+HOPS_SIZE = 1  # in bytes, a multiple of 8
+HOPS_ID_BITS = 2
+HOPS_NUM_HOPS = 3
+HOPS_NUM_TYPES = 4
+HOPS_NUM_RELATIONS = 5
+HOPS_TREES = 6  # whether vertices have trees
+HOPS_IN_ORDER = 7  # whether the targets of each relation do not fall
+HOPS_WIDE = 8  # how many pieces there are of 64 bits
+HOPS_NARROW = 9  # and of 32; 0 where none is used
+HOPS_WORDS = 16
+
+# HOPS_ROOM is how many words may be read at once: the memory is not smaller.
+HOPS_ROOM = 64
+
 # ROWS are the arrays of a batch, by words of the header.
 ROWS = (
     Row("input_nodes", ID_BITS, NUM_NODES, 0, NODES),

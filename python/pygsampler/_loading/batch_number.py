@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import get_worker_info
 
+from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed_seed
@@ -144,13 +145,21 @@ class BatchNumber:
 
 
 def _content(ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) -> hashlib.blake2b:
-    content = hashlib.blake2b(ids.numpy().tobytes(), digest_size=8)
+    content = hashlib.blake2b(_bytes(ids), digest_size=8)
     if more is not None:
         name, others = more
         # The length keeps the two apart from another cut of the same numbers.
         content.update(b"%s %d " % (name, others.numel()))
-        content.update(others.numpy().tobytes())
+        content.update(_bytes(others))
     return content
+
+
+def _bytes(ids: torch.Tensor) -> memoryview | bytes:
+    """Those of a tensor on the CPU, for use at once."""
+    if ids.is_contiguous():
+        # NumPy's array and its copy take half as long as all of a small batch's number.
+        return memories.memory_view(ids.data_ptr(), ids.numel() * ids.element_size())
+    return ids.numpy().tobytes()
 
 
 def _of_call(content: hashlib.blake2b, call: int, of: int) -> tuple[int, int]:

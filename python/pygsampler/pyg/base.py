@@ -20,11 +20,13 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
+from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
+from pygsampler.minibatch import MiniBatch
 from pygsampler.pyg import options
 from pygsampler.pyg.begun import Beginning, Begun, Stop, may_begin
-from pygsampler.pyg.cut import cut_batch
 from pygsampler.pyg.graph import graph_of
+from pygsampler.pyg.joined import joined
 from pygsampler.pyg.negatives import NodesByTime, When, by_own_rule, negatives_of
 from pygsampler.pyg.output import around, directional, vertices
 from pygsampler.subgraph import TorchSubgraph
@@ -374,19 +376,29 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
     ) -> SamplerOutput:
         self._check_factors()
-        batch = cut_batch(self._result(seeds, identity, times))
-        if isinstance(batch, TorchSubgraph):
-            return self._of_subgraph(batch)
-        node, num_nodes = vertices(batch)
-        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        made = self._result(seeds, identity, times)
+        batch: TorchBatch | None = None
+        if type(made) is MiniBatch and made._device < 0 and not made._names:
+            found = joined(made)
+            node, trees = found.nodes[0], None if found.trees is None else found.trees[0]
+            num_nodes = found.num_nodes[0]
+        else:
+            batch = as_torch(made)
+            if isinstance(batch, TorchSubgraph):
+                return self._of_subgraph(batch)
+            node, num_nodes = vertices(batch)
+            trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced(self._drawn(), node, trees)
             out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
             out.sort_order = "col"
             self._put_beside(out, batch)
             return out
-        edges, num_edges = directional(batch)
-        hops = self._hops(batch)
+        if batch is None:
+            edges, num_edges = found.edges(), found.num_edges[0]
+        else:
+            edges, num_edges = directional(batch)
+        hops = self._hops(len(num_edges))
         out = SamplerOutput(
             node,
             edges.row,
@@ -420,8 +432,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._put_beside(out, batch, old)
         return out
 
-    def _put_beside(self, out: SamplerOutput, batch: TorchBatch, old: Any = None) -> None:
+    def _put_beside(self, out: SamplerOutput, batch: TorchBatch | None, old: Any = None) -> None:
         """What a program returned of vertices: our loaders look for it, too."""
+        if batch is None:
+            return
         found = beside(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
             out.beside = {**found.of_nodes, **found.of_seeds}
@@ -436,9 +450,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 f"those that were sampled, got {describe(self.subgraph_type.value)}"
             )
 
-    def _hops(self, batch: TorchBatch) -> int:
-        """How many hops of the batch were asked for."""
-        return len(batch.blocks)
+    def _hops(self, made: int) -> int:
+        """How many hops were asked for, of a batch that has so many."""
+        return made
 
     def _drawn(self) -> Graph:
         """The graph without the edges that are never sampled."""

@@ -10,6 +10,7 @@ from torch_geometric.sampler import HeteroSamplerOutput
 
 from pygsampler._batch.induced import joined, rows_of
 from pygsampler.pyg.cut import Cut
+from pygsampler.pyg.joined import joined_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,15 @@ def typed_output(
     The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
     that were sampled for it; edges out of it come from its first occurrence.
     """
+    if batch._device < 0:
+        return _of_engine(batch, edge_types, hops)
+    return _of_tensors(batch, kind, edge_types, hops)
+
+
+def _of_tensors(
+    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+) -> HeteroSamplerOutput:
+    """Of a batch anywhere, by torch."""
     cut = Cut(batch)
     seeds, seed_row = cut(batch.output_nodes[kind]), cut(batch.output_index[kind]).long()
     counts = batch.num_sampled_nodes
@@ -76,6 +86,39 @@ def typed_output(
         if trees is None
         else {of: cut(trees[of]).to(ids.dtype, copy=True) for of, ids in node.items()},
         num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
+        num_sampled_edges=numbers,
+    )
+    if weights:
+        # PyG's class has no place for these; our loaders look for them.
+        out.edge_weights = weights
+    return out
+
+
+def _of_engine(
+    batch: HeteroBatch, edge_types: Sequence[EdgeType], hops: int
+) -> HeteroSamplerOutput:
+    """Of a batch on the CPU, by the engine."""
+    found, (node_types, all_edge_types) = joined_types(batch), batch._schema
+    row, col, edge, numbers = {}, {}, {}, {}
+    weights: dict[EdgeType, torch.Tensor] = {}
+    for place, edge_type in enumerate(all_edge_types):
+        if edge_type in edge_types:
+            row[edge_type], col[edge_type] = found.rows[place], found.cols[place]
+            edge[edge_type] = found.ids[place]
+            numbers[edge_type] = found.num_edges[place][:hops]
+            factors = found.weights[place]
+            if factors is not None:
+                weights[edge_type] = factors
+    out = HeteroSamplerOutput(
+        dict(zip(node_types, found.nodes, strict=True)),
+        row,
+        col,
+        edge,
+        batch=None if found.trees is None else dict(zip(node_types, found.trees, strict=True)),
+        num_sampled_nodes={
+            kind: numbers_[: hops + 1]
+            for kind, numbers_ in zip(node_types, found.num_nodes, strict=True)
+        },
         num_sampled_edges=numbers,
     )
     if weights:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from pygsampler._batch.induced import Edges, joined, rows_of
-from pygsampler.pyg.cut import CutBatch
 
 if TYPE_CHECKING:
     from pygsampler.converted import TorchBatch
@@ -39,22 +38,16 @@ def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
     """
     blocks = batch.blocks[::-1]
     counts = [block.num_edges for block in blocks]
-    cut: Any = batch
-    few = cut.few_edges() if isinstance(cut, CutBatch) else None
-    if few is not None:
-        ordered = True
-        row, col, edge = few
+    row = joined([block.indices for block in blocks])
+    edge = joined([block.edge_ids for block in blocks])
+    ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
+    ordered = all(block.dst_offset == end for block, end in zip(blocks, ends, strict=False))
+    # On a GPU the batch writes them all in one launch.
+    if ordered and not row.is_cuda:
+        degrees = joined([block.indptr.diff() for block in blocks])
+        col = rows_of(degrees, sum(counts)).to(row.dtype)
     else:
-        row = joined([block.indices for block in blocks])
-        edge = joined([block.edge_ids for block in blocks])
-        ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
-        ordered = all(block.dst_offset == end for block, end in zip(blocks, ends, strict=False))
-        # On a GPU the batch writes them all in one launch.
-        if ordered and not row.is_cuda:
-            degrees = joined([block.indptr.diff() for block in blocks])
-            col = rows_of(degrees, sum(counts)).to(row.dtype)
-        else:
-            col = joined([block.coo()[1] for block in blocks])
+        col = joined([block.coo()[1] for block in blocks])
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
     names = {name for block in blocks for name in block.edge_values}
     for name in names:

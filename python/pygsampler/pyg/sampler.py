@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
@@ -16,9 +16,6 @@ from pygsampler._core.checks import boolean, describe
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Sampler
-
-if TYPE_CHECKING:
-    from pygsampler.converted import TorchBatch
 
 __all__ = ["PGSampler", "Sampler"]
 
@@ -277,7 +274,7 @@ class PGSampler(Sampler):
         assert isinstance(made, _core.PGSampler)
         return made
 
-    def _hops(self, batch: TorchBatch) -> int:
+    def _hops(self, made: int) -> int:
         return int(self.num_neighbors.num_hops)
 
     def __repr__(self) -> str:

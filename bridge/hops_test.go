@@ -1,0 +1,30 @@
+package bridge
+
+import "testing"
+
+// What is no batch is refused, and its hops are those of a batch.
+func TestJoinedHops(t *testing.T) {
+	r := newRing(t, 100)
+	s, err := SamplerNew(document("auto", false, []int64{1}), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := []int64{5, 7, 5}
+	mem, err := Sample(r.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 1)
+	if err != nil || mem <= 0 {
+		t.Fatal(mem, err)
+	}
+	joined, err := JoinedHops(view(mem, 2)[1], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := view(view(joined, 2)[1], 16); words[2] != 64 || words[3] != 1 || words[4] != 1 || words[5] != 1 {
+		t.Errorf("got %v", words)
+	}
+	_, err = JoinedHops(address(make([]int64, 16)), 0)
+	fails(t, err, "ValueError: words: expected those of a batch of blocks, got others")
+	_, err = JoinedHops(address(seeds)+1, 0)
+	fails(t, err, "")
+	_, err = JoinedHops(0, 0)
+	fails(t, err, "")
+}

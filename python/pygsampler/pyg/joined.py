@@ -1,0 +1,134 @@
+"""``joined``: a batch on the CPU as PyG writes a subgraph, by one call of the engine."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from pygsampler._batch import layout as at
+from pygsampler._batch.induced import Edges
+from pygsampler._core import memories
+from pygsampler.array import Array
+
+if TYPE_CHECKING:
+    from pygsampler._graph.schema import Schema
+    from pygsampler.hetero_batch import HeteroBatch
+    from pygsampler.minibatch import MiniBatch
+
+__all__ = ["Joined", "joined", "joined_types"]
+
+
+class Joined(NamedTuple):
+    """The vertices of each type, and the edges of each relation; a batch without types has one of
+    each.
+
+    Each seed has a row of its own at the front, also one that is there twice, with the edges that
+    were sampled for it; edges out of it come from its first occurrence. Edges are grouped by hop,
+    the seeds' first.
+    """
+
+    nodes: Sequence[torch.Tensor]
+    # Whose tree a vertex is in; None where trees share vertices.
+    trees: Sequence[torch.Tensor] | None
+    # For each type the seeds, and what each hop found.
+    num_nodes: Sequence[list[int]]
+    # Places among the vertices of their types, and ids.
+    rows: Sequence[torch.Tensor]
+    cols: Sequence[torch.Tensor]
+    ids: Sequence[torch.Tensor]
+    # For each relation a factor for each edge, float32; None where it has none.
+    weights: Sequence[torch.Tensor | None]
+    # For each relation the edges of each hop.
+    num_edges: Sequence[list[int]]
+    # Whether the columns of each relation do not fall.
+    in_order: bool
+
+    def edges(self) -> Edges:
+        """Those of a batch without types."""
+        return Edges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
+
+
+def joined(batch: MiniBatch) -> Joined:
+    """A batch without types, on the CPU."""
+    return _joined(batch._data, 0)
+
+
+def joined_types(batch: HeteroBatch) -> Joined:
+    """One of a graph with types, in the order of its types."""
+    ends = _ends(batch._schema)
+    return _joined(batch._data, ends.buffer_info()[0])
+
+
+@lru_cache(maxsize=64)
+def _ends(schema: Schema) -> array[int]:
+    """The types that each relation leads from and to, as their places."""
+    place = {kind: i for i, kind in enumerate(schema.node_types)}
+    return array("q", [place[end] for src, _, dst in schema.edge_types for end in (src, dst)])
+
+
+def _joined(data: int, ends: int) -> Joined:
+    memory = memories.new("JoinedHops", data, ends)
+    words = memories.read_int64(memory.data, at.HOPS_ROOM)
+    if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:
+        words = memories.read_int64(memory.data, words[at.HOPS_NUM_WORDS])
+    hops, types, relations, trees = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
+    lists = at.HOPS_WORDS + types * (hops + 1)
+    edges = lists + types
+    widths = edges + relations * hops
+    factors = widths + relations
+    wide = factors + relations
+    narrow = wide + words[at.HOPS_WIDE]
+
+    # One call makes all tensors of one width. "Unsafe" says that torch does not count writes to one
+    # as writes to the others, which have no element in common.
+    whole = Array._of(memory.data, words[at.HOPS_SIZE] // 8, 64, memory).torch()
+    of_64 = whole.unsafe_split_with_sizes(words[wide:narrow])
+    of_32: Sequence[torch.Tensor] = ()
+    if words[at.HOPS_NARROW]:
+        sizes = words[narrow : narrow + words[at.HOPS_NARROW]]
+        of_32 = whole.view(torch.int32).unsafe_split_with_sizes(sizes)
+
+    # Behind the vertices, sources and targets, of those that have them.
+    next_64, next_32 = 1, 1
+    ids: Sequence[torch.Tensor] = of_64
+    if words[at.HOPS_ID_BITS] == 64:
+        next_64 = 2 * relations + 2
+    else:
+        ids, next_32 = of_32, 2 * relations + 2
+    nodes = ids[1:2]
+    if types > 1 or trees:
+        # A copy: who keeps the ids of a type need not keep the edges of all. Without types they are
+        # a larger part, and a copy takes as long as all that is above.
+        sizes = words[lists:edges] * (2 if trees else 1)
+        nodes = nodes[0].clone().unsafe_split_with_sizes(sizes)
+    edge_ids: list[torch.Tensor] = []
+    for bits in words[widths:factors]:
+        if bits == 64:
+            next_64 += 1
+            edge_ids.append(of_64[next_64])
+        else:
+            next_32 += 1
+            edge_ids.append(of_32[next_32])
+    weights: list[torch.Tensor | None] = []
+    next_32 += 1
+    for number in words[factors:wide]:
+        if number < 0:
+            weights.append(None)
+        else:
+            next_32 += 1
+            weights.append(of_32[next_32].view(torch.float32))
+    return Joined(
+        nodes[:types],
+        nodes[types:] if trees else None,
+        [words[i : i + hops + 1] for i in range(at.HOPS_WORDS, lists, hops + 1)],
+        ids[2 : 2 + relations],
+        ids[2 + relations : 2 + 2 * relations],
+        edge_ids,
+        weights,
+        [words[i : i + hops] for i in range(edges, widths, hops)] if hops else [[]] * relations,
+        bool(words[at.HOPS_IN_ORDER]),
+    )
