@@ -3,27 +3,31 @@ package cpu
 import (
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
-// team is the workers of one batch. They stay awake between its phases, which are
-// often shorter than waking a thread; worker 0 is the caller's goroutine.
+// team is the workers of one batch; worker 0 is the caller's goroutine. Between its phases, which are often shorter than
+// waking a thread, the others look for the next one for a while, and sleep then. Nobody waits for a worker that has not come
+// yet, which may be milliseconds where another program has its core: what it would have done, others do.
 type team struct {
-	crew    Crew
-	size    int
-	phase   atomic.Int64 // counts the phases; -1 ends the team
-	busy    atomic.Int64 // workers still in the phase
-	work    func(worker int)
-	errs    []error
-	members sync.WaitGroup
+	crew   Crew
+	size   int
+	phase  atomic.Int64 // odd while there is work, which workers take part in as they come
+	active atomic.Int64 // workers beside the caller's that may be at it
+	work   func(worker int)
+	over   atomic.Bool
+	asleep atomic.Int32
+	wake   chan struct{}
+	errs   []error
 }
 
 // teamEdges is how many edges a batch must promise for each further worker.
 const teamEdges = 4096
 
-// spins is how often a waiting worker looks before it lets others run.
-const spins = 100
+// looks is how often a worker without work looks for some before it sleeps, and how often the caller looks for the others'
+// end before it lets other threads have its core.
+const looks = 5000
 
 // muster borrows workers for a batch of about the given number of edges; it must
 // be ended by dismiss.
@@ -33,48 +37,74 @@ func muster(crew Crew, edges int64) *team {
 		t.size += crew.Borrow(int(extra))
 	}
 	t.errs = make([]error, t.size)
+	if t.size > 1 {
+		t.wake = make(chan struct{}, t.size)
+	}
 	for w := 1; w < t.size; w++ {
-		t.members.Go(func() { t.serve(w) })
+		go func() {
+			defer crew.Return(1)
+			t.serve(w)
+		}()
 	}
 	return t
 }
 
+// dismiss ends the team; its workers return by themselves.
 func (t *team) dismiss() {
-	t.phase.Store(-1)
-	t.members.Wait()
-	t.crew.Return(t.size - 1)
-}
-
-// serve runs every phase as worker w until the team is dismissed.
-func (t *team) serve(w int) {
-	debug.SetPanicOnFault(true)
-	for seen := int64(0); ; {
-		next := t.phase.Load()
-		for spin := 0; next == seen; spin++ {
-			if spin >= spins {
-				runtime.Gosched()
-			}
-			next = t.phase.Load()
-		}
-		if next < 0 {
-			return
-		}
-		seen = next
-		t.guarded(w, t.work)
-		t.busy.Add(-1)
+	t.over.Store(true)
+	if t.wake != nil {
+		close(t.wake)
 	}
 }
 
-// run has f executed by all workers and waits for them; a panic of any becomes an
-// error.
+// serve takes part as worker w until the team is dismissed.
+func (t *team) serve(w int) {
+	debug.SetPanicOnFault(true)
+	seen := int64(0)
+	for look := 0; !t.over.Load(); look++ {
+		if p := t.phase.Load(); p&1 != 0 && p != seen {
+			seen, look = p, 0
+			t.active.Add(1)
+			// A phase that has ended since has nobody who waits for its workers.
+			if t.phase.Load() == p {
+				t.guarded(w, t.work)
+			}
+			t.active.Add(-1)
+		}
+		if look >= looks {
+			t.sleep(seen)
+			look = 0
+		}
+	}
+}
+
+// sleep waits for another phase than the last that was seen, or for the end.
+func (t *team) sleep(seen int64) {
+	t.asleep.Add(1)
+	defer t.asleep.Add(-1)
+	// A phase that began before it was known that somebody sleeps wakes nobody.
+	if p := t.phase.Load(); (p&1 == 0 || p == seen) && !t.over.Load() {
+		<-t.wake
+	}
+}
+
+// run has f executed by this goroutine, whose return means that no work is left that nobody
+// is at, and by the workers that have come by then; it waits for those. A panic of any becomes
+// an error.
 func (t *team) run(f func(worker int)) error {
 	t.work = f
-	t.busy.Store(int64(t.size - 1))
 	t.phase.Add(1)
+	for n := t.asleep.Load(); n > 0; n-- {
+		select {
+		case t.wake <- struct{}{}:
+		default:
+		}
+	}
 	t.guarded(0, f)
-	for spin := 0; t.busy.Load() > 0; spin++ {
-		if spin >= spins {
-			runtime.Gosched()
+	t.phase.Add(1)
+	for look := 0; t.active.Load() > 0; look++ {
+		if look >= looks {
+			yield()
 		}
 	}
 	for _, err := range t.errs {
@@ -88,4 +118,10 @@ func (t *team) run(f func(worker int)) error {
 func (t *team) guarded(w int, f func(worker int)) {
 	defer recovered(&t.errs[w])
 	f(w)
+}
+
+// yield lets other threads have the core, and other goroutines the thread: one that is waited for may stand behind this one.
+func yield() {
+	_, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+	runtime.Gosched()
 }

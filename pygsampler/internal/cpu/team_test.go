@@ -34,6 +34,19 @@ func (l *lender) Return(n int) {
 	l.returned += n
 }
 
+// whole says that all workers came back, for which it waits: nobody else does.
+func (l *lender) whole() bool {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		l.Lock()
+		back := l.returned == l.lent
+		l.Unlock()
+		if back {
+			return true
+		}
+	}
+	return false
+}
+
 // many is a promise of edges that gives a team all the workers there are.
 const many = 1 << 40
 
@@ -92,8 +105,8 @@ func TestPhases(t *testing.T) {
 				}
 			}
 		})
-		if crew.lent != extra || crew.returned != extra {
-			t.Errorf("lent %d, returned %d of %d", crew.lent, crew.returned, extra)
+		if crew.lent != extra || !crew.whole() {
+			t.Errorf("lent %d of %d, or kept some", crew.lent, extra)
 		}
 	}
 }
@@ -109,10 +122,48 @@ func TestMuster(t *testing.T) {
 		if team.size != k.want {
 			t.Errorf("%d edges: %d workers, want %d", k.edges, team.size, k.want)
 		}
-		if team.dismiss(); crew.free != 5 {
-			t.Errorf("%d edges: %d workers came back", k.edges, crew.free)
+		if team.dismiss(); !crew.whole() {
+			t.Errorf("%d edges: workers did not come back", k.edges)
 		}
 	}
+}
+
+// Nobody waits for a worker that has not come, and one that comes late takes no part in what is over.
+func TestLateWorkers(t *testing.T) {
+	hang.Within(t, time.Minute, func() {
+		crew := &lender{}
+		team := &team{crew: crew, size: 2, errs: make([]error, 2), wake: make(chan struct{}, 2)}
+		var stop atomic.Bool
+		var by [2]atomic.Int64
+		tiles := func(w int, _ int64) { by[w].Add(1) }
+		for range 3 {
+			if err := team.each(40, &stop, tiles); err != nil {
+				t.Fatal(err)
+			}
+			if err := team.pipeline(make([]int32, 40), &stop, tiles, func(int64) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var over sync.WaitGroup
+		over.Go(func() { team.serve(1) })
+		for team.asleep.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if a, b := by[0].Load(), by[1].Load(); a != 240 || b != 0 {
+			t.Errorf("%d tiles by the caller and %d by a late worker, want 240 and 0", a, b)
+		}
+		// Who sleeps is woken for the next phase.
+		if err := team.run(func(w int) {
+			by[w].Add(1)
+			for by[1].Load() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		team.dismiss()
+		over.Wait()
+	})
 }
 
 // A panic in any phase, on any worker, ends as an error of that phase: nobody waits

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"runtime"
 	"sync/atomic"
 )
 
@@ -84,7 +83,7 @@ func (t *team) pipeline(drawn []int32, stop *atomic.Bool, draw func(worker int, 
 		}
 		for w == 0 && claimed.Load() < n && !stop.Load() {
 			claimDrawn()
-			runtime.Gosched()
+			yield()
 		}
 	})
 }
