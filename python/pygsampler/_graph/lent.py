@@ -30,9 +30,7 @@ class Named(NamedTuple):
     ) -> Named:
         """Names in any order, and as often as they like."""
         edges = sorted({*edge_names} - {weight})
-        return cls(
-            tuple(edges), tuple(sorted({*node_names})), weight, tuple(sorted({*row_names}))
-        )
+        return cls(tuple(edges), tuple(sorted({*node_names})), weight, tuple(sorted({*row_names})))
 
 
 NONE_NAMED = Named()
