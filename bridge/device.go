@@ -155,7 +155,8 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	return core.DeviceCapacity(g, o, numSeeds)
 }
 
-// DeviceSubmit puts a batch into a stream of a device and returns its job, negated.
+// DeviceSubmit puts a batch into a stream of a device and returns its job, negated. Where seeds are
+// (seedsOnDevice) is as core.DeviceCall.SeedsAt has it.
 func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
 	defer finish(&err)
 	j, err := submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes)
@@ -170,13 +171,15 @@ func submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, bat
 	if err != nil {
 		return nil, err
 	}
-	return core.DeviceSubmit(g, o, core.DeviceCall{
+	c := core.DeviceCall{
 		Call: core.Call{
 			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
 			Exclude: exclude, NumExclude: numExclude,
 		},
-		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0, Out: out, OutBytes: outBytes,
-	})
+		Stream: stream, Own: own != 0, Out: out, OutBytes: outBytes,
+	}
+	c.SeedsAt(seedsOnDevice)
+	return core.DeviceSubmit(g, o, c)
 }
 
 // DeviceSample is DeviceSubmit for a caller who waits at once: it waits up to timeoutMS

@@ -18,17 +18,22 @@ import (
 type DeviceCall struct {
 	Call
 	OnDevice bool  // Seeds is an address of the device's, to stay until the job has ended
+	Known    bool  // that it is one: who calls has it of the one who allocated it, so the driver is not asked
 	Stream   int64 // a CUstream, what is in it comes before the batch
 	Own      bool  // the batch runs beside Stream, after what is in it now
 	Out      int64 // where the batch shall be, or 0
 	OutBytes int64
 }
 
+// SeedsAt says where seeds are as callers of the bridge do: 0 on the host, 1 on the device, 2 there
+// and Known.
+func (c *DeviceCall) SeedsAt(place int64) { c.OnDevice, c.Known = place != 0, place == 2 }
+
 // mostCalls bounds what is submitted together.
 const mostCalls = 1 << 20
 
 // CallsAt reads calls from an address, 8 integers each: seeds, how many, their bits,
-// whether they are on the device, epoch, batch, and where the batch shall be, for how
+// where they are (SeedsAt), epoch, batch, and where the batch shall be, for how
 // many bytes: zeros for memory of the engine's.
 func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
 	if address == 0 || count < 1 || count > mostCalls {
@@ -37,9 +42,10 @@ func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
 	calls := make([]DeviceCall, count)
 	for i, w := range memory.View[[8]int64](address, count) {
 		calls[i] = DeviceCall{
-			Call:     Call{Seeds: w[0], NumSeeds: w[1], SeedBits: int(w[2]), Epoch: w[4], Batch: w[5]},
-			OnDevice: w[3] != 0, Stream: stream, Own: own, Out: w[6], OutBytes: w[7],
+			Call:   Call{Seeds: w[0], NumSeeds: w[1], SeedBits: int(w[2]), Epoch: w[4], Batch: w[5]},
+			Stream: stream, Own: own, Out: w[6], OutBytes: w[7],
 		}
+		calls[i].SeedsAt(w[3])
 	}
 	return calls, nil
 }
@@ -73,13 +79,10 @@ var flying struct {
 // seeds: what batches like it have needed and some more, or a guess. The header of a
 // batch in a caller's memory says it of the next one (batch.WordCapacity).
 func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
-	if g.device == nil {
-		return 0, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
-	}
-	if seeds < 0 {
+	if g.device != nil && seeds < 0 {
 		return 0, Errorf(KindValue, "seeds: expected a length >= 0, got %d", seeds)
 	}
-	if err := p.check(g); err != nil {
+	if err := p.checkOnDevice(g); err != nil {
 		return 0, err
 	}
 	// Before anybody makes room for what no device can do.
@@ -90,22 +93,49 @@ func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	return int64(g.device.graph.Capacity(c.Plan, seeds)), nil
 }
 
+// checkOnDevice refuses graphs that are on no device, or that the plan cannot sample.
+func (p *Sampler) checkOnDevice(g *Graph) error {
+	if g.device == nil {
+		return Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	return p.check(g)
+}
+
 // DeviceSubmit puts a batch into a stream and returns.
-func DeviceSubmit(g *Graph, p *Sampler, c DeviceCall) (*DeviceJob, error) {
-	jobs, err := DeviceSubmitMany(g, p, []DeviceCall{c})
+func DeviceSubmit(g *Graph, p *Sampler, c DeviceCall) (_ *DeviceJob, err error) {
+	if err := p.checkOnDevice(g); err != nil {
+		return nil, err
+	}
+	call, err := g.device.call(p, c)
 	if err != nil {
 		return nil, err
 	}
-	return jobs[0], nil
+	j := newDeviceJob(g.device, c.Out, g)
+	if err := g.enterDevice([]*DeviceJob{j}); err != nil {
+		return nil, err
+	}
+	var f *cuda.Flight
+	// Whatever happens, as in DeviceSubmitMany.
+	defer func() { j.begun(f, err) }()
+	if f, err = g.device.engine.Start(g.device.graph, call); err != nil {
+		return nil, onDevice(err)
+	}
+	return j, nil
+}
+
+// begun says what has become of the start of a job that was let in.
+func (j *DeviceJob) begun(f *cuda.Flight, err error) {
+	if j.flight = f; f == nil {
+		j.ended, j.err = true, err
+		j.leave()
+	}
+	close(j.started)
 }
 
 // DeviceSubmitMany puts several batches into a stream together, as one launch where
 // the engine can.
 func DeviceSubmitMany(g *Graph, p *Sampler, calls []DeviceCall) (jobs []*DeviceJob, err error) {
-	if g.device == nil {
-		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
-	}
-	if err := p.check(g); err != nil {
+	if err := p.checkOnDevice(g); err != nil {
 		return nil, err
 	}
 	batches := make([]*cuda.Call, len(calls))
@@ -124,23 +154,14 @@ func DeviceSubmitMany(g *Graph, p *Sampler, calls []DeviceCall) (jobs []*DeviceJ
 	// Whatever happens: Close and Shutdown wait for jobs that were let in.
 	defer func() {
 		for i, j := range jobs {
+			var f *cuda.Flight
 			if i < len(flights) {
-				j.flight = flights[i]
-			} else {
-				j.ended, j.err = true, err
-				j.leave()
+				f = flights[i]
 			}
-			close(j.started)
+			j.begun(f, err)
 		}
 	}()
-	if len(batches) == 1 {
-		var f *cuda.Flight
-		if f, err = g.device.engine.Start(g.device.graph, batches[0]); err == nil {
-			flights = append(flights, f)
-		}
-	} else {
-		flights, err = g.device.engine.StartMany(g.device.graph, batches)
-	}
+	flights, err = g.device.engine.StartMany(g.device.graph, batches)
 	return jobs, onDevice(err)
 }
 
@@ -152,7 +173,7 @@ func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 	if c.OutBytes < 0 || c.Out == 0 && c.OutBytes > 0 {
 		return nil, Errorf(KindValue, "out: expected an address and bytes >= 0, got %#x and %d", c.Out, c.OutBytes)
 	}
-	if c.OnDevice && c.NumSeeds > 0 {
+	if c.OnDevice && !c.Known && c.NumSeeds > 0 {
 		if err := readable("seeds", c.Seeds, d.index); err != nil {
 			return nil, err
 		}

@@ -403,7 +403,7 @@ def test_a_batch_in_torchs_memory(emulator):
                     batch = job.result()
                     assert job.done() and job.result() is batch
                     # Nothing is made before it is used but the one tensor.
-                    assert set(vars(batch)) == {"_views", "trees", "extra", "epoch", "batch"}
+                    assert set(vars(batch)) == {"_views", "extra", "epoch", "batch"}
                     slots = {"_views", "_place", "dst_offset", "edge_values"}
                     assert set(vars(batch.blocks[0])) == slots
                     assert batch.blocks[0].indptr is batch.blocks[0].indptr

@@ -108,7 +108,6 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
         known = made.__dict__
         known["extra"] = extra or {}
         known["_views"] = views
-        known["trees"] = views.of_batch("trees")
         known["epoch"] = epoch
         known["batch"] = batch
         if named:
@@ -119,6 +118,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
         input_nodes = Made(_of_batch)
         output_nodes = Made(_of_batch)
         output_index = Made(_of_batch)
+        trees = Made(_of_batch)
         blocks = Made(_blocks_of)
 
     @property

@@ -19,7 +19,7 @@ from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
-from pygsampler._graph.lent import Lent
+from pygsampler._graph.lent import NONE_NAMED, Lent, Named
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Seat, Whole
 from pygsampler._graph.stored import names as edge_arrays
@@ -771,30 +771,28 @@ class Graph(GraphState):
         weight: str | None = None,
         row_names: Iterable[str] = (),
     ) -> Graph:
+        """As ``_with_named``, by names in any order."""
+        return self._with_named(Named.of(edge_names, node_names, weight, row_names))
+
+    def _with_named(self, names: Named) -> Graph:
         """The graph for programs that read edge and vertex arrays of these names.
 
-        ``weight`` is the one that ``weight=`` names. It shares everything with this one, is made
-        once and kept as long as it, and is this one where no array is asked for. Values of the
-        arrays that are changed in place count from the next batch on, but for float16, bfloat16 and
-        unsigned integers beyond uint8, of which there are copies, and for what programs have
-        computed of the graph alone. A graph on a GPU has copies of all.
-
-        ``row_names`` are arrays with a row of values for each vertex.
+        It shares everything with this one, is made once and kept as long as it, and is this one
+        where no array is asked for. Values of the arrays that are changed in place count from the
+        next batch on, but for float16, bfloat16 and unsigned integers beyond uint8, of which there
+        are copies, and for what programs have computed of the graph alone. A graph on a GPU has
+        copies of all.
 
         ValueError for a name without an array, and for an array of another number of dimensions.
         """
-        edges, nodes = sorted({*edge_names} - {weight}), sorted({*node_names})
-        rows = sorted({*row_names})
-        if not edges and not nodes and not rows and weight is None:
+        if names == NONE_NAMED:
             return self
-        key = "arrays", tuple(edges), tuple(nodes), weight, tuple(rows)
-        return self._kept(key, lambda: self._lending(edges, nodes, weight, rows))
+        return self._kept(("arrays", names), lambda: self._lending(names))
 
-    def _lending(
-        self, edges: list[str], nodes: list[str], weight: str | None, rows: list[str]
-    ) -> Graph:
+    def _lending(self, names: Named) -> Graph:
         if self._device >= 0:
-            return self._twin(self._on_cpu()._with_arrays(edges, nodes, weight, rows))
+            return self._twin(self._on_cpu()._with_named(names))
+        edges, nodes, weight, rows = names
         lent = Lent.of(edges, nodes, weight, self.edata, self.ndata, rows)
         # So that its arrays are validated: a form's are trusted.
         self._handle()

@@ -16,6 +16,7 @@ from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.notes import log_waits
+from pygsampler._graph.lent import Named
 from pygsampler._program import inputs
 from pygsampler._program.forms import function_of
 from pygsampler._program.frozen import refuse_frozen
@@ -292,9 +293,9 @@ class Program(EngineSampler, Sampler[Any]):
         "_names",
         "_numbers",
         "_places",
+        "_reads",
         "_result",
         "_rooted",
-        "_rows",
         "_told",
         "_version",
     )
@@ -309,7 +310,7 @@ class Program(EngineSampler, Sampler[Any]):
         self._constants = dict(constants)
         lines: Sequence[str] = plan["code"]
         self._names = arrays(lines)
-        self._rows = named(lines, "features")
+        self._reads = Named.of(*self._names, plan["weight"], named(lines, "features"))
         self._places: dict[str, str] | None = None
         self._version = 0
         self._told = 0
@@ -402,8 +403,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     def graph_of(self, graph: Stored) -> Stored:
         """The graph with the arrays that the program reads."""
-        edges, nodes = self._names
-        return graph._with_arrays(edges, nodes, self._plan["weight"], self._rows)
+        return graph._with_named(self._reads)
 
     def explain(self, graph: Stored, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """The plan before and after each pass, and what a batch of so many seeds of a graph costs.
@@ -601,6 +601,9 @@ class Program(EngineSampler, Sampler[Any]):
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
+        kind = TorchSubgraph if self._result == "subgraph" else TorchBatch
+        if not self._extras:
+            return kind._of(RegionViews(region, words, graph._device), epoch, batch)
         count = at.num_words(words[at.HOPS])
         views, extras = RegionViews(region, words[:count], graph._device), words[count:]
         starts = range(0, len(extras), at.EXTRA_WORDS)
@@ -608,7 +611,6 @@ class Program(EngineSampler, Sampler[Any]):
             (name, views.beside(extras[start : start + at.EXTRA_WORDS]))
             for name, start in zip(self._extras, starts, strict=True)
         )
-        kind = TorchSubgraph if self._result == "subgraph" else TorchBatch
         return kind._of(views, epoch, batch, extra, of_edges)
 
     def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:

@@ -198,7 +198,7 @@ class TypedProgram(WithInputs[RelationBatch]):
             self._relations,
             self._relations[0][0],
             tuple(sorted({*edges} - {TYPE})),
-            tuple(sorted({*nodes, *self._program._rows} - {TYPE})),
+            tuple(sorted({*nodes, *self._program._reads.rows} - {TYPE})),
         )
 
     def _graph(self, graph: Any) -> Any:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import MODES, edges_of, random_graph, same, scaled
+from tests.support.parity import MODES, edges_of, emulated, random_graph, same, scaled
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +177,36 @@ def test_threads(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
     reference = pgs.PGSampler([5, 4], seed=3)
     for number, batch in got.items():
         same(batch, reference.sample(cpu, seeds_of(number), batch=number), number)
+
+
+def test_a_batch_is_one_call_of_the_driver(
+    run_script: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Once sizes are known a batch is its launch: nothing is copied, filled or freed around it."""
+    if not emulated():
+        pytest.skip("reads the log of calls that the emulator's driver writes")
+    log = tmp_path / "log"
+    script = """
+        import os
+        from pathlib import Path
+        import torch
+        import pygsampler as pgs
+        from pygsampler import samplers
+        from tests.support import torch_on_host
+        from tests.support.parity import random_graph
+
+        log = Path(os.environ["FAKE_CUDA_LOG"])
+        there = random_graph(300, seed=21).graph(32, 64, 64).to("cuda")
+        seeds = torch.arange(12)
+        for sampler in (
+            pgs.PGSampler([5, 4], seed=3),
+            samplers.labor(fanouts=[3, 2], seed=1),
+        ):
+            for number in range(6):
+                before = len(log.read_text())
+                sampler.launch(there, seeds, epoch=0, batch=number % 2, into="torch").result()
+            print(*[line.split()[0] for line in log.read_text()[before:].splitlines()])
+    """
+    done = run_script(script, FAKE_CUDA_LOG=str(log))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["cuLaunchCooperativeKernel"] * 2

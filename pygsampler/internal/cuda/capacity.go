@@ -18,9 +18,12 @@ func shapeOf(p Plan, seeds int64) shape {
 
 // need is what the buffers of a batch of so many seeds should hold: what earlier
 // batches of its shape needed and some more, or a guess.
-func (g *Graph) need(p Plan, seeds int64) Needs {
+func (g *Graph) need(p Plan, seeds int64) Needs { return g.needOf(shapeOf(p, seeds), p, seeds) }
+
+// needOf is need, of a shape that is known.
+func (g *Graph) needOf(of shape, p Plan, seeds int64) Needs {
 	g.mu.Lock()
-	known := g.needs[shapeOf(p, seeds)]
+	known := g.needs[of]
 	g.mu.Unlock()
 	if known.Arrived {
 		return known
@@ -36,19 +39,18 @@ func (g *Graph) need(p Plan, seeds int64) Needs {
 // have. That they are enough is not certain: a batch that needs more says so.
 func (g *Graph) Capacity(p Plan, seeds int64) uint64 { return g.need(p, seeds).Out }
 
-// learn notes what a batch needed, and returns what batches of its shape have needed.
-func (g *Graph) learn(c *Call, n Needs) Needs {
+// learn notes what a batch of a shape needed, and returns what all of them have needed.
+func (g *Graph) learn(of shape, n Needs) Needs {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key := shapeOf(c.Plan, c.NumSeeds)
-	known := g.needs[key].with(n)
-	g.needs[key] = known
+	known := g.needs[of].with(n)
+	g.needs[of] = known
 	return known
 }
 
 // outTooSmall ends a flight whose caller's memory was too small, and notes what it
 // should have been.
 func (f *Flight) outTooSmall(bytes uint64) {
-	f.graph.learn(&f.call, Needs{Out: bytes})
-	f.batch.Needed = f.graph.Capacity(f.call.Plan, f.call.NumSeeds)
+	f.graph.learn(f.shape, Needs{Out: bytes})
+	f.batch.Needed = f.graph.needOf(f.shape, f.call.Plan, f.call.NumSeeds).Out
 }

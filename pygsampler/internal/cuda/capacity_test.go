@@ -30,9 +30,9 @@ func TestLearnBeforeABatchArrives(t *testing.T) {
 	g := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
 	c := Call{Plan: &Neighbors{Hops{request.Hops{Fanouts: []int64{2, 4}}}}, NumSeeds: 10}
 	guess := g.need(c.Plan, c.NumSeeds)
-	g.learn(&c, Needs{NoBins: true})
-	g.learn(&c, Needs{Ranks: 77})
-	f := &Flight{graph: g, call: c}
+	g.learn(shapeOf(c.Plan, c.NumSeeds), Needs{NoBins: true})
+	g.learn(shapeOf(c.Plan, c.NumSeeds), Needs{Ranks: 77})
+	f := &Flight{graph: g, call: c, shape: shapeOf(c.Plan, c.NumSeeds)}
 	f.outTooSmall(5 * guess.Out)
 	f.outTooSmall(3 * guess.Out)
 	want := guess

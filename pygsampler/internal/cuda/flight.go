@@ -18,6 +18,7 @@ type Flight struct {
 	engine *Engine
 	graph  *Graph
 	call   Call
+	shape  shape // of the batch, whose text plans make anew each time that they are asked
 	need   Needs
 	space  *Workspace
 	stream gpu.Stream
@@ -66,7 +67,8 @@ func (e *Engine) flight(g *Graph, c *Call) (*Flight, error) {
 	if err := c.check(g); err != nil {
 		return nil, err
 	}
-	f := &Flight{engine: e, graph: g, call: *c, need: g.need(c.Plan, c.NumSeeds)}
+	f := &Flight{engine: e, graph: g, call: *c, shape: shapeOf(c.Plan, c.NumSeeds)}
+	f.need = g.needOf(f.shape, c.Plan, c.NumSeeds)
 	f.need.Rows, f.need.Edges = max(f.need.Rows, c.NumSeeds, 64), max(f.need.Edges, c.NumSeeds, 64)
 	return f, nil
 }
@@ -200,7 +202,7 @@ func (f *Flight) arrived() (again bool, err error) {
 	switch words[reportStatus] {
 	case statusOK:
 		f.batch.Header = append(f.batch.Header, words[reportHeader:reportHeader+f.call.Plan.Words()]...)
-		if known := f.graph.learn(&f.call, f.call.Plan.Used(f)); f.call.Out != 0 {
+		if known := f.graph.learn(f.shape, f.call.Plan.Used(f)); f.call.Out != 0 {
 			f.batch.Header[batch.WordCapacity] = int64(known.Out)
 		}
 		if p, is := f.call.Plan.(ofTypes); is {
@@ -230,7 +232,7 @@ func (f *Flight) arrived() (again bool, err error) {
 // noted is what the flight needs more than was known, for it and for batches like it.
 func (f *Flight) noted(n Needs) {
 	f.need = f.need.with(n)
-	f.graph.learn(&f.call, n)
+	f.graph.learn(f.shape, n)
 }
 
 // mostTries is more than doubling anything takes to reach all there is.

@@ -33,13 +33,14 @@ type Graph struct {
 
 	engine *Engine
 
-	mu    sync.Mutex
-	needs map[shape]Needs // of the batches so far
+	mu       sync.Mutex
+	needs    map[shape]Needs       // of the batches so far
+	programs map[string]*programOn // whose batches have been launched, by their texts
 }
 
 // NewGraph trusts the arrays; Validate checks them.
 func (e *Engine) NewGraph(a Arrays) *Graph {
-	return &Graph{Arrays: a, engine: e, needs: make(map[shape]Needs)}
+	return &Graph{Arrays: a, engine: e, needs: make(map[shape]Needs), programs: make(map[string]*programOn)}
 }
 
 // sampleBits is the width of the edge ids of a sample.

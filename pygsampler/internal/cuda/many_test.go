@@ -158,7 +158,7 @@ func TestManyTooSmall(t *testing.T) {
 			calls[1].Batch.Seeds.I32[i] = int32(i * 3)
 		}
 		calls[1].NumSeeds = 600
-		d.learn(calls[1], Needs{Out: 64, Rows: 1, Edges: 1, Arrived: true})
+		d.learn(shapeOf(calls[1].Plan, calls[1].NumSeeds), Needs{Out: 64, Rows: 1, Edges: 1, Arrived: true})
 		kept := requests(g, calls)
 		flights, err := e.StartMany(d, calls)
 		if err != nil {

@@ -48,7 +48,7 @@ func makingOf(p *program.Program, text *source.Text) making {
 		return making{}
 	}
 	made, err := source.Making(p, text.Once)
-	return making{made, hashed(fmt.Sprintf("%#v\n%s", made.Arrays, made.Source)), err}
+	return making{made, keyOf(&made), err}
 }
 
 // A first guess of the bytes that a whole graph takes to work in.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -37,7 +38,8 @@ type programArgs struct {
 type Programs struct {
 	program *program.Program
 	text    source.Text
-	key     string // of the text
+	key     string         // of the text
+	wants   []program.Want // of each node, where some have rows; nil: none has
 	making  making
 	shape   string
 	err     error            // why there is no kernel
@@ -62,7 +64,17 @@ func NewPoisson(p *program.Program, hops *program.Poisson) *Programs {
 
 // programsOf is the plan of a program that this text makes.
 func programsOf(p *program.Program, text source.Text) *Programs {
-	return &Programs{program: p, text: text, key: hashed(text.Source), shape: p.Weight + "\n" + p.String()}
+	return &Programs{program: p, text: text, key: keyOf(&text), wants: wantsOf(p), shape: hashed(p.Weight + "\n" + p.String())}
+}
+
+// keyOf is a short key of a text and of the arrays that it reads, which batches look up: inputs are alike by their
+// places, whatever is in them.
+func keyOf(text *source.Text) string {
+	var all strings.Builder
+	for _, a := range text.Arrays {
+		fmt.Fprintf(&all, "%q %t %t %t %d\n", a.Name, a.Vertex, a.Rows, a.Input != nil, a.Once)
+	}
+	return hashed(all.String() + text.Source)
 }
 
 // hashed is a short key of a long text.
@@ -86,23 +98,24 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
-	if _, _, err := arrays(g, &p.text, make([]gpu.Address, len(p.text.Once)), make([]gpu.Address, len(p.text.Arrays))); err != nil {
-		return err
+	if g.programOn(p.key) == nil {
+		if _, _, err := arrays(g, &p.text); err != nil {
+			return err
+		}
 	}
 	return p.widths(g)
 }
 
-// arrays are those that a kernel reads, and their types: the graph's, what was made of it, and inputs in their order.
-func arrays(g *Graph, text *source.Text, once, inputs []gpu.Address) (found [programArrays]gpu.Address, types []source.Type, err error) {
+// arrays are the graph's that a kernel reads, and the types of all; those that batches bring have no address here.
+func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, types []source.Type, err error) {
 	types = make([]source.Type, len(text.Arrays))
 	for i, a := range text.Arrays {
 		switch {
 		case a.Once > 0:
-			found[i], types[i].DType = once[a.Once-1], csc.Float64
+			types[i].DType = csc.Float64
 			continue
 		case a.Input != nil:
-			found[i], types[i].DType = inputs[0], csc.Float32
-			inputs = inputs[1:]
+			types[i].DType = csc.Float32
 			continue
 		}
 		of, from, what := g.named.edges, "edata", "an edge"
@@ -219,6 +232,39 @@ type programKernel struct {
 	together int // blocks that a multiprocessor runs at a time
 }
 
+// programOn is a text's kernel for a graph, whose arrays stay where they are.
+type programOn struct {
+	kernel *programKernel
+	arrays [programArrays]gpu.Address // the graph's; what batches bring is 0
+}
+
+// programOn is that of a text's key; nil where no batch of it has been launched.
+func (g *Graph) programOn(key string) *programOn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.programs[key]
+}
+
+// on is a text's kernel on a graph, made where that was not done yet: names, types and widths are looked at once.
+func (p *Programs) on(g *Graph, text *source.Text, key string) (*programOn, error) {
+	if known := g.programOn(key); known != nil {
+		return known, nil
+	}
+	found, types, err := arrays(g, text)
+	if err != nil {
+		return nil, err
+	}
+	k, err := p.compiled(g, text, key, types)
+	if err != nil {
+		return nil, err
+	}
+	made := &programOn{k, found}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.programs[key] = made
+	return made, nil
+}
+
 // compiled is a text's kernel for a graph and arrays of some types, made where that was not done yet.
 func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []source.Type) (*programKernel, error) {
 	bits := source.Widths{ID: g.IDBits, Place: 32, Indptr: g.IndptrBits, EdgeID: int(g.edgeIDBits()), OutEdge: g.sampleBits()}
@@ -263,13 +309,18 @@ func (p *Programs) Launch(f *Flight) error {
 // run launches the kernel of a text; the rest of its arguments is the graph's and the batch's.
 func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []gpu.Address, args *programArgs) error {
 	c, g, w := &f.call, f.graph, f.space
-	found, types, err := arrays(g, text, once, inputs)
+	on, err := p.on(g, text, key)
 	if err != nil {
 		return err
 	}
-	k, err := p.compiled(g, text, key, types)
-	if err != nil {
-		return err
+	args.Arrays = on.arrays
+	for i, a := range text.Arrays {
+		switch {
+		case a.Once > 0:
+			args.Arrays[i] = once[a.Once-1]
+		case a.Input != nil:
+			args.Arrays[i], inputs = inputs[0], inputs[1:]
+		}
 	}
 	if args.Tag, err = SpaceOf[programSpace](w).vertices.tags(w, g.Nodes, 32, f.stream, uint32(text.Numberings)); err != nil {
 		return err
@@ -280,13 +331,13 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 	args.NumRows, args.NumNodes, args.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
 	args.Excluded, args.NumExcluded = w.excluded.Address, uint64(len(c.Exclude))
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
-	args.NumCells, args.Arrays = uint32(text.Cells), found
+	args.NumCells = uint32(text.Cells)
 	if p.hops != nil {
 		args.Hops = uint32(copy(args.Fanouts[:], p.hops.K))
 		for i, site := range p.hops.Sites {
 			args.Sites[i] = uint32(site)
 		}
 	}
-	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
-	return k.Launch(f.stream, shape, args)
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(on.kernel.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
+	return on.kernel.Launch(f.stream, shape, args)
 }

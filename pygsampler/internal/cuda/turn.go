@@ -70,7 +70,7 @@ func (p *Programs) turned(f *Flight, bytes uint64) (gpu.Memory, error) {
 		return m, err
 	}
 	text, words := source.Turning(), f.space.words()
-	if err = p.tried(f, &text, hashed(text.Source), m, 4*uint64(f.graph.Nodes)+64); err == nil {
+	if err = p.tried(f, &text, keyOf(&text), m, 4*uint64(f.graph.Nodes)+64); err == nil {
 		if status := atomic.SwapInt64(&words[reportStatus], 0); status != statusOK {
 			err = fmt.Errorf("out-edges of a graph: a kernel reported status %d: a fault of pygsampler", status)
 		}

@@ -37,7 +37,8 @@ class View(NamedTuple):
     ``source`` is what pickling should store: the caller's object when it pickles well by itself
     (a torch tensor then travels through shared memory), else None. ``device`` is -1, or the index
     of the CUDA device that the address is of; then ``stream`` is the CUstream in which the values
-    become ready, where they were not made to wait for ``devices.current_stream``.
+    become ready, where they were not made to wait for ``devices.current_stream``. ``known`` says
+    that torch has allocated it there, so that the driver need not be asked what the address is.
     """
 
     address: int
@@ -48,6 +49,11 @@ class View(NamedTuple):
     source: object | None
     device: int = devices.CPU
     stream: int | None = None
+    known: bool = False
+
+    def on_device(self) -> int:
+        """As the engine takes it: 0 on the CPU, 1 on a device, 2 there and ``known``."""
+        return 0 if self.device < 0 else 1 + self.known
 
     def part(self, start: int, end: int) -> View:
         """Those from ``start`` on and before ``end``, which are in ``[0, length]``."""
@@ -186,7 +192,7 @@ def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
     if not address and length:
         _refuse_type(where, f"a {type(tensor).__name__} without memory")
     # As View(...) does, without the Python function that it is.
-    return tuple.__new__(View, (address, length, bits, False, tensor, tensor, device, None))
+    return tuple.__new__(View, (address, length, bits, False, tensor, tensor, device, None, True))
 
 
 def _from_numpy(values: Any, where: str) -> View:

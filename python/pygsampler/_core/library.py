@@ -77,6 +77,18 @@ ArrowFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
 DestructorFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_int64, ctypes.c_int64)
 
 
+class Bridge(dict[str, Any]):
+    """The functions of a copy's bridge by their names, each looked up when it is first called."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__()
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        function = self[name] = getattr(self._module, "bridge_" + name)
+        return function
+
+
 class Engine:
     """A loaded copy of the extension and its C functions.
 
@@ -87,6 +99,7 @@ class Engine:
     __slots__ = (
         "arrow_export",
         "arrow_export_device",
+        "bridge",
         "destructor",
         "dlpack_export",
         "dlpack_export_device",
@@ -103,6 +116,7 @@ class Engine:
             return int(module.bridge_Symbol(name))
 
         self.module = module
+        self.bridge = Bridge(module)
         self.retain = VoidFunction(symbol("memory_retain"))
         self.release = VoidFunction(symbol("memory_release"))
         self.memory_claim = ClaimFunction(symbol("memory_claim"))
@@ -251,7 +265,7 @@ def call(name: str, *args: Any, into: array[int] | None = None) -> Any:
     they raise, as Ctrl-C does, loses what a call has returned.
     """
     state = _state
-    function = getattr(engine().module, "bridge_" + name)
+    function = (state.engine or engine()).bridge[name]
     ticket = object()
     try:
         state.inside.add(ticket)

@@ -11,6 +11,31 @@ from pygsampler._arrays.ids import has_moved
 from pygsampler.array import Array
 
 
+class Named(NamedTuple):
+    """Which arrays a program reads, by name: each kind in one order, and ``weight``, what
+    ``weight=`` names, apart from the other ones of edges."""
+
+    edges: tuple[str, ...] = ()
+    vertices: tuple[str, ...] = ()
+    weight: str | None = None
+    rows: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        edge_names: Iterable[str],
+        node_names: Iterable[str],
+        weight: str | None = None,
+        row_names: Iterable[str] = (),
+    ) -> Named:
+        """Names in any order, and as often as they like."""
+        edges = sorted({*edge_names} - {weight})
+        return cls(tuple(edges), tuple(sorted({*node_names})), weight, tuple(sorted({*row_names})))
+
+
+NONE_NAMED = Named()
+
+
 class Lent(NamedTuple):
     """Arrays by name: a value for each edge id, one for each vertex, and a row for each."""
 

@@ -279,7 +279,10 @@ class GraphState(EngineHandle):
 
     def _moved(self) -> bool:
         """Whether torch has put an array that is on the host elsewhere meanwhile."""
-        if (self._back is not None and self._back._moved()) or self._lent.moved():
+        if self._back is not None and self._back._moved():
+            return True
+        # Of most graphs it is the one that has nothing.
+        if self._lent is not NONE_LENT and self._lent.moved():
             return True
         on_device = self._device >= 0 and not self._pinned
         return not on_device and self._parts is not None and host_graph.moved(self._parts)

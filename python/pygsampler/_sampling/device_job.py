@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
@@ -16,7 +17,7 @@ from pygsampler._sampling.base import in_set
 from pygsampler._sampling.job import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
 
@@ -66,7 +67,7 @@ class DeviceJob(Job):
             taken = as_int64(on_host(as_ids(exclude, "exclude", device)))
             without, length = taken.address, taken.length
         stream = devices.current_stream(device) if ids.stream is None else ids.stream
-        about = handle, sampler._handle(), ids.address, ids.length, ids.bits, int(ids.device >= 0)
+        about = handle, sampler._handle(), ids.address, ids.length, ids.bits, ids.on_device()
         numbers = epoch, batch, without, length, stream
         if own:
             memories.call("DeviceSubmit", *about, *numbers, 1, 0, 0, jobs=(job,))
@@ -103,48 +104,29 @@ class TorchJob(Job):
         self, graph: Graph, sampler: EngineSampler, seeds: Any, epoch: int, batch: int, own: bool
     ) -> None:
         Job.__init__(self, graph, sampler, epoch, batch)
-        # Before anything of CUDA: in a forked child this raises.
-        graph._handle()
+        # The graph's before anything of CUDA: in a forked child it raises.
+        handles = graph._handle(), sampler._handle()
         ids = self._seeds = as_ids(seeds, "seeds", graph._device)
-        self._own = int(own)
-        plan = sampler._plan
-        key = self._key = (plan.document, ids.length.bit_length())
+        self._own = own
+        plan, length = sampler._plan, ids.length
+        key = self._key = (plan.document, length.bit_length())
         self._region: torch.Tensor | None = None
         # Where the engine writes what describes the batch.
         self._words = ZERO * plan.num_words
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
-        self._launch(graph._capacity.get(key) or self._ask(ids.length))
+        size = graph._capacity.get(key) or call("DeviceCapacity", *handles, length)
+        self._launch(handles, size)
 
-    def _ask(self, seeds: int) -> int:
-        handles = self._graph._handle(), self._sampler._handle()
-        size: int = call("DeviceCapacity", *handles, seeds)
-        return size
-
-    def _launch(self, size: int) -> None:
-        graph, ids = self._graph, self._seeds
-        device = graph._device
+    def _launch(self, handles: tuple[int, int], size: int) -> None:
+        graph = self._graph
+        ids, device = self._seeds, graph._device
         region = self._region = allocate(size, graph._known()[1]._bits, device)
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             after(device, ids.stream)
-        memories.call(
-            "DeviceSubmit",
-            graph._handle(),
-            self._sampler._handle(),
-            ids.address,
-            ids.length,
-            ids.bits,
-            int(ids.device >= 0),
-            self.epoch,
-            self.batch,
-            0,
-            0,
-            stream,
-            self._own,
-            region.data_ptr(),
-            (size + 7) // 8 * 8,
-            jobs=(self,),
-        )
+        seeds = ids.address, ids.length, ids.bits, ids.on_device(), self.epoch, self.batch, 0, 0
+        to = stream, self._own, region.data_ptr(), (size + 7) // 8 * 8
+        memories.call("DeviceSubmit", *handles, *seeds, *to, jobs=(self,))
 
     def _await(self, timeout_ms: int) -> int:
         words = self._words
@@ -161,7 +143,7 @@ class TorchJob(Job):
             known[self._key] = -given
             # The old one goes first: there may be no room for both.
             self._region = None
-            self._launch(-given)
+            self._launch((self._graph._handle(), self._sampler._handle()), -given)
             if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._give_back()
@@ -190,8 +172,7 @@ class Launch(EngineHandle):
         self._count = len(views)
         words = array("q")
         for number, ids in enumerate(views, batch):
-            on_device = int(ids.device >= 0)
-            words.extend((ids.address, ids.length, ids.bits, on_device, epoch, number, 0, 0))
+            words.extend((ids.address, ids.length, ids.bits, ids.on_device(), epoch, number, 0, 0))
         stream = devices.current_stream(graph._device)
         about = graph._handle(), sampler._handle(), len(views), words.buffer_info()[0], stream, 1
         self._make("DeviceSubmitMany", *about)
@@ -299,19 +280,19 @@ def _views(seeds: Sequence[Any], start: int, end: int, device: int) -> list[View
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:
     """A tensor of ids of at least so many bytes, in torch's current stream on the device."""
-    import torch
+    empty = _empty.get((device, bits))
+    if empty is None:
+        import torch
 
-    place = _devices.get(device)
-    if place is None:
-        place = _devices[device] = torch.device("cuda", device)
-    # Whole words, so that it can be viewed as either dtype.
-    words = (size + 7) // 8
-    if bits == 64:
-        return torch.empty(words, dtype=torch.int64, device=place)
-    return torch.empty(2 * words, dtype=torch.int32, device=place)
+        dtype = torch.int64 if bits == 64 else torch.int32
+        empty = partial(torch.empty, dtype=dtype, device=torch.device("cuda", device))
+        _empty[device, bits] = empty
+    # Whole words of 64 bits, so that it can be viewed as either dtype.
+    return empty((size + 7) // 8 * (64 // bits))
 
 
-_devices: dict[int, torch.device] = {}
+# What makes tensors of ids, by their device and width.
+_empty: dict[tuple[int, int], Callable[[int], torch.Tensor]] = {}
 
 
 def after(device: int, stream: int) -> None:

@@ -126,7 +126,7 @@ class TorchGroup(EngineHandle):
         places = self._places = array("q")
         place = 0
         for ids, number, size in zip(views, batches, rooms, strict=True):
-            calls += ids.address, ids.length, ids.bits, ids.device >= 0, epoch, number
+            calls += ids.address, ids.length, ids.bits, ids.on_device(), epoch, number
             calls += out + place, size
             places.append(place)
             place += size
