@@ -196,7 +196,7 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"
 
 // Bytes of shared memory for what a program declares, beside those that each kernel has (ProgramShared). Both together are
 // half of what a multiprocessor of compute capability 7.5 has, so that two blocks run there.
-const shared = 11 << 10
+const mostShared = 11 << 10
 
 // sizes are those of the types that are declared; kernels/program_result.cuh holds them to it.
 var sizes = map[string]int{"Edges": 96, "Ranges": 32, "Draws": 56, "List": 16, "Nested": 48, "const u32*": 8, "u32": 8}
@@ -204,7 +204,7 @@ var sizes = map[string]int{"Edges": 96, "Ranges": 32, "Draws": 56, "List": 16, "
 // declare writes a variable that steps make. It is in shared memory; that of a long program is too small for all of them, and
 // those that come last are each thread's own.
 func (w *writer) declare(kind, name string, args ...any) {
-	if w.shared+sizes[kind] <= shared {
+	if w.shared+sizes[kind] <= mostShared {
 		w.shared += sizes[kind]
 		kind = "__shared__ " + kind
 	}

@@ -270,7 +270,7 @@ func TestLongProgramsFitTheSharedMemory(t *testing.T) {
 			}
 		}
 		// The seeds are none of the steps'.
-		if there == 0 || there > 11<<10 || own != (beside > 1) || strings.Count(text.Source, "__shared__") > len(declared.FindAllString(text.Source, -1)) {
+		if there == 0 || there > mostShared || own != (beside > 1) || strings.Count(text.Source, "__shared__") > len(declared.FindAllString(text.Source, -1)) {
 			t.Errorf("%d steps: got %d bytes in shared memory and %d variables beside them", steps, there, beside)
 		}
 	}
