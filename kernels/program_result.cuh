@@ -291,3 +291,8 @@ __device__ __forceinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, 
   m.each(list.n, [&](u32 k) { to[k] = list(k); });
   return true;
 }
+
+// Go: declare() of internal/program/source counts with these.
+static_assert(sizeof(ProgramShared) <= 21 << 10 && sizeof(Edges) == 96 && sizeof(Ranges) == 32 && sizeof(Draws) == 56 && sizeof(List) == 16 &&
+                  sizeof(Nested) == 48,
+              "two blocks have room beside each other");

@@ -447,6 +447,28 @@ def test_labor_has_a_kernel() -> None:
     assert "kernel of LABOR-0" not in str(samplers.labor(fanouts=[2], importance=1).explain(there))
 
 
+# Steps from which on a block has no shared memory for what more of them declare, and some beyond.
+LONG = scaled(170, 66)
+
+
+@pgs.program
+def long_program(A: Any, seeds: Any) -> Any:
+    met = seeds
+    for _ in range(LONG):
+        met = A[:, met].individual_sample(1).row()
+    B = A[:, met | seeds].individual_sample(2)
+    return A[:, B.row() | seeds], {"met": met}
+
+
+def test_long_programs() -> None:
+    cpu, there = both(random_graph(scaled(20000, 400), 2), 32)
+    sampler, draw = long_program(seed=1), np.random.default_rng(1)
+    for count in (0, 1, 60):
+        seeds = draw.integers(0, cpu.num_nodes, count)
+        want = sampler.sample(cpu, seeds, epoch=2, batch=1)
+        same(sampler.sample(there, seeds, epoch=2, batch=1), want)
+
+
 @pgs.program
 def never_compiled(A: Any, seeds: Any, *, number: float) -> Any:
     return A[:, seeds] * number

@@ -15,7 +15,7 @@ func (w *writer) matrix(i int, n *program.Node) {
 		if w.sieve[i] {
 			w.line("Sieve e%d;", i)
 		} else {
-			w.line("__shared__ Edges e%d;", i)
+			w.declare("Edges", "e%d", i)
 		}
 		if w.rows[i] {
 			w.text.Numberings++
@@ -103,7 +103,7 @@ func (w *writer) cross(i int, n *program.Node) {
 	if w.between[i] {
 		w.text.Numberings++
 		w.text.ByRows = w.text.ByRows || n.Layout == program.Other
-		w.line("__shared__ const u32* c%d;", i)
+		w.declare("const u32*", "c%d", i)
 		w.step("between(m, e%d, c%d, lost, l%d, l%d, %t)", i, i, n.In[0], n.In[1], n.Layout == program.Other)
 		return
 	}
@@ -111,7 +111,7 @@ func (w *writer) cross(i int, n *program.Node) {
 		w.crossed = marked{i, w.text.Numberings}
 	}
 	w.ranges(i, fmt.Sprintf("l%d", n.In[1]))
-	w.line("__shared__ const u32* c%d;", i)
+	w.declare("const u32*", "c%d", i)
 	w.apart("cross(m, e%[1]d, c%[1]d, l%[2]d, l%[3]d, w%[1]d)", i, n.In[0], n.In[1])
 }
 

@@ -9,7 +9,7 @@ import (
 // list writes a list of vertices.
 func (w *writer) list(i int, n *program.Node) {
 	l := fmt.Sprintf("l%d", i)
-	w.line("__shared__ List %s;", l)
+	w.declare("List", "%s", l)
 	switch n.Op {
 	case program.Seeds:
 		w.line("%s = seeds;", l)
@@ -157,11 +157,11 @@ func (w *writer) chooser(list int) int {
 // claimed.
 func (w *writer) where(chooser int, claims bool) {
 	if n := &w.p.Nodes[chooser]; n.Op == program.Individual {
-		w.line("__shared__ Draws w%d;", chooser)
+		w.declare("Draws", "w%d", chooser)
 		w.line("w%[1]d.uniform = Uniform{%[2]d, %[3]t}, w%[1]d.site = %[4]d;", chooser, n.K, n.Replace, n.Site)
 		return
 	}
-	w.line("__shared__ Ranges w%d;", chooser)
+	w.declare("Ranges", "w%d", chooser)
 	w.line("w%d.claims = %t;", chooser, claims)
 }
 
@@ -171,7 +171,7 @@ func (w *writer) distinct(i, l int) string {
 		return fmt.Sprintf("l%d", l)
 	}
 	d := fmt.Sprintf("d%d", i)
-	w.line("__shared__ List %s;", d)
+	w.declare("List", "%s", d)
 	w.distinctOf(i, -1, d, "unique", fmt.Sprintf("l%d", l))
 	return d
 }

@@ -93,7 +93,7 @@ func (w *writer) blocks() {
 		w.line("Destinations dst%d;", k)
 		w.apart("dst%d.room(m, from%d)", k, k)
 	}
-	w.line("__shared__ u32 numbered;")
+	w.declare("u32", "numbered")
 	w.step("number(m, o, numbered)")
 	for k, m := range w.p.Matrices {
 		w.line("dst%d.count(m, o.before[from%d], %s, %s);", k, k, w.edges(m), w.destination(k))
@@ -161,8 +161,8 @@ func (w *writer) nest() {
 	if w.rows[w.typeOf(w.p.Matrices[0]).Edges] {
 		rows = outer + ".rows"
 	}
-	w.line("__shared__ Nested o;")
-	w.line("__shared__ u32 numbered;")
+	w.declare("Nested", "o")
+	w.declare("u32", "numbered")
 	w.step("nest(m, o, %s.columns, %s, numbered, %t)", outer, rows, w.nests)
 	sources := "numbered"
 	for k, m := range w.p.Matrices {

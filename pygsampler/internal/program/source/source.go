@@ -91,6 +91,7 @@ type writer struct {
 	cost    []int  // of an element, as far as it is made where it is taken
 	reads   []marks
 	loose   marks // what was written since all threads have surely met
+	shared  int   // bytes of the variables in shared memory
 	text    Text
 	err     error
 
@@ -192,6 +193,23 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
+
+// Bytes of shared memory for what a program declares, beside those that each kernel has (ProgramShared). Both together are
+// half of what a multiprocessor of compute capability 7.5 has, so that two blocks run there.
+const mostShared = 11 << 10
+
+// sizes are those of the types that are declared; kernels/program_result.cuh holds them to it.
+var sizes = map[string]int{"Edges": 96, "Ranges": 32, "Draws": 56, "List": 16, "Nested": 48, "const u32*": 8, "u32": 8}
+
+// declare writes a variable that steps make. It is in shared memory; that of a long program is too small for all of them, and
+// those that come last are each thread's own.
+func (w *writer) declare(kind, name string, args ...any) {
+	if w.shared+sizes[kind] <= mostShared {
+		w.shared += sizes[kind]
+		kind = "__shared__ " + kind
+	}
+	w.line(kind+" "+name+";", args...)
+}
 
 // step is a line that may end the program. All threads meet before it where something was written since they did.
 func (w *writer) step(format string, args ...any) {

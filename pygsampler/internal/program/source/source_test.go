@@ -2,6 +2,7 @@ package source
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -234,6 +235,44 @@ func TestShared(t *testing.T) {
 	text, err := Of(p)
 	if stored := strings.Count(text.Source, "store(m,"); err != nil || stored < 20 || len(text.Source) > 200*len(lines) {
 		t.Errorf("expected values to be stored now and then, got %d times in %d bytes, %v", stored, len(text.Source), err)
+	}
+}
+
+// walked is a program of so many steps, each of which draws an edge of each vertex that the last one met.
+func walked(steps int) string {
+	var b strings.Builder
+	b.WriteString("%0 = seeds\n")
+	for i := 0; i < 3*steps; i += 3 {
+		fmt.Fprintf(&b, "%%%d = slice %%%d\n%%%d = individual %%%d k=1 replace=false site=%d\n%%%d = row %%%d\n", i+1, i, i+2, i+1, i/3, i+3, i+2)
+	}
+	fmt.Fprintf(&b, "return vectors \"met\"=%%%d", 3*steps)
+	return b.String()
+}
+
+// What a program declares has a place in the shared memory of a block, however long it is.
+func TestLongProgramsFitTheSharedMemory(t *testing.T) {
+	declared := regexp.MustCompile(`(?m)^  (__shared__ )?(Edges|Ranges|Draws|List|Nested|const u32\*|u32) [a-z]+[0-9]*;$`)
+	for steps, own := range map[int]bool{1: false, 50: false, 256: true} {
+		p, err := program.Parse(walked(steps), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := Of(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, beside := 0, 0
+		for _, found := range declared.FindAllStringSubmatch(text.Source, -1) {
+			if found[1] != "" {
+				there += sizes[found[2]]
+			} else {
+				beside++
+			}
+		}
+		// The seeds are none of the steps'.
+		if there == 0 || there > mostShared || own != (beside > 1) || strings.Count(text.Source, "__shared__") > len(declared.FindAllString(text.Source, -1)) {
+			t.Errorf("%d steps: got %d bytes in shared memory and %d variables beside them", steps, there, beside)
+		}
 	}
 }
 
