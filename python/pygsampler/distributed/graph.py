@@ -19,8 +19,7 @@ from pygsampler.distributed.timed import times_of
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from pygsampler._graph.lent import Named
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 
@@ -118,16 +117,10 @@ class DistributedGraph(InParts["Partition", "Shard"], Graph):
             "of another family"
         )
 
-    def _with_arrays(
-        self,
-        edge_names: Iterable[str],
-        node_names: Iterable[str],
-        weight: str | None = None,
-        row_names: Iterable[str] = (),
-    ) -> Graph:
+    def _with_named(self, names: Named) -> Graph:
         # Those of edges come with the rows.
-        self._service.check_arrays(sorted({*edge_names} - {weight}), weight)
-        if of_nodes := sorted({*node_names, *row_names}):
+        self._service.check_arrays(list(names.edges), names.weight)
+        if of_nodes := sorted({*names.vertices, *names.rows}):
             self._not_here(f"vertex arrays ({', '.join(map(repr, of_nodes))})")
         return self
 
