@@ -1,0 +1,23 @@
+"""``BatchNumber``: which batch of an epoch a tensor of ids is."""
+
+from __future__ import annotations
+
+import pytest
+from partners import partner
+
+torch = partner("torch")
+
+from pygsampler._loading.batch_number import batch_of  # noqa: E402
+
+
+def test_a_number_follows_from_values() -> None:
+    ids = torch.arange(12).reshape(6, 2)[:, 0]
+    assert not ids.is_contiguous()
+    assert batch_of(ids) == batch_of(ids.clone()) != batch_of(ids[1:])
+    assert batch_of(ids[:0]) == batch_of(torch.arange(0))
+
+
+def test_ids_whose_memory_is_not_the_hosts_are_refused() -> None:
+    """Not read: an address of a device's is none here."""
+    with pytest.raises(TypeError, match="meta"):
+        batch_of(torch.arange(4, device="meta"))
