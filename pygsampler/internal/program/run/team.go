@@ -12,7 +12,6 @@ import (
 // stay until its end. A phase is often shorter than waking a thread takes, so nobody waits for one who comes late: its
 // units are done by others then. The zero value has none.
 type team struct {
-	crew   csc.Crew
 	size   int // workers beside the batch's own
 	phase  atomic.Pointer[phase]
 	over   atomic.Bool
@@ -50,21 +49,23 @@ func (t *team) muster(crew csc.Crew, units int64, worker func(i int) *worker) {
 		return
 	}
 	if t.wake == nil {
-		t.crew, t.wake = crew, make(chan struct{}, mostWorkers)
+		t.wake = make(chan struct{}, mostWorkers)
 	}
 	for range crew.Borrow(wanted) {
 		t.size++
-		go t.serve(worker(t.size))
+		w := worker(t.size)
+		go func() {
+			defer crew.Return(1)
+			t.serve(w)
+		}()
 	}
 }
 
-// dismiss ends the team. Its workers, who have nothing to do any more, count as returned: one who sleeps, or has not come
-// yet, leaves later than the next batch begins, which would find nobody to borrow.
+// dismiss ends the team; its workers return by themselves.
 func (t *team) dismiss() {
 	t.over.Store(true)
 	if t.wake != nil {
 		close(t.wake)
-		t.crew.Return(t.size)
 	}
 }
 
