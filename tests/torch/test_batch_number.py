@@ -7,6 +7,8 @@ from partners import partner
 
 torch = partner("torch")
 
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
 from pygsampler._loading.batch_number import batch_of  # noqa: E402
 
 
@@ -17,7 +19,13 @@ def test_a_number_follows_from_values() -> None:
     assert batch_of(ids[:0]) == batch_of(torch.arange(0))
 
 
-def test_ids_whose_memory_is_not_the_hosts_are_refused() -> None:
+def test_ids_without_memory_on_the_host_are_refused() -> None:
     """Not read: an address of a device's is none here."""
     with pytest.raises(TypeError, match="meta"):
         batch_of(torch.arange(4, device="meta"))
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor:UserWarning")
+def test_ids_without_memory_anywhere_are_refused() -> None:
+    with FakeTensorMode(), pytest.raises(RuntimeError):
+        batch_of(torch.arange(4))
