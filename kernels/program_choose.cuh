@@ -20,30 +20,25 @@ struct Bound {
 struct Digit {
   u32 digit, k, count;
 };
-// Of counts of 32 EACH digits, by a warp.
+// Of counts of 32 EACH digits, by a warp: first which 128 of them, then which lane's four.
 template <u32 EACH>
 __device__ __noinline__ Digit digit_of(const u32* counts, u32 k) {
-  u32 lane = threadIdx.x & 31, own[EACH], sum = 0, all;
-#pragma unroll
-  for (u32 i = 0; i < EACH; i += 4) {
-    uint4 four = ((const uint4*)(counts + EACH * lane))[i / 4];
-    own[i] = four.x, own[i + 1] = four.y, own[i + 2] = four.z, own[i + 3] = four.w;
-    sum += four.x + four.y + four.z + four.w;
+  u32 lane = threadIdx.x & 31, upto = 0, before = 0, from = 0, all;
+  const uint4* fours = (const uint4*)counts + lane;
+#pragma unroll 8
+  for (u32 i = 0; i < EACH / 4; i++) {
+    uint4 own = fours[32 * i];
+    upto += warp_sum32(own.x + own.y + own.z + own.w);
+    if (upto < k) before = upto, from = i + 1;
   }
-  u32 before = lanes_before(sum, all);
-  u32 mine = __ballot_sync(~0u, k > before && k <= before + sum), from = __ffs((int)mine) - 1;
-  u32 digit = 0, left = k - before, count = 0;
-  if (lane == from) {
-    bool found = false;
-#pragma unroll
-    for (u32 i = 0; i < EACH; i++) {
-      if (found) continue;
-      count = own[i], digit = EACH * lane + i;
-      found = left <= count;
-      if (!found) left -= count;
-    }
-  }
-  return Digit{__shfl_sync(~0u, digit, from), __shfl_sync(~0u, left, from), __shfl_sync(~0u, count, from)};
+  uint4 own = fours[32 * from];
+  before += lanes_before(own.x + own.y + own.z + own.w, all);
+  u32 digit = 128 * from + 4 * lane, count = own.x;
+  if (k > before + count) before += count, digit++, count = own.y;
+  if (k > before + count) before += count, digit++, count = own.z;
+  if (k > before + count) before += count, digit++, count = own.w;
+  u32 of = __ffs((int)__ballot_sync(~0u, k > before && k <= before + count)) - 1;
+  return Digit{__shfl_sync(~0u, digit, of), __shfl_sync(~0u, k - before, of), __shfl_sync(~0u, count, of)};
 }
 
 // The bound of the k smallest of n keys, of which more than k are there, between the least and the largest: digit by

@@ -12,6 +12,7 @@ Beside it is a libnvrtc.so.12 for kernels that are compiled at run time, which c
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -247,6 +248,16 @@ def build_nvrtc(folder: Path) -> None:
     subprocess.run([*found[0], *flags, "-o", library, str(HERE / "nvrtc.c")], check=True)
 
 
+def oldest(folder: Path) -> list[Path]:
+    """Its files, the oldest first. Other processes may remove some in the meantime."""
+    ages = {}
+    for file in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if file.is_file():
+                ages[file] = file.stat().st_mtime
+    return sorted(ages, key=ages.__getitem__)
+
+
 def image(file: Path, *define: str) -> None:
     """Compiles a file of kernels into a shared object, ``image`` beside it.
 
@@ -280,9 +291,8 @@ def image(file: Path, *define: str) -> None:
             parts = [str(unit_o), "-Wl,--no-as-needed", str(made / "libcuda.so.1")]
             subprocess.run([*link, "-o", str(made / "image"), *parts], check=True)
             (made / "image").rename(kept)
-        for old in sorted(kept.parent.glob("*"), key=lambda f: f.stat().st_mtime)[:-32]:
-            if old.is_file():
-                old.unlink(missing_ok=True)
+        for old in oldest(kept.parent)[:-32]:
+            old.unlink(missing_ok=True)
     shutil.copy(kept, file.parent / "image")
 
 
