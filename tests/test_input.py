@@ -348,3 +348,9 @@ def test_a_part_of_a_view_is_taken_as_it_is(bits):
             assert values(part) == VALUES[start:end]
             assert as_ids(part, "seeds") is part
             assert part.owner is whole.owner
+
+
+def test_who_allocated_a_view_is_known_of_its_parts_too():
+    """Of seeds on a GPU the driver is not asked then."""
+    assert as_ids(torch.arange(4), "seeds").part(1, 3).known
+    assert not as_ids(np.array(VALUES), "seeds").part(1, 3).known

@@ -12,7 +12,7 @@ import parts_graphs
 import pytest
 from partners import partner
 from parts_here import Here
-from parts_ranks import COLUMNS, TOGETHER, WALKS, turned
+from parts_ranks import COLUMNS, TOGETHER, WALKS, along
 from ranks import check_ranks, run_ranks
 
 import pygsampler as pgs
@@ -68,7 +68,7 @@ def test_walks_in_one_process(folders: Path, kind: str) -> None:
     with distributed.open(folder, Here(folder, 3)) as graph:
         for direction in ("in", "out"):
             for walk in WALKS:
-                sampler = turned(walk, direction)
+                sampler = along(walk, direction)
                 seeds = rng.integers(0, parts_graphs.NODES, 40).astype(whole.dtype)
                 made, want = (sampler.sample(g, seeds, epoch=1, batch=6) for g in (graph, whole))
                 assert parts_graphs.walked(made) == parts_graphs.walked(want), sampler

@@ -76,8 +76,8 @@ TOGETHER = (
 SOME_WALKS = WALKS[2], WALKS[4], WALKS[9], WALKS[-1]
 
 
-def turned(walk: pgs.RandomWalk, direction: str) -> pgs.RandomWalk:
-    """That walk, along edges of that direction."""
+def along(walk: pgs.RandomWalk, direction: str) -> pgs.RandomWalk:
+    """The same walks along in-edges, or out-edges."""
     other = walk.with_seed(walk.seed)
     other._begin(walk.seed, **{**walk._fields(), "direction": direction})
     return other
@@ -89,7 +89,7 @@ def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> No
         # Each step is an exchange of all processes.
         # Those of one process have all of them (test_walks_in_one_process).
         for walk in WALKS if world < 2 else SOME_WALKS if world < 5 else SOME_WALKS[:2]:
-            sampler = turned(walk, direction)
+            sampler = along(walk, direction)
             for number in range(1 + rank % 2):
                 seeds = rng.integers(0, NODES, 40).astype(whole.dtype)
                 want = sampler.sample(whole, seeds, epoch=1, batch=number)

@@ -41,19 +41,18 @@ func muster(crew Crew, edges int64) *team {
 		t.wake = make(chan struct{}, t.size)
 	}
 	for w := 1; w < t.size; w++ {
-		go func() {
-			defer crew.Return(1)
-			t.serve(w)
-		}()
+		go t.serve(w)
 	}
 	return t
 }
 
-// dismiss ends the team; its workers return by themselves.
+// dismiss ends the team. Its workers, who have nothing to do any more, count as returned: one who sleeps, or has not come
+// yet, leaves later than the next batch begins, which would find nobody to borrow.
 func (t *team) dismiss() {
 	t.over.Store(true)
 	if t.wake != nil {
 		close(t.wake)
+		t.crew.Return(t.size - 1)
 	}
 }
 

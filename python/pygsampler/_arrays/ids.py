@@ -58,7 +58,7 @@ class View(NamedTuple):
     def part(self, start: int, end: int) -> View:
         """Those from ``start`` on and before ``end``, which are in ``[0, length]``."""
         address = self.address + start * self.bits // 8
-        rest = self.readonly, self.owner, None, self.device, self.stream
+        rest = self.readonly, self.owner, None, self.device, self.stream, self.known
         return View(address, end - start, self.bits, *rest)
 
 

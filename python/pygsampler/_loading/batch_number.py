@@ -156,9 +156,14 @@ def _content(ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) 
 
 def _bytes(ids: torch.Tensor) -> memoryview | bytes:
     """Those of a tensor on the CPU, for use at once."""
-    if ids.is_contiguous():
+    size = ids.numel() * ids.element_size()
+    if not size:
+        return b""
+    # What has no memory here, as a tensor of torch's FakeTensorMode, is refused below.
+    address = ids.data_ptr() if ids.is_contiguous() and ids.is_cpu else 0
+    if address:
         # NumPy's array and its copy take half as long as all of a small batch's number.
-        return memories.memory_view(ids.data_ptr(), ids.numel() * ids.element_size())
+        return memories.memory_view(address, size)
     return ids.numpy().tobytes()
 
 

@@ -91,7 +91,7 @@ def sample_typed(
     exclude = {} if exclude_eids is None else _excluded(g, exclude_eids)
     parts = [ids.long() for ids in exclude.values()]
     sizes = [len(ids) for ids in (*seeds.values(), *exclude.values())]
-    others = torch.cat([torch.tensor(sizes), *parts])
+    others = torch.cat([torch.tensor(sizes, device="cpu"), *parts])
     epoch, batch = identity.of(
         torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )

@@ -20,7 +20,6 @@ from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
     from pygsampler._graph.lent import Named
-
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 

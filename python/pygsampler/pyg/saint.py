@@ -224,7 +224,7 @@ class _Batches:
         self._data, self._sampler = data, sampler
 
     def __call__(self, steps: Any) -> Data:
-        numbers = torch.as_tensor(steps, dtype=torch.int64)
+        numbers = torch.as_tensor(steps, dtype=torch.int64, device="cpu")
         nodes, row, col, edges = self._made(*self._sampler._identity.of(numbers))
         order = by_source(row, col, len(nodes))
         row, col, edges = row[order], col[order], edges[order]
