@@ -447,14 +447,10 @@ def test_labor_has_a_kernel() -> None:
     assert "kernel of LABOR-0" not in str(samplers.labor(fanouts=[2], importance=1).explain(there))
 
 
-# Steps from which on a block has no shared memory for what more of them declare, and some beyond.
-LONG = scaled(170, 66)
-
-
 @pgs.program
-def long_program(A: Any, seeds: Any) -> Any:
+def long_program(A: Any, seeds: Any, *, steps: int) -> Any:
     met = seeds
-    for _ in range(LONG):
+    for _ in range(steps):
         met = A[:, met].individual_sample(1).row()
     B = A[:, met | seeds].individual_sample(2)
     return A[:, B.row() | seeds], {"met": met}
@@ -462,7 +458,9 @@ def long_program(A: Any, seeds: Any) -> Any:
 
 def test_long_programs() -> None:
     cpu, there = both(random_graph(scaled(20000, 400), 2), 32)
-    sampler, draw = long_program(seed=1), np.random.default_rng(1)
+    # So many that a block has no shared memory for what all of them declare.
+    sampler = long_program(steps=scaled(170, 66), seed=1)
+    draw = np.random.default_rng(1)
     for count in (0, 1, 60):
         seeds = draw.integers(0, cpu.num_nodes, count)
         want = sampler.sample(cpu, seeds, epoch=2, batch=1)
