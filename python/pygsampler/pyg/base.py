@@ -32,6 +32,7 @@ from pygsampler.pyg.output import around, directional, vertices
 from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
+    from pygsampler._batch.induced import Edges
     from pygsampler.converted import TorchBatch
 
 
@@ -377,27 +378,36 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     ) -> SamplerOutput:
         self._check_factors()
         made = self._result(seeds, identity, times)
-        batch: TorchBatch | None = None
-        if type(made) is MiniBatch and made._device < 0 and not made._names:
+        induces = self.subgraph_type == SubgraphType.induced
+        # What is induced has other edges than its hops.
+        if not induces and type(made) is MiniBatch and made._device < 0 and not made._names:
             found = joined(made)
-            node, trees = found.nodes[0], None if found.trees is None else found.trees[0]
-            num_nodes = found.num_nodes[0]
-        else:
-            batch = as_torch(made)
-            if isinstance(batch, TorchSubgraph):
-                return self._of_subgraph(batch)
-            node, num_nodes = vertices(batch)
-            trees = None if batch.trees is None else batch.trees.to(node.dtype)
-        if self.subgraph_type == SubgraphType.induced:
+            trees = None if found.trees is None else found.trees[0]
+            numbers = found.num_nodes[0], found.num_edges[0]
+            return self._of_hops(found.nodes[0], trees, found.edges(), *numbers)
+        batch = as_torch(made)
+        if isinstance(batch, TorchSubgraph):
+            return self._of_subgraph(batch)
+        node, num_nodes = vertices(batch)
+        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        if induces:
             edges = induced(self._drawn(), node, trees)
             out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
             out.sort_order = "col"
-            self._put_beside(out, batch)
-            return out
-        if batch is None:
-            edges, num_edges = found.edges(), found.num_edges[0]
         else:
             edges, num_edges = directional(batch)
+            out = self._of_hops(node, trees, edges, num_nodes, num_edges)
+        self._put_beside(out, batch)
+        return out
+
+    def _of_hops(
+        self,
+        node: torch.Tensor,
+        trees: torch.Tensor | None,
+        edges: Edges,
+        num_nodes: list[int],
+        num_edges: list[int],
+    ) -> SamplerOutput:
         hops = self._hops(len(num_edges))
         out = SamplerOutput(
             node,
@@ -408,13 +418,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             num_sampled_nodes=num_nodes[: hops + 1],
             num_sampled_edges=num_edges[:hops],
         )
-        # PyG's class has no place for these; our loaders look for them.
         out.sort_order = "col" if edges.ordered else None
-        if edges.weight is not None:
-            out.edge_weights = edges.weight
-        if edges.named:
-            out.edge_values = edges.named
-        self._put_beside(out, batch)
+        _put_values(out, edges)
         return out
 
     def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
@@ -425,17 +430,12 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
         out.sort_order = "col"
-        if edges.weight is not None:
-            out.edge_weights = edges.weight
-        if edges.named:
-            out.edge_values = edges.named
+        _put_values(out, edges)
         self._put_beside(out, batch, old)
         return out
 
-    def _put_beside(self, out: SamplerOutput, batch: TorchBatch | None, old: Any = None) -> None:
+    def _put_beside(self, out: SamplerOutput, batch: TorchBatch, old: Any = None) -> None:
         """What a program returned of vertices: our loaders look for it, too."""
-        if batch is None:
-            return
         found = beside(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
             out.beside = {**found.of_nodes, **found.of_seeds}
@@ -485,3 +485,11 @@ def bits(times: torch.Tensor) -> torch.Tensor:
 
 def on(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value
+
+
+def _put_values(out: SamplerOutput, edges: Edges) -> None:
+    """What edges have beside their ends: our loaders look for it, PyG's class has no place."""
+    if edges.weight is not None:
+        out.edge_weights = edges.weight
+    if edges.named:
+        out.edge_values = edges.named
