@@ -56,17 +56,6 @@ func (p *Programs) tensors() (found []*program.Tensor) {
 	return found
 }
 
-// wantsOf is what of each node is asked for, where a program has nodes that widths looks at; else nil.
-func wantsOf(p *program.Program) []program.Want {
-	for i := range p.Nodes {
-		switch p.Nodes[i].Op {
-		case program.Features, program.Take, program.Project, program.Multiply, program.Entry, program.Dot:
-			return p.Wants(nil)
-		}
-	}
-	return nil
-}
-
 // widths refuses rows that do not go together: how long those of the graph are is known here alone.
 func (p *Programs) widths(g *Graph) error {
 	if p.wants == nil {

@@ -39,7 +39,7 @@ type Programs struct {
 	program *program.Program
 	text    source.Text
 	key     string         // of the text
-	wants   []program.Want // of each node, where some have rows; nil: none has
+	wants   []program.Want // of each node of a program with dense rows; else nil
 	making  making
 	shape   string
 	err     error            // why there is no kernel
@@ -64,7 +64,11 @@ func NewPoisson(p *program.Program, hops *program.Poisson) *Programs {
 
 // programsOf is the plan of a program that this text makes.
 func programsOf(p *program.Program, text source.Text) *Programs {
-	return &Programs{program: p, text: text, key: keyOf(&text), wants: wantsOf(p), shape: hashed(p.Weight + "\n" + p.String())}
+	made := &Programs{program: p, text: text, key: keyOf(&text), shape: hashed(p.Weight + "\n" + p.String())}
+	if p.Dense() {
+		made.wants = p.Wants(nil)
+	}
+	return made
 }
 
 // keyOf is a short key of a text and of the arrays that it reads, which batches look up: inputs are alike by their

@@ -184,11 +184,7 @@ type pieces struct {
 }
 
 // skip is up to a byte of the memory.
-func (p *pieces) skip(to int64) {
-	n := to/p.width - p.end
-	p.lengths = append(p.lengths, n)
-	p.end += n
-}
+func (p *pieces) skip(to int64) { p.add(to/p.width - p.end) }
 
 // add is one more of so many integers.
 func (p *pieces) add(n int64) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -72,6 +73,11 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 		return t, fmt.Errorf("dot: expected rows along the matrix's columns, or of all vertices, as input 2, got some along something else")
 	}
 	return Type{Kind: Matrix, Edges: in[0].Edges}, nil
+}
+
+// Dense says whether a program computes with dense rows.
+func (p *Program) Dense() bool {
+	return slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Type.Kind == Dense })
 }
 
 // Reads says that the program has inputs.

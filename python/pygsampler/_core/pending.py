@@ -7,7 +7,7 @@ from abc import abstractmethod
 from array import array
 from typing import Any, ClassVar, NoReturn
 
-from pygsampler._core import library, memories
+from pygsampler._core import memories
 from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler.errors import Error
 
@@ -95,8 +95,7 @@ class PendingMemory(EngineHandle):
         """Waits a moment; True when there is an outcome."""
         if self._outcome is not None:
             return True
-        if self._generation != library.generation():
-            self._require_own()
+        self._require_own()
         with self._lock:
             if self._outcome is not None:
                 return True

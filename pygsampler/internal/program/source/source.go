@@ -158,7 +158,7 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 		w.text.Between = w.text.Between || w.between[i] && w.wants[i] != 0
 	}
 	w.WriteString("#include \"program_result.cuh\"\n")
-	if slices.ContainsFunc(p.Nodes, func(n program.Node) bool { return n.Type.Kind == program.Dense }) {
+	if p.Dense() {
 		w.WriteString("#include \"program_dense.cuh\"\n")
 	}
 	if w.text.Between {
