@@ -58,8 +58,9 @@ struct ProgramArgs {
   float cost_in, cost_bit, cost_out, cost_more;
   u32 seed_bits, tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
   const void* arrays[PROGRAM_ARRAYS];
-  // Of hops by chances, the seeds' first: how many, the edges of a column in the mean, and whose numbers sources have.
-  u32 hops, sites[MOST_HOPS];
+  // Of hops by chances, the seeds' first: how many, the rounds of LABOR-i, whose numbers sources have, and the edges of a column in
+  // the mean.
+  u32 hops, rounds, sites[MOST_HOPS];
   long long fanouts[MOST_HOPS];
 };
 

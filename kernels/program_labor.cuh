@@ -12,53 +12,90 @@ __device__ __forceinline__ double warp_sum_of(u32 lo, u32 hi, Term term) {
 // Edges from which on a column is cut into pieces: one warp would be all that the others wait for.
 const u32 LONG_SEARCH = 2 * SUMMED;
 
-// The search for a column's factor c: it grows from 0 on, in few steps, some three for most weights. Its terms are of candidates,
-// those with a ratio q(i) > 0, and `open` are those of them whose chance is below 1. A search has next(goal, above, below) until
-// that does not grow any more, `above` and `below` being sums of its terms, and goal(column, candidates, sum of value(i)).
+// The search for a column's factor c: it grows from 0 on, in few steps, some three for most weights. A search goes on with
+// next(goal, above, below) until that does not grow any more, `above` and `below` being sums over the column's edges, and
+// goal(column, candidates, sum of value). Candidates are edges with a ratio above 0. What it has to know of an edge it holds: it
+// looks at the edge once, at several at a time, and settles then what that says; of edges that no warp can hold until the search
+// ends it keeps notes.
 struct Candidates {
   u32 n;
   u64 least;  // the bits of the least ratio
 };
-// LABOR's: the sum of a^2 / min(1, c q) is to be above that of a^2 by a goal. Of each edge its ratio, 0 where it is no candidate,
-// and a^2 / q have been written down: a search goes over them again and again, and to divide takes longer than to read.
-__device__ __forceinline__ double2 labor_term(double a, double q) {
-  return a > 0 && q > 0 ? make_double2(q, op_div(__dmul_rn(a, a), q)) : make_double2(0, 0);
-}
-template <class A>
+// What factors of LABOR are at most, so that a product with a weight is a number.
+const double LABOR_LARGE = 0x1p1000;
+// LABOR's: the sum of a^2 / min(1, c q) is to be above that of a^2 by a goal. An edge's ratio q is 0 where it is no candidate. Notes
+// have a^2 / q: to divide takes longer than to read.
+struct AnyChance {
+  __device__ __forceinline__ bool operator()(u32, double) const { return true; }
+};
+template <class A, class Q, class Right = AnyChance>
 struct LaborSearch {
   long long k;
   A a;
-  const double2* terms;
-  __device__ __forceinline__ bool candidate(u32 i) const { return terms[i].x > 0; }
-  __device__ __forceinline__ double ratio(u32 i) const { return terms[i].x; }
-  __device__ __forceinline__ double value(u32 i) const { return candidate(i) ? a(i) : 0.0; }
-  __device__ __forceinline__ double2 sums(u32 i, double c) const {
-    double2 own = terms[i];
-    return own.x > 0 && __dmul_rn(c, own.x) < 1 ? make_double2(own.y, __dmul_rn(a(i), a(i))) : make_double2(0, 0);
+  Q q;
+  double2* notes;
+  Right right;  // whether an edge's number is one
+  struct Held {
+    double q = 0, share = 0, a = 0;  // share: a^2 / q
+    __device__ __forceinline__ bool candidate() const { return q > 0; }
+    __device__ __forceinline__ double ratio() const { return q; }
+    __device__ __forceinline__ double value() const { return a; }
+    __device__ __forceinline__ double2 sums(double c) const {
+      return q > 0 && __dmul_rn(c, q) < 1 ? make_double2(share, __dmul_rn(a, a)) : make_double2(0, 0);
+    }
+  };
+  __device__ __forceinline__ Held look(u32 i, u32 column) const {
+    Held own;
+    own.a = a(i), own.q = q(i, column);
+    return own;
+  }
+  __device__ __forceinline__ void settle(u32 i, Held& own) const {
+    bool is = right(i, own.a) & right(i, own.q);
+    if (is && own.a > 0 && own.q > 0) own.share = op_div(__dmul_rn(own.a, own.a), own.q);
+    else own = Held();
+  }
+  __device__ __forceinline__ void note(u32 i, const Held& own) const { notes[i] = make_double2(own.q, own.share); }
+  __device__ __forceinline__ Held noted(u32 i) const {
+    double2 known = notes[i];
+    Held own;
+    if (known.x > 0) own.q = known.x, own.share = known.y, own.a = a(i);
+    return own;
   }
   // Whether a column has its factor without a search.
-  __device__ __forceinline__ bool known(u32, Candidates all, double& c) const {
+  __device__ __forceinline__ bool known(u32, Candidates all, double& c) const { return known_of(k, all, c); }
+  __device__ __forceinline__ static bool known_of(long long k, Candidates all, double& c) {
     c = !all.n || (k >= 0 && all.n > (u64)k) ? 0 : op_div(1.0, of_bits(all.least));
     return !all.n || k < 0 || all.n <= (u64)k;
   }
-  __device__ __forceinline__ double goal(u32, u32 candidates, double d) const {
+  __device__ __forceinline__ double goal(u32, u32 candidates, double d) const { return goal_of(k, candidates, d); }
+  __device__ __forceinline__ static double goal_of(long long k, u32 candidates, double d) {
     return __dmul_rn(__dmul_rn(d, d), op_sub(op_div(1.0, (double)k), op_div(1.0, (double)candidates)));
   }
-  __device__ __forceinline__ double next(double goal, double above, double below) const { return op_div(above, __dadd_rn(goal, below)); }
+  __device__ __forceinline__ static double next(double goal, double above, double below) { return op_div(above, __dadd_rn(goal, below)); }
 };
 // A sum of the chances: what is left of it by those that are capped is shared by those that are not.
 template <class V, class Sum>
 struct LevelSearch {
   V v;
   Sum sum;
-  __device__ __forceinline__ bool candidate(u32 i) const { return v(i) > 0; }
-  __device__ __forceinline__ double ratio(u32 i) const { return v(i); }
-  __device__ __forceinline__ double value(u32) const { return 0; }
-  __device__ __forceinline__ double2 sums(u32 i, double c) const {
-    double own = v(i);
-    bool open = own > 0 && __dmul_rn(c, own) < 1;
-    return make_double2(!open && own > 0 ? 1.0 : 0.0, open ? own : 0.0);
+  struct Held {
+    double v = 0;
+    __device__ __forceinline__ bool candidate() const { return v > 0; }
+    __device__ __forceinline__ double ratio() const { return v; }
+    __device__ __forceinline__ double value() const { return 0; }
+    __device__ __forceinline__ double2 sums(double c) const {
+      bool open = v > 0 && __dmul_rn(c, v) < 1;
+      return make_double2(!open && v > 0 ? 1.0 : 0.0, open ? v : 0.0);
+    }
+  };
+  __device__ __forceinline__ Held look(u32 i, u32) const {
+    Held own;
+    own.v = v(i);
+    return own;
   }
+  __device__ __forceinline__ void settle(u32, Held&) const {}
+  __device__ __forceinline__ void note(u32, const Held&) const {}
+  __device__ __forceinline__ Held noted(u32 i) const { return look(i, 0); }
   __device__ __forceinline__ bool known(u32 column, Candidates all, double& c) const {
     double to = sum(column);
     bool none = !all.n || !(to > 0), every = (double)all.n <= to;
@@ -67,7 +104,7 @@ struct LevelSearch {
     return none || every;
   }
   __device__ __forceinline__ double goal(u32 column, u32, double) const { return sum(column); }
-  __device__ __forceinline__ double next(double goal, double above, double below) const { return op_div(op_sub(goal, above), below); }
+  __device__ __forceinline__ static double next(double goal, double above, double below) { return op_div(op_sub(goal, above), below); }
 };
 
 // The next c of a column; false: this one is the last.
@@ -79,13 +116,129 @@ __device__ __forceinline__ bool next_factor(const Search& search, double& c, dou
   return true;
 }
 
+// Four times up to 32 edges that a warp holds, those from lo on and before hi: of four columns, or of one.
 template <class Search>
-__device__ __forceinline__ Candidates candidates_of(u32 lo, u32 hi, const Search& of) {
-  Candidates found{0, ~0ull};
+struct Held4 {
+  u32 lo[4], hi[4];
+  typename Search::Held edge[4];
+
+  __device__ __forceinline__ u32 at(u32 j) const { return lo[j] + (threadIdx.x & 31); }
+  __device__ __forceinline__ bool is(u32 j) const { return at(j) < hi[j]; }
+  // Those of one column from a place on.
+  __device__ __forceinline__ void stand(u32 from, u32 end) {
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) lo[j] = min(from + 32 * j, end), hi[j] = min(from + 32 * j + 32, end);
+  }
+  __device__ __forceinline__ void look(const Search& search, u32 column, bool one) {
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) edge[j] = is(j) ? search.look(at(j), one ? column : column + j) : typename Search::Held();
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      if (is(j)) search.settle(at(j), edge[j]);
+  }
+  __device__ __forceinline__ Candidates candidates(u32 j) const {
+    u64 least = edge[j].candidate() ? bits_of(edge[j].ratio()) : ~0ull;
+    return Candidates{(u32)__popc(__ballot_sync(~0u, edge[j].candidate())), ~warp_max(~least)};
+  }
+  // f(edge, j), two numbers, by a tree of 32 each. All lanes have the sum, since a lane adds the same two numbers as the one that it
+  // adds with.
+  template <class F>
+  __device__ __forceinline__ void sums(double2 (&sum)[4], F f) const {
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) sum[j] = f(edge[j], j);
 #pragma unroll 1
-  for (u32 i = lo + (threadIdx.x & 31); i < hi; i += 32)
-    if (of.candidate(i)) found.n++, found.least = min(found.least, bits_of(of.ratio(i)));
+    for (int d = 16; d; d >>= 1) {
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) {
+        sum[j].x = __dadd_rn(sum[j].x, __shfl_xor_sync(~0u, sum[j].x, d));
+        sum[j].y = __dadd_rn(sum[j].y, __shfl_xor_sync(~0u, sum[j].y, d));
+      }
+    }
+  }
+
+  // The factors of up to four columns from `column` on, a bit in `columns` for one that is there; or c[0], of one column. They are
+  // searched together: a warp that waited for one column after another would do little else.
+  __device__ __forceinline__ void factors(const Search& search, u32 column, u32 columns, bool one, double (&c)[4]) const {
+    Candidates all[4];
+    double goal[4];
+    u32 open = 0;  // a bit each that is searched
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      all[j] = candidates(j);
+      if (one && j) all[0].n += all[j].n, all[0].least = min(all[0].least, all[j].least);
+    }
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      c[j] = goal[j] = 0;
+      if (!(columns >> j & 1) || search.known(column + j, all[j], c[j])) continue;
+      c[j] = 0, open |= 1u << j;
+    }
+#pragma unroll 1
+    for (bool begins = true; open; begins = false) {
+      double2 sum[4];
+      sums(sum, [&](const typename Search::Held& own, u32 j) { return begins ? make_double2(own.value(), 0) : own.sums(one ? c[0] : c[j]); });
+      if (one) {
+#pragma unroll
+        for (u32 j = 1; j < 4; j++) sum[0].x = __dadd_rn(sum[0].x, sum[j].x), sum[0].y = __dadd_rn(sum[0].y, sum[j].y);
+      }
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) {
+        if (!(open >> j & 1)) continue;
+        if (begins) goal[j] = search.goal(column + j, all[j].n, sum[j].x);
+        else if (!next_factor(search, c[j], goal[j], sum[j])) open &= ~(1u << j);
+      }
+    }
+  }
+};
+const u32 HELD = 128;
+
+// Candidates of edges that are looked at, and noted.
+template <class Search>
+__device__ __forceinline__ Candidates noted_candidates(u32 lo, u32 hi, u32 column, const Search& search) {
+  Candidates found{0, ~0ull};
+  Held4<Search> held;
+#pragma unroll 1
+  for (u32 i0 = lo; i0 < hi; i0 += HELD) {
+    held.stand(i0, hi);
+    held.look(search, column, true);
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      if (!held.is(j)) continue;
+      search.note(held.at(j), held.edge[j]);
+      if (held.edge[j].candidate()) found.n++, found.least = min(found.least, bits_of(held.edge[j].ratio()));
+    }
+  }
   return Candidates{warp_sum32(found.n), ~warp_max(~found.least)};
+}
+
+// What is made of edges when their column's factor is known, 32 at a time from i0 on, where they are of one column: nothing.
+struct NoUse {
+  static const bool USES = false;
+  __device__ __forceinline__ void operator()(u32 i0, bool is, u32 column, double ratio, double c) const {}
+};
+
+template <class Search, class Use>
+__device__ __forceinline__ void use_noted(const Search& search, u32 lo, u32 hi, u32 column, double c, Use use) {
+#pragma unroll 2
+  for (u32 i0 = Use::USES ? lo : hi; i0 < hi; i0 += 32) {
+    u32 i = i0 + (threadIdx.x & 31);
+    use(i0, i < hi, column, i < hi ? search.noted(i).ratio() : 0.0, c);
+  }
+}
+// That of a column whose edges no warp can hold.
+template <class Search>
+__device__ __forceinline__ double noted_factor(const Search& search, u32 lo, u32 hi, u32 column) {
+  double c = 0;
+  Candidates all = noted_candidates(lo, hi, column, search);
+  if (search.known(column, all, c)) return c;
+  double goal = search.goal(column, all.n, warp_sum_of(lo, hi, [&](u32 i) { return search.noted(i).value(); }));
+  double2 sums;
+  c = 0;
+  do {
+    sums = sums_from(lo, hi, [&](u32 i) { return search.noted(i).sums(c); });
+    sums = make_double2(__shfl_sync(~0u, sums.x, 0), __shfl_sync(~0u, sums.y, 0));
+  } while (next_factor(search, c, goal, sums));
+  return c;
 }
 
 // A long column that is searched: its pieces stand one behind another.
@@ -97,18 +250,19 @@ struct LongColumn {
 
 // The factors of long columns, the steps of all of them together: a warp sums a piece, then one the pieces of a column. With four
 // counters, of which two say how many pieces and columns there are.
-template <class Search>
+template <class Search, class Use>
 __device__ __forceinline__ bool long_factors(Machine& m, double* to, const Edges& e, u32* cells, const uint2* pieces, LongColumn* columns,
-                                             double* parts, const Search& search) {
+                                             double* parts, const Search& search, Use use) {
   u32 lane = threadIdx.x & 31, num_pieces = load_relaxed(cells), num_columns = load_relaxed(cells + 1), *going = cells + 2;
   if (!num_pieces) return true;
   Candidates* found = m.take<Candidates>(num_pieces);
   if (!m.well()) return false;
   double* second = parts + num_pieces;
+  // A piece is the same warp's in all steps, and an edge the same lane's: notes are read by who made them.
   m.each_warp(num_pieces, [&](u32 i) {
-    u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[columns[pieces[i].y].column + 1]);
-    Candidates own = candidates_of(lo, hi, search);
-    double d = sum_from(lo, hi, [&](u32 i) { return search.value(i); });
+    u32 lo = pieces[i].x, column = columns[pieces[i].y].column, hi = min(lo + SUMMED, e.begins[column + 1]);
+    Candidates own = noted_candidates(lo, hi, column, search);
+    double d = sum_from(lo, hi, [&](u32 i) { return search.noted(i).value(); });
     if (lane == 0) found[i] = own, parts[i] = d;
   });
   m.barrier();
@@ -131,7 +285,7 @@ __device__ __forceinline__ bool long_factors(Machine& m, double* to, const Edges
       LongColumn column = columns[pieces[i].y];
       if (column.done) return;
       u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[column.column + 1]);
-      double2 sums = sums_from(lo, hi, [&](u32 i) { return search.sums(i, column.c); });
+      double2 sums = sums_from(lo, hi, [&](u32 i) { return search.noted(i).sums(column.c); });
       if (lane == 0) parts[i] = sums.x, second[i] = sums.y;
     });
     m.barrier();
@@ -145,46 +299,78 @@ __device__ __forceinline__ bool long_factors(Machine& m, double* to, const Edges
       if (!column.done) atomicMax(going, step);
     });
     m.barrier();
-    if (load_relaxed(going) != step) return true;
+    if (load_relaxed(going) != step) break;
   }
+  if (!Use::USES) return true;
+  m.each_warp(num_pieces, [&](u32 i) {
+    LongColumn column = columns[pieces[i].y];
+    u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[column.column + 1]);
+    use_noted(search, lo, hi, column.column, column.c, use);
+  });
+  m.loosen();
+  return true;
 }
 
-// A warp a column; long ones follow, by pieces. With four counters.
-template <class Search>
-__device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, const Edges& e, const Search& search) {
+// A warp four columns, and together those of them that are short; long ones follow, by pieces. With four counters. What `use` has
+// written is there once all have met.
+template <class Search, class Use = NoUse>
+__device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, const Edges& e, const Search& search, Use use = Use()) {
   u32 *cells = m.counters(4), most = e.n < LONG_SEARCH ? 0 : e.n / SUMMED + e.n / LONG_SEARCH;
   double *to = m.take<double>(e.columns.n), *parts = m.take<double>(2 * (u64)most);
   uint2* pieces = m.take<uint2>(most);
   LongColumn* columns = m.take<LongColumn>(most ? e.n / LONG_SEARCH : 0);
   if (!m.well()) return false;
-  u32 lane = threadIdx.x & 31;
-  m.each_warp(e.columns.n, [&](u32 column) {
-    u32 lo = e.begins[column], hi = e.begins[column + 1];
-    if (hi - lo >= LONG_SEARCH) {
-      u32 n = (hi - lo + SUMMED - 1) / SUMMED, first = 0, at = 0;
-      if (lane == 0) {
-        first = atomicAdd(cells, n), at = atomicAdd(cells + 1, 1u);
-        columns[at] = LongColumn{0, 0, column, first, n, 0};
-      }
-      first = __shfl_sync(~0u, first, 0), at = __shfl_sync(~0u, at, 0);
+  u32 lane = threadIdx.x & 31, n = e.columns.n;
+  m.each_warp((n + 3) / 4, [&](u32 four) {
+    Held4<Search> held;
+    u32 shorts = 0, rest = 0;
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      u32 column = 4 * four + j;
+      held.lo[j] = e.begins[min(column, n)], held.hi[j] = e.begins[min(column + 1, n)];
+      bool fits = held.hi[j] - held.lo[j] <= 32;
+      if (column < n) (fits ? shorts : rest) |= 1u << j;
+      if (!fits) held.hi[j] = held.lo[j];
+    }
 #pragma unroll 1
-      for (u32 j = lane; j < n; j += 32) pieces[first + j] = make_uint2(lo + j * SUMMED, at);
-      return;
+    for (bool one = !shorts; !one || rest; one = true) {
+      u32 column = 4 * four;
+      if (one) {
+        column += __ffs((int)rest) - 1, rest &= rest - 1;
+        u32 lo = e.begins[column], hi = e.begins[column + 1];
+        if (hi - lo >= LONG_SEARCH) {
+          u32 n = (hi - lo + SUMMED - 1) / SUMMED, first = 0, at = 0;
+          if (lane == 0) {
+            first = atomicAdd(cells, n), at = atomicAdd(cells + 1, 1u);
+            columns[at] = LongColumn{0, 0, column, first, n, 0};
+          }
+          first = __shfl_sync(~0u, first, 0), at = __shfl_sync(~0u, at, 0);
+#pragma unroll 1
+          for (u32 j = lane; j < n; j += 32) pieces[first + j] = make_uint2(lo + j * SUMMED, at);
+          continue;
+        }
+        if (hi - lo > HELD) {
+          double c = noted_factor(search, lo, hi, column);
+          use_noted(search, lo, hi, column, c, use);
+          if (lane == 0) to[column] = c;
+          continue;
+        }
+        held.stand(lo, hi);
+      }
+      double c[4];
+      held.look(search, column, one);
+      held.factors(search, column, one ? 1 : shorts, one, c);
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) {
+        u32 of = one ? column : column + j;
+        double own = one ? c[0] : c[j];
+        if (Use::USES && held.lo[j] < held.hi[j]) use(held.lo[j], held.is(j), of, held.edge[j].ratio(), own);
+        if (lane == 0 && (one ? 1 : shorts) >> j & 1) to[of] = own;
+      }
     }
-    Candidates all = candidates_of(lo, hi, search);
-    double c = 0;
-    if (!search.known(column, all, c)) {
-      double goal = search.goal(column, all.n, warp_sum_of(lo, hi, [&](u32 i) { return search.value(i); }));
-      double2 sums;
-      do {
-        sums = sums_from(lo, hi, [&](u32 i) { return search.sums(i, c); });
-        sums = make_double2(__shfl_sync(~0u, sums.x, 0), __shfl_sync(~0u, sums.y, 0));
-      } while (next_factor(search, c, goal, sums));
-    }
-    if (lane == 0) to[column] = c;
   });
   m.barrier();
-  if (most && !long_factors(m, to, e, cells, pieces, columns, parts, search)) return false;
+  if (most && !long_factors(m, to, e, cells, pieces, columns, parts, search, use)) return false;
   factors = to;
   return true;
 }
@@ -193,30 +379,32 @@ __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, c
 template <class A, class Q>
 __device__ __forceinline__ bool labor(Machine& m, const double*& factors, const Edges& e, long long k, u32 node, A a, Q q) {
   auto wrong = [](double x) { return !(x >= 0 && finite(x)); };
-  double2* terms = m.take<double2>(e.n);
+  double2* notes = m.take<double2>(e.n);
   u32* worst = m.counters(2);
   if (!m.well()) return false;
-  m.each(e.n, [&](u32 i) {
-    double own = a(i), ratio = q(i);
-    if (wrong(own) || wrong(ratio)) atomicMax(worst, ~i);
-    else terms[i] = labor_term(own, ratio);
-  });
-  m.barrier();
-  if (!m.looked(worst, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); }))
-    return false;
-  return factors_of(m, factors, e, LaborSearch<A>{k, a, terms});
+  auto right = [=](u32 i, double x) {
+    if (wrong(x)) atomicMax(worst, ~i);
+    return !wrong(x);
+  };
+  auto ratio = [&](u32 i, u32) { return q(i); };
+  return factors_of(m, factors, e, LaborSearch<A, decltype(ratio), decltype(right)>{k, a, ratio, notes, right}) &&
+         m.looked(worst, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); });
 }
 
 // Likewise where all weights and ratios are 1: the search ends after one step, whose sums are known.
+__device__ __forceinline__ double factor_of_ones(long long k, u32 n) {
+  typedef LaborSearch<double (*)(u32), double (*)(u32, u32)> Search;
+  double c = 0;
+  if (Search::known_of(k, Candidates{n, ONE_BITS}, c)) return c;
+  double next = Search::next(Search::goal_of(k, n, n), n, n);
+  return next > 0 ? next : 0;
+}
 __device__ __noinline__ bool labor_of_ones(Machine& m, const double*& factors, const Edges& e, long long k) {
   double* to = m.take<double>(e.columns.n);
   if (!m.well()) return false;
   m.each(e.columns.n, [&](u32 column) {
     u32 n = e.begins[column + 1] - e.begins[column];
-    LaborSearch<double (*)(u32)> search{k, nullptr, nullptr};
-    double c = 0;
-    if (!search.known(column, Candidates{n, ONE_BITS}, c)) next_factor(search, c, search.goal(column, n, n), make_double2(n, n));
-    to[column] = c;
+    to[column] = factor_of_ones(k, n);
   });
   m.barrier();
   factors = to;

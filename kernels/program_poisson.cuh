@@ -1,12 +1,16 @@
-// Hops whose edges stay by a chance of their destination, an edge where the number of its source is at most that: LABOR-0 of a
-// graph without weights, whose chance is k over the degree. The steps of any program make the same batch; here they are one pass
-// over all edges of a hop, and three over those that stay. Go: source.Poisson, passes.Poisson.
+// Hops whose edges stay by chances, an edge where the number of its source is at most its chance: LABOR of a graph without weights.
+// Of LABOR-0 the chance is the destination's, k over the degree; of LABOR-i, min(1, c pi), pi the source's. The steps of any
+// program make the same batch; here they are one or two passes over all edges of a hop, and three over those that stay.
+// Go: source.Poisson, passes.Poisson.
 //
 // The columns of a hop are the vertices numbered so far. What a hop looks at, all of their in-edges one behind another, is shared
 // out to warps in equal parts, whatever columns they are of. How many edges of a part stay differs much: all of a short column, a
 // few of a hub's million. So a warp puts those that stay into pieces of one stage, and the pieces are shared out again.
 //
 // Phases of a hop:
+//   raise    LABOR-i, edges: pi of the source is at least the factor of the destination       barrier
+//   search   LABOR-i, columns: the factor c, and a bit for each edge that stays               barrier; more where columns are long
+//            (both again for each round)
 //   look     edges: the number of the source; a bit, and a place in a piece; how many stay   sum
 //   place    parts: how many stay before each 32 edges                                       barrier
 //   emit     pieces: ids, places, claims                                                     barrier
@@ -44,7 +48,7 @@ struct Pieces {
   u32* taken;  // how many there are beside the first one of each warp
 };
 
-template <PoissonValues VALUES>
+template <PoissonValues VALUES, bool IMPORTANCE>
 struct Poisson {
   Machine& m;
   Batching b;
@@ -53,7 +57,8 @@ struct Poisson {
   u32 n = 0, edges = 0;  // and how many edges they have
   Id* vertices = nullptr;
   u32* begins = nullptr;   // of each its first edge, and all
-  ulonglong2* looks = nullptr;  // its first place, less that; and what the numbers of sources that stay are at most; ALL: any
+  ulonglong2* looks = nullptr;  // its first place, less that; and what the numbers of sources that stay are at most; ALL: any. Of
+                                // LABOR-i its factor before the search
   // The edges that stay.
   u32 base = 0, kept = 0;  // the rank of the first; how many
   Id* ids = nullptr;       // their sources' ids, then numbers
@@ -61,6 +66,9 @@ struct Poisson {
   float* values = nullptr; // of each column what its edges have, of chances
   u32* earlier = nullptr;  // of each warp how many stay before its edges
   Pieces pieces;
+  // Of LABOR-i.
+  u64 *pi = nullptr, *most = nullptr;  // by vertex: pi, and the largest factor of a round
+  const double* factors = nullptr;     // of each column
 
   static constexpr u64 ALL = ~0ull;
   static constexpr u32 AHEAD = 4;  // words of edges that a warp has on their way
@@ -104,6 +112,85 @@ struct Poisson {
     return bad == ~0ull || m.fail(STATUS_SEED_OUT_OF_RANGE, bad);
   }
 
+  // ---- LABOR-i ---------------------------------------------------------------------------------
+
+  __device__ __forceinline__ static double capped(double x) { return op_min(x, LABOR_LARGE); }
+  __device__ __forceinline__ static double chance_of(double pi, double c) { return op_min(op_mul(pi, capped(c)), 1.0); }
+  __device__ __forceinline__ double chance_of(u32 column, Id v) const { return chance_of(of_bits(pi[(u64)v]), factors[column]); }
+
+  // What vertices have becomes at least what the columns of their edges have.
+  template <class Of>
+  __device__ __forceinline__ void raise(u64* to, Of of) {
+    const Id* indices = (const Id*)m.a().indices;
+    Machine::Span mine = m.span(edges);
+    if (mine.lo < mine.hi) {
+      Cursor cursor(begins, n, mine.lo);
+#pragma unroll 1
+      for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32 * AHEAD) {
+        u64 own[AHEAD], seen[AHEAD];
+        Id v[AHEAD];
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++) {
+          u32 i = i0 + 32 * j + (threadIdx.x & 31), c = i0 + 32 * j < mine.hi ? cursor.at(i0 + 32 * j) : 0;
+          own[j] = i < mine.hi ? of(c) : 0;
+          v[j] = i < mine.hi ? indices[looks[c].x + i] : 0;
+        }
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++) seen[j] = own[j] ? load_relaxed(to + (u64)v[j]) : ~0ull;
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++)
+          if (seen[j] < own[j]) atomicMax(to + (u64)v[j], own[j]);
+      }
+    }
+    m.barrier();
+  }
+  // Notes which edges stay, once all factors are known.
+  struct Stays {
+    static const bool USES = true;
+    const Poisson& of;
+    Stream stream;
+    bool last;
+    __device__ __forceinline__ void operator()(u32 i0, bool is, u32 column, double q, double c) const {
+      if (!last) return;
+      u32 lane = threadIdx.x & 31;
+      u64 to = is ? bound(chance_of(q, c)) : 0;
+      bool stays = to == ALL;
+      if (__any_sync(~0u, !stays && to))
+        stays = stays || (to && of.number_of(stream, ((const Id*)of.m.a().indices)[of.looks[column].x + i0 + lane]) <= to);
+      u32 word = __ballot_sync(~0u, stays), by = i0 & 31;
+      if (lane || !word) return;
+      atomicOr(&of.words[i0 / 32].x, word << by);
+      if (by && word >> (32 - by)) atomicOr(&of.words[i0 / 32 + 1].x, word >> (32 - by));
+    }
+  };
+  // In rounds: pi, the factors, and a bit for each edge that stays.
+  __device__ __forceinline__ bool search(u32 site, long long k) {
+    raise(pi, [&](u32 c) { return looks[c].y; });
+    u64 used = m.now().used;
+    u32 *counters = m.counters(4), cells = m.now().cells - 4, rounds = m.a().rounds;
+    Edges all{edges, List{n, nullptr}, begins};
+#pragma unroll 1
+    for (u32 round = 1;; round++) {
+      double2* notes = m.take<double2>(edges);
+      if (!m.well()) return false;
+      auto one = [](u32) { return 1.0; };
+      auto q = [&](u32 i, u32 column) {
+        return of_bits(load_relaxed(pi + (u64)((const Id*)m.a().indices)[looks[column].x + i]));
+      };
+      m.now().cells = cells;
+      Stays stays{*this, m.stream(site, PURPOSE_CANDIDATES), round == rounds};
+      if (!factors_of(m, factors, all, LaborSearch<decltype(one), decltype(q)>{k, one, q, notes}, stays)) return false;
+      m.sync();
+      if (round == rounds) return true;
+      raise(most, [&](u32 c) { return bits_of(capped(factors[c])); });
+      m.each((u32)m.a().num_nodes, [&](u32 v) { pi[v] = bits_of(capped(op_mul(of_bits(pi[v]), of_bits(most[v])))), most[v] = 0; });
+      m.each(4, [&](u32 i) { counters[i] = 0; });
+      m.barrier();
+      // What a round takes the next one has.
+      m.now().used = used;
+    }
+  }
+
   // ---- edges -----------------------------------------------------------------------------------
 
   // The columns of a warp's edges, 32 at a time: a lane has where one of the next 32 columns begins.
@@ -145,7 +232,8 @@ struct Poisson {
   // A bit for each edge, and the sum of those of all warps.
   __device__ __forceinline__ bool look(u32 site, Machine::Scan& scan) {
     u32 warps = gridDim.x * PROGRAM_WARPS, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31, own = 0;
-    words = m.take<uint2>((u64)edges / 32 + 1), earlier = m.take<u32>(warps);
+    if (!IMPORTANCE) words = m.take<uint2>((u64)edges / 32 + 1);
+    earlier = m.take<u32>(warps);
     if (!m.well()) return false;
     // How many pieces there will be nobody knows: they have all that is left.
     pieces.all = (Pieces::Piece*)(m.a().work + m.now().used), pieces.room = (m.a().work_bytes - m.now().used) / sizeof(Pieces::Piece);
@@ -166,15 +254,17 @@ struct Poisson {
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
           u32 i = i0 + 32 * j + lane;
-          ulonglong2 column = i < mine.hi ? looks[c[j]] : make_ulonglong2(0, 0);
-          to[j] = column.y;
-          v[j] = i < mine.hi ? indices[column.x + i] : 0;
+          bool is = i < mine.hi;
+          if (IMPORTANCE) is = is && words[i / 32].x >> (i & 31) & 1;
+          ulonglong2 column = is ? looks[c[j]] : make_ulonglong2(0, 0);
+          to[j] = IMPORTANCE && is ? ALL : column.y;
+          v[j] = is ? indices[column.x + i] : 0;
         }
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
           if (i0 + 32 * j >= mine.hi) break;
           bool stays = to[j] == ALL;
-          if (__any_sync(~0u, !stays && to[j])) stays = stays || number_of(stream, v[j]) <= to[j];
+          if (!IMPORTANCE && __any_sync(~0u, !stays && to[j])) stays = stays || number_of(stream, v[j]) <= to[j];
           u32 word = __ballot_sync(~0u, stays), count = __popc(word);
           if (lane == 0) words[i0 / 32 + j] = make_uint2(word, own);
           own += count;
@@ -255,8 +345,13 @@ struct Poisson {
     Id *list = last ? (Id*)b.put(WORD_NODES, total, sizeof(Id)) : m.take<Id>(total), *seen = vertices;
     u32 *to = last ? nullptr : m.take<u32>((u64)total + 1), *was = begins;
     ulonglong2 *look = last ? nullptr : m.take<ulonglong2>(total), *looked = looks;
-    float* value = last || VALUES != OF_CHANCES ? nullptr : m.take<float>(total);
+    float* value = last || IMPORTANCE || VALUES != OF_CHANCES ? nullptr : m.take<float>(total);
+    if (IMPORTANCE && !last) words = m.take<uint2>((u64)(before + grown.total) / 32 + 1);
     auto about = [&](u32 c, u64 from, u32 degree) {
+      if (IMPORTANCE) {
+        look[c] = make_ulonglong2(from, bits_of(capped(factor_of_ones(k, degree))));
+        return;
+      }
       double p = chance(k, degree);
       look[c] = make_ulonglong2(from, bound(p));
       if (VALUES == OF_CHANCES) value[c] = single(op_div(1.0, p));
@@ -269,6 +364,10 @@ struct Poisson {
       u32 begin = was[c], end = c + 1 < old ? was[c + 1] : before;
       to[c] = begin, about(c, looked[c].x, end - begin);
     });
+    if (IMPORTANCE && !last) {
+      m.each((before + grown.total) / 32 + 1, [&](u32 w) { words[w] = make_uint2(0, 0); });
+      m.each((u32)m.a().num_nodes, [&](u32 v) { pi[v] = 0; });
+    }
     u32 number = old + fresh.before, at = before + grown.before;
 #pragma unroll 1
     for (u32 e0 = mine.lo; e0 < mine.hi; e0 += 32 * AHEAD) {
@@ -328,6 +427,12 @@ struct Poisson {
     const u32 hops = m.a().hops;
     const long long* fanouts = m.a().fanouts;
     Id *given, *asked;
+    if (IMPORTANCE) {
+      u64 nodes = m.a().num_nodes;
+      pi = m.take<u64>(nodes), most = m.take<u64>(m.a().rounds > 1 ? nodes : 0);
+      if (!m.well()) return;
+      if (m.a().rounds > 1) m.each((u32)nodes, [&](u32 v) { most[v] = 0; });
+    }
     if (!seeds(given) || !number(false, fanouts[0])) return;
     u32 distinct = n, num_asked = kept;
     asked = ids, base = kept;
@@ -338,6 +443,7 @@ struct Poisson {
       settle(asked, num_asked);
       Id* indptr = (Id*)b.put(about + BLOCK_INDPTR, (u64)n + 1, sizeof(Id));
       Machine::Scan scan;
+      if (IMPORTANCE && !search(m.a().sites[hop], k)) return;
       if (!look(m.a().sites[hop], scan)) return;
       ids = (Id*)b.put(about + BLOCK_INDICES, kept, sizeof(Id));
       void* edge_ids = b.put(about + BLOCK_EDGE_IDS, kept, PROGRAM_OUT_EDGE_BITS / 8);
@@ -358,8 +464,8 @@ struct Poisson {
           ids[e] = v;
           write(edge_ids, PROGRAM_OUT_EDGE_BITS, e, m.edge_id((Place)(own.x + of.edge[t])));
           claim(base + e, v);
-          if (VALUES == OF_CHANCES) weights[e] = values[c];
-          else if (VALUES && own.y == ALL) weights[e] = 1;
+          if (VALUES == OF_CHANCES) weights[e] = IMPORTANCE ? single(op_div(1.0, chance_of(c, v))) : values[c];
+          else if (VALUES && !IMPORTANCE && own.y == ALL) weights[e] = 1;
         }
       });
       m.barrier();
@@ -367,11 +473,14 @@ struct Poisson {
       if (VALUES == OF_MEANS) {
         m.each_warp(columns, [&](u32 c) {
           u32 lo = rank(begins[c]), hi = rank(begins[c + 1]);
-          if (looks[c].y == ALL || lo == hi) return;
-          double x = op_div(1.0, chance(k, begins[c + 1] - begins[c]));
-          double sum = warp_sum_of(lo, hi, [&](u32) { return x; });
-          for (u32 e = lo + (threadIdx.x & 31); e < hi; e += 32) weights[e] = single(op_mul(x, op_div((double)(hi - lo), sum)));
+          if ((!IMPORTANCE && looks[c].y == ALL) || lo == hi) return;
+          double alike = IMPORTANCE ? 0 : op_div(1.0, chance(k, begins[c + 1] - begins[c]));
+          auto value = [&](u32 e) { return IMPORTANCE ? op_div(1.0, chance_of(c, ids[e])) : alike; };
+          double sum = warp_sum_of(lo, hi, value);
+          for (u32 e = lo + (threadIdx.x & 31); e < hi; e += 32) weights[e] = single(op_mul(value(e), op_div((double)(hi - lo), sum)));
         });
+        // Numbers take the place of the sources.
+        if (IMPORTANCE) m.barrier();
       }
       bool last = hop + 1 == hops;
       if (!number(last, last ? 0 : fanouts[hop + 1])) return;

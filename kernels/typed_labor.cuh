@@ -31,9 +31,6 @@ struct TypedLaborArgs {
   u32 exact, same_layers, batches, scaled, weighted, unused;
 };
 
-// What factors are at most, so that a product with a weight is a number.
-const double LABOR_LARGE = 0x1p1000;
-
 // The factor of a row: known, or searched for k edges.
 struct RowFactor {
   long long k;
@@ -41,28 +38,21 @@ struct RowFactor {
   double c;
 };
 // LABOR's search in columns that row(column) tells apart.
-template <class A, class Row>
-struct RowSearch {
-  A a;
-  const double2* terms;
+template <class A, class Q, class Row>
+struct RowSearch : LaborSearch<A, Q> {
   Row row;
-  __device__ __forceinline__ LaborSearch<A> with(long long k) const { return LaborSearch<A>{k, a, terms}; }
-  __device__ __forceinline__ bool candidate(u32 i) const { return with(0).candidate(i); }
-  __device__ __forceinline__ double ratio(u32 i) const { return with(0).ratio(i); }
-  __device__ __forceinline__ double value(u32 i) const { return with(0).value(i); }
-  __device__ __forceinline__ double2 sums(u32 i, double c) const { return with(0).sums(i, c); }
+  __device__ __forceinline__ RowSearch(A a, Q q, double2* notes, Row row) : LaborSearch<A, Q>{0, a, q, notes}, row(row) {}
   // Whether a column has its factor without a search.
   __device__ __forceinline__ bool known(u32 column, Candidates all, double& c) const {
     RowFactor own = row(column);
-    if (!own.known) return with(own.k).known(column, all, c);
+    if (!own.known) return this->known_of(own.k, all, c);
     c = own.c;
     return true;
   }
-  __device__ __forceinline__ double goal(u32 column, u32 candidates, double d) const { return with(row(column).k).goal(column, candidates, d); }
-  __device__ __forceinline__ double next(double goal, double above, double below) const { return with(0).next(goal, above, below); }
+  __device__ __forceinline__ double goal(u32 column, u32 candidates, double d) const { return this->goal_of(row(column).k, candidates, d); }
 };
-template <class A, class Row>
-__device__ __forceinline__ RowSearch<A, Row> row_search(A a, const double2* terms, Row row) { return RowSearch<A, Row>{a, terms, row}; }
+template <class A, class Q, class Row>
+__device__ __forceinline__ RowSearch<A, Q, Row> row_search(A a, Q q, double2* notes, Row row) { return RowSearch<A, Q, Row>(a, q, notes, row); }
 
 // A table of pairs of relation and vertex, as slot_of takes one.
 struct SourceTable {
@@ -247,11 +237,8 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // The factors of all rows whose relation is not done; q are the ratios of candidates.
   template <class Q, class Row>
   __device__ bool solve(Q q, Row row) {
-    double2* terms = m.take<double2>(all.n);
-    if (!m.well()) return false;
-    m.each(all.n, [&](u32 i) { terms[i] = labor_term(weight(i), q(i)); });
-    m.barrier();
-    return factors_of(m, factors, all, row_search([&](u32 i) { return weight(i); }, terms, row));
+    double2* notes = m.take<double2>(all.n);
+    return m.well() && factors_of(m, factors, all, row_search([&](u32 i) { return weight(i); }, [&](u32 i, u32) { return q(i); }, notes, row));
   }
   // By weight; rows without weights have theirs.
   __device__ bool solve_by_weight(u32 hop) {

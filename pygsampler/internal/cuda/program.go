@@ -28,7 +28,7 @@ type programArgs struct {
 	CostIn, CostBit, CostOut, CostMore                  float32
 	SeedBits, Tag, Key0, Key1, Batch0, Batch1, NumCells uint32
 	Arrays                                              [programArrays]gpu.Address
-	Hops                                                uint32
+	Hops, Rounds                                        uint32
 	Sites                                               [mostHops]uint32
 	Fanouts                                             [mostHops]int64
 }
@@ -57,7 +57,7 @@ func NewProgram(p *program.Program) *Programs {
 
 // NewPoisson is the plan of a program that was recognised as hops by chances, whose kernel is theirs.
 func NewPoisson(p *program.Program, hops *program.Poisson) *Programs {
-	made := programsOf(p, source.OfPoisson(hops.Values))
+	made := programsOf(p, source.OfPoisson(hops.Values, hops.Rounds > 0))
 	made.hops = hops
 	return made
 }
@@ -337,7 +337,7 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
 	args.NumCells = uint32(text.Cells)
 	if p.hops != nil {
-		args.Hops = uint32(copy(args.Fanouts[:], p.hops.K))
+		args.Hops, args.Rounds = uint32(copy(args.Fanouts[:], p.hops.K)), uint32(p.hops.Rounds)
 		for i, site := range p.hops.Sites {
 			args.Sites[i] = uint32(site)
 		}

@@ -218,7 +218,7 @@ func (p *Plan) Explain(g explain.Graph, seeds int64) string {
 	if g.Device {
 		where = "one kernel that is written for it, in one launch a batch"
 		if p.poisson != nil {
-			where = fmt.Sprintf("the kernel of LABOR-0, in one launch a batch: fanouts %v from the seeds on", p.poisson.K)
+			where = fmt.Sprintf("the kernel of LABOR-%d, in one launch a batch: fanouts %v from the seeds on", p.poisson.Rounds, p.poisson.K)
 		}
 	}
 	if p.known != nil {

@@ -61,13 +61,14 @@ func grown(p *program.Program, list, before, block int) bool {
 	return rows.Op == program.Row && p.Nodes[rows.In[0]].Type.Edges == block
 }
 
-// Poisson is the hops that a program is whose edges stay by their destinations' chances, or nil: hop by hop a slice, those of
-// its edges whose source has a number that is at most min(1, K / degree), and all vertices so far,
+// Poisson is the hops that a program is whose edges stay by their chances, or nil: hop by hop a slice, those of its edges whose
+// source has a number that is at most the chance, and all vertices so far,
 //
-//	S0 = seeds; Ci = A[:, Si]; p = min(Ki / |Ci|, 1); Fi = Ci where r <= p; Bi = Fi, or values v; Si+1 = Si | Bi.row()
+//	S0 = seeds; Ci = A[:, Si]; Fi = Ci where r <= p; Bi = Fi, or values v; Si+1 = Si | Bi.row()
 //
-// r being a number of all vertices, alike in all hops or not, and v 1/p, or x |x| / sum(x) along columns with x = 1/p. Legal,
-// since the kernel of such hops does these steps; on the CPU the executor does.
+// r being a number of all vertices, alike in all hops or not, p the chance of the column, min(Ki / |Ci|, 1), or that of LABOR-i,
+// min(c pi, 1), which chancesOf has, and v 1/p, or x |x| / sum(x) along columns with x = 1/p. Legal, since the kernel of such hops
+// does these steps; on the CPU the executor does.
 func Poisson(p *program.Program) *program.Poisson {
 	last := len(p.Matrices) - 1
 	if p.Result != program.Blocks || len(p.Extras) > 0 || p.Weight != "" || len(p.Matrices) > rng.MaxHops {
@@ -81,13 +82,13 @@ func Poisson(p *program.Program) *program.Poisson {
 		if p.Bare[last-hop] {
 			h.values = program.NoValues
 		}
-		if !is || hop > 0 && h.values != found.Values {
+		if !is || hop > 0 && (h.values != found.Values || h.rounds != found.Rounds) {
 			return nil
 		}
 		if hop == 0 && p.Nodes[h.list].Op != program.Seeds || hop > 0 && !grown(p, h.list, frontier, p.Nodes[p.Matrices[last-hop+1]].Type.Edges) {
 			return nil
 		}
-		frontier, found.Values = h.list, h.values
+		frontier, found.Values, found.Rounds = h.list, h.values, h.rounds
 		found.K, found.Sites = append(found.K, h.k), append(found.Sites, h.site)
 	}
 	return found
@@ -97,6 +98,7 @@ func Poisson(p *program.Program) *program.Poisson {
 type poissonOf struct {
 	k          int64
 	site, list int
+	rounds     int
 	values     program.PoissonValues
 }
 
@@ -107,13 +109,13 @@ func poissonHop(p *program.Program, block int) (h poissonOf, is bool) {
 	if f.Op != program.Filter {
 		return h, false
 	}
-	slice := f.In[0]
+	slice := p.Nodes[f.In[0]].Type.Edges
 	test := &p.Nodes[f.In[1]]
 	if p.Nodes[slice].Op != program.Slice || test.Op != program.LessEqual {
 		return h, false
 	}
-	number, chance := spreadOf(p, test.In[0], slice, 1), spreadOf(p, test.In[1], slice, 0)
-	if number < 0 || chance < 0 {
+	number := spreadOf(p, test.In[0], slice, 1)
+	if number < 0 {
 		return h, false
 	}
 	r := &p.Nodes[number]
@@ -121,11 +123,31 @@ func poissonHop(p *program.Program, block int) (h poissonOf, is bool) {
 		return h, false
 	}
 	h.site, h.list = r.Site, p.Nodes[slice].In[0]
-	if h.k, is = chanceOf(p, chance, slice); !is {
-		return h, false
+	chance := spreadOf(p, test.In[1], slice, 0)
+	if chance >= 0 {
+		if h.k, is = chanceOf(p, chance, slice); is {
+			h.values, is = valuesOf(p, block, filter, func(node int) bool {
+				v := spreadOf(p, node, filter, 0)
+				return v >= 0 && isOver(p, v, func(one int) bool { return isConst(p, one, 1) }, chance)
+			})
+		}
+		return h, is
 	}
-	h.values, is = valuesOf(p, block, filter, chance)
+	// The values of the slice are ones, and those over the chances are what is filtered.
+	chance = test.In[1]
+	h.k, h.rounds, is = chancesOf(p, chance, slice)
+	if is {
+		h.values, is = valuesOf(p, block, filter, func(node int) bool {
+			return node == filter && isOver(p, f.In[0], func(of int) bool { return of == slice }, chance)
+		})
+	}
 	return h, is
+}
+
+// isOver is whether a node is something over another.
+func isOver(p *program.Program, node int, is func(int) bool, by int) bool {
+	n := &p.Nodes[node]
+	return n.Op == program.Div && is(n.In[0]) && n.In[1] == by
 }
 
 // spreadOf is the vector whose values the edges of a matrix have along an axis, or -1.
@@ -162,17 +184,97 @@ func chanceOf(p *program.Program, node, slice int) (k int64, is bool) {
 	return int64(value), value >= 0 && value <= request.MaxFanout && value == float64(int64(value))
 }
 
-// valuesOf is what the values of a block are: its filter's, which are ones, or made of a chance.
-func valuesOf(p *program.Program, block, filter, chance int) (program.PoissonValues, bool) {
-	if block == filter {
-		return program.NoValues, true
+// laborLarge is what factors of LABOR are at most.
+const laborLarge = 0x1p1000
+
+// chancesOf is K and the rounds of LABOR-i whose chances the edges of a slice of ones have: min(q c, 1), c = labor(ones, q), and q
+// of round j the number of an edge's row,
+//
+//	pi0 = largest(labor(ones, ones)), pij = pij-1 largest(labor(ones, pij-1)), along rows
+//
+// factors and pi being min(x, 2^1000).
+func chancesOf(p *program.Program, node, slice int) (k int64, rounds int, is bool) {
+	capped := func(node int) int {
+		if n := &p.Nodes[node]; n.Op == program.Min && isConst(p, n.In[1], laborLarge) {
+			return n.In[0]
+		}
+		return -1
 	}
-	inverse := func(node int) bool {
-		v := spreadOf(p, node, filter, 0)
-		return v >= 0 && p.Nodes[v].Op == program.Div && isConst(p, p.Nodes[v].In[0], 1) && p.Nodes[v].In[1] == chance
+	// K of the factors of these ratios.
+	factors := func(node, ratios int) (k int64, is bool) {
+		if node = capped(node); node < 0 {
+			return 0, false
+		}
+		n := &p.Nodes[node]
+		return n.K, n.Op == program.Labor && n.In[0] == slice && n.In[1] == ratios && n.K >= 0
 	}
-	if inverse(block) {
+	// What is the largest along rows, of a node that is spread or scaled by the factors of columns.
+	largest := func(node int) int {
+		if n := &p.Nodes[node]; n.Op == program.Largest && n.Axis == 1 {
+			return n.In[0]
+		}
+		return -1
+	}
+	last := &p.Nodes[node]
+	if last.Op != program.Min || !isConst(p, last.In[1], 1) {
+		return 0, 0, false
+	}
+	scaled := &p.Nodes[last.In[0]]
+	if scaled.Op != program.Mul || scaled.Axis != 0 {
+		return 0, 0, false
+	}
+	ratios, factor := scaled.In[0], scaled.In[1]
+	if k, is = factors(factor, ratios); !is || k > request.MaxFanout {
+		return 0, 0, false
+	}
+	for rounds = 1; ; rounds++ {
+		pi := spreadOf(p, ratios, slice, 1)
+		if pi < 0 {
+			return 0, 0, false
+		}
+		if pi = capped(pi); pi < 0 {
+			return 0, 0, false
+		}
+		if n := &p.Nodes[pi]; n.Op == program.Mul {
+			// Of the round before, and its largest factors.
+			of := largest(n.In[1])
+			if of < 0 || capped(n.In[0]) < 0 {
+				return 0, 0, false
+			}
+			before := spreadOf(p, of, slice, 0)
+			if before < 0 {
+				return 0, 0, false
+			}
+			inner := capped(before)
+			if inner < 0 || p.Nodes[inner].Op != program.Labor || spreadOf(p, p.Nodes[inner].In[1], slice, 1) != n.In[0] {
+				return 0, 0, false
+			}
+			ratios = p.Nodes[inner].In[1]
+			if own, is := factors(before, ratios); !is || own != k {
+				return 0, 0, false
+			}
+			continue
+		}
+		of := largest(pi)
+		if of < 0 {
+			return 0, 0, false
+		}
+		first := &p.Nodes[of]
+		if first.Op != program.Mul || first.Axis != 0 || first.In[0] != slice {
+			return 0, 0, false
+		}
+		own, is := factors(first.In[1], slice)
+		return k, rounds, is && own == k
+	}
+}
+
+// valuesOf is what the values of a block are: its filter's, which are ones, or made of what is one over chances.
+func valuesOf(p *program.Program, block, filter int, inverse func(node int) bool) (program.PoissonValues, bool) {
+	switch {
+	case inverse(block):
 		return program.OfChances, true
+	case block == filter:
+		return program.NoValues, p.Nodes[filter].In[0] == p.Nodes[p.Nodes[filter].In[0]].Type.Edges
 	}
 	scaled := &p.Nodes[block]
 	if scaled.Op != program.Mul || scaled.Axis != 0 || !inverse(scaled.In[0]) {

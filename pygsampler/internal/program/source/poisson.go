@@ -8,14 +8,18 @@ import (
 )
 
 // OfPoisson is the text of such hops, whose batches are those of the program that they were recognised in. How many there are,
-// and of how many edges, its launches bring.
-func OfPoisson(values program.PoissonValues) Text {
+// of how many edges, and of how many rounds, its launches bring; importance says that there are some.
+func OfPoisson(values program.PoissonValues, importance bool) Text {
 	name := [...]string{program.NoValues: "NO_VALUES", program.OfChances: "OF_CHANCES", program.OfMeans: "OF_MEANS"}[values]
-	return Text{Numberings: 1, Cells: 4 * rng.MaxHops, Source: fmt.Sprintf(`#include "program_poisson.cuh"
+	cells := 4 * rng.MaxHops
+	if importance {
+		cells *= 2
+	}
+	return Text{Numberings: 1, Cells: cells, Source: fmt.Sprintf(`#include "program_poisson.cuh"
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) %s(const __grid_constant__ ProgramArgs a) {
   Machine m(a);
-  Poisson<%s>(m).run();
+  Poisson<%s, %t>(m).run();
   m.end();
 }
-`, Kernel, name)}
+`, Kernel, name, importance)}
 }
