@@ -9,9 +9,6 @@ __device__ __forceinline__ double warp_sum_of(u32 lo, u32 hi, Term term) {
   return __shfl_sync(~0u, sum_from(lo, hi, term), 0);
 }
 
-// Edges from which on a column is cut into pieces: one warp would be all that the others wait for.
-const u32 LONG_SEARCH = 2 * SUMMED;
-
 // The search for a column's factor c: it grows from 0 on, in few steps, some three for most weights. A search goes on with
 // next(goal, above, below) until that does not grow any more, `above` and `below` being sums over the column's edges, and
 // goal(column, candidates, sum of value). Candidates are edges with a ratio above 0. What it has to know of an edge it holds: it
@@ -25,6 +22,21 @@ struct Candidates {
 const double LABOR_LARGE = 0x1p1000;
 // LABOR's: the sum of a^2 / min(1, c q) is to be above that of a^2 by a goal. An edge's ratio q is 0 where it is no candidate. Notes
 // have a^2 / q: to divide takes longer than to read.
+// Weights that are all 1.
+struct Ones {
+  __device__ __forceinline__ double operator()(u32) const { return 1; }
+};
+template <class A>
+struct HeldWeight {
+  double a = 0;
+  __device__ __forceinline__ void hold(double x) { a = x; }
+  __device__ __forceinline__ double operator()() const { return a; }
+};
+template <>
+struct HeldWeight<Ones> {
+  __device__ __forceinline__ void hold(double) {}
+  __device__ __forceinline__ double operator()() const { return 1; }
+};
 struct AnyChance {
   __device__ __forceinline__ bool operator()(u32, double) const { return true; }
 };
@@ -36,29 +48,31 @@ struct LaborSearch {
   double2* notes;
   Right right;  // whether an edge's number is one
   struct Held {
-    double q = 0, share = 0, a = 0;  // share: a^2 / q
+    double q = 0, share = 0;  // share: a^2 / q
+    HeldWeight<A> a;
     __device__ __forceinline__ bool candidate() const { return q > 0; }
     __device__ __forceinline__ double ratio() const { return q; }
-    __device__ __forceinline__ double value() const { return a; }
+    __device__ __forceinline__ double value() const { return q > 0 ? a() : 0; }
     __device__ __forceinline__ double2 sums(double c) const {
-      return q > 0 && __dmul_rn(c, q) < 1 ? make_double2(share, __dmul_rn(a, a)) : make_double2(0, 0);
+      return q > 0 && __dmul_rn(c, q) < 1 ? make_double2(share, __dmul_rn(a(), a())) : make_double2(0, 0);
     }
   };
   __device__ __forceinline__ Held look(u32 i, u32 column) const {
     Held own;
-    own.a = a(i), own.q = q(i, column);
+    own.a.hold(a(i)), own.q = q(i, column);
     return own;
   }
   __device__ __forceinline__ void settle(u32 i, Held& own) const {
-    bool is = right(i, own.a) & right(i, own.q);
-    if (is && own.a > 0 && own.q > 0) own.share = op_div(__dmul_rn(own.a, own.a), own.q);
+    double a = own.a();
+    bool is = right(i, a) & right(i, own.q);
+    if (is && a > 0 && own.q > 0) own.share = op_div(__dmul_rn(a, a), own.q);
     else own = Held();
   }
   __device__ __forceinline__ void note(u32 i, const Held& own) const { notes[i] = make_double2(own.q, own.share); }
   __device__ __forceinline__ Held noted(u32 i) const {
     double2 known = notes[i];
     Held own;
-    if (known.x > 0) own.q = known.x, own.share = known.y, own.a = a(i);
+    if (known.x > 0) own.q = known.x, own.share = known.y, own.a.hold(a(i));
     return own;
   }
   // Whether a column has its factor without a search.
@@ -190,55 +204,74 @@ struct Held4 {
     }
   }
 };
-const u32 HELD = 128;
-
-// Candidates of edges that are looked at, and noted.
-template <class Search>
-__device__ __forceinline__ Candidates noted_candidates(u32 lo, u32 hi, u32 column, const Search& search) {
-  Candidates found{0, ~0ull};
-  Held4<Search> held;
-#pragma unroll 1
-  for (u32 i0 = lo; i0 < hi; i0 += HELD) {
-    held.stand(i0, hi);
-    held.look(search, column, true);
-#pragma unroll
-    for (u32 j = 0; j < 4; j++) {
-      if (!held.is(j)) continue;
-      search.note(held.at(j), held.edge[j]);
-      if (held.edge[j].candidate()) found.n++, found.least = min(found.least, bits_of(held.edge[j].ratio()));
-    }
-  }
-  return Candidates{warp_sum32(found.n), ~warp_max(~found.least)};
-}
-
-// What is made of edges when their column's factor is known, 32 at a time from i0 on, where they are of one column: nothing.
+// What is made of edges when their column's factor is known, up to 32 at a time from i0 on, where they are of one column: nothing.
 struct NoUse {
   static const bool USES = false;
   __device__ __forceinline__ void operator()(u32 i0, bool is, u32 column, double ratio, double c) const {}
 };
-
 template <class Search, class Use>
-__device__ __forceinline__ void use_noted(const Search& search, u32 lo, u32 hi, u32 column, double c, Use use) {
-#pragma unroll 2
-  for (u32 i0 = Use::USES ? lo : hi; i0 < hi; i0 += 32) {
-    u32 i = i0 + (threadIdx.x & 31);
-    use(i0, i < hi, column, i < hi ? search.noted(i).ratio() : 0.0, c);
-  }
+__device__ __forceinline__ void use_held(const Held4<Search>& held, u32 j, u32 column, double c, Use use) {
+  if (Use::USES && held.lo[j] < held.hi[j]) use(held.lo[j], held.is(j), column, held.edge[j].ratio(), c);
 }
-// That of a column whose edges no warp can hold.
-template <class Search>
-__device__ __forceinline__ double noted_factor(const Search& search, u32 lo, u32 hi, u32 column) {
-  double c = 0;
-  Candidates all = noted_candidates(lo, hi, column, search);
-  if (search.known(column, all, c)) return c;
-  double goal = search.goal(column, all.n, warp_sum_of(lo, hi, [&](u32 i) { return search.noted(i).value(); }));
-  double2 sums;
-  c = 0;
-  do {
-    sums = sums_from(lo, hi, [&](u32 i) { return search.noted(i).sums(c); });
-    sums = make_double2(__shfl_sync(~0u, sums.x, 0), __shfl_sync(~0u, sums.y, 0));
-  } while (next_factor(search, c, goal, sums));
-  return c;
+
+// A warp holds up to HELD edges of a column, so columns of up to so many are a warp's; of more, four warps', or a block's. Longer
+// ones are cut into pieces, which all warps share: one block would be all that the others wait for.
+const u32 HELD = 128, HELD_BY_FOUR = 4 * HELD, HELD_BY_BLOCK = PROGRAM_WARPS * HELD;
+const u32 SEARCH_CELLS = 8;
+
+// The factors of columns that the warps of a block hold: PROGRAM_WARPS / width at a time, in step.
+template <class Search, class Use>
+__device__ __forceinline__ void block_factors(Machine& m, double* to, const Edges& e, const u32* columns, u32 n, u32 width, u32 group,
+                                              const Search& search, Use use) {
+  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, of = group * (PROGRAM_WARPS / width) + warp / width, first = warp / width * width;
+  Candidates* found = (Candidates*)m.s().digits[0];
+  double2* parts = (double2*)m.s().digits[1];
+  u32 column = of < n ? columns[of] : 0, lo = of < n ? e.begins[column] : 0, hi = of < n ? e.begins[column + 1] : 0;
+  Held4<Search> held;
+  held.stand(min(lo + HELD * (warp - first), hi), hi);
+  held.look(search, column, true);
+  Candidates all{0, ~0ull};
+#pragma unroll
+  for (u32 j = 0; j < 4; j++) {
+    Candidates own = held.candidates(j);
+    all.n += own.n, all.least = min(all.least, own.least);
+  }
+  if (lane == 0) found[warp] = all;
+  __syncthreads();
+  all = Candidates{0, ~0ull};
+#pragma unroll 4
+  for (u32 w = first; w < first + width; w++) all.n += found[w].n, all.least = min(all.least, found[w].least);
+  double c = 0, goal = 0;
+  bool open = of < n && !search.known(column, all, c);
+  if (open) c = 0;
+#pragma unroll 1
+  for (bool begins = true;; begins = false) {
+    double2 sum[4];
+    held.sums(sum, [&](const typename Search::Held& own, u32) { return begins ? make_double2(own.value(), 0) : own.sums(c); });
+    if (lane == 0) {
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) parts[4 * warp + j] = sum[j];
+    }
+    if (!__syncthreads_or(open)) break;
+    double2 total = make_double2(0, 0), part = total;
+#pragma unroll 8
+    for (u32 j = 0; j < 4 * width; j++) {
+      double2 own = parts[4 * first + j];
+      part.x = __dadd_rn(part.x, own.x), part.y = __dadd_rn(part.y, own.y);
+      if (j % 32 == 31 || j + 1 == 4 * width) {
+        total.x = __dadd_rn(total.x, part.x), total.y = __dadd_rn(total.y, part.y), part = make_double2(0, 0);
+      }
+    }
+    // The next ones are elsewhere, so that these may still be read.
+    parts = (double2*)m.s().digits[parts == (double2*)m.s().digits[1] ? 2 : 1];
+    if (!open) continue;
+    if (begins) goal = search.goal(column, all.n, total.x);
+    else open = next_factor(search, c, goal, total);
+  }
+  if (of >= n) return;
+#pragma unroll
+  for (u32 j = 0; j < 4; j++) use_held(held, j, column, c, use);
+  if (warp == first && lane == 0) to[column] = c;
 }
 
 // A long column that is searched: its pieces stand one behind another.
@@ -247,80 +280,115 @@ struct LongColumn {
   u32 column, first, pieces;
   u32 done;
 };
+// The sum of a long column's 32s, alike in all lanes. A lane adds 32 of them up, which are SUMMED edges.
+__device__ __noinline__ double2 sum_of_parts(const double2* parts, u32 n) {
+  u32 lane = threadIdx.x & 31;
+  double2 total = make_double2(0, 0);
+#pragma unroll 1
+  for (u32 i0 = 0; i0 < n; i0 += SUMMED) {
+    double2 part = make_double2(0, 0);
+    u32 i = i0 + 32 * lane, last = min(i + 32, n);
+#pragma unroll 4
+    for (; i < last; i++) {
+      double2 own = parts[i];
+      part.x = __dadd_rn(part.x, own.x), part.y = __dadd_rn(part.y, own.y);
+    }
+#pragma unroll 8
+    for (u32 j = 0; j < 32; j++) {
+      total.x = __dadd_rn(total.x, __shfl_sync(~0u, part.x, j)), total.y = __dadd_rn(total.y, __shfl_sync(~0u, part.y, j));
+    }
+  }
+  return total;
+}
 
-// The factors of long columns, the steps of all of them together: a warp sums a piece, then one the pieces of a column. With four
-// counters, of which two say how many pieces and columns there are.
+// The factors of long columns, the steps of all of them together: a warp holds a piece, then one sums those of a column up. With
+// three counters: how many columns and pieces there are, and the last step.
 template <class Search, class Use>
 __device__ __forceinline__ bool long_factors(Machine& m, double* to, const Edges& e, u32* cells, const uint2* pieces, LongColumn* columns,
-                                             double* parts, const Search& search, Use use) {
-  u32 lane = threadIdx.x & 31, num_pieces = load_relaxed(cells), num_columns = load_relaxed(cells + 1), *going = cells + 2;
-  if (!num_pieces) return true;
+                                             const Search& search, Use use) {
+  u32 lane = threadIdx.x & 31, num_columns = load_relaxed(cells), num_pieces = load_relaxed(cells + 1), *going = cells + 2;
+  if (!num_columns) return true;
   Candidates* found = m.take<Candidates>(num_pieces);
+  double2* parts = m.take<double2>(4 * (u64)num_pieces);
   if (!m.well()) return false;
-  double* second = parts + num_pieces;
-  // A piece is the same warp's in all steps, and an edge the same lane's: notes are read by who made them.
-  m.each_warp(num_pieces, [&](u32 i) {
-    u32 lo = pieces[i].x, column = columns[pieces[i].y].column, hi = min(lo + SUMMED, e.begins[column + 1]);
-    Candidates own = noted_candidates(lo, hi, column, search);
-    double d = sum_from(lo, hi, [&](u32 i) { return search.noted(i).value(); });
-    if (lane == 0) found[i] = own, parts[i] = d;
-  });
-  m.barrier();
-  m.each_warp(num_columns, [&](u32 i) {
-    LongColumn column = columns[i];
-    Candidates all{0, ~0ull};
-    for (u32 j = lane; j < column.pieces; j += 32) {
-      Candidates own = found[column.first + j];
-      all.n += own.n, all.least = min(all.least, own.least);
-    }
-    all = Candidates{warp_sum32(all.n), ~warp_max(~all.least)};
-    column.done = search.known(column.column, all, column.c);
-    if (!column.done) column.goal = search.goal(column.column, all.n, sum_in_order(parts + column.first, column.pieces));
-    if (lane == 0) columns[i] = column, to[column.column] = column.c;
-  });
-  m.barrier();
+  // Step 0 looks at edges, and finds the goals. A piece is the same warp's in all steps, and an edge the same lane's: notes are read
+  // by who made them. The last step uses what was found.
 #pragma unroll 1
-  for (u32 step = 1;; step++) {
+  for (u32 step = 0;; step++) {
+    bool ends = step > 1 && load_relaxed(going) < step - 1;
+    if (ends && !Use::USES) return true;
     m.each_warp(num_pieces, [&](u32 i) {
       LongColumn column = columns[pieces[i].y];
-      if (column.done) return;
-      u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[column.column + 1]);
-      double2 sums = sums_from(lo, hi, [&](u32 i) { return search.noted(i).sums(column.c); });
-      if (lane == 0) parts[i] = sums.x, second[i] = sums.y;
+      if (column.done && !ends && step) return;
+      Held4<Search> held;
+      held.stand(pieces[i].x, min(pieces[i].x + HELD, e.begins[column.column + 1]));
+      if (!step) held.look(search, column.column, true);
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) {
+        if (step) held.edge[j] = held.is(j) ? search.noted(held.at(j)) : typename Search::Held();
+        else if (held.is(j)) search.note(held.at(j), held.edge[j]);
+      }
+      if (ends) {
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) use_held(held, j, column.column, column.c, use);
+        return;
+      }
+      if (!step) {
+        Candidates all{0, ~0ull};
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+          Candidates own = held.candidates(j);
+          all.n += own.n, all.least = min(all.least, own.least);
+        }
+        if (lane == 0) found[i] = all;
+      }
+      double2 sum[4];
+      held.sums(sum, [&](const typename Search::Held& own, u32) { return step ? own.sums(column.c) : make_double2(own.value(), 0); });
+      if (lane == 0) {
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) parts[4 * (u64)i + j] = sum[j];
+      }
     });
+    if (ends) {
+      m.loosen();
+      return true;
+    }
     m.barrier();
     m.each_warp(num_columns, [&](u32 i) {
       LongColumn column = columns[i];
       if (column.done) return;
-      double above = sum_in_order(parts + column.first, column.pieces), below = sum_in_order(second + column.first, column.pieces);
-      column.done = !next_factor(search, column.c, column.goal, make_double2(above, below));
+      double2 sum = sum_of_parts(parts + 4 * (u64)column.first, (e.begins[column.column + 1] - e.begins[column.column] + 31) / 32);
+      if (!step) {
+        Candidates all{0, ~0ull};
+        for (u32 j = lane; j < column.pieces; j += 32) {
+          Candidates own = found[column.first + j];
+          all.n += own.n, all.least = min(all.least, own.least);
+        }
+        all = Candidates{warp_sum32(all.n), ~warp_max(~all.least)};
+        column.done = search.known(column.column, all, column.c);
+        if (!column.done) column.c = 0, column.goal = search.goal(column.column, all.n, sum.x);
+      } else {
+        column.done = !next_factor(search, column.c, column.goal, sum);
+      }
       if (lane) return;
       columns[i] = column, to[column.column] = column.c;
       if (!column.done) atomicMax(going, step);
     });
     m.barrier();
-    if (load_relaxed(going) != step) break;
   }
-  if (!Use::USES) return true;
-  m.each_warp(num_pieces, [&](u32 i) {
-    LongColumn column = columns[pieces[i].y];
-    u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[column.column + 1]);
-    use_noted(search, lo, hi, column.column, column.c, use);
-  });
-  m.loosen();
-  return true;
 }
 
-// A warp four columns, and together those of them that are short; long ones follow, by pieces. With four counters. What `use` has
-// written is there once all have met.
+// A warp four columns, and together those of them that are short; then blocks those that a warp cannot hold, and all warps those that
+// a block cannot. What `use` has written is there once all have met. With SEARCH_CELLS counters.
 template <class Search, class Use = NoUse>
 __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, const Edges& e, const Search& search, Use use = Use()) {
-  u32 *cells = m.counters(4), most = e.n < LONG_SEARCH ? 0 : e.n / SUMMED + e.n / LONG_SEARCH;
-  double *to = m.take<double>(e.columns.n), *parts = m.take<double>(2 * (u64)most);
-  uint2* pieces = m.take<uint2>(most);
-  LongColumn* columns = m.take<LongColumn>(most ? e.n / LONG_SEARCH : 0);
+  // How many columns are four warps', a block's and long, the pieces of these, and their last step.
+  u32 *cells = m.counters(SEARCH_CELLS), most_held = e.n / HELD, most_long = e.n / HELD_BY_BLOCK, lane = threadIdx.x & 31, n = e.columns.n;
+  double* to = m.take<double>(n);
+  u32 *by_four = m.take<u32>(most_held), *by_block = m.take<u32>(e.n / HELD_BY_FOUR);
+  LongColumn* longs = m.take<LongColumn>(most_long);
+  uint2* pieces = m.take<uint2>(most_long ? most_held + most_long : 0);
   if (!m.well()) return false;
-  u32 lane = threadIdx.x & 31, n = e.columns.n;
   m.each_warp((n + 3) / 4, [&](u32 four) {
     Held4<Search> held;
     u32 shorts = 0, rest = 0;
@@ -338,21 +406,20 @@ __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, c
       if (one) {
         column += __ffs((int)rest) - 1, rest &= rest - 1;
         u32 lo = e.begins[column], hi = e.begins[column + 1];
-        if (hi - lo >= LONG_SEARCH) {
-          u32 n = (hi - lo + SUMMED - 1) / SUMMED, first = 0, at = 0;
+        if (hi - lo > HELD_BY_BLOCK) {
+          u32 n = (hi - lo + HELD - 1) / HELD, first = 0, at = 0;
           if (lane == 0) {
-            first = atomicAdd(cells, n), at = atomicAdd(cells + 1, 1u);
-            columns[at] = LongColumn{0, 0, column, first, n, 0};
+            at = atomicAdd(cells + 2, 1u), first = atomicAdd(cells + 3, n);
+            longs[at] = LongColumn{0, 0, column, first, n, 0};
           }
           first = __shfl_sync(~0u, first, 0), at = __shfl_sync(~0u, at, 0);
 #pragma unroll 1
-          for (u32 j = lane; j < n; j += 32) pieces[first + j] = make_uint2(lo + j * SUMMED, at);
+          for (u32 j = lane; j < n; j += 32) pieces[first + j] = make_uint2(lo + j * HELD, at);
           continue;
         }
         if (hi - lo > HELD) {
-          double c = noted_factor(search, lo, hi, column);
-          use_noted(search, lo, hi, column, c, use);
-          if (lane == 0) to[column] = c;
+          bool fits = hi - lo <= HELD_BY_FOUR;
+          if (lane == 0) (fits ? by_four : by_block)[atomicAdd(cells + !fits, 1u)] = column;
           continue;
         }
         held.stand(lo, hi);
@@ -364,18 +431,27 @@ __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, c
       for (u32 j = 0; j < 4; j++) {
         u32 of = one ? column : column + j;
         double own = one ? c[0] : c[j];
-        if (Use::USES && held.lo[j] < held.hi[j]) use(held.lo[j], held.is(j), of, held.edge[j].ratio(), own);
+        use_held(held, j, of, own, use);
         if (lane == 0 && (one ? 1 : shorts) >> j & 1) to[of] = own;
       }
     }
   });
-  m.barrier();
-  if (most && !long_factors(m, to, e, cells, pieces, columns, parts, search, use)) return false;
   factors = to;
-  return true;
+  m.barrier();
+  if (!most_held) return true;
+  const u32 fours = PROGRAM_WARPS / 4;
+  u32 num_fours = load_relaxed(cells), groups = (num_fours + fours - 1) / fours, num_blocks = load_relaxed(cells + 1);
+#pragma unroll 1
+  for (u32 group = blockIdx.x; group < groups + num_blocks; group += gridDim.x) {
+    bool four = group < groups;
+    block_factors(m, to, e, four ? by_four : by_block, four ? num_fours : num_blocks, four ? 4 : PROGRAM_WARPS, four ? group : group - groups,
+                  search, use);
+  }
+  m.loosen();
+  return long_factors(m, to, e, cells + 2, pieces, longs, search, use);
 }
 
-// With two counters beside those of the search, as `level`.
+// With two counters beside those of the search.
 template <class A, class Q>
 __device__ __forceinline__ bool labor(Machine& m, const double*& factors, const Edges& e, long long k, u32 node, A a, Q q) {
   auto wrong = [](double x) { return !(x >= 0 && finite(x)); };
@@ -387,8 +463,9 @@ __device__ __forceinline__ bool labor(Machine& m, const double*& factors, const 
     return !wrong(x);
   };
   auto ratio = [&](u32 i, u32) { return q(i); };
-  return factors_of(m, factors, e, LaborSearch<A, decltype(ratio), decltype(right)>{k, a, ratio, notes, right}) &&
-         m.looked(worst, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); });
+  if (!factors_of(m, factors, e, LaborSearch<A, decltype(ratio), decltype(right)>{k, a, ratio, notes, right})) return false;
+  m.sync();
+  return m.looked(worst, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); });
 }
 
 // Likewise where all weights and ratios are 1: the search ends after one step, whose sums are known.
@@ -402,10 +479,7 @@ __device__ __forceinline__ double factor_of_ones(long long k, u32 n) {
 __device__ __noinline__ bool labor_of_ones(Machine& m, const double*& factors, const Edges& e, long long k) {
   double* to = m.take<double>(e.columns.n);
   if (!m.well()) return false;
-  m.each(e.columns.n, [&](u32 column) {
-    u32 n = e.begins[column + 1] - e.begins[column];
-    to[column] = factor_of_ones(k, n);
-  });
+  m.each(e.columns.n, [&](u32 column) { to[column] = factor_of_ones(k, e.begins[column + 1] - e.begins[column]); });
   m.barrier();
   factors = to;
   return true;

@@ -147,7 +147,8 @@ struct Poisson {
   // Notes which edges stay, once all factors are known.
   struct Stays {
     static const bool USES = true;
-    const Poisson& of;
+    const ulonglong2* looks;
+    uint2* words;
     Stream stream;
     bool last;
     __device__ __forceinline__ void operator()(u32 i0, bool is, u32 column, double q, double c) const {
@@ -156,35 +157,34 @@ struct Poisson {
       u64 to = is ? bound(chance_of(q, c)) : 0;
       bool stays = to == ALL;
       if (__any_sync(~0u, !stays && to))
-        stays = stays || (to && of.number_of(stream, ((const Id*)of.m.a().indices)[of.looks[column].x + i0 + lane]) <= to);
+        stays = stays || (to && number_of(stream, ((const Id*)Machine::a().indices)[looks[column].x + i0 + lane]) <= to);
       u32 word = __ballot_sync(~0u, stays), by = i0 & 31;
       if (lane || !word) return;
-      atomicOr(&of.words[i0 / 32].x, word << by);
-      if (by && word >> (32 - by)) atomicOr(&of.words[i0 / 32 + 1].x, word >> (32 - by));
+      atomicOr(&words[i0 / 32].x, word << by);
+      if (by && word >> (32 - by)) atomicOr(&words[i0 / 32 + 1].x, word >> (32 - by));
     }
   };
   // In rounds: pi, the factors, and a bit for each edge that stays.
   __device__ __forceinline__ bool search(u32 site, long long k) {
     raise(pi, [&](u32 c) { return looks[c].y; });
     u64 used = m.now().used;
-    u32 *counters = m.counters(4), cells = m.now().cells - 4, rounds = m.a().rounds;
+    u32 *counters = m.counters(SEARCH_CELLS), cells = m.now().cells - SEARCH_CELLS, rounds = m.a().rounds;
     Edges all{edges, List{n, nullptr}, begins};
 #pragma unroll 1
     for (u32 round = 1;; round++) {
       double2* notes = m.take<double2>(edges);
       if (!m.well()) return false;
-      auto one = [](u32) { return 1.0; };
-      auto q = [&](u32 i, u32 column) {
-        return of_bits(load_relaxed(pi + (u64)((const Id*)m.a().indices)[looks[column].x + i]));
+      auto q = [pi = pi, looks = looks](u32 i, u32 column) {
+        return of_bits(load_relaxed(pi + (u64)((const Id*)Machine::a().indices)[looks[column].x + i]));
       };
       m.now().cells = cells;
-      Stays stays{*this, m.stream(site, PURPOSE_CANDIDATES), round == rounds};
-      if (!factors_of(m, factors, all, LaborSearch<decltype(one), decltype(q)>{k, one, q, notes}, stays)) return false;
+      Stays stays{looks, words, m.stream(site, PURPOSE_CANDIDATES), round == rounds};
+      if (!factors_of(m, factors, all, LaborSearch<Ones, decltype(q)>{k, Ones(), q, notes}, stays)) return false;
       m.sync();
       if (round == rounds) return true;
       raise(most, [&](u32 c) { return bits_of(capped(factors[c])); });
       m.each((u32)m.a().num_nodes, [&](u32 v) { pi[v] = bits_of(capped(op_mul(of_bits(pi[v]), of_bits(most[v])))), most[v] = 0; });
-      m.each(4, [&](u32 i) { counters[i] = 0; });
+      m.each(SEARCH_CELLS, [&](u32 i) { counters[i] = 0; });
       m.barrier();
       // What a round takes the next one has.
       m.now().used = used;
@@ -225,7 +225,7 @@ struct Poisson {
   };
 
   // 2 x + 1 of a vertex.
-  __device__ __forceinline__ u64 number_of(const Stream& stream, Id v) const {
+  __device__ __forceinline__ static u64 number_of(const Stream& stream, Id v) {
     u64 of = sizeof(Id) == 4 ? (u32)v : (u64)v;
     return draw_bits(row_state(stream, of), 0) >> 12 << 1 | 1;
   }

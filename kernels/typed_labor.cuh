@@ -238,7 +238,10 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   template <class Q, class Row>
   __device__ bool solve(Q q, Row row) {
     double2* notes = m.take<double2>(all.n);
-    return m.well() && factors_of(m, factors, all, row_search([&](u32 i) { return weight(i); }, [&](u32 i, u32) { return q(i); }, notes, row));
+    auto ratio = [&](u32 i, u32) { return q(i); };
+    if (!m.well() || !factors_of(m, factors, all, row_search([&](u32 i) { return weight(i); }, ratio, notes, row))) return false;
+    m.sync();
+    return true;
   }
   // By weight; rows without weights have theirs.
   __device__ bool solve_by_weight(u32 hop) {
@@ -302,7 +305,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
         pi[i] = bits_of(capped(x)), most[i] = 0;
       });
       m.each(relations, [&](u32 r) { now[r] = 0; });
-      m.each(4, [&](u32 i) { l.work.cells[cells + i] = 0; });
+      m.each(SEARCH_CELLS, [&](u32 i) { l.work.cells[cells + i] = 0; });
       m.barrier();
       // What a round takes the next one has.
       m.now().used = used, m.now().cells = cells;

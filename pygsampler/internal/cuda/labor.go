@@ -38,7 +38,7 @@ func NewLabor(p Labor) *Labor {
 }
 
 // laborCells is how many counters a hop takes: of the searches before the rounds, of those in them, and of keys.
-const laborCells = 16
+const laborCells = 24
 
 type laborKernels struct {
 	of             [2]gpu.Kernel[typedLaborArgs] // of int32 and of int64 ids

@@ -13,7 +13,7 @@ func OfPoisson(values program.PoissonValues, importance bool) Text {
 	name := [...]string{program.NoValues: "NO_VALUES", program.OfChances: "OF_CHANCES", program.OfMeans: "OF_MEANS"}[values]
 	cells := 4 * rng.MaxHops
 	if importance {
-		cells *= 2
+		cells *= 3
 	}
 	return Text{Numberings: 1, Cells: cells, Source: fmt.Sprintf(`#include "program_poisson.cuh"
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) %s(const __grid_constant__ ProgramArgs a) {

@@ -194,14 +194,14 @@ func (w *writer) vector(i int, n *program.Node) {
 		if w.p.Ones(n.In[0]) && w.p.Ones(n.In[1]) {
 			w.step("labor_of_ones(m, %s, %s, %d)", s, w.edges(n.In[0]), n.K)
 		} else {
-			w.text.Cells += 8
+			w.text.Cells += 12
 			w.step("labor(m, %s, %s, %d, %d, v%d, v%d)", s, w.edges(n.In[0]), n.K, i, n.In[0], n.In[1])
 		}
 		w.stored(i)
 		return
 	}
 	if n.Op == program.Level {
-		w.text.Cells += 8
+		w.text.Cells += 12
 		w.line("const double* %s;", s)
 		k := fmt.Sprintf("v%d(c)", n.In[1])
 		if w.typeOf(n.In[1]).Along.Space == program.All {
