@@ -42,14 +42,14 @@ template <class A, class Q, class Row>
 struct RowSearch : LaborSearch<A, Q> {
   Row row;
   __device__ __forceinline__ RowSearch(A a, Q q, double2* notes, Row row) : LaborSearch<A, Q>{0, a, q, notes}, row(row) {}
-  // Whether a column has its factor without a search.
+  __device__ __forceinline__ bool asks(u32 column, u32 n) const { return this->asks_of(row(column).k, n); }
   __device__ __forceinline__ bool known(u32 column, Candidates all, double& c) const {
     RowFactor own = row(column);
     if (!own.known) return this->known_of(own.k, all, c);
     c = own.c;
     return true;
   }
-  __device__ __forceinline__ double goal(u32 column, u32 candidates, double d) const { return this->goal_of(row(column).k, candidates, d); }
+  __device__ __forceinline__ double goal(u32 column, u32 n, double values) const { return this->goal_of(row(column).k, n, values); }
 };
 template <class A, class Q, class Row>
 __device__ __forceinline__ RowSearch<A, Q, Row> row_search(A a, Q q, double2* notes, Row row) { return RowSearch<A, Q, Row>(a, q, notes, row); }
