@@ -7,7 +7,7 @@
 
 The tests are those of the checkout, best of the version that is installed; what they import is the
 installed package. In memory, and in processes of their own, their names of samplers and loaders
-stand for ours, and PyG believes that it has pyg-lib. Of every file that names one of them those
+stand for ours, and PyG believes that it has pyg-lib and torch-sparse. Of every file that names one of them those
 tests run that use it, and each is counted once:
 
     passed        with our class at work
@@ -69,6 +69,12 @@ PEERS = {
             "NeighborLoader",
             "LinkNeighborLoader",
             "HGTLoader",
+            "ClusterData",
+            "ClusterLoader",
+            "GraphSAINTEdgeSampler",
+            "GraphSAINTNodeSampler",
+            "GraphSAINTRandomWalkSampler",
+            "ShaDowKHopSampler",
             "NeighborSampler",
             "MyFeatureStore",
             "MyGraphStore",
@@ -85,7 +91,10 @@ PEERS = {
             "NeighborSampler",
             "MultiLayerNeighborSampler",
             "MultiLayerFullNeighborSampler",
+            "ClusterGCNSampler",
             "LaborSampler",
+            "SAINTSampler",
+            "ShaDowKHopSampler",
             "PinSAGESampler",
             "RandomWalkNeighborSampler",
             "node2vec_random_walk",
