@@ -53,7 +53,12 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
         "MultiLayerNeighborSampler": PGSampler,
         "MultiLayerFullNeighborSampler": full,
     }
-    subgraphs = (face.ClusterGCNSampler, face.LaborSampler, face.SAINTSampler, face.ShaDowKHopSampler)
+    subgraphs = (
+        face.ClusterGCNSampler,
+        face.LaborSampler,
+        face.SAINTSampler,
+        face.ShaDowKHopSampler,
+    )
     others: dict[str, Any] = {kind.__name__: kind for kind in subgraphs}
     vars(dgl.dataloading).update(ours | others)
     vars(dgl.dataloading.neighbor_sampler).update(ours)
