@@ -23,6 +23,13 @@ from urllib.error import URLError
 
 HERE = Path(__file__).resolve()
 PACKAGES = {"dgl": "dgl", "pyg": "torch_geometric"}
+# Classes of PyG's that want torch-sparse, where ours do not.
+WITHOUT_SPARSE = {
+    "GraphSAINTEdgeSampler",
+    "GraphSAINTNodeSampler",
+    "GraphSAINTRandomWalkSampler",
+    "ShaDowKHopSampler",
+}
 
 
 Marking = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -46,7 +53,14 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
         "MultiLayerNeighborSampler": PGSampler,
         "MultiLayerFullNeighborSampler": full,
     }
-    vars(dgl.dataloading).update(ours | {"LaborSampler": face.LaborSampler})
+    subgraphs = (
+        face.ClusterGCNSampler,
+        face.LaborSampler,
+        face.SAINTSampler,
+        face.ShaDowKHopSampler,
+    )
+    others: dict[str, Any] = {kind.__name__: kind for kind in subgraphs}
+    vars(dgl.dataloading).update(ours | others)
     vars(dgl.dataloading.neighbor_sampler).update(ours)
     walks: dict[str, Any] = {
         each.__name__: marking(each)
@@ -55,12 +69,12 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
     for kind in (face.PinSAGESampler, face.RandomWalkNeighborSampler):
         walks[kind.__name__] = kind
     vars(dgl.sampling).update(walks)
-    return ours | {"LaborSampler": face.LaborSampler} | walks
+    return ours | others | walks
 
 
 def substitute_pyg(_: Marking) -> dict[str, Any]:
-    """Our loaders, sampler, stores and models under PyG's names, and pyg-lib where a test asks for
-    it."""
+    """Our loaders, sampler, stores and models under PyG's names, and what a test asks for that they
+    do without: pyg-lib, torch-sparse and PyG's METIS."""
     import torch_geometric
     from torch_geometric import loader, nn, sampler, testing
 
@@ -70,19 +84,32 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     with_package = testing.withPackage
 
     def with_others(*packages: str) -> Callable[[Any], Any]:
-        others = [name for name in packages if not name.startswith("pyg_lib")]
-        return with_package(*others) if others else lambda test: test
+        def decorated(test: Any) -> Any:
+            # Others make matrices of torch-sparse's.
+            sparse = not WITHOUT_SPARSE.isdisjoint(test.__code__.co_names)
+            without = ("pyg_lib", "torch_sparse") if sparse else ("pyg_lib",)
+            others = [name for name in packages if not name.startswith(without)]
+            return with_package(*others)(test) if others else test
+
+        return decorated
 
     testing.withPackage = with_others
-    testing.onlyNeighborSampler = lambda test: test
+    testing.onlyNeighborSampler = testing.withMETIS = lambda test: test
     # Nothing but PyG's own sampler, and its tests, asks for these two.
     torch_geometric.typing.WITH_EDGE_TIME_NEIGHBOR_SAMPLE = True
     torch_geometric.typing.WITH_WEIGHTED_NEIGHBOR_SAMPLE = True
-    loaders = {
-        "NeighborLoader": pyg.NeighborLoader,
-        "LinkNeighborLoader": pyg.LinkNeighborLoader,
-        "HGTLoader": pyg.HGTLoader,
-    }
+    kinds = (
+        pyg.ClusterData,
+        pyg.ClusterLoader,
+        pyg.GraphSAINTEdgeSampler,
+        pyg.GraphSAINTNodeSampler,
+        pyg.GraphSAINTRandomWalkSampler,
+        pyg.HGTLoader,
+        pyg.LinkNeighborLoader,
+        pyg.NeighborLoader,
+        pyg.ShaDowKHopSampler,
+    )
+    loaders: dict[str, Any] = {kind.__name__: kind for kind in kinds}
     vars(loader).update(loaders)
 
     class NeighborSampler(pyg.PGSampler):
@@ -108,6 +135,26 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     vars(nn).update(models)
     samplers = {"NeighborSampler": NeighborSampler, "HeteroSampler": pyg.HeteroSampler}
     return loaders | stores | models | samplers
+
+
+def stand_in() -> None:
+    """A generated graph in the place of the data set that DGL's tests of subgraphs download."""
+    import dgl
+    import torch
+
+    class CoraFullDataset:
+        def __init__(self) -> None:
+            # The same each time: tests keep what they made of it in files.
+            numbers = torch.Generator().manual_seed(0)
+            src, dst = torch.randint(2000, (2, 13000), generator=numbers)
+            self._graph = dgl.graph((src, dst), num_nodes=2000)
+            self._graph.ndata["feat"] = torch.rand(2000, 8, generator=numbers)
+            self._graph.ndata["label"] = torch.randint(70, (2000,), generator=numbers)
+
+        def __getitem__(self, number: int) -> dgl.DGLGraph:
+            return [self._graph][number]
+
+    dgl.data.CoraFullDataset = CoraFullDataset
 
 
 SUBSTITUTE = {"dgl": substitute_dgl, "pyg": substitute_pyg}
@@ -149,10 +196,11 @@ class Plugin:
 
     def watch(self) -> None:
         """Have our classes leave a mark when one is made, and the engine when it samples."""
+        from pygsampler.programs import Program
         from pygsampler.sampler import PGSampler
 
         methods = [(each, "__init__") for each in self.classes]
-        for owner, name in [*methods, (PGSampler, "launch")]:
+        for owner, name in [*methods, (PGSampler, "launch"), (Program, "launch")]:
             setattr(owner, name, self.marking(getattr(owner, name)))
 
     def marking(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -253,6 +301,8 @@ def main(peer: str, checkout: str, out: str, whose: str, *tests: str) -> int:
     import pytest
 
     package = __import__(PACKAGES[peer])
+    if peer == "dgl":
+        stand_in()
     if Path(package.__file__).resolve().is_relative_to(checkout):
         raise SystemExit(f"{PACKAGES[peer]} is that of the checkout: nothing was tested")
     # Its settings are for its own machines.

@@ -7,8 +7,9 @@
 
 The tests are those of the checkout, best of the version that is installed; what they import is the
 installed package. In memory, and in processes of their own, their names of samplers and loaders
-stand for ours, and PyG believes that it has pyg-lib. Of every file that names one of them those
-tests run that use it, and each is counted once:
+stand for ours, and PyG believes that it has what ours do without: pyg-lib, torch-sparse for the
+samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
+graph. Of every file that names one of them those tests run that use it, and each is counted once:
 
     passed        with our class at work
     not offered   ended by a NotImplementedError of ours, which names the option
@@ -69,6 +70,12 @@ PEERS = {
             "NeighborLoader",
             "LinkNeighborLoader",
             "HGTLoader",
+            "ClusterData",
+            "ClusterLoader",
+            "GraphSAINTEdgeSampler",
+            "GraphSAINTNodeSampler",
+            "GraphSAINTRandomWalkSampler",
+            "ShaDowKHopSampler",
             "NeighborSampler",
             "MyFeatureStore",
             "MyGraphStore",
@@ -85,7 +92,10 @@ PEERS = {
             "NeighborSampler",
             "MultiLayerNeighborSampler",
             "MultiLayerFullNeighborSampler",
+            "ClusterGCNSampler",
             "LaborSampler",
+            "SAINTSampler",
+            "ShaDowKHopSampler",
             "PinSAGESampler",
             "RandomWalkNeighborSampler",
             "node2vec_random_walk",

@@ -28,14 +28,43 @@ SCRIPT = """
     print(json.dumps({"codes": codes, "seconds": first, "notes": library.call("CompilerNotes")}))
 """
 
+PROGRAMS = """
+    import json, os
+    import numpy as np
+    from pygsampler import samplers
+    from tests.support.parity import random_graph
+    there = random_graph(2000, 3).graph(32).to("cuda")
+    kept = []
+    for made in (samplers.ladies(nodes=[8, 8], seed=1), samplers.shadow(fanouts=[2, 2], seed=1)):
+        for count in (200, 200, 1, 0, 250):
+            made.sample(there, np.arange(count))
+            kept.append(len(os.listdir(os.environ["PYGSAMPLER_CACHE"])))
+    print(json.dumps(kept))
+"""
 
-def test_compiled_kernels(run_script: Callable[..., Any], tmp_path: Path) -> None:
-    variables = {"PYGSAMPLER_KERNELS": "compile", "PYGSAMPLER_CACHE": str(tmp_path)}
+
+def compiling(tmp_path: Path) -> dict[str, str]:
+    """What has a process compile into a cache of its own; skips without NVRTC."""
+    variables = {"PYGSAMPLER_CACHE": str(tmp_path)}
     if emulated():
         folder = os.environ["LD_LIBRARY_PATH"].split(os.pathsep)[0]
         variables["PYGSAMPLER_NVRTC"] = f"{folder}/libnvrtc.so.12"
     elif error := json.loads(library.call("CompilerReport"))["error"]:
         pytest.skip(f"needs NVRTC: {error}")
+    return variables
+
+
+def test_programs_are_compiled_by_their_first_batch_alone(
+    run_script: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Whatever sizes the later batches of an epoch have."""
+    done = run_script(PROGRAMS, timeout=400, **compiling(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [1] * 5 + [2] * 5
+
+
+def test_compiled_kernels(run_script: Callable[..., Any], tmp_path: Path) -> None:
+    variables = {"PYGSAMPLER_KERNELS": "compile", **compiling(tmp_path)}
     images = []
     for _ in range(2):  # compiled, then of the cache
         done = run_script(SCRIPT, timeout=400, **variables)

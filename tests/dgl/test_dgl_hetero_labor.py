@@ -9,32 +9,11 @@ import dgl
 import pytest
 import torch
 from dgl.dataloading import DataLoader
+from dgl_graphs import CITES, HAS, NEVER, WRITES, heterograph
 
 from pygsampler.dgl import LaborSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
-
-COUNTS = {"author": 40, "paper": 70, "topic": 9, "lonely": 3}
-WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "paper")
-HAS, NEVER = ("paper", "has", "topic"), ("topic", "never", "author")
-
-
-def heterograph(idtype: torch.dtype = torch.int64) -> Any:
-    torch.manual_seed(0)
-    sizes = {WRITES: 300, CITES: 400, HAS: 150, NEVER: 0}
-    g = dgl.heterograph(
-        {
-            (src, of, dst): (torch.randint(COUNTS[src], (n,)), torch.randint(COUNTS[dst], (n,)))
-            for (src, of, dst), n in sizes.items()
-        },
-        num_nodes_dict=COUNTS,
-    )
-    for kind in g.ntypes:
-        g.nodes[kind].data["x"] = torch.rand(g.num_nodes(kind), 5)
-    for kind in g.canonical_etypes:
-        g.edges[kind].data["y"] = torch.arange(g.num_edges(kind))
-    g.edges[WRITES].data["w"] = torch.rand(300) * (torch.rand(300) > 0.3)
-    return g.int() if idtype == torch.int32 else g
 
 
 def check(g: Any, seeds: Any, found: Any) -> None:

@@ -135,8 +135,12 @@ def test_saint_norms_are_exact() -> None:
         joint += weight * there[:, None] * there
     steps = 500
     count = torch.zeros(5)
-    for batch in GraphSAINTNodeSampler(data, draws, num_steps=steps, seed=3):
+    loader = GraphSAINTNodeSampler(data, draws, num_steps=steps, seed=3)
+    assert (loader.N, loader.E, loader.sample_coverage) == (5, 7, 0)
+    for batch in loader:
         nodes = batch.n_id
+        assert torch.equal(batch.node_norm, loader.node_norm[nodes])
+        assert torch.equal(batch.edge_norm, loader.edge_norm[batch.e_id])
         count[nodes] += 1
         torch.testing.assert_close(batch.node_norm, (1 / (5 * chance[nodes])).float())
         source, target = nodes[batch.edge_index]
@@ -161,6 +165,8 @@ def test_saint_walks_and_edges(mode: str, data: Data, workers: int) -> None:
     for batch in loader:
         assert 1 < batch.num_nodes <= (18 if mode == "walk" else 12)
         assert "node_norm" not in batch
+        with pytest.raises(AttributeError, match="expected sample_coverage above 0"):
+            loader.node_norm  # noqa: B018
         check_edges(data, batch)
         assert batch.e_id.sort().values.tolist() == inside(data, batch.n_id)
         found.add(tuple(batch.n_id.tolist()))
@@ -204,6 +210,8 @@ def test_laws_and_norms_of_saint(mode: str) -> None:
     met = Counter[frozenset[int]]()
     for batch in loader:
         met[frozenset(batch.n_id.tolist())] += 1
+        assert torch.equal(batch.node_norm, loader.node_norm[batch.n_id])
+        assert torch.equal(batch.edge_norm, loader.edge_norm[batch.e_id])
         source, target = batch.n_id[batch.edge_index].tolist()
         chance = [sum(p for c, p in law.items() if v in c) for v in range(5)]
         for v, norm in zip(batch.n_id.tolist(), batch.node_norm.tolist(), strict=True):

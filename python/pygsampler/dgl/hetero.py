@@ -31,6 +31,7 @@ __all__ = [
     "moved",
     "sample_typed",
     "seeds_of_types",
+    "subgraph_of_types",
     "turned_by_type",
 ]
 
@@ -115,6 +116,30 @@ def sample_typed(
     sources, blocks = _blocks(g, made, seeds)
     input_nodes = sources if len(g.ntypes) > 1 else next(iter(sources.values()))
     return input_nodes, seed_nodes, blocks
+
+
+def subgraph_of_types(g: Any, nodes: Any, exclude_eids: Any) -> Any:
+    """All edges of a heterograph among distinct vertices, but the excluded ones; where these are.
+
+    Vertices stand in the order of ``nodes``. ValueError for one that is there twice.
+    """
+    by_type = nodes if isinstance(nodes, Mapping) else {g.ntypes[0]: nodes}
+    for kind, ids in by_type.items():
+        if len(ids.unique()) < len(ids):
+            raise ValueError(
+                f"seed_nodes[{kind!r}]: expected each vertex once for the subgraph of a "
+                "heterograph, got one that is there twice"
+            )
+    place = next(iter(by_type.values())).device
+    made = g.subgraph({kind: ids.to(g.device) for kind, ids in by_type.items()})
+    excluded = {} if exclude_eids is None else _excluded(g, exclude_eids)
+    for kind, ids in excluded.items():
+        kept = made.edges[kind].data[dgl.EID]
+        gone = torch.isin(kept.cpu().long(), ids).nonzero().flatten().to(g.device, g.idtype)
+        if len(gone):
+            # Ids stay, as other columns do; store_ids would write over those of all types.
+            made = dgl.remove_edges(made, gone, etype=kind)
+    return made.to(place)
 
 
 def seeds_of_types(g: Any, given: Any) -> Ids:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dgl.heterograph import DGLGraph
+
 from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._core.checks import boolean
+from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed, subgraph_of_types
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.sampler import fanouts_of
+from pygsampler.dgl.walking import is_typed
 
 __all__ = ["ShaDowKHopSampler"]
 
@@ -25,8 +29,9 @@ class ShaDowKHopSampler(Optioned):
 
     Parameters
     ----------
-    fanouts : list of int
-        Neighbours of each vertex met so far, innermost hop last; -1 takes all.
+    fanouts : list of int, or of dicts of edge types to int
+        Neighbours of each vertex met so far, innermost hop last; -1 takes all. Of a heterograph
+        they are of each edge type; a dict has all of them.
     replace : bool
         Draw with replacement.
     prob : str, optional
@@ -44,6 +49,9 @@ class ShaDowKHopSampler(Optioned):
     ``fanouts``, ``replace`` and ``prob`` may be assigned, and count from the next batch on. A seed
     that is given twice has two vertices, each with the edges into it. Excluded edges are neither
     drawn nor among the edges of the subgraph.
+
+    Of a heterograph ``input_nodes`` and seeds are by node type, of which each seed is there once,
+    and ``subgraph`` has all types. Edge types without ``prob`` are drawn from uniformly.
     """
 
     def __init__(
@@ -65,6 +73,23 @@ class ShaDowKHopSampler(Optioned):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
+
+    def sample_blocks(
+        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """As ``Sampler.sample_blocks``; of a heterograph by types."""
+        if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
+            return super().sample_blocks(g, seed_nodes, exclude_eids)
+        by_type = _core.PGSampler(
+            fanouts_by_type(g, list(self.fanouts)),
+            replace=self.replace,
+            prob=self.prob,
+            seed=self.seed,
+        )
+        # A hop of theirs expands all vertices met so far, as ShaDow's.
+        nodes, seeds, _ = sample_typed(by_type, self._identity, g, seed_nodes, exclude_eids)
+        made = subgraph_of_types(g, nodes, exclude_eids)
+        return nodes, seeds, made if self.output_device is None else made.to(self.output_device)
 
     fanouts = Option("As given, innermost hop last; what is assigned counts.")
     replace = Option("Whether neighbours are drawn with replacement.")

@@ -26,7 +26,11 @@ _EPOCH = MAX_EPOCH
 
 
 class _Loader(SubgraphLoader):
-    """What all have: batches of the numbers of their steps, by a program, and norms."""
+    """What all have: batches of the numbers of their steps, by a program, and norms.
+
+    ``N``, ``E``, ``num_steps``, ``sample_coverage``, ``save_dir``, ``log``, ``node_norm`` and
+    ``edge_norm`` are attributes as PyG's have them.
+    """
 
     def __init__(
         self,
@@ -36,9 +40,12 @@ class _Loader(SubgraphLoader):
         of: Any,
         num_steps: int,
         seed: int | None,
+        given: tuple[int, Any, Any],
         kwargs: dict[str, Any],
     ) -> None:
         check_data(data)
+        coverage, self.save_dir, self.log = given
+        self.sample_coverage = integer(coverage, "sample_coverage", 0, _MOST)
         for name in ("node_norm", "edge_norm"):
             if name in data:
                 raise ValueError(f"data: expected no attribute {name}, got one; rename it")
@@ -46,8 +53,28 @@ class _Loader(SubgraphLoader):
         sampler = Sampler(data, program, device="cpu")
         sampler.set_seed(seed)
         self.data = data
-        made = batches(data, sampler, of)
-        super().__init__(range(self.num_steps), sampler, made, batch_size=1, **kwargs)
+        self.N, self.E = sampler.num_nodes, data.num_edges
+        self._batches = batches(data, sampler, of)
+        super().__init__(range(self.num_steps), sampler, self._batches, batch_size=1, **kwargs)
+
+    @property
+    def node_norm(self) -> torch.Tensor:
+        """That of every node of ``data``; AttributeError where batches have none."""
+        return self._known_norms()[0]
+
+    @property
+    def edge_norm(self) -> torch.Tensor:
+        """That of every edge of ``data``; AttributeError where batches have none."""
+        return self._known_norms()[1]
+
+    def _known_norms(self) -> tuple[torch.Tensor, torch.Tensor]:
+        norms = self._batches.norms()
+        if norms is None:
+            raise AttributeError(
+                f"{type(self).__name__}: expected sample_coverage above 0 for node_norm and "
+                f"edge_norm, got {self.sample_coverage}"
+            )
+        return norms
 
 
 class _DrawnLoader(_Loader):
@@ -58,13 +85,12 @@ class _DrawnLoader(_Loader):
         data: Any,
         draws: Draws,
         num_steps: int,
-        sample_coverage: int,
         seed: int | None,
+        given: tuple[int, Any, Any],
         kwargs: dict[str, Any],
     ) -> None:
-        self.sample_coverage = integer(sample_coverage, "sample_coverage", 0, _MOST)
-        of = draws, self.sample_coverage
-        super().__init__(data, induced(seed=seed), _ByCounts, of, num_steps, seed, kwargs)
+        of = draws, integer(given[0], "sample_coverage", 0, _MOST)
+        super().__init__(data, induced(seed=seed), _ByCounts, of, num_steps, seed, given, kwargs)
 
 
 class GraphSAINTNodeSampler(_Loader):
@@ -120,9 +146,9 @@ class GraphSAINTNodeSampler(_Loader):
         **kwargs: Any,
     ) -> None:
         budget = integer(batch_size, "batch_size", 1, _MOST)
-        integer(sample_coverage, "sample_coverage", 0, _MOST)
         program = _by_out_degree(budget=budget, seed=seed)
-        super().__init__(data, program, _ByChance, budget, num_steps, seed, kwargs)
+        given = sample_coverage, save_dir, log
+        super().__init__(data, program, _ByChance, budget, num_steps, seed, given, kwargs)
 
 
 class GraphSAINTRandomWalkSampler(_DrawnLoader):
@@ -183,7 +209,7 @@ class GraphSAINTRandomWalkSampler(_DrawnLoader):
         walks = integer(batch_size, "batch_size", 1, _MOST)
         self.walk_length = integer(walk_length, "walk_length", 1, _MOST)
         draws = Walks(walks, self.walk_length)
-        super().__init__(data, draws, num_steps, sample_coverage, seed, kwargs)
+        super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
 class GraphSAINTEdgeSampler(_DrawnLoader):
@@ -209,7 +235,7 @@ class GraphSAINTEdgeSampler(_DrawnLoader):
         **kwargs: Any,
     ) -> None:
         draws = Edges(integer(batch_size, "batch_size", 1, _MOST))
-        super().__init__(data, draws, num_steps, sample_coverage, seed, kwargs)
+        super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
 @program
@@ -248,6 +274,10 @@ class _Batches:
     def _normed(self, batch: Any) -> None:
         raise NotImplementedError
 
+    def norms(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Those of all nodes and edges; None without."""
+        raise NotImplementedError
+
 
 class _ByChance(_Batches):
     """Nodes by out-degree, with norms by the chances to be there."""
@@ -260,13 +290,28 @@ class _ByChance(_Batches):
         self._chance /= max(len(sources), 1)
 
     def _normed(self, batch: Any) -> None:
-        row, col = batch.edge_index
-        q = self._chance[batch.n_id]
+        batch.node_norm, batch.edge_norm = self._of(batch.n_id, *batch.edge_index)
+
+    def norms(self) -> tuple[torch.Tensor, torch.Tensor]:
+        graph = self._sampler.graph
+        degrees = graph.indptr.torch().diff().long()
+        col = torch.repeat_interleave(torch.arange(len(degrees)), degrees)
+        row, ids = graph.indices.torch().long(), graph.edge_ids
+        node_norm, by_place = self._of(torch.arange(graph.num_nodes), row, col)
+        if ids is None:
+            return node_norm, by_place
+        return node_norm, torch.empty_like(by_place).index_copy_(0, ids.torch().long(), by_place)
+
+    def _of(
+        self, nodes: torch.Tensor, row: torch.Tensor, col: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The norms of nodes, and of edges between those at the places ``row`` and ``col``."""
+        q = self._chance[nodes]
         there = 1 - self._missed(q)
         joint = there[row] + there[col] - 1 + self._missed(q[row] + q[col])
         joint = torch.where(row == col, there[row], joint)
-        batch.node_norm = (1 / (self._sampler.num_nodes * there)).float()
-        batch.edge_norm = (there[col] / joint).float()
+        node_norm = (1 / (self._sampler.num_nodes * there)).float()
+        return node_norm, (there[col] / joint).float()
 
     def _missed(self, q: torch.Tensor) -> torch.Tensor:
         """The chance that no draw hits what has the share ``q``."""
@@ -288,6 +333,9 @@ class _ByCounts(_Batches):
         if self._norms is not None:
             node, edge = self._norms
             batch.node_norm, batch.edge_norm = node[batch.n_id], edge[batch.e_id]
+
+    def norms(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        return self._norms
 
     def _counted(self, coverage: int) -> tuple[torch.Tensor, torch.Tensor]:
         count, edge_count = torch.zeros(self._sampler.num_nodes), torch.zeros(self._data.num_edges)
