@@ -35,7 +35,6 @@ def run(name: str, *arguments: str, by: Sequence[str] = ()) -> str:
     [
         ("graphsage_pyg.py", "torch_geometric"),
         ("graph_file_pyg.py", "torch_geometric"),
-        ("hgt_pyg.py", "torch_geometric"),
         ("graph_file.py", "torch"),
     ],
 )
@@ -53,6 +52,14 @@ def test_types_help() -> None:
     assert [name for name, _ in found] == ["without", "with"]
     without, with_types = (float(accuracy) for _, accuracy in found)
     assert with_types > max(without + 5, 4 * GUESSING)
+
+
+def test_types_help_in_pyg() -> None:
+    partner("torch_geometric")
+    told = [run("hgt_pyg.py", "--epochs", "1", *more) for more in ([], ["--without-types"])]
+    found = [re.search(r"validation accuracy: ([\d.]+)%", each) for each in told]
+    with_types, without = (float(each[1]) for each in found if each is not None)
+    assert with_types > max(without + 3, 3 * GUESSING)
 
 
 def test_neighbours_by_types_are_heard() -> None:
