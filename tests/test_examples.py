@@ -80,6 +80,20 @@ def test_links_are_told_from_others() -> None:
     assert hits > 3 * 10
 
 
+def test_types_help_to_tell_links_from_others() -> None:
+    partner("torch")
+    told = run("links_typed.py", "--edges", "60000", "--tested", "1000")
+    found = re.findall(r"(AUC|hits@10).* (with\w*) types: ([\d.]+)%", told)
+    assert [(name, how) for name, how, _ in found] == [
+        (name, how) for how in ("without", "with") for name in ("AUC", "hits@10")
+    ]
+    (auc, hits), (auc_typed, hits_typed) = (
+        [float(figure) for _, how, figure in found if how == which] for which in ("without", "with")
+    )
+    assert auc_typed > max(auc, 85)
+    assert hits_typed > max(hits, 6 * 10)
+
+
 def test_subgraphs_tell_links_from_others() -> None:
     partner("torch")
     told = run("seal.py", "--epochs", "1", "--links", "1500", "--tested", "500")
