@@ -366,6 +366,12 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
             assert alone.input_nodes.tolist() == batch.input_nodes.tolist()
             found += batch.output_nodes.tolist()
     assert sorted(found) == sorted(2 * list(range(NODES)))
+    for one in (9, np.int32(9), torch.tensor(9)):
+        all_of = [
+            [batch.input_nodes.tolist() for batch in DataLoader(graph, seeds, sampler, **more)]
+            for more in ({"seed_time": one, **options}, {"seed_time": [9] * NODES, **options})
+        ]
+        assert all_of[0] == all_of[1]
     with pytest.raises(ValueError, match="seed_time: expected a time for each seed with time='t'"):
         DataLoader(graph, seeds, sampler, **options)
     with pytest.raises(ValueError, match="seed_time: expected a time for each of 60 seeds, got 3"):

@@ -296,7 +296,16 @@ def test_a_loader_gives_seeds_their_times(shuffle: bool, dtype: str) -> None:
         }
         count += sum(map(len, own.values()))
     assert count == 65
+    all_of = [
+        [batch.nodes["a"].tolist() for batch in DataLoader(made.graph, seeds, sampler, **more)]
+        for more in (
+            {"seed_time": 7, "batch_size": 16, "seed": 2},
+            {"seed_time": {"a": [7] * 40, "b": 7}, "batch_size": 16, "seed": 2},
+        )
+    ]
+    assert all_of[0] == all_of[1]
     for given, error, text in (
+        (True, TypeError, "seed_time.*: expected numbers"),
         ({"a": bounds["a"]}, ValueError, "seed_time: expected times of 'b' too"),
         ({**bounds, "c": bounds["a"]}, ValueError, "seed_time: expected types of the seeds"),
         (bounds["a"], TypeError, "seed_time: expected a mapping of types to times"),
