@@ -503,3 +503,40 @@ def test_programs_in_torchs_memory(emulator):
     given = {"PYGSAMPLER_NVRTC": f"{emulator}/libnvrtc.so.12", "MALLOC_MMAP_THRESHOLD_": "1024"}
     lines = run_with_driver(emulator, textwrap.dedent(script), **given).splitlines()
     assert lines == ["TorchBatch ['p', 'rows']", "TorchSubgraph []"] * 2
+
+
+def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
+    """Whatever samples it, in the driver's own words, from the second batch of a kind on."""
+    log = tmp_path / "calls"
+    lines = run(
+        emulator,
+        """
+        random, kinds = np.random.default_rng(0), [f"t{i}" for i in range(100)]
+        edges = {}
+        for i in range(200):
+            name = kinds[random.integers(100)], f"r{i}", kinds[random.integers(100)]
+            edges[name] = tuple(random.integers(0, 50, (2, 200)))
+        data = {name: {"t": np.arange(200) % 9, "w": np.ones(200)} for name in edges}
+        there = pgs.HeteroGraph.from_coo(edges, dict.fromkeys(kinds, 50), edge_data=data).to("cuda")
+        seeds, times = {kind: [1, 2] for kind in kinds}, {kind: [5, 7] for kind in kinds}
+
+        def launches():
+            with open(os.environ["FAKE_CUDA_LOG"]) as log:
+                return sum("Launch" in line for line in log)
+
+        samplers = {
+            pgs.PGSampler([3, 3], seed=1): {},
+            pgs.PGSampler([3, 3], prob="w", disjoint=True, seed=1): {},
+            pgs.PGSampler([3, 3], time="t", carry="edge", seed=1): {"seed_time": times},
+            pgs.HeteroLabor([3, 3], seed=1): {},
+            pgs.HGTSampler(dict.fromkeys(kinds, [3, 3]), seed=1): {},
+        }
+        for one, more in samplers.items():
+            one.sample(there, seeds, **more)
+            before = launches()
+            batch = one.sample(there, seeds, batch=1, **more)
+            print(launches() - before, batch.num_edges > 1000)
+        """,
+        FAKE_CUDA_LOG=str(log),
+    )
+    assert lines == ["1 True"] * 5

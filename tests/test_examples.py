@@ -35,7 +35,6 @@ def run(name: str, *arguments: str, by: Sequence[str] = ()) -> str:
     [
         ("graphsage_pyg.py", "torch_geometric"),
         ("graph_file_pyg.py", "torch_geometric"),
-        ("hgt_pyg.py", "torch_geometric"),
         ("graph_file.py", "torch"),
     ],
 )
@@ -55,6 +54,14 @@ def test_types_help() -> None:
     assert with_types > max(without + 5, 4 * GUESSING)
 
 
+def test_types_help_in_pyg() -> None:
+    partner("torch_geometric")
+    told = [run("hgt_pyg.py", "--epochs", "1", *more) for more in ([], ["--without-types"])]
+    found = [re.search(r"validation accuracy: ([\d.]+)%", each) for each in told]
+    with_types, without = (float(each[1]) for each in found if each is not None)
+    assert with_types > max(without + 3, 3 * GUESSING)
+
+
 def test_neighbours_by_types_are_heard() -> None:
     partner("torch")
     told = run("hetgnn.py", "--epochs", "1")
@@ -71,6 +78,20 @@ def test_links_are_told_from_others() -> None:
     auc, hits = (float(figure) for _, figure in found)
     assert auc > 75
     assert hits > 3 * 10
+
+
+def test_types_help_to_tell_links_from_others() -> None:
+    partner("torch")
+    told = run("links_typed.py", "--edges", "100000", "--tested", "2000")
+    found = re.findall(r"(AUC|hits@10).* (with\w*) types: ([\d.]+)%", told)
+    assert [(name, how) for name, how, _ in found] == [
+        (name, how) for how in ("without", "with") for name in ("AUC", "hits@10")
+    ]
+    (auc, hits), (auc_typed, hits_typed) = (
+        [float(figure) for _, how, figure in found if how == which] for which in ("without", "with")
+    )
+    assert auc_typed > max(auc, 85)
+    assert hits_typed > max(hits, 6 * 10)
 
 
 def test_subgraphs_tell_links_from_others() -> None:

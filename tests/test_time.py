@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from typing import Any
 
+import later
 import numpy as np
 import pytest
 import reference
@@ -283,28 +284,33 @@ def test_factors_by_weight_make_sums_unbiased(fanout: int, replace: bool, typed:
     assert abs(sums.mean() - y[there].sum()) <= 4 * error + 1e-6
 
 
-def test_a_million_edges_and_none_of_the_future() -> None:
+@pytest.mark.parametrize("how", later.MODES, ids=lambda how: "-".join(map(str, how.values())))
+def test_a_million_edges_and_none_of_the_future(how: dict[str, Any]) -> None:
+    """In every mode of its own, by a checker that knows which edge first reached a vertex."""
     random = np.random.default_rng(8)
-    nodes, count = 20_000, 400_000
+    nodes, count = 4000, 120_000
     src, dst = random.integers(0, nodes, count), random.integers(0, nodes, count)
-    times = random.random(count)
-    graph = pgs.Graph.from_coo(src, dst, num_nodes=nodes, edge_data={"t": times})
-    checked = 0
-    for carry in ("seed", "edge"):
-        for strategy in ("uniform", "last"):
-            for compare in ("le", "lt"):
-                options = {"carry": carry, "strategy": strategy, "compare": compare}
-                sampler = pgs.PGSampler([10, 10], time="t", seed=1, **options)
-                seeds, bounds = random.integers(0, nodes, 4000), random.random(4000)
-                batch = sampler.sample(graph, seeds, seed_time=bounds)
-                trees = np.asarray(batch.trees)
-                for block in batch.blocks:
-                    dst_local = np.asarray(block.coo()[1])
-                    of = times[np.asarray(block.edge_ids)]
-                    limit = bounds[trees[dst_local]]
-                    assert (of <= limit).all() if compare == "le" else (of < limit).all()
-                    checked += len(of)
-    assert checked > 1_000_000
+    # Of few values, so that many are equal.
+    times = {"t": random.integers(0, 64, count) / 64, "n": random.integers(0, 64, nodes) / 64}
+    data = {"t": times["t"], "w": np.arange(count) % 5 / 2, "m": np.arange(count) % 7 > 0}
+    graph = pgs.Graph.from_coo(
+        src, dst, num_nodes=nodes, edge_data=data, node_data={"n": times["n"]}
+    )
+    sampler = pgs.PGSampler([8, 10, 12], seed=1, **how)
+    kind = ("v", "to", "v")
+    of = {kind: times["t"] if how["time"] == "t" else times["n"][src]}
+    total = 0
+    for number in range(100):
+        seeds, bounds = random.integers(0, nodes, 3000), random.integers(0, 64, 3000) / 64
+        without = random.permutation(count)[:2000] if number % 2 else None
+        batch = sampler.sample(graph, seeds, seed_time=bounds, batch=number, exclude=without)
+        hops = [{kind: block} for block in reversed(batch.blocks)]
+        total += later.none_later(hops, {"v": bounds}, of, how)
+        for block in batch.blocks:
+            assert without is None or not np.isin(block.edge_ids.numpy(), without).any()
+        if total > 1_000_000:
+            return
+    raise AssertionError(total)
 
 
 def test_floats_are_in_their_order() -> None:
@@ -360,6 +366,12 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
             assert alone.input_nodes.tolist() == batch.input_nodes.tolist()
             found += batch.output_nodes.tolist()
     assert sorted(found) == sorted(2 * list(range(NODES)))
+    for one in (9, np.int32(9), torch.tensor(9)):
+        all_of = [
+            [batch.input_nodes.tolist() for batch in DataLoader(graph, seeds, sampler, **more)]
+            for more in ({"seed_time": one, **options}, {"seed_time": [9] * NODES, **options})
+        ]
+        assert all_of[0] == all_of[1]
     with pytest.raises(ValueError, match="seed_time: expected a time for each seed with time='t'"):
         DataLoader(graph, seeds, sampler, **options)
     with pytest.raises(ValueError, match="seed_time: expected a time for each of 60 seeds, got 3"):

@@ -8,6 +8,7 @@ import pickle
 import weakref
 from typing import Any
 
+import later
 import numpy as np
 import pytest
 
@@ -166,32 +167,45 @@ def test_one_type_is_a_graph_without_types() -> None:
                 assert getattr(mine[kind], name).tolist() == getattr(block, name).tolist()
 
 
-def test_a_million_edges_and_none_of_the_future() -> None:
+@pytest.mark.parametrize("how", later.MODES, ids=lambda how: "-".join(map(str, how.values())))
+def test_a_million_edges_and_none_of_the_future(how: dict[str, Any]) -> None:
+    """In every mode of its own; edges of one type, and vertices of one, have no times."""
     random = np.random.default_rng(8)
-    counts = {"a": 20_000, "b": 5_000}
-    kinds = [("a", "to", "a"), ("b", "to", "a"), ("a", "to", "b")]
-    ends = {
-        kind: tuple(random.integers(0, counts[end], 200_000) for end in kind[::2]) for kind in kinds
-    }
-    times = {kind: random.integers(0, 1000, 200_000) for kind in kinds}
-    graph = pgs.HeteroGraph.from_coo(ends, counts, edge_data={k: {"t": times[k]} for k in kinds})
+    counts = {"a": 4000, "b": 1000, "c": 3}
+    kinds = [
+        ("a", "to", "a"),
+        ("b", "to", "a"),
+        ("a", "to", "b"),
+        ("b", "by", "b"),
+        ("c", "in", "a"),
+    ]
+    many, ends, data, times = 40_000, {}, {}, {}
+    born = {kind: random.integers(0, 64, counts[kind]) / 64 for kind in ("a", "b")}
+    for kind in kinds:
+        ends[kind] = tuple(random.integers(0, counts[end], many) for end in kind[::2])
+        data[kind] = {"w": np.arange(many) % 5 / 2, "m": np.arange(many) % 7 > 0}
+        times[kind] = None
+        if how["time"] == "n" and kind[0] in born:
+            times[kind] = born[kind[0]][ends[kind][0]]
+        if how["time"] == "t" and kind[1] != "by":
+            times[kind] = data[kind]["t"] = random.integers(0, 64, many) / 64
+    graph = pgs.HeteroGraph.from_coo(
+        ends, counts, edge_data=data, node_data={kind: {"n": of} for kind, of in born.items()}
+    )
+    sampler = pgs.PGSampler([4, 5, 6], seed=1, **how)
     total = 0
-    for options in ({}, {"carry": "edge"}, {"strategy": "last", "compare": "lt"}, {"window": 300}):
-        sampler = pgs.PGSampler([10, 10], seed=1, time="t", **options)
-        seeds = {kind: random.integers(0, count, 1500) for kind, count in counts.items()}
-        bounds = {kind: random.integers(0, 1000, 1500) for kind in counts}
-        batch = sampler.sample(graph, seeds, seed_time=bounds)
-        latest = np.concatenate([bounds["a"], bounds["b"]])
+    for number in range(100):
+        seeds = {kind: random.integers(0, counts[kind], 800) for kind in counts}
+        bounds = {kind: random.integers(0, 64, 800) / 64 for kind in counts}
+        without = {kind: random.permutation(many)[:999] for kind in kinds[number % 2 :: 2]}
+        batch = sampler.sample(graph, seeds, seed_time=bounds, batch=number, exclude=without)
+        total += later.none_later(list(reversed(batch.blocks)), bounds, times, how)
         for blocks in batch.blocks:
-            for kind, block in blocks.items():
-                rows = np.repeat(np.arange(block.num_dst_nodes), np.diff(block.indptr.numpy()))
-                tree = batch.trees[kind[2]].numpy()[rows]
-                drawn = times[kind][block.edge_ids.numpy()]
-                assert (drawn <= latest[tree]).all()
-                if "compare" in options:
-                    assert (drawn < latest[tree]).all()
-                total += len(drawn)
-    assert total > 1_000_000
+            for kind, ids in without.items():
+                assert not np.isin(blocks[kind].edge_ids.numpy(), ids).any()
+        if total > 1_000_000:
+            return
+    raise AssertionError(total)
 
 
 def test_adding_a_type_changes_no_other_types_sample() -> None:
@@ -282,7 +296,16 @@ def test_a_loader_gives_seeds_their_times(shuffle: bool, dtype: str) -> None:
         }
         count += sum(map(len, own.values()))
     assert count == 65
+    all_of = [
+        [batch.nodes["a"].tolist() for batch in DataLoader(made.graph, seeds, sampler, **more)]
+        for more in (
+            {"seed_time": 7, "batch_size": 16, "seed": 2},
+            {"seed_time": {"a": [7] * 40, "b": 7}, "batch_size": 16, "seed": 2},
+        )
+    ]
+    assert all_of[0] == all_of[1]
     for given, error, text in (
+        (True, TypeError, "seed_time.*: expected numbers"),
         ({"a": bounds["a"]}, ValueError, "seed_time: expected times of 'b' too"),
         ({**bounds, "c": bounds["a"]}, ValueError, "seed_time: expected types of the seeds"),
         (bounds["a"], TypeError, "seed_time: expected a mapping of types to times"),

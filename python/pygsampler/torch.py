@@ -194,8 +194,9 @@ class DataLoader(MaybeStatic):
         pair is a mapping of vertex types to how many a batch may have after that hop, and one of
         edge types to how many edges; types that are not named have as few as may be.
 
-    seed_time : array of shape [N], or a mapping of types to such, optional
+    seed_time : array of shape [N], or a mapping of types to such, or a number, optional
         With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
+        A number is that of all.
 
     Notes
     -----

@@ -247,6 +247,23 @@ def test_numbers_change_gradually(exclude: Any) -> None:
         sampler.batch_dependency = "2"
 
 
+def test_a_seed_is_set_as_in_dgl() -> None:
+    """By DGL's name of the argument, or by none; two samplers with one seed draw alike."""
+    g = random_graph(300, 9000)
+    one, other = LaborSampler([9, 9]), LaborSampler([9, 9])
+    one.set_seed(5)
+    other.set_seed(random_seed=5)
+    first, second = edges(one, g), edges(one, g)
+    assert [edges(other, g), edges(other, g)] == [first, second]
+    assert first != second
+    drawn = []
+    for nothing in ((), (None,)):
+        torch.manual_seed(3)
+        one.set_seed(*nothing)
+        drawn.append(edges(one, g))
+    assert drawn[0] == drawn[1] != first
+
+
 @pytest.mark.parametrize("options", [{}, {"importance_sampling": 1}, {"importance_sampling": -1}])
 def test_excluded_edges_are_left_out_before(options: Any) -> None:
     """One of three edges is out: each of the two others stays half of the time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from pathlib import Path
 from typing import Any
 
 import dgl
@@ -199,3 +200,20 @@ def test_graphs() -> None:
 def test_epoch(epoch: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="epoch: expected an integer"):
         PGSampler([3]).set_epoch(epoch)
+
+
+def test_every_argument_is_in_the_table() -> None:
+    """The page says what becomes of each argument of DGL's samplers and loader."""
+    page = (Path(__file__).parents[2] / "docs" / "dgl.md").read_text()
+    table = page.partition("## Every argument")[2].partition("\n## ")[0]
+    loading = dgl.dataloading
+    for each in (
+        loading.NeighborSampler,
+        loading.LaborSampler,
+        loading.as_edge_prediction_sampler,
+        loading.DataLoader,
+    ):
+        # The graph and its seeds, and the samplers, which the table is of.
+        known = {"kwargs", "graph", "indices", "graph_sampler", "sampler"}
+        for name in inspect.signature(each).parameters:
+            assert f"`{name}" in table or name in known, (each, name)

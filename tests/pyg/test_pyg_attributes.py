@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from pyg_reference import content, random_data
+from torch_geometric import loader as loaders
 from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NeighborSampler, NodeSamplerInput, NumNeighbors
 
+import pygsampler.pyg
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
 SEEDS = torch.arange(0, 60, 2)
@@ -231,3 +234,15 @@ def test_arguments_are_those_of_pygs_sampler() -> None:
     assert sampled(by_place) == sampled(by_name)
     with pytest.raises(TypeError, match="share_memory: expected True or False"):
         PGSampler(data, [4], share_memory=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"])
+def test_every_argument_is_in_the_table(name: str) -> None:
+    """Ours take what PyG's take, in its order, and the page says what becomes of each."""
+    page = (Path(__file__).parents[2] / "docs" / "pyg.md").read_text()
+    table = page.partition("## Every argument")[2].partition("\n## ")[0]
+    theirs = inspect.signature(getattr(loaders, name).__init__).parameters
+    ours = inspect.signature(getattr(pygsampler.pyg, name).__init__).parameters
+    assert [each for each in ours if each in theirs] == [*theirs]
+    for each in ours:
+        assert f"`{each}`" in table or each in ("self", "kwargs"), each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -182,6 +183,11 @@ def test_times_in_stores(data: HeteroData) -> None:
         assert sorted(one.edge[edge_type].tolist()) == sorted(other.edge[edge_type].tolist())
     with pytest.raises(ValueError, match="time_attr: expected the name of tensors of the Feature"):
         HeteroSampler((features, graph), [3], time_attr="x y")
+    name, kind = data.name, "place" if data.name == "when" else WRITTEN
+    count = NODES.get(kind) or COUNTS[WRITTEN]
+    features.put_tensor(torch.ones(count), group_name=kind, attr_name=name, index=None)
+    with pytest.raises(ValueError, match=rf"time_attr: .*got {name!r}, which is that of both"):
+        HeteroSampler((features, graph), [3], time_attr=name)
 
 
 def test_one_type_is_a_data_without_types() -> None:
@@ -240,3 +246,7 @@ def test_mistakes(data: HeteroData) -> None:
     ):
         with pytest.raises(error, match=text):
             HeteroSampler(data, [3], **{"time_attr": data.name, **options}).sample_from_nodes(seeds)
+    both = copy.copy(data)
+    both["paper"].twice, both[CITES].twice = torch.zeros(NODES["paper"]), torch.zeros(COUNTS[CITES])
+    with pytest.raises(ValueError, match=r"time_attr: .*got 'twice', which is that of both"):
+        HeteroSampler(both, [3], time_attr="twice")

@@ -293,6 +293,14 @@ def test_wrong_arguments(data: Data) -> None:
         ValueError, match="subgraph_type: expected 'directional' or 'bidirectional'"
     ):
         next(iter(induced))
+    never = torch.where(torch.arange(NODES) == 7, torch.nan, 1.0)
+    halves = data.clone()
+    halves.half = torch.rand(data.num_edges)
+    with pytest.raises(ValueError, match=r"input_time\[7\]: expected a time, got nan"):
+        NeighborLoader(halves, [2], input_time=never, time_attr="half")
+    links = torch.arange(NODES).repeat(2, 1)
+    with pytest.raises(ValueError, match=r"edge_label_time\[7\]: expected a time, got nan"):
+        LinkNeighborLoader(halves, [2], links, edge_label_time=never, time_attr="half")
     sampler = PGSampler(data, [2], time_attr="time")
     with pytest.raises(AttributeError, match="time_attr: cannot be assigned"):
         sampler.time_attr = "edge_time"  # type: ignore[misc]

@@ -55,9 +55,9 @@ want = lists(sampler.sample(cpu, SEEDS, batch=2))
 """
 
 
-def run(driver: Path, script: str) -> list[str]:
+def run(driver: Path, script: str, **variables: str) -> list[str]:
     code = "import warnings; warnings.simplefilter('ignore', DeprecationWarning)\n" + PRELUDE
     # Each array has pages of its own: the emulator's memory is the heap's too, and pages that are
     # locked for an array would hold memory of a device at the same time.
-    alone = {"MALLOC_MMAP_THRESHOLD_": "1024"}
+    alone = {"MALLOC_MMAP_THRESHOLD_": "1024", **variables}
     return run_with_driver(driver, code + textwrap.dedent(script), **alone).splitlines()

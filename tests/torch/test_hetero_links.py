@@ -273,6 +273,13 @@ def test_times_of_edges() -> None:
                 assert (when[kind][block.edge_ids] < limits).all()
                 found += len(rows)
     assert found > 1000
+    # One time for all links.
+    one, other = (
+        [batch.sampled.nodes["paper"].tolist() for batch in loader(graph, seed_time=given, **more)]
+        for more in [{"fanouts": sampler, "negatives": negatives, "exclude": None}]
+        for given in (30, {kind: torch.full((len(ids),), 30) for kind, ids in IDS.items()})
+    )
+    assert one == other
     with pytest.raises(
         ValueError, match=r"seed_time: expected a time for each edge with a sampler"
     ):

@@ -10,7 +10,7 @@ import torch
 
 from pygsampler._core.checks import describe
 from pygsampler._loading.seeds import seed_tensor
-from pygsampler._loading.times import times_of
+from pygsampler._loading.times import is_one, times_of
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import HeteroGraph
@@ -72,11 +72,12 @@ class HeteroSeeds:
         if given is None:
             return None
         if not isinstance(given, Mapping):
-            if len(self._kinds) != 1:
+            if len(self._kinds) != 1 and not is_one(given):
                 raise TypeError(
-                    f"seed_time: expected a mapping of types to times, got {describe(given)}"
+                    "seed_time: expected a mapping of types to times, or one for all, got "
+                    f"{describe(given)}"
                 )
-            given = {self._kinds[0]: given}
+            given = dict.fromkeys(self._kinds, given)
         for kind in given:
             if kind not in self._kinds:
                 raise ValueError(f"seed_time: expected types of the seeds, got {kind!r}")

@@ -11,7 +11,7 @@ from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.relation import Relation, relation_of
-from pygsampler._loading.times import times_of
+from pygsampler._loading.times import is_one, times_of
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
         options["negatives"] = dict.fromkeys(edges, options["negatives"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
-    options["times"] = times
+    options["times"] = dict.fromkeys(order, times) if is_one(times) else times
     by_type = {name: _by_type(given, name, order) for name, given in options.items()}
     made = {}
     for kind in order:

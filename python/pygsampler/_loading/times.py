@@ -10,7 +10,7 @@ import torch
 from pygsampler._arrays.dates import check_kind, without_dates
 from pygsampler._core.checks import describe
 
-__all__ = ["check_dates", "times_of"]
+__all__ = ["check_dates", "is_one", "times_of"]
 
 
 def check_dates(given: Any, graph: Any, *names: str | None) -> None:
@@ -31,13 +31,20 @@ def check_dates(given: Any, graph: Any, *names: str | None) -> None:
             check_kind(values, of, name, f"seed_time[{kind!r}]")
 
 
+def is_one(given: Any) -> bool:
+    """Whether a ``seed_time`` is one time, for all, as samplers take it too."""
+    return isinstance(given, (int, float)) or getattr(given, "ndim", None) == 0
+
+
 def times_of(given: Any, name: str, count: int, things: str) -> torch.Tensor | None:
-    """A time for each on the CPU, int64 or float64; None for None."""
+    """A time for each on the CPU, int64 or float64, of those or of one for all; None for None."""
     if given is None:
         return None
     times = torch.as_tensor(without_dates(given, name)).detach().cpu()
-    if times.dtype == torch.bool or times.is_complex() or times.dim() != 1:
+    if times.dtype == torch.bool or times.is_complex() or times.dim() > 1:
         raise TypeError(f"{name}: expected numbers, shape [N], got {describe(given)}")
+    if times.dim() == 0:
+        times = times.repeat(count)
     if len(times) != count:
         raise ValueError(f"{name}: expected a time for each of {count} {things}, got {len(times)}")
     return times.double() if times.is_floating_point() else times.long()

@@ -126,6 +126,14 @@ class LaborSampler(Directed, Optioned):
         self._consecutive.period = batch_dependency
         self.edge_dir = edge_dir
 
+    def set_seed(self, random_seed: int | None = None) -> None:
+        """As ``Sampler.set_seed``, by DGL's name of the argument; ``None`` is torch's seed.
+
+        DGL's is for the next batch alone: here it stays. Numbers follow from the seeds of a batch,
+        too, so two samplers with one seed draw alike for the same seeds.
+        """
+        super().set_seed(random_seed)
+
     @property
     def batch_dependency(self) -> int:
         """In how many batches numbers change to others."""

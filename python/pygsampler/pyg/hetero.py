@@ -520,14 +520,12 @@ def _graph(
         first = next(iter(nodes))
         none = torch.zeros(nodes[first] + 1, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
         edges, places = {(first, _NONE, first): none}, {"cpu": None}
-    if (
-        time_attr is not None
-        and not of_nodes
-        and not any(time_attr in of for of in arrays.values())
-    ):
+    timed_edges = any(time_attr in of for of in arrays.values())
+    if time_attr is not None and bool(of_nodes) == timed_edges:
+        both = ", which is that of both" if timed_edges else ""
         raise ValueError(
             "time_attr: expected the name of an attribute of nodes or edges of some type of data, "
-            f"got {time_attr!r}"
+            f"got {time_attr!r}{both}"
         )
     if weight_attr is not None and not any(weight_attr in of for of in arrays.values()):
         have = ", ".join(map(repr, known)) or "none"

@@ -68,8 +68,9 @@ def graph_of_stores(
                 f"sample_direction: expected 'forward' with time_attr={time_attr!r} of the edges "
                 "of stores, got 'backward'; a HeteroData has it"
             )
-    if time_attr is not None and not of_edges and not of_nodes:
+    if time_attr is not None and bool(of_edges) == bool(of_nodes):
+        both = ", which is that of both" if of_edges else ""
         raise ValueError(
-            f"time_attr: expected the name of tensors of the FeatureStore, got {time_attr!r}"
+            f"time_attr: expected the name of tensors of the FeatureStore, got {time_attr!r}{both}"
         )
     return HeteroGraph(edges, nodes, edge_data=of_edges, node_data=of_nodes)

@@ -8,7 +8,7 @@ import torch
 
 from pygsampler._core.checks import describe
 
-__all__ = ["check_mask", "check_rows", "edges_given", "nodes_given", "rows_given"]
+__all__ = ["check_mask", "check_rows", "check_times", "edges_given", "nodes_given", "rows_given"]
 
 
 def nodes_given(given: Any, typed: bool) -> Any:
@@ -63,6 +63,14 @@ def check_rows(values: Any, where: str, count: int, things: str) -> None:
     raise ValueError(
         f"{where}: expected one for each of {count} {things}, got shape {tuple(values.shape)}{hint}"
     )
+
+
+def check_times(values: Any, where: str, count: int, things: str) -> None:
+    """check_rows of times, and ValueError with the place of one that is NaN."""
+    check_rows(values, where, count, things)
+    if values is not None and values.is_floating_point() and values.isnan().any():
+        place = int(values.isnan().nonzero()[0, 0])
+        raise ValueError(f"{where}[{place}]: expected a time, got nan")
 
 
 def _ids(given: Any, where: str) -> torch.Tensor:

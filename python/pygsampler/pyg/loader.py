@@ -23,7 +23,14 @@ from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.inputs import check_mask, check_rows, edges_given, nodes_given, rows_given
+from pygsampler.pyg.inputs import (
+    check_mask,
+    check_rows,
+    check_times,
+    edges_given,
+    nodes_given,
+    rows_given,
+)
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
 from pygsampler.pyg.options import inside, subgraph
@@ -366,7 +373,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
-        check_rows(self.input_data.time, "input_time", len(self.dataset), "input nodes")
+        check_times(self.input_data.time, "input_time", len(self.dataset), "input nodes")
         if isinstance(neighbor_sampler, Sampler):
             count: Any = neighbor_sampler.num_nodes
             if typed:
@@ -483,11 +490,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         self._rows, self._layout = rows, edge_index
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
-        for values, name in (
-            (self.input_data.label, "edge_label"),
-            (self.input_data.time, "edge_label_time"),
-        ):
-            check_rows(values, name, len(self.dataset), "links")
+        check_rows(self.input_data.label, "edge_label", len(self.dataset), "links")
+        check_times(self.input_data.time, "edge_label_time", len(self.dataset), "links")
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
