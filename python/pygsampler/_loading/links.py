@@ -257,15 +257,10 @@ class LinkLoader(MaybeStatic):
             )
 
     def _static_passes(self, capacities: Any) -> LinkPasses:
-        if self.exclude is not None:
-            raise ValueError(
-                "exclude: expected None with static=True, whose samples leave no edges out, got "
-                f"{self.exclude!r}"
-            )
         size = min(self.batch_size, self._count)
         known = self.graph.num_nodes if self._typed else {"": self.graph.num_nodes}
         seeds = most_seeds(self._links, size, known, self._trees)
-        form = self._form(seeds if self._typed else seeds[""])
+        form = self._form(seeds if self._typed else seeds[""], self.exclude is not None)
         given = form.checked(capacities, self.sampler)  # type: ignore[arg-type]
         about = self.graph, self._shards, self.rank, self._rows, form, given
         return LinkPasses(*about, links=StaticLinks(self._links, size, seeds, self._typed))
@@ -277,7 +272,12 @@ class LinkLoader(MaybeStatic):
         batches = [self._begun(order, part, epoch, step) for step in range(part.steps)]
         kinds = self.graph.node_types if self._typed else [""]
         timed = timed_of(self.graph, sampler)
-        made = pass_seeds([of for _, of in batches], kinds, timed, lambda ids: moved(ids, index))
+        without = self._exclusion.of_pass(
+            self.graph, ([each.places for each in drawn] for drawn, _ in batches)
+        )
+        made = pass_seeds(
+            [of for _, of in batches], kinds, timed, without, lambda ids: moved(ids, index)
+        )
         passes.links.begin(batches, index)
 
         def again(step: int, number: int) -> Any:

@@ -52,14 +52,15 @@ class MaybeStatic(Metered):
             )
         super().load_state_dict(state)
 
-    def _form(self, seeds: int | Mapping[str, int]) -> Form:
-        """What batches of at most so many seeds, of a graph with types by type, are."""
+    def _form(self, seeds: int | Mapping[str, int], excludes: bool = False) -> Form:
+        """What batches of at most so many seeds, of a graph with types by type, are, which may leave
+        edges out."""
         if self.graph.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         sampler: Any = self.sampler
         if not isinstance(sampler, PGSampler):
             raise TypeError(f"static: expected a PGSampler, got {sampler!r}")
-        return form_of(self.graph, sampler, seeds)
+        return form_of(self.graph, sampler, seeds, excludes)
 
     def _check_static(self, capacities: Any, start: int) -> None:
         """ValueError for options that do not go with ``static``, or without it."""
