@@ -52,8 +52,8 @@ def own_and(
     at: slice | Tensor,
     of: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """The rows of destinations, which are at these places, and the reduction of their in-neighbours'
-    rows."""
+    """The rows of destinations, which are at some places, and the reduction of their
+    in-neighbours' rows."""
     if kind not in KINDS:
         raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
     if of is not None:

@@ -103,9 +103,10 @@ class LinkLoader(MaybeStatic):
         the edge and of its negatives, and for negatives with ``time``.
     static : bool
         As ``DataLoader`` has it: each batch is the same ``StaticLinkBatch``, of a ``HeteroGraph``
-        the same ``StaticHeteroLinkBatch``. ``exclude`` must be None. What all batches of a pass
-        begin with, negatives too, is drawn when it begins, and kept on the host: 8 bytes for each
-        edge, and 16 for each link, those of negatives too; and 4 or 8 for each seed on the GPU.
+        the same ``StaticHeteroLinkBatch``. What all batches of a pass begin with, negatives too, is
+        drawn when it begins, and kept on the host: 8 bytes for each edge, and 16 for each link,
+        those of negatives too; and on the GPU 4 or 8 for each seed, and 8 for each edge that a
+        batch leaves out.
     capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         As ``DataLoader`` has them. Seeds are at most as many vertices as a batch of edges and their
         negatives has.

@@ -53,8 +53,8 @@ class MaybeStatic(Metered):
         super().load_state_dict(state)
 
     def _form(self, seeds: int | Mapping[str, int], excludes: bool = False) -> Form:
-        """What batches of at most so many seeds, of a graph with types by type, are, which may leave
-        edges out."""
+        """What batches of at most so many seeds, of a graph with types by type, are, which may
+        leave edges out."""
         if self.graph.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         sampler: Any = self.sampler

@@ -51,8 +51,8 @@ def pass_seeds(
     excluded: PassEdges | None,
     copied: Callable[[torch.Tensor], torch.Tensor],
 ) -> PassSeeds:
-    """The seeds of the batches of a pass, each batch's type by type, copied to a GPU, and what these
-    leave out.
+    """The seeds of the batches of a pass, each batch's type by type, copied to a GPU, and what
+    these leave out.
 
     ``kinds`` are the graph's types, of one without types ``""``.
     """

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pygsampler._graph.timed import Timed, TypedTimed
-    from pygsampler._sampling.standing import Capacity
     from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler._sampling.standing import Capacity
     from pygsampler._sampling.typed import TypedSampler
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType, HeteroGraph
@@ -238,8 +238,8 @@ class TypedStanding(Standing):
 
 
 class AloneStanding(TypedStanding):
-    """As ``Standing``, of a graph that to the engine is one of one type: with the times of its edges,
-    or for what ``Standing`` does not make."""
+    """As ``Standing``, of a graph that to the engine is one of one type: with the times of its
+    edges, or for what ``Standing`` does not make."""
 
     __slots__ = ()
 
