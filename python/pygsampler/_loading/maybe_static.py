@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays import devices
 from pygsampler._loading.metered import Metered, watch
 from pygsampler._loading.static_forms import form_of
+from pygsampler._sampling.neighbor_plan import NEIGHBOR
 from pygsampler.sampler import PGSampler
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class MaybeStatic(Metered):
         sampler: Any = self.sampler
         if not isinstance(sampler, PGSampler):
             raise TypeError(f"static: expected a PGSampler, got {sampler!r}")
+        if sampler.mode not in NEIGHBOR:
+            raise ValueError(
+                f"static: expected a sampler of mode {' or '.join(map(repr, NEIGHBOR))}, got "
+                f"{sampler.mode!r}"
+            )
         return form_of(self.graph, sampler, seeds, excludes)
 
     def _check_static(self, capacities: Any, start: int) -> None:
