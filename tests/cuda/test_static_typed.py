@@ -127,7 +127,8 @@ def test_frontiers_of_what_was_found(graph: pgs.HeteroGraph, name: str) -> None:
         apart = {kind: torch.zeros_like(of) for kind, of in x.items()}
         for hop in given.blocks:
             for kind, block in hop.items():
-                own, summed = block.own_and((h[kind[0]], h[kind[2]]), "sum")
+                sources = h[kind[0]][: block.num_src_nodes]
+                own, summed = block.own_and((sources, h[kind[2]]), "sum")
                 apart[kind[2]] = apart[kind[2]].index_add(0, block.dst_index, summed + own)
         return h, joined, apart
 
@@ -137,7 +138,8 @@ def test_frontiers_of_what_was_found(graph: pgs.HeteroGraph, name: str) -> None:
         if isinstance(given, StaticHeteroBatch):
             product = {kind: of * given.node_mask[kind][:, None] for kind, of in product.items()}
         grads = torch.autograd.grad(product["a"].sum() + product["b"].sum(), [h["a"], h["b"]])
-        return [joined["a"], joined["b"], apart["a"], apart["b"], *grads]
+        made = [joined["a"], joined["b"], apart["a"], apart["b"]]
+        return [*(of.detach() for of in made), *grads]
 
     batch: Any = None
 

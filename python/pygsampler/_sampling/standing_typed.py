@@ -174,7 +174,8 @@ class TypedStanding(Standing):
                 real = counts[first : first + 3]
                 tensors = indptr, indices, edge_ids
                 own = array("q", [tensor.data_ptr() for tensor in tensors])
-                dst_nodes, offset, joined = made.nodes[dst][:num_dst], 0, None
+                dst_nodes, joined = made.nodes[dst][:num_dst], None
+                offset: Any = 0
                 told.extend((*own, 0 if weights is None else weights.data_ptr()))
                 if sizes.new:
                     dst_nodes = zeros(num_dst)
