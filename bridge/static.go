@@ -110,14 +110,14 @@ func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most in
 	return deviceStatics.add(s), nil
 }
 
-// DeviceStaticTimedNew is the same for a graph whose edges have times, as core.NewDeviceStaticTimed says.
-func DeviceStaticTimedNew(graph, sampler, sorted, byVertex, seedBits, grid, count, most int64) (handle int64, err error) {
+// DeviceStaticAloneNew is the same for a graph without types, as core.NewDeviceStaticAlone says.
+func DeviceStaticAloneNew(graph, sampler, sorted, byVertex, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
 	g, p, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	s, err := core.NewDeviceStaticTimed(g, p, sorted, byVertex != 0, seedBits, grid, count, most)
+	s, err := core.NewDeviceStaticAlone(g, p, sorted, byVertex != 0, seedBits, grid, count, most)
 	if err != nil {
 		return 0, err
 	}
@@ -135,13 +135,13 @@ func DeviceStaticTypedPlace(handle, count, list int64) (zero int64, err error) {
 }
 
 // DeviceStaticTypedBegin begins a pass, as core.DeviceStatic.BeginTyped says.
-func DeviceStaticTypedBegin(handle, seeds, times, numSeeds, count, parts, counts, epoch, first, stride, stream int64) (zero int64, err error) {
+func DeviceStaticTypedBegin(handle, seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
-	return 0, s.BeginTyped(seeds, times, numSeeds, count, parts, counts, epoch, first, stride, stream)
+	return 0, s.BeginTyped(seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream)
 }
 
 // DeviceStaticTypedSpread copies the next batch to where DeviceStaticTypedPlace has said.

@@ -19,6 +19,8 @@ struct TypedState {
   const StaticStep* steps;  // [num_steps + 1], the last without seeds
   const u64* counts;       // of each step its seeds of each type
   const long long* times;  // a key for each of seeds; null: they have none
+  const u64* excluded;     // CSC positions to sample around, of each step those of each relation, ascending
+  const u64* excluded_at;  // where those begin, and the end: [(num_steps + 1) * relations + 1]; null: there are none
   u64 num_steps;
   u64 sampled, spread;     // batches of the pass so far
   u64 launches;            // of static_typed*, ever
@@ -56,6 +58,7 @@ struct TypedLimit {
 struct TypedTurnArgs {
   TypedState* state;
   TypedKind* kinds;
+  TypedRelation* relations;
   const TypedLimit* limits;
   u64* reports;        // of the device, a slot's behind the other
   u64* told;           // likewise, memory of the host
@@ -109,12 +112,18 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_turn(c
   if (!last) return;
   u64 at = min(turn, s.num_steps);
   for (u32 t = threadIdx.x; t < a.batch.types; t += STATIC_THREADS) a.kinds[t].seeds = s.counts[at * a.batch.types + t];
+  if (s.excluded_at) {
+    const u64* from = s.excluded_at + at * a.batch.num_relations;
+    for (u32 r = threadIdx.x; r < a.batch.num_relations; r += STATIC_THREADS)
+      a.relations[r].excluded_at = from[r], a.relations[r].num_excluded = from[r + 1] - from[r];
+  }
   if (threadIdx.x) return;
   StaticStep step = s.steps[at];
   u64 slot = turn % STATIC_SLOTS;
   TypedArgs b = a.batch;
   b.seeds = s.seeds + step.first * a.seed_bytes;
   if (s.times) b.seed_times = s.times + step.first;
+  if (s.excluded_at) b.excluded = s.excluded;
   b.num_seeds = step.num_seeds;
   b.out += slot * a.out_bytes;
   b.report += slot * a.words;
@@ -132,7 +141,7 @@ enum {
   FILL_BEHIND = 2,  // numbers from what it says on, up to `modulus`, in turns
 };
 
-// An array of fixed size. Mirrors typedPiece. from, count and value are words of a batch's header.
+// An array of fixed size. Mirrors typedPiece. from, count, value and skip are words of a batch's header.
 struct TypedPiece {
   void* to;
   u64 room, modulus;
@@ -140,6 +149,7 @@ struct TypedPiece {
   u32 from, count;       // where its first byte stands, and how many values the batch has
   u32 more;              // beside those
   u32 fill, value, bits; // bits of a value
+  u32 skip, unused;      // how many values from there on it leaves out; 0: none, since that word is none's number
 };
 
 #define CHUNK (4 * STATIC_THREADS)  // of 16 bytes
@@ -162,11 +172,13 @@ template <typename T>
 __device__ __forceinline__ void spread_chunk(const TypedPiece& p, u64 chunk, const char* from, u64 used, u64 value) {
   const u64 each = 16 / sizeof(T);
   u32 rows = (u32)(p.modulus - value);
+  // What is behind values that are left out may begin anywhere.
+  bool whole = (u64)from % 16 == 0;
 #pragma unroll 4
   for (u32 k = threadIdx.x; k < CHUNK; k += STATIC_THREADS) {
     u64 v = chunk * CHUNK + k, i = v * each;
     if (i >= p.room) return;
-    if (i + each <= used) {
+    if (whole && i + each <= used) {
       ((uint4*)p.to)[v] = ((const uint4*)from)[v];
       continue;
     }
@@ -202,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_spread
     }
     TypedPiece p = a.pieces[lo];
     u64 used = good ? header[p.count] + p.more : 0, value = good ? header[p.value] : 0;
-    const char* from = out + (good ? header[p.from] : 0);
+    const char* from = out + (good ? header[p.from] : 0) + (good && p.skip ? header[p.skip] * (p.bits / 8) : 0);
     if (p.bits == 32) spread_chunk<u32>(p, c - p.chunk, from, used, value);
     else spread_chunk<u64>(p, c - p.chunk, from, used, value);
   }

@@ -44,30 +44,56 @@ func NewDeviceStaticTyped(t *Typed, p *Sampler, sorted, seedBits, grid, count, m
 	})
 }
 
-// NewDeviceStaticTimed is NewDeviceStaticTyped for a graph without types whose edges have times, as one of one type.
-func NewDeviceStaticTimed(g *Graph, p *Sampler, sorted int64, byVertex bool, seedBits, grid, count, most int64) (*DeviceStatic, error) {
+// NewDeviceStaticAlone is NewDeviceStaticTyped for a graph without types, as one of one type: for edges with times, whose
+// sorted rows are at an address, and for what NewDeviceStatic does not make of others, where that is 0.
+func NewDeviceStaticAlone(g *Graph, p *Sampler, sorted int64, byVertex bool, seedBits, grid, count, most int64) (*DeviceStatic, error) {
 	if g.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
 	plan, is := p.Plan.(*temporal.Plan)
-	if !is {
-		return nil, Errorf(KindValue, "sampler: expected one of edges with times, got one of another family")
+	if is != (sorted != 0) {
+		return nil, Errorf(KindValue, "seed_time: expected the rows by time of edges with times, and of no others, got %#x", sorted)
 	}
-	if sorted == 0 {
-		return nil, Errorf(KindValue, "seed_time: expected the rows by time, got none")
+	var rows *times.Rows
+	alone, err := aloneOf(p), error(nil)
+	switch {
+	case is:
+		rows, err = sortedRows(sorted, g.device.graph.Edges, byVertex)
+	case alone == nil:
+		err = Errorf(KindValue, `static: expected a sampler of mode "auto" or "persistent"`)
+	default:
+		err = p.check(g)
 	}
-	rows, err := sortedRows(sorted, g.device.graph.Edges, byVertex)
 	if err != nil {
 		return nil, err
 	}
 	return hold(g.device, []*Graph{g}, func() (cuda.Standing, error) {
-		keys, err := g.device.graph.Keys(rows.Edges)
-		if err != nil {
-			return nil, err
+		made := alone
+		if rows != nil {
+			keys, err := g.device.graph.Keys(rows.Edges)
+			if err != nil {
+				return nil, err
+			}
+			made = plan.Device(keys, &family.Times{Of: []*times.Rows{rows}}, 0)
 		}
-		made := plan.Device(keys, &family.Times{Of: []*times.Rows{rows}}, 0)
 		return standing(g.device, g.device.graph.Alone(), p, made, 1, seedBits, grid, count, most)
 	})
+}
+
+// aloneOf is a sampler of neighbours as one of a graph of one type; nil for others.
+func aloneOf(p *Sampler) *cuda.Typed {
+	var hops cuda.Neighbors
+	made := &cuda.Typed{Alone: true}
+	switch plan := p.CUDA().(type) {
+	case *cuda.Neighbors:
+		hops = *plan
+	case *cuda.Factors:
+		hops, made.EdgeWeights = plan.Neighbors, true
+	default:
+		return nil
+	}
+	made.Fanouts, made.Replace, made.OnlyNew, made.Disjoint = [][]int64{hops.Fanouts}, hops.Replace, hops.OnlyNew, hops.Disjoint
+	return made
 }
 
 // standing makes room for batches of a plan, as NewDeviceStaticTyped says.
@@ -101,12 +127,13 @@ func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Typed, kinds
 
 // PlaceTyped says where the batches of a graph with types go. At the address list are of each type 6 integers: where
 // its vertices go, their trees, the seeds and their positions, how many vertices have room and how many seeds; then of
-// each block, outermost first, and each relation 7: where indptr, indices, edge ids and factors go, and how many
-// sources, destinations and edges have room; then where what is counted goes. Trees and factors are 0 without some.
+// each block, outermost first, and each relation 8: where indptr, indices, edge ids, factors and destinations go, and how
+// many sources, destinations and edges have room; then where what is counted goes. Trees, factors and destinations are 0
+// without some.
 func (s *DeviceStatic) PlaceTyped(count, list int64) error {
 	return as(s, 0, func(made *cuda.StaticTyped, _ gpu.Stream) error {
 		kinds, relations := int64(len(made.Seeds())), int64(made.Relations())
-		if length := 6*kinds + 7*relations*int64(made.Hops()) + 1; list == 0 || count != length {
+		if length := 6*kinds + 8*relations*int64(made.Hops()) + 1; list == 0 || count != length {
 			return Errorf(KindValue, "list: expected %d integers at an address, got %d at %#x", length, count, list)
 		}
 		w, to := memory.View[int64](list, count), new(cuda.SpreadTyped)
@@ -123,11 +150,11 @@ func (s *DeviceStatic) PlaceTyped(count, list int64) error {
 				hop = append(hop, cuda.SpreadTypedBlock{
 					SpreadBlock: cuda.SpreadBlock{
 						Indptr: gpu.Address(w[0]), Indices: gpu.Address(w[1]), EdgeIDs: gpu.Address(w[2]),
-						Size: cuda.BlockSize{Src: uint64(max(w[4], 0)), Dst: uint64(max(w[5], 0)), Edges: uint64(max(w[6], 0))},
+						Size: cuda.BlockSize{Src: uint64(max(w[5], 0)), Dst: uint64(max(w[6], 0)), Edges: uint64(max(w[7], 0))},
 					},
-					EdgeWeights: gpu.Address(w[3]),
+					EdgeWeights: gpu.Address(w[3]), DstNodes: gpu.Address(w[4]),
 				})
-				w = w[7:]
+				w = w[8:]
 			}
 			to.Blocks = append(to.Blocks, hop)
 		}
@@ -138,8 +165,9 @@ func (s *DeviceStatic) PlaceTyped(count, list int64) error {
 
 // BeginTyped is Begin for a graph with types: at the address counts are of each batch how many of its seeds are of
 // which type, in whose order they stand, and at times a time of each seed, float64 where those of edges are, else
-// int64; 0: they have none.
-func (s *DeviceStatic) BeginTyped(seeds, times, numSeeds, count, parts, counts, epoch, first, stride, stream int64) error {
+// int64; 0: they have none. At starts are where the edges of each batch and relation begin among those at exclude, which
+// are not sampled, with the end of all: int64 edge ids; 0: there are none.
+func (s *DeviceStatic) BeginTyped(seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream int64) error {
 	if count < 0 || numSeeds < 0 || count > 0 && (parts == 0 || counts == 0 || seeds == 0) {
 		return Errorf(KindValue, "static: expected addresses of seeds and parts of batches, got %#x, %#x and %#x for %d", seeds, parts, counts, count)
 	}
@@ -167,14 +195,41 @@ func (s *DeviceStatic) BeginTyped(seeds, times, numSeeds, count, parts, counts, 
 				return Errorf(KindValue, "static: batch %d: expected counts that add up to %d seeds, got %v", i, part.Count, own)
 			}
 		}
-		var keys []int64
+		pass := &cuda.TypedPass{Parts: all, Counts: of, Epoch: uint32(epoch), First: uint64(first), Stride: uint64(stride)}
 		if times != 0 {
-			if keys, err = seedKeys(times, numSeeds, made.FloatTimes()); err != nil {
+			if pass.Keys, err = seedKeys(times, numSeeds, made.FloatTimes()); err != nil {
 				return err
 			}
 		}
-		return made.Begin(to, gpu.Address(seeds), all, of, keys, uint32(epoch), uint64(first), uint64(stride))
+		if starts != 0 {
+			if pass.Excluded, pass.ExcludedAt, err = s.excluded(exclude, starts, count*int64(made.Relations())); err != nil {
+				return err
+			}
+		}
+		return made.Begin(to, gpu.Address(seeds), pass)
 	})
+}
+
+// excluded is where the edges of so many lists stand, the first of the first relation's and so on in turns, and where
+// each list of positions begins.
+func (s *DeviceStatic) excluded(ids, starts, lists int64) (positions, at []int64, err error) {
+	bounds := memory.View[int64](starts, lists+1)
+	for i, from := range bounds[:lists] {
+		if from < 0 || bounds[i+1] < from || bounds[i+1] > from && ids == 0 {
+			return nil, nil, Errorf(KindValue, "exclude: expected lists one behind another at an address, got %#x from %d to %d", ids, from, bounds[i+1])
+		}
+	}
+	positions, at = make([]int64, 0, bounds[lists]-bounds[0]), make([]int64, 1, lists+1)
+	for i, from := range bounds[:lists] {
+		own := memory.View[int64](ids, bounds[i+1])[from:]
+		found, err := s.graphs[i%len(s.graphs)].device.positions(own)
+		if err != nil {
+			return nil, nil, err
+		}
+		positions = append(positions, found...)
+		at = append(at, int64(len(positions)))
+	}
+	return positions, at, nil
 }
 
 // SpreadTyped copies the next batch to where PlaceTyped has said.

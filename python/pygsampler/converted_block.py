@@ -156,6 +156,25 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
 
         return torch.stack(self.coo()).long()
 
+    @property
+    def dst_index(self) -> torch.Tensor:
+        """Where each destination stands among the vertices of its type: int64, [num_dst_nodes].
+
+        They follow one another from ``dst_offset`` on. In a static batch that is on the GPU, and
+        these are rows to take, and to add to, without asking for it.
+        """
+        import torch
+
+        at, device = self._own_places(), self.indices.device
+        if isinstance(at, slice):
+            return torch.arange(at.start, at.stop, device=device)
+        return at
+
+    def _own_places(self) -> slice | torch.Tensor:
+        """The same, as a slice where the host knows it."""
+        first = self.dst_offset
+        return slice(first, first + self.num_dst_nodes)
+
     def in_degrees(self) -> torch.Tensor:
         """How many sampled edges end in each destination: dtype of ``indptr``, [num_dst_nodes]."""
         return self.indptr.diff()
@@ -260,7 +279,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         """
         from pygsampler._batch.own import own_and
 
-        return own_and(self._segments(), x, reduce, self.dst_offset, of)
+        return own_and(self._segments(), x, reduce, self._own_places(), of)
 
     def softmax(self, scores: torch.Tensor) -> torch.Tensor:
         """The softmax of scores over the edges of each destination, with a gradient.

@@ -51,9 +51,10 @@ class TorchHeteroBlock(TorchBlock):
         if isinstance(x, (tuple, list)):
             if len(x) != 2:
                 raise ValueError(f"x: expected (x_src, x_dst), got {len(x)} of them")
+            from pygsampler._batch.own import taken
+
             src, dst = x
-            first = self.dst_offset
-            return dst[first : first + self.num_dst_nodes], self._reduced_by(src, reduce, of)
+            return taken(dst, self._own_places()), self._reduced_by(src, reduce, of)
         src_type, _, dst_type = self.edge_type
         if src_type != dst_type:
             raise TypeError(

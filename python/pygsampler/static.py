@@ -30,12 +30,19 @@ class StaticBlock(TorchBlock):
     ``edge_mask`` tell them apart. For a layer that takes all sources as targets too, as PyG's
     GCNConv does, the targets of the rest are sources in use: give it
     ``torch.where(block.edge_mask, dst, src)`` in the place of ``dst``.
+
+    With ``frontier="new"`` destinations are where each batch has found them: ``dst_offset`` is an
+    int64 tensor of no dimensions on the GPU, ``dst_index`` are their rows. The blocks of a batch
+    have one numbering there, and all have room for the sources of the outermost: what fills one up
+    is between rows that no block of the batch uses, so that the edges of several may be joined.
     """
 
     # Set by who makes the block, around the dataclass, which is frozen.
     _edges: Callable[[torch.Tensor | None, torch.Tensor], None]
     _real: torch.Tensor
     _turn: list[int]
+    # With frontier="new": the vertices of the destinations' type that the batch has, and room.
+    _ends: tuple[torch.Tensor, int] | None = None
 
     @property
     def counts(self) -> torch.Tensor:
@@ -65,14 +72,31 @@ class StaticBlock(TorchBlock):
         """
         destinations = torch.empty_like(self.indices)
         self._edges(None, destinations)
-        return self.indices, destinations
+        return self.indices, self._moved_on(destinations)
 
     @property
     def edge_index(self) -> torch.Tensor:
         """The edges as PyG takes them, int64 of shape [2, num_edges], made as ``coo`` does."""
         made = self.indices.new_empty((2, self.num_edges), dtype=torch.int64)
         self._edges(made[0], made[1])
+        if self._ends is not None:
+            made[1] = self._moved_on(made[1])
         return made
+
+    def _own_places(self) -> slice | torch.Tensor:
+        if self._ends is None:
+            return slice(0, self.num_dst_nodes)
+        all_of_type, size = self._ends
+        used = self._real[1]
+        places = torch.arange(self.num_dst_nodes, device=used.device)
+        behind = all_of_type + (places - used) % (size - all_of_type)
+        return torch.where(places < used, places + self.dst_offset, behind)
+
+    def _moved_on(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows of ``indptr`` as local ids of destinations."""
+        if self._ends is None or not len(rows):
+            return rows
+        return self.dst_index.to(rows.dtype).index_select(0, rows)
 
     def _segments(self) -> Segments:
         # What is derived of the edges is good for one batch.
@@ -85,14 +109,14 @@ class StaticBlock(TorchBlock):
 
     def _trimmed(self, counts: list[int], kind: type[TorchBlock] = TorchBlock) -> TorchBlock:
         src, dst, edges = counts
-        weights = self.edge_weights
+        weights, offset = self.edge_weights, int(self.dst_offset)
         made = kind(
             self.indptr[: dst + 1].clone(),
             self.indices[:edges].clone(),
             self.edge_ids[:edges].clone(),
             self.src_nodes[:src].clone(),
             self.dst_nodes[:dst].clone(),
-            0,
+            offset,
             None if weights is None else weights[:edges].clone(),
         )
         for name, rows in self.features.items():
@@ -178,6 +202,8 @@ class StaticHeteroBatch(TorchHeteroBatch):
 
     # Set by who makes the batch.
     _counts: torch.Tensor
+    # Whether the edges of all blocks may be joined.
+    _joins: bool = False
     if TYPE_CHECKING:
         blocks: tuple[Mapping[EdgeType, StaticHeteroBlock], ...]
 
@@ -222,7 +248,10 @@ class StaticHeteroBatch(TorchHeteroBatch):
 
     @property
     def edge_index_dict(self) -> Any:
-        """Edges that fill a hop up may end in vertices that an outer one has found."""
+        """As ``TorchHeteroBatch.edge_index_dict``, with ``frontier="new"`` alone: with ``"all"``
+        edges that fill a hop up may end in vertices that an outer one has found."""
+        if self._joins:
+            return super().edge_index_dict
         raise AttributeError(
             "edge_index_dict: expected a batch of other sizes each, got a static one, whose blocks "
             "are to be taken one by one: batch.blocks[i][edge_type].edge_index"

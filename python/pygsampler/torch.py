@@ -180,10 +180,8 @@ class DataLoader(MaybeStatic):
     static : bool
         Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
         is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroBatch``; on a
-        GPU alone, for a ``PGSampler`` of mode ``"auto"`` or ``"persistent"`` without
-        ``frontier="new"``, and, without types and ``time``, without ``edge_weights`` and
-        ``disjoint``. One pass at a time: the next ``iter()`` ends the one before. ``prefetch`` is
-        2.
+        GPU alone, for a ``PGSampler`` of mode ``"auto"`` or ``"persistent"``. One pass at a time:
+        the next ``iter()`` ends the one before. ``prefetch`` is 2.
     capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         With ``static``, how many sources and edges each block may have, outermost first; seeds are
         at most ``batch_size``. Default: what the batches of the first pass need, which are sampled

@@ -63,6 +63,45 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str)
     assert loop.captured
 
 
+EXCLUDED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "new": {"frontier": "new"},
+    "trees": {"disjoint": True, "edge_weights": "ht"},
+}
+
+
+@pytest.mark.parametrize("name", EXCLUDED)
+def test_edges_that_batches_leave_out(graph: pgs.Graph, name: str) -> None:
+    """Their own by default, or with their reverses: most batches are replays."""
+    sampler = pgs.PGSampler([6, 5], seed=3, **EXCLUDED[name])
+    back, edges = torch.arange(40000).flip(0), torch.arange(0, 40000, 11)
+    options: dict[str, Any] = {"batch_size": 512, "shuffle": True, "negatives": Negatives()}
+    if name == "plain":
+        options |= {"exclude": "reverse_id", "reverse_eids": back}
+    eager = LinkLoader(graph, edges, sampler, **options)
+    fixed = LinkLoader(graph, edges, sampler, static=True, **options)
+    batch: Any = None
+
+    def step(given: Any) -> Any:
+        nonlocal batch
+        batch = given
+        return [torch.where(of.edge_mask, of.edge_ids, -1) for of in given.sampled.blocks]
+
+    loop = capture(step, fixed, warmup=2)
+    for _ in range(3):
+        for out, expected in zip(loop, eager, strict=True):
+            made = batch.trimmed().sampled
+            assert made.input_nodes.equal(expected.sampled.input_nodes)
+            gone = edges[expected.input_id]
+            gone = torch.cat([gone, back[gone]]) if name == "plain" else gone
+            for mine, theirs, ids in zip(made.blocks, expected.sampled.blocks, out, strict=True):
+                assert mine.indptr.equal(theirs.indptr)
+                assert mine.indices.equal(theirs.indices)
+                assert mine.edge_ids.equal(theirs.edge_ids)
+                assert not torch.isin(ids.cpu(), gone).any()
+    assert loop.captured
+
+
 def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
     """A batch that needs more room is trained by a call, and captured anew."""
     torch.manual_seed(1)
@@ -106,7 +145,8 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
     assert want[-1] < want[0]
 
 
-def test_links_of_graphs_with_types() -> None:
+@pytest.mark.parametrize("exclude", [None, "self"])
+def test_links_of_graphs_with_types(exclude: str | None) -> None:
     random = torch.Generator().manual_seed(7)
     kinds = ("a", "w", "b"), ("b", "c", "b"), ("b", "w", "a")
     counts = {"a": 900, "b": 700}
@@ -117,6 +157,7 @@ def test_links_of_graphs_with_types() -> None:
     graph = pgs.HeteroGraph.from_coo(edges, counts).to("cuda")
     given = {kinds[0]: torch.arange(0, 6000, 5), kinds[1]: torch.arange(0, 6000, 9)}
     about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: Negatives("structural", 2)}}
+    about["exclude"] = exclude
     eager = LinkLoader(graph, given, [4, 3], **about)
     fixed = LinkLoader(graph, given, [4, 3], static=True, capacities="most", **about)
     batch: Any = None
@@ -132,6 +173,12 @@ def test_links_of_graphs_with_types() -> None:
             made = batch.trimmed()
             for end, ids in expected.sampled.nodes.items():
                 assert made.sampled.nodes[end].equal(ids)
+            for mine, theirs in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
+                for kind, block in theirs.items():
+                    assert mine[kind].edge_ids.equal(block.edge_ids)
+                    own = given[kind][expected.input_id[kind]] if kind in given else []
+                    gone = torch.isin(block.edge_ids.cpu(), torch.as_tensor(own))
+                    assert exclude is None or not gone.any()
             for kind, index in expected.edge_label_index.items():
                 assert int(links[kind]) == index.shape[1]
                 assert made.edge_label_index[kind].equal(index)

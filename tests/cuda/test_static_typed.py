@@ -11,7 +11,7 @@ from tests.cuda.conftest import torch_on_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from pygsampler.torch import DataLoader, capture  # noqa: E402
+from pygsampler.torch import DataLoader, StaticHeteroBatch, capture  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("gpu")
 COUNTS = {"a": 3000, "b": 2000, "none": 5}
@@ -93,6 +93,67 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.HeteroGraph, name
             want = block.sum(expected.x["b"])
             torch.testing.assert_close(out[: len(want)], want, rtol=1e-4, atol=1e-4)
             assert (batch.y["b"][len(expected.y["b"]) :] == -100).all()
+    assert loop.captured
+
+
+FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "uniform": ({}, {}),
+    "weighted trees": ({"prob": "w", "disjoint": True}, {}),
+    "time": ({"time": "t"}, SAMPLERS["time"][1]),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_frontiers_of_what_was_found(graph: pgs.HeteroGraph, name: str) -> None:
+    """The edges of all hops in one layer, and each block's by its destinations; gradients too."""
+    how, more = FOUND[name]
+    sampler = pgs.PGSampler([3, 4, 3], seed=3, frontier="new", **how)
+    about = {**OPTIONS, **more}
+    eager = DataLoader(graph, SEEDS, sampler, **about)
+    fixed = DataLoader(graph, SEEDS, sampler, static=True, **about)
+    random = torch.Generator(device="cuda").manual_seed(1)
+    table = {
+        kind: torch.randn(count, WIDTH, device="cuda", generator=random)
+        for kind, count in COUNTS.items()
+    }
+
+    def layers(given: Any) -> Any:
+        """Of each type what the edges give its vertices, at once and hop by hop."""
+        x = {kind: of[given.nodes[kind].long()] for kind, of in table.items()}
+        h = {kind: of.requires_grad_() for kind, of in x.items()}
+        joined = {kind: torch.zeros_like(of) for kind, of in x.items()}
+        for kind, index in given.edge_index_dict.items():
+            joined[kind[2]] = joined[kind[2]].index_add(0, index[1], h[kind[0]][index[0]])
+        apart = {kind: torch.zeros_like(of) for kind, of in x.items()}
+        for hop in given.blocks:
+            for kind, block in hop.items():
+                sources = h[kind[0]][: block.num_src_nodes]
+                own, summed = block.own_and((sources, h[kind[2]]), "sum")
+                apart[kind[2]] = apart[kind[2]].index_add(0, block.dst_index, summed + own)
+        return h, joined, apart
+
+    def step(given: Any) -> Any:
+        h, joined, apart = layers(given)
+        product = {kind: joined[kind] * apart[kind] for kind in ("a", "b")}
+        if isinstance(given, StaticHeteroBatch):
+            product = {kind: of * given.node_mask[kind][:, None] for kind, of in product.items()}
+        grads = torch.autograd.grad(product["a"].sum() + product["b"].sum(), [h["a"], h["b"]])
+        made = [joined["a"], joined["b"], apart["a"], apart["b"]]
+        return [*(of.detach() for of in made), *grads]
+
+    batch: Any = None
+
+    def noted(given: Any) -> Any:
+        nonlocal batch
+        batch = given
+        return step(given)
+
+    loop = capture(noted, fixed, warmup=2)
+    for _ in range(3):
+        for out, expected in zip(loop, eager, strict=True):
+            assert content(batch.trimmed()) == content(expected)
+            for mine, want in zip(out, step(expected), strict=True):
+                torch.testing.assert_close(mine[: len(want)], want, rtol=1e-3, atol=1e-3)
     assert loop.captured
 
 

@@ -48,6 +48,59 @@ for options in ({{}}, {{"drop_last": True, "rank": 1, "world_size": 3}}, {{"prob
     run_with_driver(emulator, PRELUDE + code)
 
 
+def test_trees_factors_and_frontiers_of_what_was_found(emulator: Path) -> None:
+    """What the kernel of graphs with types makes of others, of those with repeated seeds too."""
+    code = """
+graphs = [make_graph(torch.int32, ids=True).to("cuda"), make_graph(torch.int64).to("cuda")]
+x = torch.randn(1000, 3)
+for wide, fanouts, how, most in (
+    (0, [5, 3], dict(frontier="new"), [(1064, 960), (256, 192)]),
+    (1, [3, 4, 3], dict(frontier="new", prob="w"), [(1064, 2304), (1024, 768), (256, 192)]),
+    (0, [-1, 2], dict(frontier="new", disjoint=True), None),
+    (1, [5, 3], dict(disjoint=True), [(256 * 6, 256 * 5), (256, 192)]),
+    (0, [5, 3], dict(prob="w", edge_weights="ht"), [(1064, 1280), (256, 192)]),
+    (1, [5, 3], dict(prob="w", edge_weights="ht", replace=True, frontier="new"), None),
+):
+    sampler = pgs.PGSampler(fanouts, seed=3, **how)
+    options = dict(batch_size=64, shuffle=True, seed=3)
+    eager = DataLoader(graphs[wide], SEEDS, sampler, **options)
+    for capacities in (None, *(["most"] if most else []), [(70, 9)] * len(fanouts)):
+        eager.set_epoch(0)
+        fixed = DataLoader(
+            graphs[wide], SEEDS, sampler, static=True, capacities=capacities, **options
+        )
+        if capacities == "most":
+            assert fixed.capacities == most, fixed.capacities
+        for _ in range(2):
+            for expected, batch in zip(eager, fixed, strict=True):
+                made = batch.trimmed()
+                assert content(made) == content(expected)
+                assert (made.trees is None) == (expected.trees is None) == (not sampler.disjoint)
+                if made.trees is not None:
+                    assert made.trees.tolist() == expected.trees.tolist()
+                    assert (batch.trees[len(made.trees):] == 64).all()
+                used, room = len(expected.input_nodes), len(batch.input_nodes)
+                new = sampler.frontier == "new"
+                for block, real, own in zip(batch.blocks, expected.blocks, made.blocks):
+                    counts = [real.num_src_nodes, real.num_dst_nodes, real.num_edges]
+                    assert block.counts.tolist() == counts
+                    assert own.dst_offset == real.dst_offset == int(block.dst_offset)
+                    assert (own.edge_weights is None) == (real.edge_weights is None)
+                    if own.edge_weights is not None:
+                        assert own.edge_weights.tolist() == real.edge_weights.tolist()
+                        assert not block.edge_weights[counts[2]:].any()
+                    assert torch.equal(block.edge_index[:, :counts[2]], real.edge_index)
+                    src, dst = block.edge_index[:, counts[2]:]
+                    assert (src >= (used if new else counts[0])).all()
+                    assert (dst >= (used if new else counts[1])).all()
+                    assert torch.equal(block.dst_index[:counts[1]], real.dst_index)
+                    assert block.num_src_nodes == room or not new
+        assert (fixed._passes.remade > 0) == isinstance(capacities, list)
+assert SEEDS.unique().numel() < SEEDS.numel()
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
 def test_batches_that_need_more_room_get_it(emulator: Path) -> None:
     code = """
 graph = make_graph().to("cuda")
@@ -255,12 +308,10 @@ there = graph.to("cuda")
 options = dict(batch_size=64, static=True)
 with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on the C"):
     DataLoader(graph, SEEDS, [5, 3], **options)
-for sampler in (
-    pgs.PGSampler([5, 3], frontier="new"), pgs.PGSampler([5, 3], disjoint=True),
-    pgs.PGSampler([5, 3], mode="queue"), pgs.PGSampler([5, 3], prob="w", edge_weights="ht"),
-):
-    with pytest.raises(ValueError, match="static: expected a sampler"):
-        next(iter(DataLoader(there, SEEDS, sampler, **options)))
+for mode in ("queue", "bsp"):
+    sampler = pgs.PGSampler([5, 3], mode=mode)
+    with pytest.raises(ValueError, match=f"static: expected a sampler of mode .*, got '{mode}'"):
+        DataLoader(there, SEEDS, sampler, **options)
 for given, error, text in (
     ([(1, 2)], ValueError, "a pair of sizes for each of 2 blocks"), (3, ValueError, "got int 3"),
     ("least", ValueError, "outermost first, or 'most', got str 'least'"),

@@ -161,6 +161,103 @@ with pytest.raises(pgs.Error, match="one pass at a time"):
     run_with_driver(emulator, PRELUDE + code)
 
 
+def test_edges_that_batches_leave_out(emulator: Path) -> None:
+    """Their own, and the reverses: without types, by time, and with types; of another epoch too."""
+    code = """
+random = torch.Generator().manual_seed(7)
+ends = torch.randint(0, 300, (2, 1500), generator=random)
+both = torch.cat([ends, ends.flip(0)], 1)
+times = torch.randint(0, 50, (3000,), generator=random)
+data = {"w": torch.rand(3000, generator=random), "t": times}
+graphs = [
+    pgs.Graph.from_coo(*both.to(dtype), num_nodes=300, edge_data=data).to("cuda")
+    for dtype in (torch.int32, torch.int64)
+]
+back = (torch.arange(3000) + 1500) % 3000
+edges = torch.arange(0, 1500, 3)
+for wide, how, more in (
+    (0, {}, {}),
+    (1, {}, {"exclude": "reverse_id", "reverse_eids": back}),
+    (0, {"prob": "w"}, {"exclude": "reverse_id", "reverse_eids": back, "rank": 1, "world_size": 2}),
+    (1, {"frontier": "new"}, {"drop_last": True}),
+    (0, {"disjoint": True, "edge_weights": "ht", "prob": "w"}, {}),
+    (1, {"time": "t", "replace": True}, {"seed_time": torch.arange(500) % 50}),
+):
+    sampler = pgs.PGSampler([6, -1 if not how else 4], seed=3, **how)
+    options = dict(batch_size=64, shuffle=True, seed=5, negatives=Negatives("structural")) | more
+    eager = LinkLoader(graphs[wide], edges, sampler, **options)
+    every = LinkLoader(graphs[wide], edges, sampler, **more_of_all(options))
+    assert eager.exclude in ("self", "reverse_id")
+    for capacities in (None, [(130, 40), (129, 3)]):
+        eager.set_epoch(0)
+        every.set_epoch(0)
+        fixed = LinkLoader(
+            graphs[wide], edges, sampler, static=True, capacities=capacities, **options
+        )
+        assert fixed.exclude == eager.exclude
+        others = 0
+        for _ in range(2):
+            for expected, batch, whole in zip(eager, fixed, every, strict=True):
+                made = batch.trimmed()
+                assert content(made.sampled) == content(expected.sampled)
+                assert rows(made[1:]) == rows(expected[1:])
+                others += content(expected.sampled) != content(whole.sampled)
+                ids = edges[made.input_id]
+                gone = torch.cat([ids, back[ids]]) if "reverse_eids" in more else ids
+                for block, real in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
+                    assert not torch.isin(block.edge_ids, gone).any()
+                    weights = block.edge_weights, real.edge_weights
+                    assert weights[0] is None or weights[0].tolist() == weights[1].tolist()
+                trees = made.sampled.trees, expected.sampled.trees
+                assert trees[0] is None or trees[0].tolist() == trees[1].tolist()
+        assert others
+        assert (fixed._passes.remade > 0) == (capacities is not None)
+
+graph = typed_graph().to("cuda")
+r, s, t = ("a", "r", "b"), ("b", "s", "a"), ("a", "t", "a")
+given = {r: torch.arange(0, 1500, 5), t: torch.arange(0, 900, 7)}
+when = {kind: torch.arange(len(ids)) % 50 for kind, ids in given.items()}
+turned = torch.arange(900).flip(0)
+reverse = pgs.HeteroGraph.from_coo(
+    {r: torch.randint(0, 200, (2, 800), generator=random),
+     s: torch.randint(0, 200, (2, 800), generator=random)}, {"a": 300, "b": 200},
+).to("cuda")
+for of, links, how, more in (
+    (graph, given, {}, {}),
+    (graph, given, {"prob": "w", "frontier": "new"}, {"rank": 1, "world_size": 2}),
+    (graph, {t: given[t]}, {"disjoint": True, "edge_weights": "ht"},
+     {"exclude": "reverse_id", "reverse_eids": {t: turned}}),
+    (graph, given, {"time": "t"}, {"seed_time": when}),
+    (reverse, {r: torch.arange(0, 800, 3)}, {},
+     {"exclude": "reverse_types", "reverse_types": {r: s, s: r}}),
+):
+    sampler = pgs.PGSampler([5, 3], seed=3, **how)
+    options = dict(batch_size=64, shuffle=True, negatives=Negatives("uniform")) | more
+    eager = LinkLoader(of, links, sampler, **options)
+    fixed = LinkLoader(of, links, sampler, static=True, **options)
+    for _ in range(2):
+        for expected, batch in zip(eager, fixed, strict=True):
+            made = batch.trimmed()
+            assert typed_content(made.sampled) == typed_content(expected.sampled)
+            assert rows(made[1:]) == rows(expected[1:])
+            for kind, places in made.input_id.items():
+                for hop in made.sampled.blocks:
+                    assert not torch.isin(hop[kind].edge_ids, links[kind][places]).any()
+                    if "reverse_types" in more:
+                        ids = hop[more["reverse_types"][kind]].edge_ids
+                        assert not torch.isin(ids, links[kind][places]).any()
+    again = pickle.loads(pickle.dumps(fixed))
+    for expected, batch in zip(eager, again, strict=True):
+        assert typed_content(batch.trimmed().sampled) == typed_content(expected.sampled)
+"""
+    prelude = """
+def more_of_all(options):
+    # The same without leaving anything out.
+    return {name: of for name, of in options.items() if name != "reverse_eids"} | {"exclude": None}
+"""
+    run_with_driver(emulator, PRELUDE + prelude + code)
+
+
 def test_captured_links(emulator: Path) -> None:
     """The links of a batch are there before its launch, of one that needs more room too."""
     code = """
@@ -189,8 +286,6 @@ there = graph.to("cuda")
 options = dict(batch_size=64, static=True, exclude=None)
 with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on the C"):
     LinkLoader(graph, edges, [5, 3], **options)
-with pytest.raises(ValueError, match="exclude: expected None with static=True.*, got 'self'"):
-    LinkLoader(there, edges, [5, 3], batch_size=64, static=True)
 with pytest.raises(TypeError, match="static: expected a PGSampler"):
     LinkLoader(there, edges, [5, 3], labor="exact", **options)
 with pytest.raises(TypeError, match="static: expected True or False"):
@@ -203,8 +298,8 @@ with pytest.raises(ValueError, match="deal: expected 'seeds' with static=True, g
     LinkLoader(there, edges, [5, 3], deal="batches", **options)
 with pytest.raises(ValueError, match="start: expected 0 with static=True, got 2"):
     LinkLoader(there, edges, [5, 3], start=2, **options)
-with pytest.raises(ValueError, match="static: expected a sampler"):
-    next(iter(LinkLoader(there, edges, pgs.PGSampler([5, 3], frontier="new"), **options)))
+with pytest.raises(ValueError, match="static: expected a sampler of mode .*, got 'bsp'"):
+    LinkLoader(there, edges, pgs.PGSampler([5, 3], mode="bsp"), **options)
 loader = LinkLoader(there, edges, [5, 3], **options)
 state = loader.state_dict() | {"start": 3}
 with pytest.raises(ValueError, match="one between epochs with static=True, got one after 3"):

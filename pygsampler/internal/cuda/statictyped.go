@@ -12,8 +12,8 @@ import (
 
 // typedPass is what a pass has in a TypedState, which it begins.
 type typedPass struct {
-	Seeds, Steps, Counts, Times gpu.Address
-	NumSteps, Sampled, Spread   uint64
+	Seeds, Steps, Counts, Times, Excluded, ExcludedAt gpu.Address
+	NumSteps, Sampled, Spread                         uint64
 }
 
 // typedState mirrors TypedState in kernels/static_typed.cu.
@@ -32,10 +32,10 @@ type typedLimit struct{ Word, Most uint64 }
 
 // typedTurnArgs mirrors TypedTurnArgs.
 type typedTurnArgs struct {
-	State, Kinds, Limits, Reports, Told gpu.Address
-	MapWords, OutBytes, SeedBytes       uint64
-	Words, NumLimits, First, Tags       uint32
-	Batch                               typedArgs
+	State, Kinds, Relations, Limits, Reports, Told gpu.Address
+	MapWords, OutBytes, SeedBytes                  uint64
+	Words, NumLimits, First, Tags                  uint32
+	Batch                                          typedArgs
 }
 
 // What fills an array up, as static_typed.cu has it.
@@ -56,6 +56,7 @@ type typedPiece struct {
 	To                                   gpu.Address
 	Room, Modulus, Chunk                 uint64
 	From, Count, More, Fill, Value, Bits uint32
+	Skip, _                              uint32
 }
 
 // typedSpreadArgs mirrors TypedSpreadArgs.
@@ -114,12 +115,31 @@ type StaticTypedPlan struct {
 	Grid            int // blocks of a launch; 0 for a good number
 }
 
-// rows is how many destinations of a type block i may have.
-func (p *StaticTypedPlan) rows(i, kind int) int64 {
-	if i+1 < len(p.Vertices) {
+// rows is how many destinations of a type block i may have, of a graph with so many relations.
+func (p *StaticTypedPlan) rows(relations []Relation, i, kind int) int64 {
+	if i+1 == len(p.Vertices) {
+		return p.Plan.Seeds[kind]
+	}
+	if !p.Plan.OnlyNew {
 		return p.Vertices[i+1][kind]
 	}
-	return p.Plan.Seeds[kind]
+	// Each was found by an edge of the hop before.
+	found := int64(0)
+	for r, n := range p.Edges[i+1] {
+		if relations[r].Src == kind {
+			found += n
+		}
+	}
+	return min(found, p.Vertices[i+1][kind])
+}
+
+// sources is how many sources of a type block i may have. Where a hop expands what the one before has found, local ids
+// are the same in all blocks, and so is the room for them: edges that fill up any of them end behind all of the batch.
+func (p *StaticTypedPlan) sources(i, kind int) int64 {
+	if p.Plan.OnlyNew {
+		return p.Vertices[0][kind]
+	}
+	return p.Vertices[i][kind]
 }
 
 // numSeeds is how many a batch may have of all types.
@@ -139,6 +159,9 @@ type StaticTyped struct {
 	pieces buffer
 	table  gpu.Pinned // limits, or pieces, on their way
 
+	excluded  buffer // of a pass
+	excluding bool   // some pass had such edges, and the tables have them
+
 	turns  typedTurnArgs
 	spread typedSpreadArgs
 	kernel gpu.Kernel[staticTypedArgs]
@@ -150,9 +173,6 @@ type StaticTyped struct {
 func (e *Engine) NewStaticTyped(g *Graph, p StaticTypedPlan) (s *StaticTyped, err error) {
 	if err := p.Plan.Check(g, &Call{}); err != nil {
 		return nil, err
-	}
-	if p.Plan.OnlyNew {
-		return nil, fmt.Errorf("%w: static: expected a sampler that draws all rows at each hop", request.ErrValue)
 	}
 	if hops := p.Plan.hops(); hops < 1 || len(p.Vertices) != hops || len(p.Edges) != hops {
 		return nil, fmt.Errorf("%w: static: expected sizes of %d hops, got %d and %d", request.ErrValue, hops, len(p.Vertices), len(p.Edges))
@@ -193,7 +213,7 @@ func (p *StaticTypedPlan) needs(g *Graph) Needs {
 	for i := range p.Edges {
 		rows, edges := int64(0), int64(0)
 		for r, relation := range about.Relations {
-			dst, most := p.rows(i, relation.Dst), p.Edges[i][r]
+			dst, most := p.rows(about.Relations, i, relation.Dst), p.Edges[i][r]
 			indptr, indices, ids := batch.Widths{ID: width.ID, EdgeID: int64(relation.Graph.sampleBits() / 8)}.Block(dst, most)
 			place.Next(indptr)
 			place.Next(indices)
@@ -239,6 +259,7 @@ func (s *StaticTyped) begin() error {
 		mapWords, tags = 2<<trees.bits, 1
 	}
 	tables := SpaceOf[typedSpace](w)
+	relations, _, _, _ := p.Plan.tableBytes()
 	if err := tables.send(w.stream, p.Plan.describe(g, w)); err != nil {
 		return err
 	}
@@ -260,7 +281,8 @@ func (s *StaticTyped) begin() error {
 	args, shared := p.Plan.arguments(g, w, m, s.own.room)
 	args.Out, args.OutCapacity, args.Report, args.SeedBits = s.out.Address, n.Out, s.reports.Address, uint32(p.SeedBits)
 	s.turns = typedTurnArgs{
-		State: s.state.Address, Kinds: tables.tables.Address, Limits: s.limits.Address, Reports: s.reports.Address, Told: s.told.Address,
+		State: s.state.Address, Kinds: tables.tables.Address,
+		Relations: tables.tables.Address + gpu.Address(relations), Limits: s.limits.Address, Reports: s.reports.Address, Told: s.told.Address,
 		MapWords: mapWords, OutBytes: n.Out, SeedBytes: uint64(p.SeedBits / 8),
 		Words: uint32(s.words), NumLimits: uint32(len(limits)), Tags: tags, Batch: args,
 	}
@@ -308,33 +330,80 @@ func (s *StaticTyped) uploaded(to *buffer, bytes uint64) error {
 	return errors.Join(stream.Upload(to.Address, s.table.Pointer, bytes), stream.Synchronize())
 }
 
-// Begin is Static.Begin; of each part counts says how many of its seeds are of which type, in whose order they stand.
-// keys are those of the times of all seeds; nil: they have none.
-func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, counts, keys []int64, epoch uint32, first, stride uint64) error {
-	if timed := s.plan.Plan.Times != nil; len(parts) > 0 && (keys != nil) != timed {
+// TypedPass is a pass over seeds on the device, which stand batch after batch.
+type TypedPass struct {
+	Parts  []Seeds
+	Counts []int64 // of each part how many of its seeds are of which type, in whose order they stand
+	Keys   []int64 // of the times of all seeds; nil: they have none
+	// CSC positions to sample around, of each part those of each relation, ascending; and where these begin, with the
+	// end of all. Both nil: there are none.
+	Excluded, ExcludedAt []int64
+	Epoch                uint32
+	First, Stride        uint64 // of the numbers of batches
+}
+
+// Begin is Static.Begin.
+func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) error {
+	parts, relations, keys := len(p.Parts), len(s.plan.Plan.Fanouts), p.Keys
+	if timed := s.plan.Plan.Times != nil; parts > 0 && (keys != nil) != timed {
 		return fmt.Errorf("%w: static: expected times of seeds where the sampler has time, and there alone", request.ErrValue)
+	}
+	if p.ExcludedAt != nil {
+		if n := parts*relations + 1; len(p.ExcludedAt) != n || p.ExcludedAt[n-1] != int64(len(p.Excluded)) {
+			return fmt.Errorf("%w: static: expected excluded edges of %d batches and %d relations, got those of %d together",
+				request.ErrValue, parts, relations, len(p.ExcludedAt)-1)
+		}
+		s.excluding = true
 	}
 	const pass = uint64(unsafe.Sizeof(typedPass{}))
 	types := len(s.plan.Plan.Seeds)
-	countsAt := stepBytes(parts)
-	keysAt := countsAt + uint64((len(parts)+1)*types)*8
-	bytes := keysAt + uint64(len(keys))*8
+	countsAt := stepBytes(p.Parts)
+	keysAt := countsAt + uint64((parts+1)*types)*8
+	excludedAt := keysAt + uint64(len(keys))*8
+	bytes := excludedAt
+	if s.excluding {
+		bytes += uint64((parts+1)*relations+1) * 8
+	}
 	if err := s.stage(stream, pass, bytes); err != nil {
 		return err
 	}
-	begun := typedPass{Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(countsAt), NumSteps: uint64(len(parts))}
+	begun := typedPass{Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(countsAt), NumSteps: uint64(parts)}
 	if keys != nil {
 		begun.Times = s.steps.Address + gpu.Address(keysAt)
 	}
+	numbers := func(at uint64, count int) []int64 {
+		return unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+at)), count)
+	}
+	if s.excluding {
+		if err := s.exclude(stream, p.Excluded); err != nil {
+			return err
+		}
+		begun.Excluded, begun.ExcludedAt = s.excluded.Address, s.steps.Address+gpu.Address(excludedAt)
+		of := numbers(excludedAt, (parts+1)*relations+1)
+		// The step behind the last has none; of a pass without some no step has.
+		for i := copy(of, p.ExcludedAt); i < len(of); i++ {
+			of[i] = int64(len(p.Excluded))
+		}
+	}
 	*(*typedPass)(s.staged.Pointer) = begun
-	s.write(pass, parts, s.plan.Seed, epoch, first, stride)
-	of := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+countsAt)), (len(parts)+1)*types)
-	clear(of[copy(of, counts):])
-	copy(unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+keysAt)), len(keys)), keys)
+	s.write(pass, p.Parts, s.plan.Seed, p.Epoch, p.First, p.Stride)
+	of := numbers(countsAt, (parts+1)*types)
+	clear(of[copy(of, p.Counts):])
+	copy(numbers(keysAt, len(keys)), keys)
 	if err := s.send(stream, pass, bytes); err != nil {
 		return err
 	}
 	return s.turn(stream, 1)
+}
+
+// exclude has the positions of a pass be on the device, which the stream is done with.
+func (s *StaticTyped) exclude(stream gpu.Stream, positions []int64) error {
+	bytes := uint64(len(positions)) * 8
+	if err := s.excluded.fit(s.space, max(bytes, 8), stream); err != nil || bytes == 0 {
+		return err
+	}
+	// They may be many, and need not be page-locked: the pass begins once they are there.
+	return errors.Join(stream.Upload(s.excluded.Address, unsafe.Pointer(&positions[0]), bytes), stream.Synchronize())
 }
 
 // turn hands a report on and prepares the next batch, or, first, only does the latter.
@@ -363,10 +432,11 @@ type SpreadTyped struct {
 	Counts gpu.Address
 }
 
-// SpreadTypedBlock is a block's arrays, and that of its factors, of Edges, where they have some.
+// SpreadTypedBlock is a block's arrays, and that of its factors, of Edges, where they have some. Where a hop expands what
+// the one before has found, its destinations, of Dst, are elsewhere in each batch and have an array of their own too.
 type SpreadTypedBlock struct {
 	SpreadBlock
-	EdgeWeights gpu.Address
+	EdgeWeights, DstNodes gpu.Address
 }
 
 // SpreadKind is the arrays of a type of vertices: of Size, and of Outputs each.
@@ -447,16 +517,25 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 		}
 		for r, b := range hop {
 			relation, w := about.Relations[r], uint32(l.Block(i, r))
-			if b.Size.Edges < uint64(p.Edges[i][r]) || b.Size.Dst < uint64(p.rows(i, relation.Dst)) || !roomy(b.Size.Src, p.Vertices[i][relation.Src]) {
+			if b.Size.Edges < uint64(p.Edges[i][r]) || b.Size.Dst < uint64(p.rows(about.Relations, i, relation.Dst)) || !roomy(b.Size.Src, p.sources(i, relation.Src)) {
 				return nil, nil, small("relation", i, r)
 			}
 			add(typedPiece{
 				To: b.Indptr, Room: b.Size.Dst + 1, From: w + batch.BlockIndptr, Count: w + batch.BlockNumDst, More: 1,
 				Fill: fillWord, Value: w + batch.BlockNumEdges, Bits: ids,
 			})
+			behind := w + batch.BlockNumSrc
+			if p.Plan.OnlyNew {
+				behind = uint32(l.Type(relation.Src)) + batch.TypeNumNodes
+				of := uint32(l.Type(relation.Dst))
+				add(typedPiece{
+					To: b.DstNodes, Room: b.Size.Dst, Modulus: uint64(max(about.Nodes[relation.Dst], 1)), From: of + batch.TypeNodes,
+					Count: w + batch.BlockNumDst, Skip: w + batch.BlockFirstDst, Bits: ids,
+				})
+			}
 			add(typedPiece{
 				To: b.Indices, Room: b.Size.Edges, Modulus: b.Size.Src, From: w + batch.BlockIndices, Count: w + batch.BlockNumEdges,
-				Fill: fillBehind, Value: w + batch.BlockNumSrc, Bits: ids,
+				Fill: fillBehind, Value: behind, Bits: ids,
 			})
 			add(typedPiece{
 				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(relation.Graph.Edges, 1)), From: w + batch.BlockEdgeIDs,
@@ -498,7 +577,7 @@ func (s *StaticTyped) Spread(stream gpu.Stream) error {
 func (s *StaticTyped) Close() error {
 	err := s.engine.context.Synchronize()
 	stream := s.space.stream
-	return errors.Join(err, s.limits.Free(stream), s.pieces.Free(stream), s.table.Close(), s.passes.Close())
+	return errors.Join(err, s.limits.Free(stream), s.pieces.Free(stream), s.excluded.Free(stream), s.table.Close(), s.passes.Close())
 }
 
 // Seeds is how many seeds of each type a batch has at most.

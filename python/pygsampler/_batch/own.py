@@ -24,33 +24,46 @@ class _Fork(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, first: int, count: int) -> tuple[Tensor, Tensor]:
-        ctx.about = first, count
-        return x.view_as(x), x[first : first + count]
+    def forward(ctx: Any, x: Tensor, at: slice | Tensor) -> tuple[Tensor, Tensor]:
+        ctx.at = at
+        return x.view_as(x), taken(x, at)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, whole: Tensor, own: Tensor) -> tuple[Tensor, None, None]:
-        first, count = ctx.about
+    def backward(ctx: Any, whole: Tensor, own: Tensor) -> tuple[Tensor, None]:
+        at = ctx.at
         # The reduction has made it for nobody else.
-        whole[first : first + count] += own
-        return whole, None, None
+        if isinstance(at, slice):
+            whole[at] += own
+        else:
+            whole.index_add_(0, at, own)
+        return whole, None
+
+
+def taken(x: Tensor, at: slice | Tensor) -> Tensor:
+    """The rows at some places."""
+    return x[at] if isinstance(at, slice) else x.index_select(0, at)
 
 
 def own_and(
-    edges: segments.Segments, x: Tensor | Features, kind: str, first: int, of: Tensor | None
+    edges: segments.Segments,
+    x: Tensor | Features,
+    kind: str,
+    at: slice | Tensor,
+    of: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """The rows of destinations, and the reduction of their in-neighbours' rows."""
+    """The rows of destinations, which are at some places, and the reduction of their
+    in-neighbours' rows."""
     if kind not in KINDS:
         raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
     if of is not None:
         reduced = segments.reduce(edges, x, KINDS[kind], of)
-        return _rows(x, of[first : first + edges.rows]), reduced
+        return _rows(x, taken(of, at)), reduced
     if not isinstance(x, torch.Tensor):
         raise ValueError("of: expected ids for features, got None")
     if not (x.requires_grad and torch.is_grad_enabled()):
-        return x[first : first + edges.rows], segments.reduce(edges, x, KINDS[kind])
-    whole, own = _Fork.apply(x, first, edges.rows)
+        return taken(x, at), segments.reduce(edges, x, KINDS[kind])
+    whole, own = _Fork.apply(x, at)
     return own, segments.reduce(edges, whole, KINDS[kind])
 
 

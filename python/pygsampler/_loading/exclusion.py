@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,12 @@ import torch
 
 from pygsampler._core.checks import describe
 from pygsampler._loading.links_of import edge_ids
+from pygsampler._sampling.standing import PassEdges
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pygsampler._loading.links_of import LinksOf
 
 __all__ = ["Exclusion"]
@@ -55,6 +59,21 @@ class Exclusion:
             kind: parts[0] if len(parts) == 1 else torch.cat(parts) for kind, parts in found.items()
         }
         return joined if self._typed else joined[None]
+
+    def of_pass(self, graph: Any, batches: Iterable[list[torch.Tensor]]) -> PassEdges | None:
+        """The same for batch after batch, of each relation of the graph in turn."""
+        if self.kind is None:
+            return None
+        kinds = list(graph.edge_types) if self._typed else [None]
+        ids, starts, at = [torch.empty(0, dtype=torch.int64)], array("q", [0]), 0
+        for places in batches:
+            found = self.of(places) if self._typed else {None: self.of(places)}
+            for kind in kinds:
+                if kind in found:
+                    ids.append(found[kind].to(torch.int64))
+                    at += len(found[kind])
+                starts.append(at)
+        return PassEdges(torch.cat(ids), starts)
 
     def _ids_of(self, graph: Any, given: Any) -> dict[Any, torch.Tensor]:
         """The reverse of each edge, by relation."""

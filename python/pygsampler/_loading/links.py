@@ -103,9 +103,10 @@ class LinkLoader(MaybeStatic):
         trees of the edge and of its negatives, and for negatives with ``time``.
     static : bool
         As ``DataLoader`` has it: each batch is the same ``StaticLinkBatch``, of a ``HeteroGraph``
-        the same ``StaticHeteroLinkBatch``. ``exclude`` must be None. What all batches of a pass
-        begin with, negatives too, is drawn when it begins, and kept on the host: 8 bytes for each
-        edge, and 16 for each link, those of negatives too; and 4 or 8 for each seed on the GPU.
+        the same ``StaticHeteroLinkBatch``. What all batches of a pass begin with, negatives too, is
+        drawn when it begins, and kept on the host: 8 bytes for each edge, and 16 for each link,
+        those of negatives too; and on the GPU 4 or 8 for each seed, and 8 for each edge that a
+        batch leaves out.
     capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         As ``DataLoader`` has them. Seeds are at most as many vertices as a batch of edges and their
         negatives has.
@@ -257,15 +258,10 @@ class LinkLoader(MaybeStatic):
             )
 
     def _static_passes(self, capacities: Any) -> LinkPasses:
-        if self.exclude is not None:
-            raise ValueError(
-                "exclude: expected None with static=True, whose samples leave no edges out, got "
-                f"{self.exclude!r}"
-            )
         size = min(self.batch_size, self._count)
         known = self.graph.num_nodes if self._typed else {"": self.graph.num_nodes}
         seeds = most_seeds(self._links, size, known, self._trees)
-        form = self._form(seeds if self._typed else seeds[""])
+        form = self._form(seeds if self._typed else seeds[""], self.exclude is not None)
         given = form.checked(capacities, self.sampler)  # type: ignore[arg-type]
         about = self.graph, self._shards, self.rank, self._rows, form, given
         return LinkPasses(*about, links=StaticLinks(self._links, size, seeds, self._typed))
@@ -277,7 +273,12 @@ class LinkLoader(MaybeStatic):
         batches = [self._begun(order, part, epoch, step) for step in range(part.steps)]
         kinds = self.graph.node_types if self._typed else [""]
         timed = timed_of(self.graph, sampler)
-        made = pass_seeds([of for _, of in batches], kinds, timed, lambda ids: moved(ids, index))
+        without = self._exclusion.of_pass(
+            self.graph, ([each.places for each in drawn] for drawn, _ in batches)
+        )
+        made = pass_seeds(
+            [of for _, of in batches], kinds, timed, without, lambda ids: moved(ids, index)
+        )
         passes.links.begin(batches, index)
 
         def again(step: int, number: int) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays import devices
 from pygsampler._loading.metered import Metered, watch
 from pygsampler._loading.static_forms import form_of
+from pygsampler._sampling.neighbor_plan import NEIGHBOR
 from pygsampler.sampler import PGSampler
 
 if TYPE_CHECKING:
@@ -52,14 +53,20 @@ class MaybeStatic(Metered):
             )
         super().load_state_dict(state)
 
-    def _form(self, seeds: int | Mapping[str, int]) -> Form:
-        """What batches of at most so many seeds, of a graph with types by type, are."""
+    def _form(self, seeds: int | Mapping[str, int], excludes: bool = False) -> Form:
+        """What batches of at most so many seeds, of a graph with types by type, are, which may
+        leave edges out."""
         if self.graph.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         sampler: Any = self.sampler
         if not isinstance(sampler, PGSampler):
             raise TypeError(f"static: expected a PGSampler, got {sampler!r}")
-        return form_of(self.graph, sampler, seeds)
+        if sampler.mode not in NEIGHBOR:
+            raise ValueError(
+                f"static: expected a sampler of mode {' or '.join(map(repr, NEIGHBOR))}, got "
+                f"{sampler.mode!r}"
+            )
+        return form_of(self.graph, sampler, seeds, excludes)
 
     def _check_static(self, capacities: Any, start: int) -> None:
         """ValueError for options that do not go with ``static``, or without it."""

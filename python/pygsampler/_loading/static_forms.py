@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.standing import Capacity, Standing
-from pygsampler._sampling.standing_typed import HeteroCapacity, TimedStanding, TypedStanding
+from pygsampler._sampling.standing_typed import AloneStanding, HeteroCapacity, TypedStanding
 
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
@@ -53,7 +53,7 @@ class Plain:
             return None
         where, hops = "capacities", len(sampler.fanouts)
         if isinstance(given, str) and given == "most":
-            return self._most(sampler.fanouts)
+            return self._most(sampler)
         if not isinstance(given, Sequence) or len(given) != hops:
             raise ValueError(
                 f"{where}: expected a pair of sizes for each of {hops} blocks, outermost first, or "
@@ -69,20 +69,21 @@ class Plain:
             made.append(Capacity(src, integer(pair[1], f"{where}[{place}][1]", 0)))
         return made
 
-    def _most(self, fanouts: Sequence[int]) -> list[Any]:
+    def _most(self, sampler: PGSampler) -> list[Any]:
         """What no batch can exceed."""
         made: list[Capacity] = []
-        rows = self._seeds
-        for fanout in reversed(fanouts):
-            _bounded(fanout)
-            edges = rows * fanout
-            rows = self._with(rows, edges)
-            made.insert(0, Capacity(max(rows, 1), edges))
+        rows = nodes = self._seeds
+        for fanout in reversed(sampler.fanouts):
+            edges = rows * _bounded(fanout)
+            found = edges
+            nodes += edges
+            if not sampler.disjoint:
+                # Seeds may be given twice; all other sources are distinct.
+                found = min(found, self._num_nodes)
+                nodes = min(nodes, self._seeds + self._num_nodes)
+            rows = nodes if sampler.frontier == "all" else found
+            made.insert(0, Capacity(max(nodes, 1), edges))
         return made
-
-    def _with(self, rows: int, edges: int) -> int:
-        # Seeds may be given twice; all other sources are distinct.
-        return min(rows + edges, self._seeds + self._num_nodes)
 
     def needed(self, batches: Iterable[Any]) -> list[Any]:
         """As ``Form.needed``."""
@@ -104,17 +105,18 @@ class Plain:
         return Standing(sampler.graph_of(graph), sampler, capacities, self._seeds, bits)
 
 
-class Timed(Plain):
-    """The same by time, where each seed has a tree."""
-
-    def _with(self, rows: int, edges: int) -> int:
-        return rows + edges
+class Alone(Plain):
+    """The same by the kernel of graphs with types, which knows of times, trees and other frontiers,
+    and of edges that batches leave out."""
 
     def make(self, graph: Graph, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
         """As ``Form.make``."""
+        about = capacities, self._seeds, bits
         timed = timed_of(graph, sampler)
+        if timed is None:
+            return AloneStanding(sampler.graph_of(graph), None, sampler, *about)
         assert sampler._timed is not None
-        return TimedStanding(timed, sampler._timed, capacities, self._seeds, bits)
+        return AloneStanding(timed.graph, timed, sampler._timed, *about)
 
 
 class Typed:
@@ -164,19 +166,24 @@ class Typed:
         """What no batch can exceed."""
         made: list[HeteroCapacity] = []
         nodes = {kind: self._seeds.get(kind, 0) for kind in self._num_nodes}
+        rows = nodes
         for hop in reversed(sampler.fanouts):
             edges = {}
-            found = dict(nodes)
+            found = dict.fromkeys(nodes, 0)
             for kind in self._kinds:
                 fanout = _bounded(_of(hop, kind, sampler.default))
-                edges[kind] = nodes[kind[2]] * fanout
+                edges[kind] = rows[kind[2]] * fanout
                 found[kind[0]] += edges[kind]
-            # Without trees all vertices of a batch are distinct.
-            if not sampler.disjoint:
-                found = {kind: min(n, self._num_nodes[kind]) for kind, n in found.items()}
-            nodes = found
+            nodes = self._distinct({kind: n + found[kind] for kind, n in nodes.items()}, sampler)
+            rows = nodes if sampler.frontier == "all" else self._distinct(found, sampler)
             made.insert(0, HeteroCapacity(nodes, edges))
         return made
+
+    def _distinct(self, found: dict[str, int], sampler: PGSampler) -> dict[str, int]:
+        """Without trees all vertices of a batch are distinct."""
+        if sampler.disjoint:
+            return found
+        return {kind: min(n, self._num_nodes[kind]) for kind, n in found.items()}
 
     def needed(self, batches: Iterable[Any]) -> list[Any]:
         """As ``Form.needed``."""
@@ -211,21 +218,16 @@ class Typed:
         return TypedStanding(graph, timed, sampler._of_types(), *about)
 
 
-def form_of(graph: Any, sampler: PGSampler, seeds: int | Mapping[str, int]) -> Form:
-    """What static batches of a graph are, of at most so many seeds, by type where it has types."""
-    form: Form
+def form_of(
+    graph: Any, sampler: PGSampler, seeds: int | Mapping[str, int], excludes: bool = False
+) -> Form:
+    """What static batches of a graph are, of at most so many seeds, by type where it has types, and
+    which may leave edges out."""
     if isinstance(seeds, Mapping):
-        form = Typed(graph, seeds)
-    elif sampler.time is not None:
-        form = Timed(seeds, graph.num_nodes)
-    else:
-        form = Plain(seeds, graph.num_nodes)
-    if type(form) is not Plain and sampler.frontier == "new":
-        raise ValueError(
-            "frontier: expected 'all' with static=True, whose blocks have all vertices of the hops "
-            "before as destinations, got 'new'"
-        )
-    return form
+        return Typed(graph, seeds)
+    more = sampler.time is not None or sampler.disjoint or sampler.edge_weights is not None
+    kind = Alone if more or excludes or sampler.frontier == "new" else Plain
+    return kind(seeds, graph.num_nodes)
 
 
 def timed_of(graph: Any, sampler: PGSampler) -> Any:

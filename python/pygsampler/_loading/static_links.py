@@ -13,7 +13,7 @@ from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatc
 from pygsampler._loading.static import StaticPasses, ignored
 from pygsampler._sampling import standing
 from pygsampler._sampling.seed_times import seed_times
-from pygsampler._sampling.standing import PassSeeds, room
+from pygsampler._sampling.standing import PassEdges, PassSeeds, room
 
 if TYPE_CHECKING:
     from pygsampler._graph.timed import Timed, TypedTimed
@@ -48,9 +48,11 @@ def pass_seeds(
     batches: Sequence[Gathered],
     kinds: Sequence[str],
     timed: Timed | TypedTimed | None,
+    excluded: PassEdges | None,
     copied: Callable[[torch.Tensor], torch.Tensor],
 ) -> PassSeeds:
-    """The seeds of the batches of a pass, each batch's type by type, copied to a GPU.
+    """The seeds of the batches of a pass, each batch's type by type, copied to a GPU, and what
+    these leave out.
 
     ``kinds`` are the graph's types, of one without types ``""``.
     """
@@ -68,10 +70,8 @@ def pass_seeds(
                 if timed is not None:
                     times.append(batch.times[kind])
         parts.extend((first, at - first))
-    if timed is None and list(kinds) == [""]:
-        counts = array("q")
     told = None if timed is None else seed_times(torch.cat(times), at, timed)
-    return PassSeeds(copied(torch.cat(ids)), parts, counts, told)
+    return PassSeeds(copied(torch.cat(ids)), parts, counts, told, excluded)
 
 
 class StaticLinks:

@@ -45,11 +45,9 @@ class StaticSeeds:
     ) -> PassSeeds:
         """The seeds in an order, and their times in it, copied to a GPU."""
         bounds = [self._shards.bounds(self._rank, step) for step in range(self._shards.steps)]
-        counts = array("q")
+        counts = array("q", [end - start for start, end in bounds])
         if self._types is not None:
             order, times, bounds, counts = self._by_type(order, times, bounds)
-        elif self._timed is not None:
-            counts = array("q", [end - start for start, end in bounds])
         parts = array("q")
         for start, end in bounds:
             parts.extend((start, end - start))

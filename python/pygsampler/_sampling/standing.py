@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.graph import Graph
 
-__all__ = ["Capacity", "PassSeeds", "Standing"]
+__all__ = ["Capacity", "PassEdges", "PassSeeds", "Standing"]
 
 
 class Capacity(NamedTuple):
@@ -35,10 +35,21 @@ class PassSeeds(NamedTuple):
     ids: torch.Tensor
     # Of each batch where its seeds begin, and how many there are.
     parts: array[int]
-    # Of each batch how many of them are of each type; empty without types.
+    # Of each batch how many of them are of each type, without types all.
     counts: array[int]
     # A time for each, float64 or int64; None: they have none.
     times: array[Any] | None
+    # The edges that its batches leave out; None: there are none.
+    excluded: PassEdges | None = None
+
+
+class PassEdges(NamedTuple):
+    """Edges for each batch of a pass, those of each relation."""
+
+    # int64, on the CPU.
+    ids: torch.Tensor
+    # Where those of each batch and relation begin, and the end.
+    starts: array[int]
 
 
 class Standing(EngineHandle):

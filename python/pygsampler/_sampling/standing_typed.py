@@ -1,4 +1,4 @@
-"""``TypedStanding``: memory that stays where it is for batches with types, and by time."""
+"""``TypedStanding``: memory that stays where it is for batches with types, and of their kernel."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pygsampler._graph.timed import Timed, TypedTimed
+    from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler._sampling.standing import Capacity
-    from pygsampler._sampling.timed import TimedSampler
     from pygsampler._sampling.typed import TypedSampler
+    from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType, HeteroGraph
 
-__all__ = ["HeteroCapacity", "TimedStanding", "TypedStanding"]
+__all__ = ["AloneStanding", "HeteroCapacity", "TypedStanding"]
 
 
 class HeteroCapacity(NamedTuple):
@@ -41,6 +42,23 @@ class _Sizes(NamedTuple):
     seeds: list[int]  # of each type
     nodes: list[list[int]]  # of each hop, outermost first, and type
     edges: list[list[int]]  # and relation
+    new: bool  # each hop expands what the one before has found
+
+    def rows(self, hop: int, kind: int) -> int:
+        """How many destinations of a type a block may have."""
+        if hop + 1 == len(self.nodes):
+            return self.seeds[kind]
+        before = self.nodes[hop + 1][kind]
+        if not self.new:
+            return before
+        # Each was found by an edge of the hop before.
+        edges = self.edges[hop + 1]
+        return min(before, sum(edges[r] for r, (src, _) in enumerate(self.ends) if src == kind))
+
+    def sources(self, hop: int, kind: int) -> int:
+        """How many sources of a type it may have. What a hop has found has one number in all
+        blocks, and so much room in all of them: what fills them up is behind all of the batch."""
+        return self.nodes[0 if self.new else hop][kind]
 
 
 class TypedStanding(Standing):
@@ -70,6 +88,7 @@ class TypedStanding(Standing):
             [seeds.get(kind, 0) for kind in types],
             [[hop.num_nodes[kind] for kind in types] for hop in capacities],
             [[hop.num_edges[kind] for kind in kinds] for hop in capacities],
+            plan["frontier"] == "new",
         )
         handles = graph._handle(), sampler._handle()
         self._begin_of(graph._device, sizes, (graph, sampler, timed))
@@ -91,7 +110,12 @@ class TypedStanding(Standing):
                 of[kind].__dict__["_kind"] = kind
             blocks.append(MappingProxyType(of))
         self.batch = StaticHeteroBatch(
-            **parts, blocks=tuple(blocks), epoch=0, batch=0, _counts=made.counts
+            **parts,
+            blocks=tuple(blocks),
+            epoch=0,
+            batch=0,
+            _counts=made.counts,
+            _joins=sizes.new,
         )
 
     def _begin_of(self, device: int, sizes: _Sizes, keep: Any) -> None:
@@ -133,7 +157,8 @@ class TypedStanding(Standing):
                 into.append(zeros(size))
                 told.append(into[-1].data_ptr())
             told.extend((count, outputs))
-        rows = [*sizes.nodes[1:], sizes.seeds]
+        # Of each type its vertices when each hop began, and in the end.
+        ends = made.counts[-types * (hops + 1) :].view(types, hops + 1)
         widths = [
             INTEGERS[self._call("DeviceStaticTypedEdgeBits", place)] for place in range(relations)
         ]
@@ -141,7 +166,7 @@ class TypedStanding(Standing):
             of = []
             for place, (src, dst) in enumerate(sizes.ends):
                 edges = sizes.edges[hop][place]
-                num_src, num_dst = _room(sizes.nodes[hop][src]), _room(rows[hop][dst])
+                num_src, num_dst = _room(sizes.sources(hop, src)), _room(sizes.rows(hop, dst))
                 indptr, indices = zeros(num_dst + 1), zeros(edges)
                 edge_ids = zeros(edges, widths[place])
                 weights = zeros(edges, torch.float32) if factors else None
@@ -149,22 +174,31 @@ class TypedStanding(Standing):
                 real = counts[first : first + 3]
                 tensors = indptr, indices, edge_ids
                 own = array("q", [tensor.data_ptr() for tensor in tensors])
+                dst_nodes, joined = made.nodes[dst][:num_dst], None
+                offset: Any = 0
                 told.extend((*own, 0 if weights is None else weights.data_ptr()))
+                if sizes.new:
+                    dst_nodes = zeros(num_dst)
+                    joined = ends[dst, -1], len(made.nodes[dst])
+                    # A hop expands what those before the last had not found yet.
+                    turn = hops - 1 - hop
+                    offset = ends[dst, turn - 1] if turn else 0
+                told.append(dst_nodes.data_ptr() if sizes.new else 0)
                 own.extend((num_src, num_dst, edges))
                 told.extend(own[3:])
                 own.append(real.data_ptr() + 8)
-                nodes = made.nodes[src][:num_src], made.nodes[dst][:num_dst]
-                of.append((*tensors, *nodes, weights, real, own))
+                nodes = made.nodes[src][:num_src], dst_nodes
+                of.append(_Made(*tensors, *nodes, offset, weights, real, own, joined))
             made.blocks.append(of)
         told.append(counts.data_ptr())
         self._call("DeviceStaticTypedPlace", len(told), told.buffer_info()[0])
         return made
 
-    def _block(self, kind: type[StaticBlock], about: Any) -> Any:
-        indptr, indices, edge_ids, src, dst, weights, real, own = about
-        block = kind(indptr, indices, edge_ids, src, dst, 0, weights)
+    def _block(self, kind: type[StaticBlock], made: _Made) -> Any:
+        block = kind(*made[:7])
         known = block.__dict__
-        known["_real"], known["_turn"], known["_edges"] = real, self._turn, Edges(self, own)
+        known["_real"], known["_turn"], known["_ends"] = made.real, self._turn, made.ends
+        known["_edges"] = Edges(self, made.about)
         return block
 
     def begin(self, seeds: PassSeeds, step: int, epoch: int, first: int, stride: int) -> None:
@@ -172,6 +206,10 @@ class TypedStanding(Standing):
         parts, types = seeds.parts[2 * step :], len(self._sizes.seeds)
         counts = seeds.counts[types * step :]
         times = 0 if seeds.times is None else seeds.times.buffer_info()[0]
+        excluded, starts = (0, 0), None
+        if seeds.excluded is not None:
+            starts = seeds.excluded.starts[len(self._sizes.ends) * step :]
+            excluded = seeds.excluded.ids.data_ptr(), starts.buffer_info()[0]
         self._call(
             "DeviceStaticTypedBegin",
             seeds.ids.data_ptr(),
@@ -180,6 +218,7 @@ class TypedStanding(Standing):
             len(parts) // 2,
             parts.buffer_info()[0],
             counts.buffer_info()[0],
+            *excluded,
             epoch,
             first,
             stride,
@@ -199,32 +238,36 @@ class TypedStanding(Standing):
         return sum(self._words[first + at.NUM_EDGES :: at.WORDS])
 
 
-class TimedStanding(TypedStanding):
-    """As ``Standing``, of a graph whose edges have times: to the engine it is one of one type."""
+class AloneStanding(TypedStanding):
+    """As ``Standing``, of a graph that to the engine is one of one type: with the times of its
+    edges, or for what ``Standing`` does not make."""
 
     __slots__ = ()
 
     def __init__(
         self,
-        timed: Timed,
-        sampler: TimedSampler,
+        graph: Graph,
+        timed: Timed | None,
+        sampler: EngineSampler,
         capacities: Sequence[Capacity],
         seeds: int,
         seed_bits: int,
     ) -> None:
-        graph = timed.graph
+        plan = sampler._plan
         sizes = _Sizes(
             [(0, 0)],
             [seeds],
             [[block.num_src_nodes] for block in capacities],
             [[block.num_edges] for block in capacities],
+            plan["frontier"] == "new",
         )
         handles = graph._handle(), sampler._handle()
         self._begin_of(graph._device, sizes, (graph, sampler, timed))
-        about = timed.memory.address, int(timed.by_vertex), seed_bits
-        self._new("DeviceStaticTimedNew", *handles, *about)
+        by_time = (0, 0) if timed is None else (timed.memory.address, int(timed.by_vertex))
+        self._new("DeviceStaticAloneNew", *handles, *by_time, seed_bits)
         bits = graph._known()[1]._bits
-        made = self._arrays(bits, True, sampler._plan["edge_weights"] is not None)
+        trees = timed is not None or plan["disjoint"]
+        made = self._arrays(bits, trees, plan["edge_weights"] is not None)
         self.batch = StaticBatch(
             made.nodes[0],
             made.output_nodes[0],
@@ -232,7 +275,7 @@ class TimedStanding(TypedStanding):
             tuple(self._block(StaticBlock, about) for (about,) in made.blocks),
             0,
             0,
-            made.trees[0],
+            made.trees[0] if trees else None,
         )
         self.batch.__dict__["_counts"] = made.counts[: 1 + 3 * len(capacities)]
 
@@ -244,8 +287,23 @@ class _Arrays(NamedTuple):
     trees: list[torch.Tensor]
     output_nodes: list[torch.Tensor]
     output_index: list[torch.Tensor]
-    blocks: list[list[tuple[Any, ...]]]
+    blocks: list[list[_Made]]
     counts: torch.Tensor
+
+
+class _Made(NamedTuple):
+    """What a block is made of: its tensors, and what the engine and it know of them."""
+
+    indptr: torch.Tensor
+    indices: torch.Tensor
+    edge_ids: torch.Tensor
+    src_nodes: torch.Tensor
+    dst_nodes: torch.Tensor
+    dst_offset: Any
+    edge_weights: torch.Tensor | None
+    real: torch.Tensor
+    about: array[int]
+    ends: tuple[torch.Tensor, int] | None
 
 
 def _room(used: int) -> int:
