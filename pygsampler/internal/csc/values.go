@@ -162,13 +162,16 @@ func Gather[I Index](v Values, to []float64, at []I) {
 func widen[T Number, I Index](to []float64, from []T, at []I) {
 	to = to[:len(at)]
 	// Elements of a vertex or an edge lie anywhere.
-	switch data := unsafe.Pointer(unsafe.SliceData(from)); unsafe.Sizeof(*new(T)) {
-	case 4:
-		fetch.At(unsafe.Slice((*uint32)(data), len(from)), at)
-	case 8:
-		fetch.At(unsafe.Slice((*uint64)(data), len(from)), at)
-	}
-	for i, p := range at {
-		to[i] = float64(from[p])
+	data, size := unsafe.Pointer(unsafe.SliceData(from)), unsafe.Sizeof(*new(T))
+	for lo := 0; lo < len(at); lo += fetch.Step {
+		switch size {
+		case 4:
+			fetch.Ahead(unsafe.Slice((*uint32)(data), len(from)), at, lo)
+		case 8:
+			fetch.Ahead(unsafe.Slice((*uint64)(data), len(from)), at, lo)
+		}
+		for k := lo; k < min(lo+fetch.Step, len(at)); k++ {
+			to[k] = float64(from[at[k]])
+		}
 	}
 }

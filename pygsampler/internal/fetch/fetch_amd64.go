@@ -15,4 +15,16 @@ func fetch64by32(table, at unsafe.Pointer, n int)
 func fetch64by64(table, at unsafe.Pointer, n int)
 
 //go:noescape
+func ahead32by32(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func ahead32by64(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func ahead64by32(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func ahead64by64(table, at unsafe.Pointer, n int)
+
+//go:noescape
 func fetchLines(from unsafe.Pointer, bytes int)

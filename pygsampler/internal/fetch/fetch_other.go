@@ -10,4 +10,8 @@ func fetch32by32(_, _ unsafe.Pointer, _ int) {}
 func fetch32by64(_, _ unsafe.Pointer, _ int) {}
 func fetch64by32(_, _ unsafe.Pointer, _ int) {}
 func fetch64by64(_, _ unsafe.Pointer, _ int) {}
+func ahead32by32(_, _ unsafe.Pointer, _ int) {}
+func ahead32by64(_, _ unsafe.Pointer, _ int) {}
+func ahead64by32(_, _ unsafe.Pointer, _ int) {}
+func ahead64by64(_, _ unsafe.Pointer, _ int) {}
 func fetchLines(unsafe.Pointer, int)         {}

@@ -26,7 +26,7 @@ func atEnd[T Element](t *testing.T, n int) []T {
 // Every place is read, none behind them, and no element of the table.
 func TestFetch(t *testing.T) {
 	debug.SetPanicOnFault(true)
-	for n := range 9 {
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, early - 1, early, early + 1, early + Step, early + Step + 1, 4 * early} {
 		fetchFrom[int32, int32](t, n)
 		fetchFrom[uint32, int64](t, n)
 		fetchFrom[int64, int32](t, n)
@@ -40,5 +40,8 @@ func fetchFrom[T, I Element](t *testing.T, n int) {
 		places[i] = I(i) * 1000 // most of them beyond the table, where nothing may be read
 	}
 	At(table, places)
+	for lo := 0; lo == 0 || lo < n; lo += Step {
+		Ahead(table, places, lo)
+	}
 	All(table)
 }

@@ -300,9 +300,12 @@ func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) (of *list
 // sources writes the vertices that edges come from.
 func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 	if !e.ranged {
-		fetch.At(c.indices, e.places[lo:hi])
-		for k, place := range e.places[lo:hi] {
-			to[k] = c.indices[place]
+		places := e.places[lo:hi]
+		for lo := 0; lo < len(places); lo += fetch.Step {
+			fetch.Ahead(c.indices, places, lo)
+			for k := lo; k < min(lo+fetch.Step, len(places)); k++ {
+				to[k] = c.indices[places[k]]
+			}
 		}
 		return
 	}

@@ -473,9 +473,12 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			copy(to, v.vector[s.lo:s.lo+s.n])
 			return
 		}
-		fetch.At(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v.vector))), len(v.vector)), s.ids)
-		for k, u := range s.ids {
-			to[k] = v.vector[u]
+		words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v.vector))), len(v.vector))
+		for lo := 0; lo < len(s.ids); lo += fetch.Step {
+			fetch.Ahead(words, s.ids, lo)
+			for k := lo; k < min(lo+fetch.Step, len(s.ids)); k++ {
+				to[k] = v.vector[s.ids[k]]
+			}
 		}
 		return
 	}

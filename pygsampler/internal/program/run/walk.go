@@ -52,10 +52,12 @@ func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 						places[k] = start + int64(rng.Below(rng.Draw(states[k], int(step)), uint64(degree)))
 					}
 				}
-				fetch.At(c.indices, places)
-				for k, place := range places {
-					if to[k] = at[k]; place >= 0 {
-						to[k] = c.indices[place]
+				for lo := 0; lo < len(places); lo += fetch.Step {
+					fetch.Ahead(c.indices, places, lo)
+					for k := lo; k < min(lo+fetch.Step, len(places)); k++ {
+						if to[k] = at[k]; places[k] >= 0 {
+							to[k] = c.indices[places[k]]
+						}
 					}
 				}
 			}
