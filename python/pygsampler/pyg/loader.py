@@ -23,7 +23,14 @@ from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.inputs import check_mask, check_rows, edges_given, nodes_given, rows_given
+from pygsampler.pyg.inputs import (
+    check_mask,
+    check_rows,
+    edges_given,
+    inputs_at,
+    nodes_given,
+    rows_given,
+)
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
 from pygsampler.pyg.options import inside, subgraph
@@ -145,10 +152,8 @@ class _Sampled:
         raise NotImplementedError
 
     def collate_fn(self, index: Any) -> Any:
-        """PyG's, or what was sampled ahead."""
-        if not isinstance(index, Future):
-            return super().collate_fn(index)  # type: ignore[misc]
-        out = index.result()
+        """As PyG's, of places, or of what was sampled ahead."""
+        out = index.result() if isinstance(index, Future) else self._sampled(index)
         return self.filter_fn(out) if self.filter_per_worker else out  # type: ignore[attr-defined]
 
     def filter_fn(self, out: Any) -> Any:
@@ -375,7 +380,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             inside(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
-        return (self.input_data[self.dataset.__getitems__(places)],)
+        return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)
 
     def _sampled(self, places: Any) -> Any:
         return self.node_sampler.sample_from_nodes(*self._asked(places))
@@ -498,7 +503,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
                 inside(ends, f"edge_label_index[{row}]", counts[row])
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
-        return self.input_data[self.dataset.__getitems__(places)], self.neg_sampling
+        return inputs_at(self.input_data, self.dataset.__getitems__(places)), self.neg_sampling
 
     def _sampled(self, places: Any) -> Any:
         asked, neg_sampling = self._asked(places)
