@@ -152,8 +152,14 @@ class _Sampled:
         raise NotImplementedError
 
     def collate_fn(self, index: Any) -> Any:
-        """As PyG's, of places, or of what was sampled ahead."""
-        out = index.result() if isinstance(index, Future) else self._sampled(index)
+        """PyG's, or what was sampled ahead, or of places as the loader itself asks for them."""
+        if isinstance(index, Future):
+            out = index.result()
+        elif isinstance(index, torch.Tensor) and index.dtype == torch.int64 and index.dim() == 1:
+            out = self._sampled(index)
+        else:
+            # A loader may be called with places of one's own.
+            return super().collate_fn(index)  # type: ignore[misc]
         return self.filter_fn(out) if self.filter_per_worker else out  # type: ignore[attr-defined]
 
     def filter_fn(self, out: Any) -> Any:
