@@ -1,6 +1,9 @@
 package bridge
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // What is no batch is refused, and its hops are those of a batch.
 func TestJoinedHops(t *testing.T) {
@@ -21,6 +24,23 @@ func TestJoinedHops(t *testing.T) {
 	if words := view(view(joined, 2)[1], 16); words[2] != 64 || words[3] != 1 || words[4] != 1 || words[5] != 1 {
 		t.Errorf("got %v", words)
 	}
+	// The same by the call that samples, at once or by the executor.
+	want := view(view(joined, 2)[1], 64)
+	want = want[:want[0]]
+	for _, prompt := range []int64{0, 1} {
+		mem, err := HopsSubmit(r.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 1, prompt)
+		for err == nil && mem < 0 {
+			mem, err = Wait(-mem, 1000)
+		}
+		if err != nil || mem == 0 {
+			t.Fatal(mem, err)
+		}
+		if got := view(view(mem, 2)[1], 64)[:len(want)]; !slices.Equal(got, want) {
+			t.Errorf("prompt %d: got %v, want %v", prompt, got, want)
+		}
+	}
+	_, err = HopsSubmit(r.handle, s, address(seeds), -3, 64, 0, 0, 0, 0, 1, 1)
+	fails(t, err, "ValueError: seeds: expected a length >= 0, got -3")
 	_, err = JoinedHops(address(make([]int64, 16)), 0)
 	fails(t, err, "ValueError: words: expected those of a batch of blocks, got others")
 	_, err = JoinedHops(address(seeds)+1, 0)

@@ -17,8 +17,9 @@ func TimesStart(graph int64, name, dtype string, address, length, byVertex int64
 }
 
 // TimedSubmit queues a batch whose seeds have times, and returns its job, negated, or with prompt the memory
-// of a batch that is small enough to be made on the spot. sorted is the memory that TimesStart has made.
-func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads, prompt, sorted, seedTimes, byVertex int64) (memOrJob int64, err error) {
+// of a batch that is small enough to be made on the spot. sorted is the memory that TimesStart has made. With
+// joined the memory is that of JoinedHops.
+func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads, prompt, joined, sorted, seedTimes, byVertex int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
@@ -26,7 +27,7 @@ func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclud
 	}
 	j, err := core.SubmitTimed(g, o, core.TimedCall{Sorted: sorted, SeedTimes: seedTimes, ByVertex: byVertex != 0, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-		Exclude: exclude, NumExclude: numExclude, Threads: threads,
+		Exclude: exclude, NumExclude: numExclude, Threads: threads, Joined: joined != 0,
 	}}, prompt != 0)
 	if err != nil {
 		return 0, err

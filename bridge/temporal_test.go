@@ -25,7 +25,7 @@ func TestTimesOfARing(t *testing.T) {
 		t.Fatal(err)
 	}
 	seeds, bounds := []int64{5, 5}, []int64{10, 9}
-	mem, err := TimedSubmit(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1, 1, sorted, address(bounds), 0)
+	mem, err := TimedSubmit(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1, 1, 0, sorted, address(bounds), 0)
 	if err != nil || mem <= 0 {
 		t.Fatalf("expected a memory, got %d, %v", mem, err)
 	}
@@ -46,11 +46,11 @@ func TestTimesOfARing(t *testing.T) {
 	_, err = DerivedTake(job)
 	fails(t, err, "ValueError: t: expected a time for 99, got 99 of them")
 	for _, call := range [][5]int64{{0, 2, 64, address(bounds), 0}, {sorted, -1, 64, address(bounds), 0}, {sorted, 2, 16, address(bounds), 0}, {sorted, 2, 64, 0, 0}} {
-		_, err = TimedSubmit(r.handle, sampler, address(seeds), call[1], call[2], 0, 0, 0, 0, 1, 1, call[0], call[3], 0)
+		_, err = TimedSubmit(r.handle, sampler, address(seeds), call[1], call[2], 0, 0, 0, 0, 1, 1, 0, call[0], call[3], 0)
 		fails(t, err, "")
 	}
 	other := newRing(t, 7)
-	_, err = TimedSubmit(other.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1, 1, sorted, address(bounds), 0)
+	_, err = TimedSubmit(other.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1, 1, 0, sorted, address(bounds), 0)
 	fails(t, err, "ValueError: graph: expected one of 100 edges, got 14")
 	if _, err := Sample(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1); err == nil {
 		t.Error("expected an error of seeds without times, got none")

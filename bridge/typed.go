@@ -54,8 +54,8 @@ func TypedJoin(graph, ids int64) (mem int64, err error) {
 // TypedSubmit queues a batch of a graph with types, and returns its job, negated, or with prompt
 // the memory of a batch that is small enough to be made on the spot. counts is the address of how
 // many seeds each type has, and how many excluded edges each relation; sorted and seedTimes are 0, or
-// addresses of times.
-func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, threads, prompt int64) (memOrJob int64, err error) {
+// addresses of times. With joined the memory is that of JoinedHops.
+func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, threads, prompt, joined int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	g, o, err := open(&typed, graph, sampler)
 	if err != nil {
@@ -63,7 +63,7 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seed
 	}
 	j, err := core.SubmitTyped(g, o, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-		Exclude: exclude, NumExclude: numExclude, Threads: threads,
+		Exclude: exclude, NumExclude: numExclude, Threads: threads, Joined: joined != 0,
 	}}, prompt != 0)
 	if err != nil {
 		return 0, err

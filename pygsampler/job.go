@@ -51,6 +51,7 @@ type sampling struct {
 	plan    *Sampler
 	work    family.Work
 	exclude []int64
+	joined  bool
 }
 
 // Call is what a job samples; seeds and excluded edges are read from addresses
@@ -64,6 +65,7 @@ type Call struct {
 	Exclude    int64 // int64 edge ids to sample around, or 0
 	NumExclude int64
 	Threads    int64 // at most so many; 0: as many as are idle
+	Joined     bool  // whether the batch's hops are to be joined, as JoinedHops does
 }
 
 // running holds every job that is not finished, so that Shutdown can end them.
@@ -152,7 +154,7 @@ func newSampling(g *Graph, p *Sampler, c Call) (*sampling, error) {
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
 	seeds.I64 = append([]int64(nil), seeds.I64...)
-	t := &sampling{graph: g, plan: p, work: family.Work{Graph: &g.csc, Batch: p.batch(&c)}}
+	t := &sampling{graph: g, plan: p, work: family.Work{Graph: &g.csc, Batch: p.batch(&c)}, joined: c.Joined}
 	t.work.Batch.Seeds = seeds
 	if c.NumExclude > 0 {
 		t.exclude = append(t.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
@@ -177,7 +179,11 @@ func (t *sampling) do() (memory.Memory, error) {
 	if t.work.Exclude, err = t.graph.csc.Exclude(t.exclude); err != nil {
 		return memory.Memory{}, err
 	}
-	return t.plan.CPU(&t.work)
+	m, err := t.plan.CPU(&t.work)
+	if err != nil || !t.joined {
+		return m, err
+	}
+	return joined(m, nil)
 }
 
 func (t *sampling) over() { t.graph.leave() }

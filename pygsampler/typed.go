@@ -180,6 +180,7 @@ type sampledTypes struct {
 	plan    *Sampler
 	work    family.Work
 	exclude [][]int64
+	joined  bool
 	leave   func()
 }
 
@@ -213,7 +214,7 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 	if err := plan.Fits(&g.csc); err != nil {
 		return nil, err
 	}
-	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}
+	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
 	var err error
 	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
 		return nil, err
@@ -285,7 +286,15 @@ func (t *sampledTypes) do() (memory.Memory, error) {
 			return memory.Memory{}, t.graph.about(i, err)
 		}
 	}
-	return t.plan.CPU(&t.work)
+	m, err := t.plan.CPU(&t.work)
+	if err != nil || !t.joined {
+		return m, err
+	}
+	ends := make([]int64, 0, 2*len(t.graph.csc.Relations))
+	for _, r := range t.graph.csc.Relations {
+		ends = append(ends, int64(r.Src), int64(r.Dst))
+	}
+	return joined(m, ends)
 }
 
 func (t *sampledTypes) over() { t.leave() }

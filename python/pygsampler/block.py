@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
 from pygsampler._batch.named import NO_VALUES, edge_data
-from pygsampler._core import memories
+from pygsampler._core import library, memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
 
@@ -183,6 +183,17 @@ class Block:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Block: expected something to pickle, got a view; pickle its MiniBatch")
+
+    def _dlpack(self, name: str) -> Any:
+        """DLPack's capsule of an array of integers on the CPU, without the Array that it is."""
+        memory = self._memory
+        if type(memory) is not Memory or not memory.is_of(library.generation()):
+            return self._array(name)._capsule(copy=False, versioned=False)
+        _, bits, length, more, offset = _ROWS[name]
+        words = self._words
+        assert isinstance(bits, int)
+        address, count = self._data + words[offset], words[length] + more
+        return memories.capsule(memory, address, count, self._widths[bits])
 
     def _array(self, name: str) -> Array:
         array = self._one(name)

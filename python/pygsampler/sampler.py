@@ -370,6 +370,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                 exclude=exclude,
                 threads=threads,
                 prompt=not beside,
+                hops=into == "hops",
             )
         if self._timed is not None:
             return self._timed.start(
@@ -381,6 +382,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                 exclude=exclude,
                 threads=threads,
                 prompt=not beside,
+                hops=into == "hops",
             )
         if seed_time is not None and self.time is None:
             raise ValueError("seed_time: expected None for a sampler without time=, got some")

@@ -10,6 +10,7 @@ import dgl
 import pytest
 import torch
 from dgl.dataloading import DataLoader, as_edge_prediction_sampler
+from dgl.heterograph import DGLBlock
 
 import pygsampler.dgl as ours
 from pygsampler.dgl.hetero import place_of
@@ -84,6 +85,33 @@ def fused() -> dict[str, Any]:
     """DGL 2.1's fused sampler loses edges of int32 graphs."""
     options = inspect.signature(dgl.dataloading.NeighborSampler).parameters
     return {"fused": False} if "fused" in options else {}
+
+
+def test_blocks_share_their_types_alone() -> None:
+    """What follows from the types is made once; what is written to a block is that block's."""
+    g = heterograph()
+    sampler = ours.PGSampler([2, 2], seed=1)
+    sampler.set_epoch(0)
+    seeds = {"paper": torch.arange(9), "topic": torch.arange(4)}
+    _, _, (first, second) = sampler.sample_blocks(g, seeds)
+    known = DGLBlock(
+        second._graph, (g.ntypes, g.ntypes), g.etypes, second._node_frames, second._edge_frames
+    )
+    assert vars(second).keys() == vars(known).keys()
+    for name, value in vars(known).items():
+        if name not in ("_graph", "_node_frames", "_edge_frames"):
+            assert vars(second)[name] == value, name
+    assert second.canonical_etypes == g.canonical_etypes
+    first.srcnodes["paper"].data["mine"] = torch.zeros(first.num_src_nodes("paper"))
+    first.edges[CITES].data["mine"] = torch.zeros(first.num_edges(CITES))
+    _, _, (third, _) = sampler.sample_blocks(g, seeds)
+    for block in (second, third):
+        assert "mine" not in block.srcnodes["paper"].data
+        assert "mine" not in block.edges[CITES].data
+    # A graph with other types between the same has blocks of its own.
+    other = dgl.heterograph({("paper", "likes", "paper"): (torch.arange(9), torch.arange(9))})
+    _, _, (block, _) = sampler.sample_blocks(other, torch.arange(3))
+    assert block.canonical_etypes == [("paper", "likes", "paper")]
 
 
 def test_fanouts_by_type() -> None:

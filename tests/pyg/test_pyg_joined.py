@@ -14,11 +14,17 @@ partner("torch_geometric")
 
 from pyg_reference import random_data  # noqa: E402
 from torch_geometric.data import HeteroData  # noqa: E402
-from torch_geometric.sampler import NodeSamplerInput, SamplerOutput  # noqa: E402
+from torch_geometric.sampler import (  # noqa: E402
+    EdgeSamplerInput,
+    NodeSamplerInput,
+    SamplerOutput,
+)
 
 import pygsampler as pgs  # noqa: E402
-from pygsampler.pyg import HGTSampler, PGSampler, Sampler, hetero_output  # noqa: E402
+from pygsampler._core.memories import Memory  # noqa: E402
+from pygsampler.pyg import HGTSampler, PGSampler, Sampler, base, hetero_output  # noqa: E402
 from pygsampler.pyg.hetero import HeteroSampler  # noqa: E402
+from pygsampler.pyg.inputs import inputs_at  # noqa: E402
 from pygsampler.pyg.joined import joined, joined_types  # noqa: E402
 from pygsampler.pyg.output import directional, vertices  # noqa: E402
 
@@ -155,15 +161,20 @@ def test_batches_with_types(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = NodeSamplerInput(None, seeds, None, "t0")
         found = sampler.sample_from_nodes(asked)
         with monkeypatch.context() as patch:
-            patch.setattr(
-                hetero_output, "_of_engine", lambda batch, edge_types, n: _torch(batch, n, sampler)
-            )
+            by_blocks(patch, "t0", sampler._relations)
             expected = sampler.sample_from_nodes(asked)
         assert told(vars(found)) == told(vars(expected))
 
 
-def _torch(batch: Any, hops: int, sampler: Any) -> Any:
-    return hetero_output._of_tensors(batch, "t0", sampler._relations, hops)
+def by_blocks(patch: pytest.MonkeyPatch, kind: str, kinds: Any) -> None:
+    """Batches with types are sampled into blocks, and joined by torch."""
+    patch.setattr(base, "is_pure", lambda sampler: False)
+    patch.setattr(hetero_output, "joined_types", lambda batch: batch)
+    patch.setattr(
+        hetero_output,
+        "_of_engine",
+        lambda batch, schema, of, hops: hetero_output._of_tensors(batch, kind, kinds, hops),
+    )
 
 
 def test_subgraphs_of_hgt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,12 +184,7 @@ def test_subgraphs_of_hgt(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler.set_epoch(0)
     asked = NodeSamplerInput(None, torch.tensor([5, 2, 5, 40]), None, "t0")
     found = sampler.sample_from_nodes(asked)
-    kinds = sampler.graph.edge_types
-    monkeypatch.setattr(
-        hetero_output,
-        "_of_engine",
-        lambda batch, edge_types, n: hetero_output._of_tensors(batch, "t0", kinds, n),
-    )
+    by_blocks(monkeypatch, "t0", sampler.graph.edge_types)
     assert told(vars(found)) == told(vars(sampler.sample_from_nodes(asked)))
 
 
@@ -233,3 +239,54 @@ def test_batches_of_samplers_of_ones_own() -> None:
         asked = NodeSamplerInput(None, seeds)
         pair = sampler.sample_from_nodes(asked), ours.sample_from_nodes(asked)
         assert told(vars(pair[0])) == told(vars(pair[1]))
+
+
+@pytest.mark.parametrize("options", [{}, {"disjoint": True}, {"edge_weights": "ht"}])
+def test_one_call_gives_what_two_do(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call that samples joins, too; small batches at once, begun ones in the background."""
+    sampler = PGSampler(random_data(), [4, 3], seed=1, **options)
+    sampler.set_epoch(0)
+    for seeds in SEEDS:
+        asked = NodeSamplerInput(None, seeds)
+        found = told(vars(sampler.sample_from_nodes(asked)))
+        sampler._beginning.begun = begun = sampler._begin(asked)
+        assert type(begun.job.result()) is Memory
+        assert told(vars(sampler.sample_from_nodes(asked))) == found
+        assert begun.was_taken
+        with monkeypatch.context() as patch:
+            patch.setattr(base, "is_pure", lambda sampler: False)
+            assert told(vars(sampler.sample_from_nodes(asked))) == found
+
+
+def test_a_batch_that_was_begun_before_its_edges_are_to_be_others() -> None:
+    sampler = PGSampler(random_data(), [4, 3], seed=1)
+    sampler.set_epoch(0)
+    asked = NodeSamplerInput(None, torch.tensor([3, 50, 7]))
+    sampler._beginning.begun = begun = sampler._begin(asked)
+    sampler.subgraph_type = "induced"
+    found = sampler.sample_from_nodes(asked)
+    assert begun.was_taken
+    assert told(vars(found)) == told(vars(sampler.sample_from_nodes(asked)))
+    assert found.num_sampled_edges is None
+
+
+def test_inputs_at_some_places() -> None:
+    ids, ends = torch.arange(5) * 10, torch.arange(10).reshape(2, 5)
+    label, time = torch.rand(5, 2), torch.arange(5) + 7
+    given = (
+        NodeSamplerInput(None, ids),
+        NodeSamplerInput(ids + 1, ids, time, "t0"),
+        EdgeSamplerInput(None, *ends),
+        EdgeSamplerInput(ids, *ends, label, time, ("a", "to", "b")),
+    )
+    for each in given:
+        # From the end, too, as PyG takes them.
+        for places in ([3, 0, 3], [], [-1, 2]):
+            at = torch.tensor(places, dtype=torch.int64)
+            found = inputs_at(each, at)
+            assert type(found) is type(each)
+            assert told(vars(found)) == told(vars(each[at]))
+        with pytest.raises(IndexError):
+            inputs_at(each, torch.tensor([5]))

@@ -211,11 +211,14 @@ func (s *sampling[I]) output() ([]I, error) {
 		ids[i] = I(s.Seeds.At(i))
 	}
 	copy(local, ids)
-	for word, value := range map[int]int64{
-		batch.WordIDBits: widths.ID * 8, batch.WordEdgeIDBits: widths.EdgeID * 8,
-		batch.WordNumOutput: seeds, batch.WordOutputNodes: given, batch.WordOutputIndex: index,
+	for _, of := range [...]struct {
+		word  int
+		value int64
+	}{
+		{batch.WordIDBits, widths.ID * 8}, {batch.WordEdgeIDBits, widths.EdgeID * 8},
+		{batch.WordNumOutput, seeds}, {batch.WordOutputNodes, given}, {batch.WordOutputIndex, index},
 	} {
-		s.out.Set(word, value)
+		s.out.Set(of.word, of.value)
 	}
 	return local, nil
 }

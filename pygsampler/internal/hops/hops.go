@@ -44,13 +44,13 @@ type joint struct {
 }
 
 // Joined makes a memory, with one reference, of the words of package batch for that, and the arrays
-// that they describe, of the batch at an address. At ends are the types that each relation leads from
-// and to; they are not read of a batch without types.
+// that they describe, of the batch at an address. ends are the types that each relation leads from and
+// to, two for each of Relations.
 //
 // The batch has a vertex that is among the seeds twice once. Here each occurrence has a row of its
 // own, at the front, with the edges that were sampled for it, in every hop that expands it. Edges
 // out of it come from the first.
-func Joined(data, ends int64) (m memory.Memory, err error) {
+func Joined(data int64, ends []int64) (m memory.Memory, err error) {
 	j, err := read(data, ends)
 	if err != nil {
 		return m, err
@@ -61,8 +61,17 @@ func Joined(data, ends int64) (m memory.Memory, err error) {
 	return made[int64](j)
 }
 
+// Relations is how many the batch at an address has by its own words; none without types.
+func Relations(data int64) int64 {
+	head := memory.View[int64](data, batch.HeaderWords)
+	if head[batch.WordSignature] != batch.TypedMagic {
+		return 0
+	}
+	return head[batch.TypedNumRelations]
+}
+
 // read is what the words of a batch say.
-func read(data, ends int64) (*joint, error) {
+func read(data int64, ends []int64) (*joint, error) {
 	head := memory.View[int64](data, batch.HeaderWords)
 	j := &joint{data: data, bits: head[batch.WordIDBits], hops: int(head[batch.WordHops])}
 	switch head[batch.WordSignature] {
@@ -72,7 +81,7 @@ func read(data, ends int64) (*joint, error) {
 		l := batch.TypedLayout{
 			Hops: j.hops, Types: int(head[batch.TypedNumTypes]), Relations: int(head[batch.TypedNumRelations]),
 		}
-		j.typed(l, memory.View[int64](data, int64(l.Words())), memory.View[int64](ends, int64(2*l.Relations)))
+		j.typed(l, memory.View[int64](data, int64(l.Words())), ends)
 	default:
 		return nil, &csc.ValueError{Text: "words: expected those of a batch of blocks, got others"}
 	}

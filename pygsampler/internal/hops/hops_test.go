@@ -107,7 +107,7 @@ func TestJoined(t *testing.T) {
 		for _, edgeIDs := range []int64{32, 64} {
 			for _, all := range []bool{false, true} {
 				b := repeated(t, ids, edgeIDs, all)
-				m, err := Joined(int64(uintptr(b.Data())), 0)
+				m, err := Joined(int64(uintptr(b.Data())), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +168,7 @@ func TestJoinedTypes(t *testing.T) {
 	b.SetWords(l.Block(0, 1), 2, 0, 0, b.put(64, 0), b.put(64), b.put(32), 0, 0)
 	mem := b.Finish(0)
 	ends := []int64{1, 0, 0, 1}
-	m, err := Joined(int64(uintptr(mem.Data())), address(ends))
+	m, err := Joined(int64(uintptr(mem.Data())), ends)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestNoBatch(t *testing.T) {
 	words := make([]int64, batch.HeaderWords)
 	words[batch.WordSignature] = batch.WalkMagic
 	var value *csc.ValueError
-	if _, err := Joined(address(words), 0); !errors.As(err, &value) {
+	if _, err := Joined(address(words), nil); !errors.As(err, &value) {
 		t.Errorf("got %v", err)
 	}
 }

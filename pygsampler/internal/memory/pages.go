@@ -24,6 +24,10 @@ type Pages struct {
 // have. Mappings here reserve nothing, so the system itself would not refuse them:
 // it would end the process when their pages are touched.
 func Affordable(size int64) error {
+	if uint64(size) <= hugePage {
+		// Every machine has it, and to ask takes as long as to sample a few edges: batches ask for each hop.
+		return nil
+	}
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {
 		return nil

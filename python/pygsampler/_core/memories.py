@@ -137,6 +137,11 @@ def counted(owner: object, device: int = -1) -> Iterator[int]:
         engine.release(address)
 
 
+def capsule(memory: Memory, address: int, length: int, bits: int) -> Any:
+    """DLPack's of integers in a memory on the host, of this process's engine."""
+    return library.engine().dlpack_export(memory.address, address, length, bits, 0, 0)
+
+
 def read_int64(address: int, count: int) -> list[int]:
     """The first ``count`` 64 bit integers at an address."""
     return (ctypes.c_int64 * count).from_address(address)[:]

@@ -195,7 +195,9 @@ class Sampler(ABC, Generic[T_co]):
         threads : int
             The most threads for a batch on the CPU; 0 for all that are idle.
         into : str, optional
-            ``"torch"`` asks for a result in torch's memory, which a sampler may ignore.
+            ``"torch"`` asks for a result in torch's memory, which a sampler may ignore. ``"hops"``
+            is for samplers of neighbours on the CPU alone: the result is a memory of the batch's
+            hops joined, as ``_batch.layout`` describes it.
         beside : bool
             Whether the caller goes on meanwhile, rather than wait at once: on a GPU the batch then
             runs beside what is put into the current stream later.

@@ -21,15 +21,20 @@ class Job(PendingMemory):
     in a forked child ``result()`` raises Error.
     """
 
-    __slots__ = ("_graph", "_sampler", "batch", "epoch")
+    __slots__ = ("_graph", "_hops", "_sampler", "batch", "epoch")
 
     epoch: int
     batch: int
+    # Whether the engine joins the hops: the result is that memory then.
+    _hops: bool
 
-    def __init__(self, graph: Graph, sampler: EngineSampler, epoch: int, batch: int) -> None:
+    def __init__(
+        self, graph: Graph, sampler: EngineSampler, epoch: int, batch: int, hops: bool = False
+    ) -> None:
         super().__init__()
         self._graph = graph
         self._sampler = sampler
+        self._hops = hops
         self.epoch = epoch
         self.batch = batch
 
@@ -45,17 +50,22 @@ class Job(PendingMemory):
         exclude: Any = None,
         threads: int = 0,
         prompt: bool = False,
+        hops: bool = False,
     ) -> Job:
         """Hands a batch of a graph on the CPU to the engine."""
-        job = cls(graph, sampler, epoch, batch)
+        job = cls(graph, sampler, epoch, batch, hops)
         ids = as_ids(seeds, "seeds", graph._device)
         without = None
         if exclude is not None:
             without = as_int64(as_ids(exclude, "exclude", graph._device))
         # "Sample" makes a small batch on the spot: handing it to another thread and waking this
         # one again takes longer than sampling it.
+        name: str = "Sample" if prompt else "Submit"
+        more: tuple[int, ...] = ()
+        if hops:
+            name, more = "HopsSubmit", (int(prompt),)
         started = memories.call(
-            "Sample" if prompt else "Submit",
+            name,
             graph._handle(),
             sampler._handle(),
             ids.address,
@@ -66,7 +76,8 @@ class Job(PendingMemory):
             without.address if without else 0,
             without.length if without else 0,
             threads,
-            jobs=[job],
+            *more,
+            jobs=(job,),
         )
         if isinstance(started, memories.Memory):
             job._outcome = job._taken(started)
@@ -91,4 +102,6 @@ class Job(PendingMemory):
 
     def _taken(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
+        if self._hops:
+            return given
         return self._sampler._view(self._graph, given, self.epoch, self.batch)

@@ -45,6 +45,7 @@ def launched(
             exclude=exclude,
             threads=threads,
             prompt=not beside,
+            hops=into == "hops",
         )
     if into == "torch" and exclude is None:
         return TorchJob(graph, sampler, seeds, epoch, batch, beside)

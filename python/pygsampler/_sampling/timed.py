@@ -38,6 +38,7 @@ class TimedSampler(EngineSampler):
         exclude: Any = None,
         threads: int,
         prompt: bool,
+        hops: bool = False,
     ) -> Job:
         """Hands a batch to the engine; that of a graph in parts asks these for rows."""
         if graph._service is not None:
@@ -77,10 +78,11 @@ class TimedSampler(EngineSampler):
             )
             memories.call("DeviceTimedSubmit", *handles, *about, *rows, jobs=[waiting])
             return waiting
-        job = _TimedJob(timed.graph, self, epoch, batch)
+        job = _TimedJob(timed.graph, self, epoch, batch, hops)
         job._rows = timed
-        numbers = ids.address, ids.length, ids.bits, epoch, batch, *excluded, threads, int(prompt)
-        started = memories.call("TimedSubmit", *handles, *numbers, *rows, jobs=[job])
+        numbers = ids.address, ids.length, ids.bits, epoch, batch, *excluded, threads
+        how = int(prompt), int(hops)
+        started = memories.call("TimedSubmit", *handles, *numbers, *how, *rows, jobs=[job])
         if isinstance(started, memories.Memory):
             job._outcome = job._taken(started)
         return job

@@ -49,9 +49,11 @@ class TypedSampler(EngineSampler):
         exclude: Any,
         threads: int,
         prompt: bool,
+        hops: bool = False,
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
-        stream, and that of a graph in parts asks these for rows."""
+        stream, and that of a graph in parts asks these for rows. ``hops``: see ``Sampler.launch``
+        of what is put into hops."""
         if graph._service is not None:
             return PartsJob.start_typed(
                 graph,
@@ -70,7 +72,7 @@ class TypedSampler(EngineSampler):
         else:
             graph = self._plan.graph_of(graph)
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
-        job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
+        job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch, hops and device < 0)
         node_types, edge_types = graph._schema
         if type(seeds) is not dict and not isinstance(seeds, Mapping) and len(node_types) == 1:
             seeds = {node_types[0]: seeds}
@@ -125,6 +127,7 @@ class TypedSampler(EngineSampler):
             without.length,
             threads,
             int(prompt),
+            int(hops),
             jobs=[job],
         )
         if isinstance(started, memories.Memory):

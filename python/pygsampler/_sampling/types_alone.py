@@ -58,6 +58,7 @@ class TypesAlone(TypedSampler, Sampler[HeteroBatch]):
             exclude=exclude,
             threads=threads,
             prompt=not beside,
+            hops=into == "hops",
         )
 
     def within(self: S, share: float) -> S:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from dgl import graph_index, heterograph_index, utils
+from dgl import EID, NID, graph_index, heterograph_index, utils
+from dgl._ffi.object_generic import convert_to_object
+from dgl.frame import Column, Frame
 from dgl.heterograph import DGLBlock, DGLGraph
 
 from pygsampler._batch.named import NO_VALUES
@@ -17,10 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pygsampler.converted import TorchBatch
+    from pygsampler.hetero_graph import EdgeType
     from pygsampler.subgraph import Rooted
 
 __all__ = [
     "Hop",
+    "all_formats",
+    "block_of",
     "frames_of",
     "hops_of",
     "make_block",
@@ -28,6 +33,7 @@ __all__ = [
     "places_with",
     "rows_of",
     "rows_with",
+    "subframe",
 ]
 
 
@@ -143,21 +149,73 @@ def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:
         hop.indices,
         # DGL would take none for these, but its CPU kernels fail without: "Check notnull: edges".
         consecutive(hop.indices.numel(), hop.indices),
-        ["coo", "csr", "csc"],
+        all_formats(),
         True,
     )
     index = heterograph_index.create_heterograph_from_relations(_metagraph(), [relation], None)
     frames = frames_of(g, hop.src.device)
-    block = DGLBlock(
+    (of_nodes,), (of_edges,) = frames._node_frames, frames._edge_frames
+    block = block_of(
         index,
-        (g.ntypes, g.ntypes),
-        g.etypes,
-        utils.extract_node_subframes_for_block(frames, [hop.src], [hop.dst]),
-        utils.extract_edge_subframes(frames, [edge_ids]),
+        tuple(g.ntypes),
+        tuple(g.canonical_etypes),
+        [subframe(of_nodes, hop.src, NID), subframe(of_nodes, hop.dst, NID)],
+        [subframe(of_edges, edge_ids, EID)],
     )
     for name, array in made.items():
         block.edata[name] = array
     return block
+
+
+@cache
+def all_formats() -> Any:
+    """The formats that a block may have, as DGL's engine takes them: it would make four objects of
+    a list of Python's, for each relation anew."""
+    return convert_to_object(["coo", "csr", "csc"])
+
+
+def subframe(frame: Any, ids: torch.Tensor, name: str) -> Any:
+    """The features of some nodes or edges, gathered when they are read, and their ids by a name."""
+    if frame._columns:
+        made = frame.subframe(ids)
+        made[name] = ids
+        return made
+    # The same in half the time.
+    made = Frame(num_rows=ids.numel())
+    made._columns[name] = Column.create(ids)
+    made._initializers = frame._initializers
+    made._default_initializer = frame._default_initializer
+    return made
+
+
+def block_of(
+    index: Any,
+    ntypes: tuple[str, ...],
+    etypes: tuple[EdgeType, ...],
+    node_frames: list[Any],
+    edge_frames: list[Any],
+) -> Any:
+    """The DGLBlock of a graph's types: what follows from these is made for the first one.
+
+    Its constructor would ask DGL's engine for the types of all ends, for each block anew.
+    """
+    known = _of_types(ntypes, etypes)
+    if not known:
+        made = DGLBlock(
+            index, ([*ntypes], [*ntypes]), [kind[1] for kind in etypes], node_frames, edge_frames
+        )
+        own = "_graph", "_node_frames", "_edge_frames"
+        known.update({name: each for name, each in vars(made).items() if name not in own})
+        return made
+    made = DGLBlock.__new__(DGLBlock)
+    vars(made).update(known, _graph=index, _node_frames=node_frames, _edge_frames=edge_frames)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _of_types(ntypes: tuple[str, ...], etypes: tuple[EdgeType, ...]) -> dict[str, Any]:
+    """What blocks of these types share; empty before there is one."""
+    return {}
 
 
 def make_subgraph(g: Any, made: Rooted, values: str) -> Any:

@@ -5,24 +5,37 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import dgl
 import torch
-from dgl import DGLError, graph_index, heterograph_index, utils
-from dgl.heterograph import DGLBlock
+from dgl import DGLError, graph_index, heterograph_index, ndarray, utils
+from dgl.backend import to_dgl_nd
 from torch.utils.data import get_worker_info
+from torch.utils.dlpack import from_dlpack
 
 from pygsampler import sampler as _core
 from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler.dgl.block import frames_of, places_with, rows_of, rows_with
+from pygsampler.dgl.block import (
+    all_formats,
+    block_of,
+    frames_of,
+    places_with,
+    rows_of,
+    rows_with,
+    subframe,
+)
 from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
+
+if TYPE_CHECKING:
+    from pygsampler.hetero_batch import HeteroBlock
+    from pygsampler.hetero_graph import EdgeType
 
 __all__ = [
     "fanouts_by_type",
@@ -294,82 +307,106 @@ def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
 
 def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
     """The vertices of each type that the outermost hop needs, and DGL's blocks."""
-    counts = {kind: batch._counts[kind] for kind in g.ntypes}
-    nodes = {kind: batch.nodes[kind].torch() for kind in g.ntypes}
-    distinct = {kind: counts[kind][0] for kind in g.ntypes}
-    row_of = {kind: batch.output_index[kind].torch().long() for kind in g.ntypes}
-    repeated = {kind for kind in g.ntypes if len(seeds[kind]) != distinct[kind]}
+    ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
+    counts = {kind: batch._counts[kind] for kind in ntypes}
+    nodes = {kind: batch.nodes[kind].torch() for kind in ntypes}
+    distinct = {kind: counts[kind][0] for kind in ntypes}
+    repeated = {kind for kind in ntypes if len(seeds[kind]) != distinct[kind]}
+    row_of = {kind: batch.output_index[kind].torch().long() for kind in repeated}
     ids = {
         kind: torch.cat([seeds[kind].to(ids.dtype), ids[distinct[kind] :]])
         if kind in repeated
         else ids
         for kind, ids in nodes.items()
     }
-    made, frames = [], frames_of(g, next(iter(nodes.values())).device)
+    on_host, like, outermost = batch._device < 0, nodes[ntypes[0]], None
+    made, frames = [], frames_of(g, like.device)
     for hop, relations in enumerate(batch.blocks):
         reached = len(batch.blocks) - hop
-        ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in g.ntypes}
+        ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in ntypes}
         csc, edge_ids, weights = [], [], {}
-        for kind in g.canonical_etypes:
+        for kind in etypes:
             block, (src, _, dst) = relations[kind], kind
-            indptr, indices = block.indptr.torch(), block.indices.torch()
-            edges, values = block.edge_ids.torch(), block.edge_weights
+            if on_host:
+                edges = from_dlpack(block._dlpack("edge_ids"))
+            else:
+                edges = block.edge_ids.torch()
+            values = block.edge_weights
             factors = None if values is None else values.torch()
-            if dst in repeated:
-                rows = rows_with(row_of[dst], distinct[dst], ends[dst][0])
-                indptr, chosen = rows_of(indptr, rows)
-                indices, edges = indices[chosen], edges[chosen]
-                factors = None if factors is None else factors[chosen]
-            if src in repeated:
-                place = places_with(row_of[src], distinct[src], ends[src][1])
-                indices = place[indices.long()].to(indptr.dtype)
-            csc.append((indptr, indices))
+            if repeated.isdisjoint((src, dst)):
+                csc.append((_ndarray(block, "indptr"), _ndarray(block, "indices")))
+            else:
+                indptr, indices = block.indptr.torch(), block.indices.torch()
+                if dst in repeated:
+                    rows = rows_with(row_of[dst], distinct[dst], ends[dst][0])
+                    indptr, chosen = rows_of(indptr, rows)
+                    indices, edges = indices[chosen], edges[chosen]
+                    factors = None if factors is None else factors[chosen]
+                if src in repeated:
+                    place = places_with(row_of[src], distinct[src], ends[src][1])
+                    indices = place[indices.long()].to(indptr.dtype)
+                csc.append((to_dgl_nd(indptr), to_dgl_nd(indices)))
             edge_ids.append(edges.to(g.idtype))
             if factors is not None:
                 weights[kind] = factors
-        more = {kind: len(seeds[kind]) - distinct[kind] for kind in g.ntypes}
-        num_dst = {kind: ends[kind][0] + more[kind] for kind in g.ntypes}
-        num_src = {kind: ends[kind][1] + more[kind] for kind in g.ntypes}
-        block = DGLBlock(
-            _index(g, csc, num_src, num_dst),
-            (g.ntypes, g.ntypes),
-            g.etypes,
-            utils.extract_node_subframes_for_block(
-                frames,
-                [ids[kind][: num_src[kind]] for kind in g.ntypes],
-                [ids[kind][: num_dst[kind]] for kind in g.ntypes],
-            ),
-            utils.extract_edge_subframes(frames, edge_ids),
-        )
+        more = {kind: len(seeds[kind]) - distinct[kind] for kind in ntypes}
+        num_dst = {kind: ends[kind][0] + more[kind] for kind in ntypes}
+        num_src = {kind: ends[kind][1] + more[kind] for kind in ntypes}
+        sources = {kind: ids[kind][: num_src[kind]] for kind in ntypes}
+        outermost = sources if outermost is None else outermost
+        # Sources and destinations of each type have the same features.
+        of_nodes = [
+            subframe(frame, found[kind], dgl.NID)
+            for found in (sources, {kind: ids[kind][: num_dst[kind]] for kind in ntypes})
+            for kind, frame in zip(ntypes, frames._node_frames, strict=True)
+        ]
+        of_edges = [
+            subframe(frame, each, dgl.EID)
+            for frame, each in zip(frames._edge_frames, edge_ids, strict=True)
+        ]
+        num_edges = [len(each) for each in edge_ids]
+        index = _index(ntypes, etypes, csc, num_edges, num_src, num_dst, like)
+        block = block_of(index, ntypes, etypes, of_nodes, of_edges)
         for kind, factors in weights.items():
             block.edges[kind].data["edge_weights"] = factors
         made.append(block)
-    last = made[0]
-    return {kind: last.srcnodes[kind].data[dgl.NID] for kind in g.ntypes}, made
+    assert outermost is not None
+    return outermost, made
+
+
+def _ndarray(block: HeteroBlock, name: str) -> Any:
+    """An array of a block as DGL's. By torch's it would take twice as long."""
+    if block._nodes._device >= 0:
+        return to_dgl_nd(getattr(block, name).torch())
+    return ndarray.from_dlpack(block._dlpack(name))
 
 
 def _index(
-    g: Any, csc: list[tuple[torch.Tensor, torch.Tensor]], num_src: Counts, num_dst: Counts
+    ntypes: tuple[str, ...],
+    etypes: tuple[EdgeType, ...],
+    csc: list[tuple[Any, Any]],
+    num_edges: Sequence[int],
+    num_src: Counts,
+    num_dst: Counts,
+    like: torch.Tensor,
 ) -> Any:
-    """DGL's index of a block of such relations, in the order of ``g.canonical_etypes``.
+    """DGL's index of a block of such relations, whose arrays are DGL's, as ``like`` is.
 
     As for one relation, ``dgl.create_block`` would look for the largest index of each.
     """
-    relations = []
-    for (src, _, dst), (indptr, indices) in zip(g.canonical_etypes, csc, strict=True):
-        ids = consecutive(len(indices), indices)
-        about = 2, num_src[src], num_dst[dst], indptr, indices, ids, ["coo", "csr", "csc"], True
-        relations.append(heterograph_index.create_unitgraph_from_csr(*about))
-    sizes = [*(num_src[kind] for kind in g.ntypes), *(num_dst[kind] for kind in g.ntypes)]
+    formats, relations = all_formats(), []
+    for (src, _, dst), (indptr, indices), count in zip(etypes, csc, num_edges, strict=True):
+        ids = to_dgl_nd(consecutive(count, like))
+        about = 2, num_src[src], num_dst[dst], indptr, indices, ids, formats, True
+        relations.append(heterograph_index._CAPI_DGLHeteroCreateUnitGraphFromCSR(*about))
+    sizes = [*(num_src[kind] for kind in ntypes), *(num_dst[kind] for kind in ntypes)]
     return heterograph_index.create_heterograph_from_relations(
-        _metagraph(tuple(g.ntypes), tuple(g.canonical_etypes)),
-        relations,
-        utils.toindex(sizes, "int64"),
+        _metagraph(ntypes, etypes), relations, utils.toindex(sizes, "int64")
     )
 
 
 @cache
-def _metagraph(ntypes: tuple[str, ...], etypes: tuple[tuple[str, str, str], ...]) -> Any:
+def _metagraph(ntypes: tuple[str, ...], etypes: tuple[EdgeType, ...]) -> Any:
     """The types of a block: of the sources, then of the destinations."""
     place = {kind: i for i, kind in enumerate(ntypes)}
     src, dst = ([place[kind[end]] for kind in etypes] for end in (0, 2))

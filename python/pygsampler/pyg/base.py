@@ -16,6 +16,7 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
+from pygsampler._core.memories import Memory
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
@@ -24,7 +25,7 @@ from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
 from pygsampler.pyg import options
-from pygsampler.pyg.begun import Beginning, Begun, Stop, may_begin
+from pygsampler.pyg.begun import Beginning, Begun, Stop, is_pure, may_begin
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.joined import joined
 from pygsampler.pyg.negatives import NodesByTime, When, by_own_rule, negatives_of
@@ -341,14 +342,23 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     ) -> Any:
         """That batch on its way; ``beside`` what its caller does meanwhile."""
         epoch, batch = identity
-        launch: Any = self._sampler.launch
-        if times is not None:
-            launch = partial(launch, seed_time=times)
-        threads = 0 if get_worker_info() is None else 1
-        about = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
+        sampler: Any = self._sampler
+        graph = self.graph
+        about: dict[str, Any] = {} if times is None else {"seed_time": times}
         if beside:
             about["beside"] = True
-        return launch(self.graph, seeds, **about)
+        # One call of the engine in the place of two. What is induced has other edges than its hops.
+        induces = self._subgraph_type == SubgraphType.induced
+        hops = graph._device < 0 and is_pure(sampler) and not induces
+        return sampler.launch(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            threads=0 if get_worker_info() is None else 1,
+            into="hops" if hops else "torch",
+            **about,
+        )
 
     # Whether seeds have times.
     _is_temporal = False
@@ -378,26 +388,34 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     ) -> SamplerOutput:
         self._check_factors()
         made = self._result(seeds, identity, times)
-        induces = self.subgraph_type == SubgraphType.induced
-        # What is induced has other edges than its hops.
-        if not induces and type(made) is MiniBatch and made._device < 0 and not made._names:
+        induces = self._subgraph_type == SubgraphType.induced
+        if type(made) is Memory or (
+            not induces and type(made) is MiniBatch and made._device < 0 and not made._names
+        ):
             found = joined(made)
             trees = None if found.trees is None else found.trees[0]
-            numbers = found.num_nodes[0], found.num_edges[0]
-            return self._of_hops(found.nodes[0], trees, found.edges(), *numbers)
+            if not induces:
+                numbers = found.num_nodes[0], found.num_edges[0]
+                return self._of_hops(found.nodes[0], trees, found.edges(), *numbers)
+            # It was begun before its type was assigned.
+            return self._induced(found.nodes[0], trees)
         batch = as_torch(made)
         if isinstance(batch, TorchSubgraph):
             return self._of_subgraph(batch)
         node, num_nodes = vertices(batch)
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if induces:
-            edges = induced(self._drawn(), node, trees)
-            out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
-            out.sort_order = "col"
+            out = self._induced(node, trees)
         else:
             edges, num_edges = directional(batch)
             out = self._of_hops(node, trees, edges, num_nodes, num_edges)
         self._put_beside(out, batch)
+        return out
+
+    def _induced(self, node: torch.Tensor, trees: torch.Tensor | None) -> SamplerOutput:
+        edges = induced(self._drawn(), node, trees)
+        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+        out.sort_order = "col"
         return out
 
     def _of_hops(

@@ -11,7 +11,7 @@ from pygsampler.hgt import HGTSampler
 from pygsampler.pyg.negatives import Negatives
 from pygsampler.sampler import PGSampler
 
-__all__ = ["Beginning", "Begun", "Stop", "may_begin"]
+__all__ = ["Beginning", "Begun", "Stop", "is_pure", "may_begin"]
 
 # Samplers whose batches are functions of what a `Begun` knows, and that change nothing else; one
 # of somebody else's may count its calls.
@@ -22,9 +22,14 @@ class Stop(Exception):
     """Leaves a function of PyG's once the batch that it asks for was begun."""
 
 
+def is_pure(sampler: Any) -> bool:
+    """Whether it is one of neighbours, of this package, whose batches change nothing else."""
+    return type(sampler) in _PURE
+
+
 def may_begin(sampler: Any, graph: Any) -> bool:
     """Whether batches of a graph on the CPU may be begun in the background."""
-    return type(sampler) in _PURE and graph._service is None
+    return is_pure(sampler) and graph._service is None
 
 
 class Begun:

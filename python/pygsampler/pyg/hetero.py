@@ -346,7 +346,8 @@ class HeteroSampler(PGSampler):
         self._check_factors()
         made = self._result(seeds, identity, times)
         hops = self._num_neighbors.num_hops
-        return typed_output(made, next(iter(seeds)), self._relations, hops)
+        schema = self._types._schema
+        return typed_output(made, schema, next(iter(seeds)), self._relations, hops)
 
     def _finished(self, out: Any) -> Any:
         """The subgraph of the type that was asked for, with the data's types of edges."""

@@ -9,12 +9,14 @@ import torch
 from torch_geometric.sampler import HeteroSamplerOutput
 
 from pygsampler._batch.induced import joined, rows_of
+from pygsampler._core.memories import Memory
 from pygsampler.pyg.cut import Cut
-from pygsampler.pyg.joined import joined_types
+from pygsampler.pyg.joined import Joined, joined_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pygsampler._graph.schema import Schema
     from pygsampler.hetero_batch import HeteroBatch, HeteroBlock
     from pygsampler.hetero_graph import EdgeType
 
@@ -22,15 +24,21 @@ __all__ = ["typed_output"]
 
 
 def typed_output(
-    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+    batch: HeteroBatch | Memory,
+    schema: Schema,
+    kind: str,
+    edge_types: Sequence[EdgeType],
+    hops: int,
 ) -> HeteroSamplerOutput:
-    """A batch, whose seeds are of the type ``kind``, as PyG has it.
+    """A batch of a graph with those types, whose seeds are of the type ``kind``, as PyG has it.
+
+    It may be the memory of its hops.
 
     The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
     that were sampled for it; edges out of it come from its first occurrence.
     """
-    if batch._device < 0:
-        return _of_engine(batch, edge_types, hops)
+    if isinstance(batch, Memory) or batch._device < 0:
+        return _of_engine(joined_types(batch), schema, edge_types, hops)
     return _of_tensors(batch, kind, edge_types, hops)
 
 
@@ -95,10 +103,10 @@ def _of_tensors(
 
 
 def _of_engine(
-    batch: HeteroBatch, edge_types: Sequence[EdgeType], hops: int
+    found: Joined, schema: Schema, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Of a batch on the CPU, by the engine."""
-    found, (node_types, all_edge_types) = joined_types(batch), batch._schema
+    node_types, all_edge_types = schema
     row, col, edge, numbers = {}, {}, {}, {}
     weights: dict[EdgeType, torch.Tensor] = {}
     for place, edge_type in enumerate(all_edge_types):

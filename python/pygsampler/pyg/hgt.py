@@ -22,7 +22,7 @@ from pygsampler.pyg.hetero import _graph
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.inputs import check_mask, nodes_given
+from pygsampler.pyg.inputs import check_mask, inputs_at, nodes_given
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
 
@@ -156,7 +156,7 @@ class HGTSampler(Sampler):
         """
         inputs, seeds, times, named = self._asked(index, kwargs)
         made = self._result(seeds, self._identity.of(*named), times)
-        out = typed_output(made, inputs.input_type, self._types.edge_types, 1)
+        out = typed_output(made, self._types._schema, inputs.input_type, self._types.edge_types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
         out.metadata = (inputs.input_id, inputs.time)
@@ -267,7 +267,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         options.inside(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
-        return (self.input_data[self.dataset.__getitems__(places)],)
+        return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)
 
     def _sampled(self, places: Any) -> Any:
         return self.node_sampler.sample_from_nodes(*self._asked(places))

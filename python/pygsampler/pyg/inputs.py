@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
 from pygsampler._core.checks import describe
 
-__all__ = ["check_mask", "check_rows", "check_times", "edges_given", "nodes_given", "rows_given"]
+__all__ = [
+    "check_mask",
+    "check_rows",
+    "check_times",
+    "edges_given",
+    "inputs_at",
+    "nodes_given",
+    "rows_given",
+]
 
 
 def nodes_given(given: Any, typed: bool) -> Any:
@@ -97,3 +106,27 @@ def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{where}: expected {what}, got {describe(given)}") from None
     return made if made.numel() else made.long()
+
+
+def inputs_at(given: Any, places: torch.Tensor) -> Any:
+    """The inputs of a loader at some places, as ``given[places]`` is in PyG.
+
+    That asks for each array by the most general of torch's ways, which for a small batch takes as
+    long as to join its hops.
+    """
+    kind = type(given)
+    if kind is not NodeSamplerInput and kind is not EdgeSamplerInput:
+        return given[places]
+
+    def at(values: torch.Tensor | None) -> torch.Tensor | None:
+        return None if values is None else values.index_select(0, places)
+
+    try:
+        input_id = places if given.input_id is None else at(given.input_id)
+        if kind is NodeSamplerInput:
+            return kind(input_id, at(given.node), at(given.time), given.input_type)
+        ends = at(given.row), at(given.col)
+        return kind(input_id, *ends, at(given.label), at(given.time), given.input_type)
+    except (IndexError, RuntimeError):
+        # Places may count from the end, or be wrong.
+        return given[places]

@@ -1,4 +1,4 @@
-"""``joined``: a batch on the CPU as PyG writes a subgraph, by one call of the engine."""
+"""``Joined``: a batch on the CPU as PyG writes a subgraph, made by the engine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from pygsampler._batch import layout as at
 from pygsampler._batch.induced import Edges
 from pygsampler._core import memories
-from pygsampler.array import Array
+from pygsampler._core.memories import Memory
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import Schema
@@ -52,15 +53,19 @@ class Joined(NamedTuple):
         return Edges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
 
 
-def joined(batch: MiniBatch) -> Joined:
-    """A batch without types, on the CPU."""
-    return _joined(batch._data, 0)
+def joined(batch: MiniBatch | Memory) -> Joined:
+    """A batch without types, on the CPU; or what it was sampled into, where that is hops."""
+    if isinstance(batch, Memory):
+        return _of(batch)
+    return _of(memories.new("JoinedHops", batch._data, 0))
 
 
-def joined_types(batch: HeteroBatch) -> Joined:
-    """One of a graph with types, in the order of its types."""
+def joined_types(batch: HeteroBatch | Memory) -> Joined:
+    """Likewise one of a graph with types, in the order of its types."""
+    if isinstance(batch, Memory):
+        return _of(batch)
     ends = _ends(batch._schema)
-    return _joined(batch._data, ends.buffer_info()[0])
+    return _of(memories.new("JoinedHops", batch._data, ends.buffer_info()[0]))
 
 
 @lru_cache(maxsize=64)
@@ -70,11 +75,11 @@ def _ends(schema: Schema) -> array[int]:
     return array("q", [place[end] for src, _, dst in schema.edge_types for end in (src, dst)])
 
 
-def _joined(data: int, ends: int) -> Joined:
-    memory = memories.new("JoinedHops", data, ends)
-    words = memories.read_int64(memory.data, at.HOPS_ROOM)
+def _of(memory: Memory) -> Joined:
+    data = memory.data
+    words = memories.read_int64(data, at.HOPS_ROOM)
     if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:
-        words = memories.read_int64(memory.data, words[at.HOPS_NUM_WORDS])
+        words = memories.read_int64(data, words[at.HOPS_NUM_WORDS])
     hops, types, relations, trees = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
     lists = at.HOPS_WORDS + types * (hops + 1)
     edges = lists + types
@@ -85,7 +90,7 @@ def _joined(data: int, ends: int) -> Joined:
 
     # One call makes all tensors of one width. "Unsafe" says that torch does not count writes to one
     # as writes to the others, which have no element in common.
-    whole = Array._of(memory.data, words[at.HOPS_SIZE] // 8, 64, memory).torch()
+    whole = from_dlpack(memories.capsule(memory, data, words[at.HOPS_SIZE] // 8, 64))
     of_64 = whole.unsafe_split_with_sizes(words[wide:narrow])
     of_32: Sequence[torch.Tensor] = ()
     if words[at.HOPS_NARROW]:

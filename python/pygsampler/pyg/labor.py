@@ -15,6 +15,7 @@ from torch_geometric.sampler.base import SubgraphType
 from pygsampler._arrays import devices
 from pygsampler._batch.induced import induced
 from pygsampler._core.checks import describe
+from pygsampler._core.memories import Memory
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
@@ -141,6 +142,7 @@ class LaborSampler(Sampler):
             epoch=epoch,
             batch=batch,
             threads=0 if get_worker_info() is None else 1,
+            into=None if self._subgraph_type == SubgraphType.induced else "hops",
             beside=beside,
         )
 
@@ -149,8 +151,11 @@ class LaborSampler(Sampler):
     ) -> SamplerOutput:
         self._check_factors()
         made = self._result(seeds, identity, times)
-        # A graph in parts is sampled on the CPU.
-        found = typed_output(made._on(self._place), _NODE, (_EDGE,), self._num_hops)
+        if type(made) is not Memory:
+            # A graph in parts is sampled on the CPU.
+            made = made._on(self._place)
+        schema = self._typed()._schema
+        found = typed_output(made, schema, _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:
             edges = induced(self._drawn(), node, None)

@@ -28,6 +28,7 @@ from pygsampler.pyg.inputs import (
     check_rows,
     check_times,
     edges_given,
+    inputs_at,
     nodes_given,
     rows_given,
 )
@@ -152,10 +153,14 @@ class _Sampled:
         raise NotImplementedError
 
     def collate_fn(self, index: Any) -> Any:
-        """PyG's, or what was sampled ahead."""
-        if not isinstance(index, Future):
+        """PyG's, or what was sampled ahead, or of places as the loader itself asks for them."""
+        if isinstance(index, Future):
+            out = index.result()
+        elif isinstance(index, torch.Tensor) and index.dtype == torch.int64 and index.dim() == 1:
+            out = self._sampled(index)
+        else:
+            # A loader may be called with places of one's own.
             return super().collate_fn(index)  # type: ignore[misc]
-        out = index.result()
         return self.filter_fn(out) if self.filter_per_worker else out  # type: ignore[attr-defined]
 
     def filter_fn(self, out: Any) -> Any:
@@ -382,7 +387,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             inside(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
-        return (self.input_data[self.dataset.__getitems__(places)],)
+        return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)
 
     def _sampled(self, places: Any) -> Any:
         return self.node_sampler.sample_from_nodes(*self._asked(places))
@@ -502,7 +507,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
                 inside(ends, f"edge_label_index[{row}]", counts[row])
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
-        return self.input_data[self.dataset.__getitems__(places)], self.neg_sampling
+        return inputs_at(self.input_data, self.dataset.__getitems__(places)), self.neg_sampling
 
     def _sampled(self, places: Any) -> Any:
         asked, neg_sampling = self._asked(places)
