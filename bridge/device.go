@@ -155,6 +155,16 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	return core.DeviceCapacity(g, o, numSeeds)
 }
 
+// DeviceTogether is how many batches of so many seeds may be on their way at a time, at most so many, as core.DeviceTogether says.
+func DeviceTogether(graph, sampler, numSeeds, most int64) (n int64, err error) {
+	defer finish(&err)
+	g, o, err := open(&graphs, graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	return core.DeviceTogether(g, o, numSeeds, most)
+}
+
 // DeviceSubmit puts a batch into a stream of a device and returns its job, negated. Where seeds are
 // (seedsOnDevice) is as core.DeviceCall.SeedsAt has it.
 func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {

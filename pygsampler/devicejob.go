@@ -93,6 +93,18 @@ func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	return int64(g.device.graph.Capacity(c.Plan, seeds)), nil
 }
 
+// DeviceTogether is how many batches of so many seeds may be on their way at a time, at most so many: by the memory that is free.
+func DeviceTogether(g *Graph, p *Sampler, seeds, most int64) (int64, error) {
+	if seeds < 0 || most < 1 {
+		return 0, Errorf(KindValue, "seeds, most: expected a length >= 0 and a number >= 1, got %d and %d", seeds, most)
+	}
+	if err := p.checkOnDevice(g); err != nil {
+		return 0, err
+	}
+	n, err := g.device.graph.Together(p.CUDA(), seeds, most)
+	return n, onDevice(err)
+}
+
 // checkOnDevice refuses graphs that are on no device, or that the plan cannot sample.
 func (p *Sampler) checkOnDevice(g *Graph) error {
 	if g.device == nil {

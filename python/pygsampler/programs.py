@@ -16,6 +16,7 @@ from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.notes import log_waits
+from pygsampler._core.progress import waiting
 from pygsampler._graph.lent import Named
 from pygsampler._program import inputs
 from pygsampler._program.forms import function_of
@@ -552,22 +553,23 @@ class Program(EngineSampler, Sampler[Any]):
         Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
         itself, and what is made of it alone, has all. ValueError for programs that walk.
         """
-        job = launched(
-            self,
-            self.graph_of(graph),
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            into=into,
-            beside=beside,
-            rows=None if graph._service is None else self._whole_rows(),
-        )
-        # The first batch of a device waits for the compiler, at times behind this call.
-        if graph._device >= 0 and self._told < _TOLD:
-            self._told += 1
-            log_waits()
+        read = self.graph_of(graph)
+        how: dict[str, Any] = {
+            "epoch": epoch,
+            "batch": batch,
+            "exclude": exclude,
+            "threads": threads,
+            "into": into,
+            "beside": beside,
+            "rows": None if graph._service is None else self._whole_rows(),
+        }
+        if graph._device < 0 or self._told == _TOLD:
+            return launched(self, read, seeds, **how)
+        # The first batches of a device wait for the compiler, at times behind this call.
+        self._told += 1
+        with waiting(f"{self._name}: compiling for the GPU"):
+            job = launched(self, read, seeds, **how)
+        log_waits()
         return job
 
     def _whole_rows(self) -> Plan:

@@ -7,11 +7,13 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import pygsampler as pgs
+from pygsampler._sampling import device_job
 from tests.support.parity import MODES, edges_of, emulated, random_graph, same, scaled
 
 
@@ -56,6 +58,33 @@ def test_sample_many(graphs: tuple[pgs.Graph, pgs.Graph], mode: str, count: int)
         same(mine, theirs, number)
         alone = pgs.PGSampler([5, 4], seed=3).sample(cpu, lists[number], epoch=2, batch=10 + number)
         same(mine, alone, number)
+
+
+@pytest.mark.parametrize("fit", [1, 2, 5])
+def test_as_many_at_once_as_fit(
+    graphs: tuple[pgs.Graph, pgs.Graph], monkeypatch: pytest.MonkeyPatch, fit: int
+) -> None:
+    """Where memory is short, launches have fewer batches, and the batches are the same."""
+    cpu, there = graphs
+    sampler, flying = pgs.PGSampler([3, 2], seed=4), []
+    call, submit = device_job.call, device_job.Launch.__init__
+
+    def short(name: str, *arguments: Any) -> Any:
+        found = call(name, *arguments)
+        return min(found, fit) if name == "DeviceTogether" else found
+
+    def counted(self: Any, graph: Any, by: Any, views: list[Any], *numbers: int) -> None:
+        flying.append(len(views))
+        submit(self, graph, by, views, *numbers)
+
+    monkeypatch.setattr(device_job, "call", short)
+    monkeypatch.setattr(device_job.Launch, "__init__", counted)
+    many = [np.arange(i, i + 5) for i in range(9)]
+    got = sampler.sample_many(there, many, epoch=0, batch=0)
+    size = max(fit // 2, 1)
+    assert flying == [min(size, 9 - i) for i in range(0, 9, size)]
+    for mine, want in zip(got, sampler.sample_many(cpu, many, epoch=0, batch=0), strict=True):
+        assert mine.cpu().input_nodes.tolist() == want.input_nodes.tolist()
 
 
 def test_sample_many_of_none_and_of_a_bad_one(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:

@@ -59,6 +59,41 @@ func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
 	return flights, nil
 }
 
+// A flight takes so much for each vertex of its graph, and for each row and edge of a hop, beside the batch and what a program
+// works in. Flights that take little are not counted: to ask for what is free takes as long as a batch.
+const (
+	perVertex   = 8
+	perElement  = 16
+	smallFlight = 64 << 20
+)
+
+// Together is how many batches like these may be on their way at a time, at most so many: they take up to half of the memory that
+// is free, and what idle workspaces hold; one always may.
+func (g *Graph) Together(p Plan, seeds, most int64) (int64, error) {
+	n := g.needOf(shapeOf(p, seeds), p, seeds)
+	space := n.Work + perVertex*uint64(g.Nodes) + perElement*uint64(n.Rows+n.Edges)
+	if n.Out+space <= smallFlight {
+		return most, nil
+	}
+	free, _, err := g.engine.context.MemoryInfo()
+	if err != nil {
+		return 0, err
+	}
+	g.engine.mu.Lock()
+	idle := len(g.engine.idle)
+	g.engine.mu.Unlock()
+	return max(min(most, inHalf(uint64(free), n.Out, space, uint64(idle))), 1), nil
+}
+
+// inHalf is how many flights half of what is free makes, each of a batch and a workspace, some of which are there.
+func inHalf(free, out, space, idle uint64) int64 {
+	room := free / 2
+	if n := room / max(out, 1); n <= idle {
+		return int64(n)
+	}
+	return int64((room + idle*space) / (out + space))
+}
+
 // mostTogether is from how many edges of a hop on a batch shares no launch: its map
 // wants the cache for itself (products 4096x(15,15): 60 us a batch alone, 83 among 8).
 const mostTogether = 2 * smallHop

@@ -302,3 +302,20 @@ func TestManyRunsOutOfTags(t *testing.T) {
 		checkMany(t, e, s, g, d, manyCalls(g, manySeeds(4, 3000), like))
 	}
 }
+
+func TestInHalf(t *testing.T) {
+	for _, c := range []struct {
+		free, out, space, idle uint64
+		want                   int64
+	}{
+		{free: 1000, out: 10, space: 90, want: 5},
+		{free: 1000, out: 10, space: 90, idle: 2, want: 6}, // 2 batches, and 4 with their space
+		{free: 1000, out: 100, space: 900, want: 0},
+		{free: 1000, out: 100, space: 900, idle: 16, want: 5},
+		{free: 1000, space: 100, idle: 3, want: 8},
+	} {
+		if got := inHalf(c.free, c.out, c.space, c.idle); got != c.want {
+			t.Errorf("%+v: got %d", c, got)
+		}
+	}
+}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pygsampler._core.checks import describe
+
+# Seconds after which a wait is shown, and between two times that its bar is drawn.
+_WAIT_SECONDS, _DRAWN_EVERY = 1.0, 0.5
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -60,3 +64,27 @@ def counting(
             tell(done, total)
 
         yield more
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """A bar with the seconds that have gone, of what has no parts and takes longer than a second.
+
+    None without tqdm.
+    """
+    over = threading.Event()
+    shown = threading.Thread(target=_show, args=(text, over), name="pygsampler-wait", daemon=True)
+    shown.start()
+    try:
+        yield
+    finally:
+        over.set()
+        shown.join()
+
+
+def _show(text: str, over: threading.Event) -> None:
+    if over.wait(_WAIT_SECONDS):
+        return
+    with suppress(ImportError), bar(desc=text, bar_format="{desc}: {elapsed}", leave=False) as of:
+        while not over.wait(_DRAWN_EVERY):
+            of.refresh()

@@ -365,7 +365,8 @@ class Sampler(ABC, Generic[T_co]):
     ) -> list[T_co]:
         """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
 
-        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch.
+        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch and two
+        launches, fewer where so many would take more than half of the memory that is free there.
 
         Parameters
         ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.graph import Graph
 
-# Each batch in flight has tables of the size of the graph's vertices on the device.
+# Each batch in flight has tables of the size of the graph's vertices on the device, and what it
+# works in: of large ones fewer fit.
 _MOST_AT_ONCE = 16
 # While the device makes one launch, the host prepares the next: few batches are halved for that.
 _LEAST_AT_ONCE = 8
@@ -240,11 +242,14 @@ class Failed(Exception):
 def sample_many(
     graph: Graph, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int
 ) -> list[Any]:
-    """A batch for each of several sets of seeds, several to a launch."""
-    graph._handle()
-    device = graph._device
+    """A batch for each of several sets of seeds, as many to a launch as there is memory for."""
+    handle, device = graph._handle(), graph._device
     stream = devices.current_stream(device)
     size = min(max((len(seeds) + 1) // 2, _LEAST_AT_ONCE), _MOST_AT_ONCE)
+    flights = min(size * _LAUNCHES, len(seeds))
+    fit = call("DeviceTogether", handle, sampler._handle(), _longest(seeds), flights)
+    if fit < flights:
+        size = max(fit // _LAUNCHES, 1)
     batches: list[Any] = []
     starts = deque(range(0, len(seeds), size))
     flying: deque[Launch | Apart] = deque()
@@ -266,6 +271,13 @@ def sample_many(
         # After an error, those that are still on their way.
         for launch in flying:
             launch._give_back()
+
+
+def _longest(seeds: Sequence[Any]) -> int:
+    """Of what is no array, which has an error of its own, nothing."""
+    return max(
+        (len(ids) for ids in seeds if isinstance(ids, Sized) and getattr(ids, "ndim", 1)), default=0
+    )
 
 
 def _views(seeds: Sequence[Any], start: int, end: int, device: int) -> list[View]:
