@@ -61,7 +61,7 @@ def test_where_training_takes_longer_nobody_waits(graph: pgs.Graph) -> None:
     found = trained(loader, 4)
     assert found["steps"] == len(loader) == 40
     # How many are ahead says nothing here: the host takes them before the GPU needs them.
-    assert found["waiting_share"] < 0.1
+    assert found["waiting_share"] < 0.2
 
 
 def test_a_slow_host_is_waited_for(graph: pgs.Graph) -> None:
@@ -89,7 +89,7 @@ def test_the_time_of_next_is_no_wait_while_the_stream_has_work(graph: pgs.Graph)
     torch.cuda.synchronize()
     found = loader.stats()
     assert found["next_seconds"] > 0.9 * 39 * 2e-3
-    assert found["waiting_share"] < 0.1
+    assert found["waiting_share"] < 0.2
 
 
 def test_the_gathering_has_a_share_of_its_own(graph: pgs.Graph) -> None:
