@@ -39,7 +39,7 @@ func (c *call[I]) layoutOf(i int) program.Layout {
 func (c *call[I]) settle(i int) {
 	n := &c.Nodes[i]
 	if n.Type.Kind == program.Matrix && !n.Chooses() {
-		if c.stores(i) || n.Op == program.Dot {
+		if c.need[i]&program.WantValues != 0 && (c.stores(i) || n.Op == program.Dot) {
 			c.settleValues(i, c.edgesOf(i).count())
 		}
 		return

@@ -111,6 +111,24 @@ func TestElementsAreStored(t *testing.T) {
 	}
 }
 
+// Of a matrix whose values are left out, nothing is stored that only they are made of.
+func TestValuesThatAreLeftOut(t *testing.T) {
+	costing(t, func(c *costs.Costs) { c.Map, c.Gather = 100, 1 })
+	g := csctest.Graph(csctest.RandomRows(300, 9), 300, 32, 32, true)
+	for _, text := range []string{"return blocks ~%6", "return blocks %6"} {
+		lines := []string{"seeds", "number", "cap %1 k=7", "add %2, %2", "slice %0", "spread %4, %3 axis=1", "mul %5, %5", text}
+		p := laid(parse(t, "", lines...), program.Cheaper)
+		var stop atomic.Bool
+		r := &Request{Program: p, Batch: batchOf(0, csctest.Steps(300, 1)...), Graph: g}
+		c := &call[int32]{Request: r, scratch: takeScratch(), stop: &stop, indices: g.Indices.I32, values: make([]value[int32], len(p.Nodes)), need: p.Wants(nil)}
+		c.all()
+		if stored, want := c.values[3].made, text == "return blocks %6"; stored != want {
+			t.Errorf("%s: stored %t", text, stored)
+		}
+		c.scratch.put()
+	}
+}
+
 // Out-edges are found when batches have lost what that takes, and not for rows that have as many edges as the columns.
 func TestOutEdgesAreFound(t *testing.T) {
 	costing(t, func(c *costs.Costs) { c.Look, c.Out, c.Turn = 1, 1, 1.5 })
