@@ -423,11 +423,11 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
 
 
 @pgs.program
-def levels(A: Any, seeds: Any, *, K: float) -> Any:
-    """Both searches, of a number and of one a column, in columns of which some edges have 0."""
+def levels(A: Any, seeds: Any) -> Any:
+    """Both searches; a third of the columns has no edges by its sum, and a third has all."""
     C = A[:, seeds]
-    B = C.where(C.cap(K) >= C.random())
-    return B.cap(B.count(axis=0) / 2), {"sums": C.cap(K).sum(axis=0), "c": C.labor(5, C.sqrt())}
+    p = C.cap(C.count(axis=0) * (A.ndata["share"] * 3 - 1)[C.column()])
+    return C.where(C.random() <= p), {"sums": p.sum(axis=0), "c": C.labor(5, C.sqrt())}
 
 
 # What a search of factors does in another way: 32 edges and more; as many as a warp, four warps and
@@ -453,8 +453,8 @@ def test_factors_of_columns_of_every_length(name: str) -> None:
     weights = cpu.edata["w"].numpy() * (np.arange(cpu.num_edges) % 5 != 0)
     cpu = cpu.with_data(edge_data={"w": weights})
     there = cpu.to("cuda")
-    some: list[Any] = [levels(K=K, weight="w", seed=1) for K in (0.5, 40.0, 2048.0)]
-    some.append(samplers.labor(fanouts=[9], importance=2, weight="w", seed=1))
+    by_weight = samplers.labor(fanouts=[9], importance=2, weight="w", seed=1)
+    some: list[Any] = [levels(weight="w", seed=1), by_weight]
     for fanout in (0, 1, 9, 33, 2048):
         kind: dict[str, Any] = [{}, {"weights": False}, {"normalize": "mean"}][fanout % 3]
         some.append(samplers.labor(fanouts=[fanout], importance=1 + fanout % 3, seed=1, **kind))
