@@ -348,7 +348,6 @@ def test_long_columns() -> None:
         column_values(weight="w", seed=1),
         SAMPLERS["ladies"],
         SAMPLERS["labor, importance"],
-        samplers.labor(fanouts=[9], importance=2, seed=1),
         samplers.exp3m(fanouts=[40], eta=0.3, log_weights="w", seed=1),
         samplers.graphsage(fanouts=[40, 600], seed=1),
         samplers.kgcn(fanouts=[513, 40], weight="w", seed=1),
@@ -423,6 +422,77 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
             assert labor.sample(cpu, seeds).num_edges
 
 
+@pgs.program
+def levels(A: Any, seeds: Any) -> Any:
+    """Both searches; a third of the columns has no edges by its sum, and a third has all."""
+    C = A[:, seeds]
+    p = C.cap(C.count(axis=0) * (A.ndata["share"] * 3 - 1)[C.column()])
+    return C.where(C.random() <= p), {"sums": p.sum(axis=0), "c": C.labor(5, C.sqrt())}
+
+
+# What a search of factors does in another way: 32 edges and more; as many as a warp, four warps and
+# a block hold, with the parts of these; columns of pieces. With other columns beside, and alone.
+LIMITS = {
+    "short": [1, 31, 32, 33, 0, 0, 0, 33, 32, 1],
+    "of a warp": [127, 128, 129, 0, 3, 96, 97, 64, 65],
+    "of four": [129, 383, 384, 385, 511, 512, 513, 1, 512],
+    "of a block": [513, 1023, 1024, 1025, 1920, 1921, 2047, 2048],
+    "long": [2049, 2, 2176, 2177, 4096, scaled(90000, 3073)],
+    "one long": [2049],
+    "many": [scaled(40000, 2050)] * 5 + [40] * 9,
+    "none": [0] * 5,
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_factors_of_columns_of_every_length(name: str) -> None:
+    degrees = LIMITS[name]
+    csc = with_degrees(degrees, 700, 3)
+    csc.indices[:] = (csc.indices / 700) ** 3 * 700  # in many columns, and parallel edges
+    cpu, _ = both(csc, 32, 64 if any(degrees) else 0)
+    weights = cpu.edata["w"].numpy() * (np.arange(cpu.num_edges) % 5 != 0)
+    cpu = cpu.with_data(edge_data={"w": weights})
+    there = cpu.to("cuda")
+    by_weight = samplers.labor(fanouts=[9], importance=2, weight="w", seed=1)
+    some: list[Any] = [levels(weight="w", seed=1), by_weight]
+    for fanout in (0, 1, 9, 33, 2048):
+        kind: dict[str, Any] = [{}, {"weights": False}, {"normalize": "mean"}][fanout % 3]
+        some.append(samplers.labor(fanouts=[fanout], importance=1 + fanout % 3, seed=1, **kind))
+    for sampler in some:
+        seeds = np.random.default_rng(1).permutation(len(degrees))
+        want = sampler.sample(cpu, seeds, epoch=0, batch=2)
+        same(sampler.sample(there, seeds, epoch=0, batch=2), want)
+
+
+@pgs.program
+def nearly_labor(A: Any, seeds: Any, *, which: str = "") -> Any:
+    """LABOR-2 of a hop, but for one thing."""
+    C, most, r = A[:, seeds], 2.0**1000, A.random()
+    c = C.labor(5 if which == "first" else 4).minimum(most)
+    pi = C.mul(c, axis=0).max(axis=1).minimum(0.3 if which == "most" else most)
+    c = C.labor(4, C.spread(pi, axis=1)).minimum(most)
+    q = C.spread((pi * C.spread(c, axis=0).max(axis=1)).minimum(most), axis=1)
+    c = (q if which == "weights" else C).labor(4, q).minimum(most)
+    chances = q.mul(c, axis=0).minimum(1)
+    r = C.random() if which == "numbers" else C.spread(r, axis=1)
+    return (C / chances).where(r <= chances)
+
+
+def test_what_is_nearly_labor_has_no_kernel() -> None:
+    # Each other difference: TestPoisson of internal/program/passes.
+    cpu, there = both(with_degrees([*range(20), 70], 40, 3), 32)
+    seeds, found = np.arange(21), set()
+    things = ["", "first", "most", "weights", "numbers"]
+    for which in things:
+        sampler = nearly_labor(which=which, seed=1)
+        want = sampler.sample(cpu, seeds, epoch=0, batch=1)
+        same(sampler.sample(there, seeds, epoch=0, batch=1), want)
+        assert ("the kernel of LABOR-2," in str(sampler.explain(there))) == (not which)
+        found.add(b"".join(array.tobytes() for array in arrays_of(want).values()))
+    # They differ, so that a batch of the kernel would be seen.
+    assert len(found) == len(things)
+
+
 def test_labor_has_a_kernel() -> None:
     # Every degree and fanout; no values, of chances and of means; all rows; one number a vertex.
     degrees = [*range(71), scaled(9000, 800), 0, 0]
@@ -435,16 +505,30 @@ def test_labor_has_a_kernel() -> None:
         for k in range(1, 41) if name == "degrees" else (1, 4):
             kind = kinds[k % 3] | {"layer_dependency": k % 2 == 0}
             for fanouts in ([k], [3, -1, k] if k % 10 == 4 else [2, k]):
-                sampler = samplers.labor(fanouts=fanouts, seed=k, **kind)
-                seeds = rng.integers(0, some, 40) if k % 2 else np.arange(some)
-                want = sampler.sample(cpu, seeds, epoch=1, batch=k)
-                same(sampler.sample(there, seeds, epoch=1, batch=k), want)
-        nothing = samplers.labor(fanouts=[2, 2], seed=1)
-        same(nothing.sample(there, seeds[:0], epoch=0, batch=1), nothing.sample(cpu, seeds[:0]))
-        with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in"):
-            nothing.sample(there, [0, cpu.num_nodes])
-    assert "kernel of LABOR-0" in str(nothing.explain(there))
-    assert "kernel of LABOR-0" not in str(samplers.labor(fanouts=[2], importance=1).explain(there))
+                # LABOR-i has none where a hop takes all rows.
+                for rounds in (0,) if -1 in fanouts else (0, 1 + k % 3):
+                    sampler = samplers.labor(fanouts=fanouts, importance=rounds, seed=k, **kind)
+                    seeds = rng.integers(0, some, 40) if k % 2 else np.arange(some)
+                    want = sampler.sample(cpu, seeds, epoch=1, batch=k)
+                    same(sampler.sample(there, seeds, epoch=1, batch=k), want)
+        for rounds in range(4):
+            nothing = samplers.labor(fanouts=[2, 2], importance=rounds, seed=1)
+            same(nothing.sample(there, seeds[:0], epoch=0, batch=1), nothing.sample(cpu, seeds[:0]))
+            with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in"):
+                nothing.sample(there, [0, cpu.num_nodes])
+            sets = [seeds, seeds[:0], seeds[1:], seeds[:3]]
+            together = nothing.sample_many(there, sets, epoch=0, batch=4)
+            for place, (ids, mine) in enumerate(zip(sets, together, strict=True)):
+                same(mine, nothing.sample(cpu, ids, epoch=0, batch=4 + place))
+    # The steps of the program make the same.
+    cpu, there = both(cases["degrees"], 32)
+    for rounds in range(4):
+        of = samplers.labor(fanouts=[2, 5], importance=rounds, seed=1)
+        off = samplers.labor(fanouts=[2, 5], importance=rounds, seed=1, passes=["recognise"])
+        want = of.sample(there, np.arange(74), epoch=0, batch=4)
+        same(off.sample(there, np.arange(74), epoch=0, batch=4), want)
+        assert f"the kernel of LABOR-{rounds}," in str(of.explain(there))
+        assert "the kernel of" not in str(off.explain(there))
 
 
 @pgs.program
