@@ -6,8 +6,9 @@
 // A step is a template, and what is of the program (which values, which edges) comes as functors that
 // the generator prints (Go: internal/program/source). Parts: program_numbers.cuh has the values,
 // program_edges.cuh matrices and lists, program_between.cuh edges by their rows, program_sieve.cuh columns that are
-// filtered, program_choose.cuh samples, program_dependent.cuh those by dependent rounding, program_sums.cuh reductions, program_search.cuh factors of columns, program_labor.cuh chances of LABOR and with a
-// sum, program_dense.cuh dense rows, program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
+// filtered, program_choose.cuh samples, program_dependent.cuh those by dependent rounding, program_sums.cuh reductions,
+// program_search.cuh factors of columns, program_labor.cuh chances of LABOR and with a sum, program_dense.cuh dense rows,
+// program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
 #pragma once
 #include "choose.cuh"
 #include "gradual.cuh"

@@ -232,7 +232,7 @@ __device__ __forceinline__ void block_factors(Machine& m, double* to, const Edge
 struct LongColumn {
   double c, before, goal;  // before: the factor of the step before; not a number where there is none
   u64 least;
-  u32 n, column, first, pieces;
+  u32 n, column, first;
   u32 others;  // whether other edges are open than before
   u32 done;
 };
@@ -376,7 +376,7 @@ __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, c
           u32 n = (hi - lo + HELD - 1) / HELD, first = 0, at = 0;
           if (lane == 0) {
             at = atomicAdd(cells + 2, 1u), first = atomicAdd(cells + 3, n);
-            longs[at] = LongColumn{0, 0, 0, ~0ull, 0, column, first, n, 0, 0};
+            longs[at] = LongColumn{0, 0, 0, ~0ull, 0, column, first, 0, 0};
           }
           first = __shfl_sync(~0u, first, 0), at = __shfl_sync(~0u, at, 0);
 #pragma unroll 1
