@@ -55,6 +55,6 @@ class Ahead:
             running = [job for job in (given, *going) if job is not None and not job.cancel()]
             # The collector may end a pass that was left anywhere, also where Python notes that some
             # thread starts or ends, under a lock that a join would take again. So the thread is not
-            # joined, and what it does is waited for, to be counted before a next pass, not for ever.
+            # joined. What it does is waited for, to be counted before a next pass, not for ever.
             thread.shutdown(wait=False)
             wait(running, _PATIENCE)
