@@ -9,10 +9,11 @@ or node, and a label.
 
 The time until a batch is there is divided: into the engine's sampling, its conversion to PyG's
 ``SamplerOutput``, the copy of features (PyG's ``index_select``), and the rest, in which ``Data`` is
-built. Sampling and conversion are the sampler's share of the whole. By default, ``prefetch=None``,
-a batch is sampled while the one before is put together, and what counts is what is waited for, and
-how long it takes to begin one. With ``prefetch=2`` conversion runs beside the rest too, and what is
-left of both is waited for.
+built. The engine's one call also joins the hops, which counts as sampling; conversion is the lookup
+of the batch's seeds and the cutting of one memory into tensors. Sampling and conversion are the
+sampler's share of the whole. By default, ``prefetch=None``, a batch is sampled while the one before
+is put together, and what counts is what is waited for, and how long it takes to begin one. With
+``prefetch=2`` conversion runs beside the rest too, and what is left of both is waited for.
 
 Each round has some batches of each of these, one after another, of the same seeds.
 """

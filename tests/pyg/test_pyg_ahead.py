@@ -14,7 +14,7 @@ from pyg_reference import check_errors_in_their_turn, random_data, stored
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import BaseSampler, NegativeSampling
 
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler, ahead
 
 
 def data_of(hetero: bool) -> Any:
@@ -61,6 +61,33 @@ def test_the_same_batches(hetero: bool, seed: int | None) -> None:
     assert [stored(batch) for batch in loader(data, 2)] == alone
 
 
+def assert_no_thread_stays() -> None:
+    for thread in threading.enumerate():
+        if thread.name.startswith("pygsampler"):
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def test_a_pass_that_is_left_joins_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collector may end one while Python notes that a thread starts: who joins then hangs."""
+    monkeypatch.setattr(ahead, "_PATIENCE", 0.01)
+    inside, told = threading.Event(), threading.Event()
+
+    def sample(places: Any) -> Any:
+        inside.set()
+        assert told.wait(10)
+        return places
+
+    batches = iter(ahead.Ahead([[0], [1]], 1, sample))
+    first = next(batches)
+    assert inside.wait(20)
+    del batches
+    assert not first.done()
+    told.set()
+    assert first.result(20) == [0]
+    assert_no_thread_stays()
+
+
 def test_it_is_ahead_in_a_thread_that_ends() -> None:
     data = data_of(True)
     of = loader(data, 2)
@@ -77,7 +104,7 @@ def test_it_is_ahead_in_a_thread_that_ends() -> None:
     del batches
     assert 1 <= len(sampled) <= 3
     assert all(name.startswith("pygsampler") for name in sampled)
-    assert not any(t.name.startswith("pygsampler") for t in threading.enumerate())
+    assert_no_thread_stays()
     list(of)
 
 
@@ -194,7 +221,7 @@ def test_links_are_ahead_in_a_thread_that_ends() -> None:
         break
     assert 1 <= len(sampled) <= 3
     assert all(name.startswith("pygsampler") for name in sampled)
-    assert not any(t.name.startswith("pygsampler") for t in threading.enumerate())
+    assert_no_thread_stays()
 
 
 @pytest.mark.parametrize("where", ["transform", "sampler"])
@@ -222,7 +249,7 @@ def test_interrupted(where: str) -> None:
         loader.transform = pressed
     with pytest.raises(KeyboardInterrupt):
         list(loader)
-    assert not any(t.name.startswith("pygsampler") for t in threading.enumerate())
+    assert_no_thread_stays()
     assert 1 <= len(calls) <= 3
     loader.transform = None
     again = [stored(batch) for batch in loader]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -197,7 +198,9 @@ def block_of(
 ) -> Any:
     """The DGLBlock of a graph's types: what follows from these is made for the first one.
 
-    Its constructor would ask DGL's engine for the types of all ends, for each block anew.
+    Its constructor would ask DGL's engine for the types of all ends, for each block anew. Lists of
+    types, which DGL hands out as they are, are each block's own: who takes a type out of one, as
+    out of ``block.canonical_etypes``, changes no other block.
     """
     known = _of_types(ntypes, etypes)
     if not known:
@@ -205,17 +208,24 @@ def block_of(
             index, ([*ntypes], [*ntypes]), [kind[1] for kind in etypes], node_frames, edge_frames
         )
         own = "_graph", "_node_frames", "_edge_frames"
-        known.update({name: each for name, each in vars(made).items() if name not in own})
+        about = {name: copy(each) for name, each in vars(made).items() if name not in own}
+        known.append((about, [name for name, each in about.items() if isinstance(each, list)]))
         return made
+    about, lists = known[0]
     made = DGLBlock.__new__(DGLBlock)
-    vars(made).update(known, _graph=index, _node_frames=node_frames, _edge_frames=edge_frames)
+    attributes = vars(made)
+    attributes.update(about, _graph=index, _node_frames=node_frames, _edge_frames=edge_frames)
+    for name in lists:
+        attributes[name] = about[name][:]
     return made
 
 
 @lru_cache(maxsize=64)
-def _of_types(ntypes: tuple[str, ...], etypes: tuple[EdgeType, ...]) -> dict[str, Any]:
-    """What blocks of these types share; empty before there is one."""
-    return {}
+def _of_types(
+    ntypes: tuple[str, ...], etypes: tuple[EdgeType, ...]
+) -> list[tuple[dict[str, Any], list[str]]]:
+    """The attributes of blocks of these types, and which are lists; empty before there is one."""
+    return []
 
 
 def make_subgraph(g: Any, made: Rooted, values: str) -> Any:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 __all__ = ["Ahead"]
+
+# Seconds for the batch that is being sampled when a pass ends.
+_PATIENCE = 1.0
 
 
 class Ahead:
@@ -28,24 +31,30 @@ class Ahead:
 
     def __iter__(self) -> Iterator[Future[Any]]:
         going: deque[Future[Any]] = deque()
+        given: Future[Any] | None = None
         # One thread: batches are counted as they are sampled.
-        with ThreadPoolExecutor(1, thread_name_prefix="pygsampler") as thread:
-            try:
-                base, end = iter(self._base), None
-                while True:
-                    while end is None and len(going) <= self._depth:
-                        try:
-                            going.append(thread.submit(self._sample, next(base)))
-                        except Exception as error:
-                            end = error
-                    if not going:
-                        break
-                    yield going.popleft()
-                if not isinstance(end, StopIteration):
-                    assert end is not None
-                    raise end
-            finally:
-                # It knows this frame.
-                end = None
-                for job in going:
-                    job.cancel()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="pygsampler")
+        try:
+            base, end = iter(self._base), None
+            while True:
+                while end is None and len(going) <= self._depth:
+                    try:
+                        going.append(thread.submit(self._sample, next(base)))
+                    except Exception as error:
+                        end = error
+                if not going:
+                    break
+                given = going.popleft()
+                yield given
+            if not isinstance(end, StopIteration):
+                assert end is not None
+                raise end
+        finally:
+            # It knows this frame.
+            end = None
+            running = [job for job in (given, *going) if job is not None and not job.cancel()]
+            # The collector may end a pass that was left anywhere, also where Python notes that some
+            # thread starts or ends, under a lock that a join would take again. So the thread is not
+            # joined. What it does is waited for, to be counted before a next pass, not for ever.
+            thread.shutdown(wait=False)
+            wait(running, _PATIENCE)
