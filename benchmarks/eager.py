@@ -166,6 +166,33 @@ def asgcn(graph: Graph, seeds: Tensor, sizes: list[int], h: Tensor) -> list[Hop]
     return hops
 
 
+def passed(
+    graph: Graph, seeds: Tensor, fanouts: list[int], x: Tensor, w: tuple[Tensor, Tensor, Tensor]
+) -> list[Hop]:
+    """PASS over all edges of a destination, with the features x [V, d] and the trained w."""
+    hops = []
+    by = torch.softmax(w[2], 0)
+    for fanout in fanouts:
+        places, columns = in_edges(graph, seeds)
+        rows, of = torch.unique(graph.indices[places], return_inverse=True)
+        weight = graph.weight[places]
+        total = torch.zeros(len(seeds), device=x.device).index_add_(0, columns, weight)
+        score = by[2] * weight / total[columns]
+        for k in (0, 1):
+            source, target = x[rows] @ w[k], x[seeds] @ w[k]
+            score = score + by[k] * (source[of] * target[columns]).sum(1)
+        upto = (torch.relu(score) + 1e-9).double().cumsum(0)
+        last = torch.bincount(columns, minlength=len(seeds)).cumsum(0)
+        some = torch.nonzero(last.diff(prepend=last.new_zeros(1))).squeeze(1)
+        ends = upto[last[some] - 1]
+        begins = torch.cat([ends.new_zeros(1), ends[:-1]])[:, None]
+        draws = begins + torch.rand(len(some), fanout, device=x.device) * (ends[:, None] - begins)
+        drawn = torch.searchsorted(upto, draws.reshape(-1)).clamp_(max=len(upto) - 1)
+        hops.append(Hop(seeds, rows[of[drawn]], some.repeat_interleave(fanout)))
+        seeds = torch.unique(torch.cat([seeds, hops[-1].rows]))
+    return hops
+
+
 def labor(graph: Graph, seeds: Tensor, fanouts: list[int]) -> list[Hop]:
     """LABOR-0: an edge stays where its row's number is at most fanout / degree."""
     hops = []

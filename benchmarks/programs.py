@@ -66,6 +66,7 @@ class Tables(NamedTuple):
     norms: torch.Tensor  # [V]: the squared norm of each row's weights
     degrees: torch.Tensor  # [V], float64
     scores: torch.Tensor  # [V, 2]
+    features: torch.Tensor | None = None  # [V, d] of PASS
 
 
 SETTINGS = (

@@ -23,12 +23,13 @@ import numpy as np
 import torch
 
 import pygsampler as pgs
+from pygsampler import samplers
 from pygsampler._core import memories
 from pygsampler._core.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler.bench.check import CheckError
 
-from .. import programs
+from .. import eager, programs
 from .graphs import Made, make
 from .record import Budget, Record, spread
 
@@ -63,6 +64,39 @@ def reference() -> dict[tuple[str, str], dict[str, float]]:
             us = float(row["latency_us_per_mini_batch"])
             own[system] = min(us, own.get(system, us))
     return found
+
+
+# PASS: 64 seeds as in gsampler.csv, features of ogbn-products' width, the paper's hidden width; all
+# of them small numbers, so that dense products are exact, and batches those of the CPU.
+_WIDTH, _HIDDEN = 100, 64
+
+
+def _whole(rows: int, columns: int, device: Any) -> torch.Tensor:
+    """Numbers of -1, 0 and 1."""
+    random = torch.Generator(device=device).manual_seed(7)
+    return torch.randint(-1, 2, (rows, columns), generator=random, device=device).float()
+
+
+def _trained(device: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """W1, W2 and W3."""
+    both = _whole(2 * _WIDTH, _HIDDEN, "cpu").to(device) / 16
+    return both[:_WIDTH], both[_WIDTH:], torch.tensor([0.01, 0.01, 1.0], device=device)
+
+
+def _pass(**options: Any) -> Any:
+    w1, w2, w3 = _trained("cpu")
+    return samplers.pass_sampler(
+        fanouts=[10, 10], W1=w1, W2=w2, W3=w3, weight="w", seed=1, **options
+    )
+
+
+def _pass_of_torch(tables: programs.Tables, seeds: torch.Tensor) -> Any:
+    assert tables.features is not None
+    trained = _trained(tables.features.device)
+    return eager.passed(tables.graph, seeds, [10, 10], tables.features, trained)
+
+
+PASS = programs.Setting("pass 10,10", 64, _pass, _pass_of_torch)
 
 
 def prepared(made: Made) -> tuple[pgs.Graph, programs.Tables]:
@@ -170,10 +204,15 @@ def run(kept: Record, budget: Budget, trial: bool) -> None:
         made = make(shape, torch.int32)
         here, tables = prepared(made)
         there = here.to("cuda")
-        for at in programs.SETTINGS:
+        for at in (*programs.SETTINGS, PASS):
             if budget.over():
                 kept.skip(f"{shape} {at.name}")
                 continue
+            if at is PASS:
+                features = _whole(made.num_nodes, _WIDTH, made.indptr.device)
+                tables = tables._replace(features=features)
+                here = here.with_data(node_data={"x": features.cpu()})
+                there = here.to("cuda")
             row = measured(at, made, here, there, tables)
             known = others.get((shape, OTHERS.get(at.name, "")), {})
             engine, eager = row["engine_us"]["median"], row["torch_us"]["median"]
