@@ -276,7 +276,8 @@ def sample_many(
 def _longest(seeds: Sequence[Any]) -> int:
     """Of what is no array, which has an error of its own, nothing."""
     return max(
-        (len(ids) for ids in seeds if isinstance(ids, Sized) and getattr(ids, "ndim", 1)), default=0
+        (len(ids) for ids in seeds if isinstance(ids, Sized) and getattr(ids, "ndim", None) != 0),
+        default=0,
     )
 
 
