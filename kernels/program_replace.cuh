@@ -143,29 +143,84 @@ __device__ __forceinline__ bool draw_again(Machine& m, List& list, List of, u32 
   return true;
 }
 
-// k draws of each column by its weights p.
+// What the integers of a column's weights depend on: how many are positive, and the largest's bits.
+struct Positive {
+  u32 n;
+  u64 largest;
+  __device__ __forceinline__ void meet(double w) {
+    if (w > 0) n++, largest = max(largest, bits_of(w));
+  }
+  __device__ __forceinline__ void meet(const Positive& other) { n += other.n, largest = max(largest, other.largest); }
+  __device__ __forceinline__ Positive of_warp() const { return Positive{warp_sum32(n), warp_max(largest)}; }
+  __device__ __forceinline__ int above() const { return n ? exponent_above(largest) : 0; }
+};
+// The sums of the integers of the weights from lo on, and before that a number, by a warp; four times 32 are on their way at a time.
+template <class P>
+__device__ __forceinline__ void write_sums(u64* sums, u32 lo, u32 hi, u64 before, Positive of, P p) {
+  u32 lane = threadIdx.x & 31;
+#pragma unroll 1
+  for (u32 i0 = lo; i0 < hi; i0 += 128) {
+    double w[4];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) w[j] = i0 + 32 * j + lane < hi ? p(i0 + 32 * j + lane) : 0.0;
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      u32 i = i0 + 32 * j + lane;
+      u64 upto = before + lanes_upto(integer(w[j], of.above(), of.n));
+      if (i < hi) sums[i] = upto;
+      before = __shfl_sync(~0u, upto, 31);
+    }
+  }
+}
+// Those of a long column, by a block.
+template <class P>
+__device__ __forceinline__ void write_sums_by_block(Machine& m, u64* sums, u32 lo, u32 hi, P p) {
+  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, step = ((hi - lo) / PROGRAM_THREADS + 1) * 32;
+  u32 first = min(lo + warp * step, hi), last = min(first + step, hi);
+  Positive *of_warps = (Positive*)m.s().digits[0], all{0, 0};
+  u64 *parts = (u64*)m.s().digits[1], sum = 0, before = 0;
+#pragma unroll 4
+  for (u32 i = first + lane; i < last; i += 32) all.meet(p(i));
+  all = all.of_warp();
+  if (lane == 0) of_warps[warp] = all;
+  __syncthreads();
+  all = Positive{0, 0};
+  for (u32 w = 0; w < PROGRAM_WARPS; w++) all.meet(of_warps[w]);
+#pragma unroll 4
+  for (u32 i = first + lane; i < last; i += 32) sum += integer(p(i), all.above(), all.n);
+  sum = __shfl_sync(~0u, lanes_upto(sum), 31);
+  if (lane == 0) parts[warp] = sum;
+  __syncthreads();
+  for (u32 w = 0; w < warp; w++) before += parts[w];
+  write_sums(sums, first, last, before, all, p);
+  __syncthreads();
+}
+
+// k draws of each column by its weights p. With four counters.
 template <class P>
 __device__ __forceinline__ bool individual_again(Machine& m, Edges& e, const Edges& c, u32 k, u32 node, u32 site, P p) {
   if (!m.chances(c.n, node, [&](u32 i) { return c.columns(c.column[i]); }, p)) return false;
+  const u32 shared = 2048;
+  u32 *longs = m.counters(4), most = c.n / shared, *columns = m.take<u32>(most);
   u64 *states = column_states(m, c.columns, site), *sums = m.take<u64>(c.n);
   if (!m.well()) return false;
   m.each_warp(c.columns.n, [&](u32 column) {
-    u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
-    u64 largest = 0, before = 0;
-#pragma unroll 1
-    for (u32 i = lo + lane; i < hi; i += 32) {
-      double w = p(i);
-      if (w > 0) there++, largest = max(largest, bits_of(w));
+    u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31;
+    if (hi - lo >= shared) {
+      if (lane == 0) columns[atomicAdd(longs, 1u)] = column;
+      return;
     }
-    there = warp_sum32(there), largest = warp_max(largest);
-    int above = there ? exponent_above(largest) : 0;
-#pragma unroll 1
-    for (u32 i0 = lo; i0 < hi; i0 += 32) {
-      u64 upto = before + lanes_upto(i0 + lane < hi ? integer(p(i0 + lane), above, there) : 0);
-      if (i0 + lane < hi) sums[i0 + lane] = upto;
-      before = __shfl_sync(~0u, upto, 31);
-    }
+    Positive all{0, 0};
+#pragma unroll 4
+    for (u32 i = lo + lane; i < hi; i += 32) all.meet(p(i));
+    write_sums(sums, lo, hi, 0, all.of_warp(), p);
   });
+  if (most) {
+    m.barrier();
+    u32 n = load_relaxed(longs);
+#pragma unroll 1
+    for (u32 i = blockIdx.x; i < n; i += gridDim.x) write_sums_by_block(m, sums, c.begins[columns[i]], c.begins[columns[i] + 1], p);
+  }
   m.barrier();
   auto count = [&](u32 column) -> u32 {
     u32 lo = c.begins[column], hi = c.begins[column + 1];

@@ -341,7 +341,23 @@ def column_values(A: Any, seeds: Any) -> Any:
 
 def test_long_columns() -> None:
     # Columns around the lengths from which on several warps, or a block, share one.
-    degrees = [0, 31, 32, 255, 256, 257, 511, 512, 513, 1023, 1025, 2049, scaled(90000, 5003)]
+    degrees = [
+        0,
+        31,
+        32,
+        255,
+        256,
+        257,
+        511,
+        512,
+        513,
+        1023,
+        1025,
+        2047,
+        2048,
+        2049,
+        scaled(90000, 5003),
+    ]
     cpu, there = both(with_degrees(degrees, 700, 3), 32)
     seeds = np.arange(len(degrees))
     for sampler in (

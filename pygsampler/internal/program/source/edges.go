@@ -85,7 +85,7 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 		case len(n.In) == 1:
 			w.step("individual(m, e%d, %s, %d, %t, %d)", i, c, n.K, n.Replace, n.Site)
 		case n.Replace && n.K >= 0:
-			w.text.Cells += 4
+			w.text.Cells += 8
 			w.step("individual_again(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		default:
 			w.text.Cells += 8
