@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
 import time
 
@@ -14,16 +16,21 @@ def left() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name == "pygsampler-wait"]
 
 
-def test_a_wait_is_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("errors", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_a_wait_is_shown(monkeypatch: pytest.MonkeyPatch, errors: io.StringIO) -> None:
+    """In a terminal; a file has none of it."""
     monkeypatch.setattr(progress, "_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(progress, "_DRAWN_EVERY", 0.01)
+    monkeypatch.setattr(sys, "stderr", errors)
     with progress.waiting("ladies: compiling"):
         time.sleep(0.3)
-    shown = capsys.readouterr()
-    assert "ladies: compiling: 00:0" in shown.err
-    assert not shown.out
+    assert ("ladies: compiling: 00:0" in errors.getvalue()) == errors.isatty()
+    assert bool(errors.getvalue()) == errors.isatty()
     assert not left()
 
 

@@ -58,6 +58,7 @@ def bridge_TimedSubmit(
     num_exclude: int,
     threads: int,
     prompt: int,
+    joined: int,
     sorted: int,
     seed_times: int,
     by_vertex: int,
@@ -98,6 +99,7 @@ def bridge_TypedSubmit(
     num_exclude: int,
     threads: int,
     prompt: int,
+    joined: int,
 ) -> int: ...
 def bridge_DeviceTypedSubmit(
     graph: int,
@@ -122,6 +124,19 @@ def bridge_TablesStart(
 ) -> int: ...
 def bridge_TransposeStart(
     graph: int, name: str, dtype: str, address: int, length: int, kinds: int, bare: int
+) -> int: ...
+def bridge_HopsSubmit(
+    graph: int,
+    sampler: int,
+    seeds: int,
+    num_seeds: int,
+    seed_bits: int,
+    epoch: int,
+    batch: int,
+    exclude: int,
+    num_exclude: int,
+    threads: int,
+    prompt: int,
 ) -> int: ...
 def bridge_InducedEdges(
     graph: int, vertices: int, trees: int, count: int, vertex_bits: int, tree_bits: int
@@ -419,6 +434,16 @@ def bridge_DeviceCancelMany(launch: int) -> int: ...
 def bridge_DeviceWaitInto(job: int, timeout_ms: int, count: int, words: int) -> int: ...
 def bridge_DeviceWait(job: int, timeout_ms: int) -> int: ...
 def bridge_DeviceCancel(job: int) -> int: ...
+def bridge_DeviceStaticAloneNew(
+    graph: int,
+    sampler: int,
+    sorted: int,
+    byVertex: int,
+    seedBits: int,
+    grid: int,
+    count: int,
+    most: int,
+) -> int: ...
 def bridge_DeviceStaticBegin(
     handle: int,
     seeds: int,
@@ -438,16 +463,6 @@ def bridge_DeviceStaticNew(
 ) -> int: ...
 def bridge_DeviceStaticSample(handle: int, stream: int) -> int: ...
 def bridge_DeviceStaticSpread(handle: int, count: int, list: int, stream: int) -> int: ...
-def bridge_DeviceStaticTimedNew(
-    graph: int,
-    sampler: int,
-    sorted: int,
-    byVertex: int,
-    seedBits: int,
-    grid: int,
-    count: int,
-    most: int,
-) -> int: ...
 def bridge_DeviceStaticTypedBegin(
     handle: int,
     seeds: int,
@@ -456,6 +471,8 @@ def bridge_DeviceStaticTypedBegin(
     count: int,
     parts: int,
     counts: int,
+    exclude: int,
+    starts: int,
     epoch: int,
     first: int,
     stride: int,

@@ -70,7 +70,7 @@ def counting(
 def waiting(text: str) -> Iterator[None]:
     """A bar with the seconds that have gone, of what has no parts and takes longer than a second.
 
-    None without tqdm.
+    In terminals and notebooks; none without tqdm.
     """
     over = threading.Event()
     shown = threading.Thread(target=_show, args=(text, over), name="pygsampler-wait", daemon=True)
@@ -85,6 +85,8 @@ def waiting(text: str) -> Iterator[None]:
 def _show(text: str, over: threading.Event) -> None:
     if over.wait(_WAIT_SECONDS):
         return
-    with suppress(ImportError), bar(desc=text, bar_format="{desc}: {elapsed}", leave=False) as of:
+    # ``disable=None``: nothing where the output goes into a file.
+    options = {"desc": text, "bar_format": "{desc}: {elapsed}", "leave": False, "disable": None}
+    with suppress(ImportError), bar(**options) as of:
         while not over.wait(_DRAWN_EVERY):
             of.refresh()
