@@ -46,6 +46,45 @@ __device__ __forceinline__ u64 lanes_upto(u64 x) {
   return x;
 }
 
+// What the integers of weights depend on: how many are positive, and the largest's bits.
+struct Positive {
+  u32 n;
+  u64 largest;
+  __device__ __forceinline__ void meet(double w) {
+    if (w > 0) n++, largest = max(largest, bits_of(w));
+  }
+  __device__ __forceinline__ void meet(const Positive& other) { n += other.n, largest = max(largest, other.largest); }
+  __device__ __forceinline__ Positive of_warp() const { return Positive{warp_sum32(n), warp_max(largest)}; }
+  __device__ __forceinline__ int above() const { return n ? exponent_above(largest) : 0; }
+};
+// The sum of the integers of the weights from lo on, in all lanes of a warp.
+template <class P>
+__device__ __forceinline__ u64 sum_of_integers(u32 lo, u32 hi, Positive of, P p) {
+  u64 sum = 0;
+#pragma unroll 4
+  for (u32 i = lo + (threadIdx.x & 31); i < hi; i += 32) sum += integer(p(i), of.above(), of.n);
+  return __shfl_sync(~0u, lanes_upto(sum), 31);
+}
+
+// Their sums up to and with each, and before that a number, by a warp; four times 32 are on their way at a time.
+template <class P>
+__device__ __forceinline__ void write_sums(u64* sums, u32 lo, u32 hi, u64 before, Positive of, P p) {
+  u32 lane = threadIdx.x & 31;
+#pragma unroll 1
+  for (u32 i0 = lo; i0 < hi; i0 += 128) {
+    double w[4];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) w[j] = i0 + 32 * j + lane < hi ? p(i0 + 32 * j + lane) : 0.0;
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      u32 i = i0 + 32 * j + lane;
+      u64 upto = before + lanes_upto(integer(w[j], of.above(), of.n));
+      if (i < hi) sums[i] = upto;
+      before = __shfl_sync(~0u, upto, 31);
+    }
+  }
+}
+
 // The sums of the integers of the weights p along a list, and of all of them.
 template <class P>
 __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total, List list, u32 node, P p) {
@@ -55,25 +94,21 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   u64 *parts = m.take<u64>(gridDim.x), *of_warps = (u64*)m.s().digits[0];
   u64* to = sums = m.take<u64>(n);
   if (!m.well()) return false;
-  u32 own = 0;
-  u64 largest = 0;
+  Positive positive{0, 0};
   m.each(n, [&](u32 i) {
     double w = p(i);
     m.look(worst, i, w);
-    if (w > 0) own++, largest = max(largest, bits_of(w));
+    positive.meet(w);
   });
-  largest = warp_max(largest);
-  if (lane == 0 && largest) atomicMax(most, largest);
-  u32 there = m.sum(warp_sum32(own)).total;
+  positive = positive.of_warp();
+  if (lane == 0 && positive.n) atomicMax(most, positive.largest);
+  positive.n = m.sum(positive.n).total;
   if (!m.looked(worst, node, list, p)) return false;
   total = 0;
-  if (!there) return true;
-  int e = exponent_above(load_relaxed(most));
+  if (!positive.n) return true;
+  positive.largest = load_relaxed(most);
   Machine::Span mine = m.span(n);
-  u64 sum = 0;
-#pragma unroll 1
-  for (u32 i = mine.lo + lane; i < mine.hi; i += 32) sum += integer(p(i), e, there);
-  sum = __shfl_sync(~0u, lanes_upto(sum), 31);
+  u64 sum = sum_of_integers(mine.lo, mine.hi, positive, p);
   if (lane == 0) of_warps[warp] = sum;
   __syncthreads();
   if (warp == 0) {
@@ -89,13 +124,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   }
   total = __shfl_sync(~0u, lanes_upto(all), 31);
   before = __shfl_sync(~0u, lanes_upto(before), 31);
-#pragma unroll 1
-  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
-    u32 i = i0 + lane;
-    u64 upto = before + lanes_upto(i < mine.hi ? integer(p(i), e, there) : 0);
-    if (i < mine.hi) to[i] = upto;
-    before = __shfl_sync(~0u, upto, 31);
-  }
+  write_sums(to, mine.lo, mine.hi, before, positive, p);
   m.barrier();
   return true;
 }
@@ -143,42 +172,13 @@ __device__ __forceinline__ bool draw_again(Machine& m, List& list, List of, u32 
   return true;
 }
 
-// What the integers of a column's weights depend on: how many are positive, and the largest's bits.
-struct Positive {
-  u32 n;
-  u64 largest;
-  __device__ __forceinline__ void meet(double w) {
-    if (w > 0) n++, largest = max(largest, bits_of(w));
-  }
-  __device__ __forceinline__ void meet(const Positive& other) { n += other.n, largest = max(largest, other.largest); }
-  __device__ __forceinline__ Positive of_warp() const { return Positive{warp_sum32(n), warp_max(largest)}; }
-  __device__ __forceinline__ int above() const { return n ? exponent_above(largest) : 0; }
-};
-// The sums of the integers of the weights from lo on, and before that a number, by a warp; four times 32 are on their way at a time.
-template <class P>
-__device__ __forceinline__ void write_sums(u64* sums, u32 lo, u32 hi, u64 before, Positive of, P p) {
-  u32 lane = threadIdx.x & 31;
-#pragma unroll 1
-  for (u32 i0 = lo; i0 < hi; i0 += 128) {
-    double w[4];
-#pragma unroll
-    for (u32 j = 0; j < 4; j++) w[j] = i0 + 32 * j + lane < hi ? p(i0 + 32 * j + lane) : 0.0;
-#pragma unroll
-    for (u32 j = 0; j < 4; j++) {
-      u32 i = i0 + 32 * j + lane;
-      u64 upto = before + lanes_upto(integer(w[j], of.above(), of.n));
-      if (i < hi) sums[i] = upto;
-      before = __shfl_sync(~0u, upto, 31);
-    }
-  }
-}
 // Those of a long column, by a block.
 template <class P>
 __device__ __forceinline__ void write_sums_by_block(Machine& m, u64* sums, u32 lo, u32 hi, P p) {
   u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, step = ((hi - lo) / PROGRAM_THREADS + 1) * 32;
   u32 first = min(lo + warp * step, hi), last = min(first + step, hi);
   Positive *of_warps = (Positive*)m.s().digits[0], all{0, 0};
-  u64 *parts = (u64*)m.s().digits[1], sum = 0, before = 0;
+  u64 *parts = (u64*)m.s().digits[1], before = 0;
 #pragma unroll 4
   for (u32 i = first + lane; i < last; i += 32) all.meet(p(i));
   all = all.of_warp();
@@ -186,9 +186,7 @@ __device__ __forceinline__ void write_sums_by_block(Machine& m, u64* sums, u32 l
   __syncthreads();
   all = Positive{0, 0};
   for (u32 w = 0; w < PROGRAM_WARPS; w++) all.meet(of_warps[w]);
-#pragma unroll 4
-  for (u32 i = first + lane; i < last; i += 32) sum += integer(p(i), all.above(), all.n);
-  sum = __shfl_sync(~0u, lanes_upto(sum), 31);
+  u64 sum = sum_of_integers(first, last, all, p);
   if (lane == 0) parts[warp] = sum;
   __syncthreads();
   for (u32 w = 0; w < warp; w++) before += parts[w];
