@@ -195,76 +195,76 @@ const laborLarge = 0x1p1000
 // factors and pi being min(x, 2^1000).
 func chancesOf(p *program.Program, node, slice int) (k int64, rounds int, is bool) {
 	capped := func(node int) int {
-		if n := &p.Nodes[node]; n.Op == program.Min && isConst(p, n.In[1], laborLarge) {
+		if n := &p.Nodes[max(node, 0)]; node >= 0 && n.Op == program.Min && isConst(p, n.In[1], laborLarge) {
 			return n.In[0]
 		}
 		return -1
 	}
-	// K of the factors of these ratios.
-	factors := func(node, ratios int) (k int64, is bool) {
+	// K of factors, and the ratios that they are of; -1: these are none.
+	factors := func(node int) (k int64, ratios int) {
 		if node = capped(node); node < 0 {
-			return 0, false
+			return 0, -1
 		}
-		n := &p.Nodes[node]
-		return n.K, n.Op == program.Labor && n.In[0] == slice && n.In[1] == ratios && n.K >= 0
+		if n := &p.Nodes[node]; n.Op == program.Labor && n.In[0] == slice && n.K >= 0 {
+			return n.K, n.In[1]
+		}
+		return 0, -1
 	}
-	// What is the largest along rows, of a node that is spread or scaled by the factors of columns.
+	// What is the largest along rows; -1: none is.
 	largest := func(node int) int {
 		if n := &p.Nodes[node]; n.Op == program.Largest && n.Axis == 1 {
 			return n.In[0]
 		}
 		return -1
 	}
+	// Whether a node is values of edges, times the factors of their columns.
+	scaled := func(node, values int) (factors int, is bool) {
+		n := &p.Nodes[node]
+		if n.Op != program.Mul || n.Axis != 0 || n.In[0] != values {
+			return 0, false
+		}
+		return n.In[1], true
+	}
 	last := &p.Nodes[node]
 	if last.Op != program.Min || !isConst(p, last.In[1], 1) {
 		return 0, 0, false
 	}
-	scaled := &p.Nodes[last.In[0]]
-	if scaled.Op != program.Mul || scaled.Axis != 0 {
+	ratios := p.Nodes[last.In[0]].In[0]
+	factor, is := scaled(last.In[0], ratios)
+	if !is {
 		return 0, 0, false
 	}
-	ratios, factor := scaled.In[0], scaled.In[1]
-	if k, is = factors(factor, ratios); !is || k > request.MaxFanout {
+	k, of := factors(factor)
+	if of != ratios || k > request.MaxFanout {
 		return 0, 0, false
 	}
 	for rounds = 1; ; rounds++ {
-		pi := spreadOf(p, ratios, slice, 1)
+		pi := capped(spreadOf(p, ratios, slice, 1))
 		if pi < 0 {
-			return 0, 0, false
-		}
-		if pi = capped(pi); pi < 0 {
 			return 0, 0, false
 		}
 		if n := &p.Nodes[pi]; n.Op == program.Mul {
 			// Of the round before, and its largest factors.
-			of := largest(n.In[1])
-			if of < 0 || capped(n.In[0]) < 0 {
+			spread := largest(n.In[1])
+			if spread < 0 {
 				return 0, 0, false
 			}
-			before := spreadOf(p, of, slice, 0)
-			if before < 0 {
+			own, of := factors(spreadOf(p, spread, slice, 0))
+			if of < 0 || own != k || spreadOf(p, of, slice, 1) != n.In[0] {
 				return 0, 0, false
 			}
-			inner := capped(before)
-			if inner < 0 || p.Nodes[inner].Op != program.Labor || spreadOf(p, p.Nodes[inner].In[1], slice, 1) != n.In[0] {
-				return 0, 0, false
-			}
-			ratios = p.Nodes[inner].In[1]
-			if own, is := factors(before, ratios); !is || own != k {
-				return 0, 0, false
-			}
+			ratios = of
 			continue
 		}
-		of := largest(pi)
-		if of < 0 {
+		first := largest(pi)
+		if first < 0 {
 			return 0, 0, false
 		}
-		first := &p.Nodes[of]
-		if first.Op != program.Mul || first.Axis != 0 || first.In[0] != slice {
+		if factor, is = scaled(first, slice); !is {
 			return 0, 0, false
 		}
-		own, is := factors(first.In[1], slice)
-		return k, rounds, is && own == k
+		own, of := factors(factor)
+		return k, rounds, of == slice && own == k
 	}
 }
 
