@@ -11,36 +11,12 @@ import pytest
 import torch
 from dgl.dataloading import DataLoader, as_edge_prediction_sampler
 from dgl.heterograph import DGLBlock
+from dgl_graphs import CITES, HAS, NEVER, WRITES, heterograph
 
 import pygsampler.dgl as ours
 from pygsampler.dgl.hetero import place_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
-
-WRITES, CITES, HAS = (
-    ("author", "writes", "paper"),
-    ("paper", "cites", "paper"),
-    ("paper", "has", "topic"),
-)
-COUNTS = {"author": 40, "paper": 70, "topic": 9, "lonely": 3}
-NEVER = ("topic", "never", "author")
-
-
-def heterograph(idtype: torch.dtype = torch.int64) -> Any:
-    torch.manual_seed(0)
-
-    def edges(kind: tuple[str, str, str], count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        src, _, dst = kind
-        return torch.randint(COUNTS[src], (count,)), torch.randint(COUNTS[dst], (count,))
-
-    sizes = {WRITES: 300, CITES: 400, HAS: 150, NEVER: 0}
-    g = dgl.heterograph({kind: edges(kind, n) for kind, n in sizes.items()}, num_nodes_dict=COUNTS)
-    for kind in g.ntypes:
-        g.nodes[kind].data["x"] = torch.rand(g.num_nodes(kind), 5)
-    for kind in g.canonical_etypes:
-        g.edges[kind].data["y"] = torch.arange(g.num_edges(kind))
-    g.edges[WRITES].data["w"] = torch.rand(300) * (torch.rand(300) > 0.3)
-    return g.int() if idtype == torch.int32 else g
 
 
 def edges_of(g: Any, block: Any, kind: Any) -> list[tuple[int, int, int]]:
