@@ -229,6 +229,6 @@ def test_missing_libraries_are_named(run_python):
     """
     assert run_python(script).splitlines() == [
         "Array.numpy: expected NumPy, found none; pip install numpy",
-        "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'",
-        "MiniBatch.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'",
+        "Array.torch: expected PyTorch, found none; pip install torch",
+        "MiniBatch.arrow: expected pyarrow, found none; pip install pyarrow",
     ]

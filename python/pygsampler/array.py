@@ -290,7 +290,7 @@ class Array(Viewed):
             from torch.utils.dlpack import from_dlpack
         except ImportError:
             raise ImportError(
-                "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'"
+                "Array.torch: expected PyTorch, found none; pip install torch"
             ) from None
         if self._device >= 0:
             self._order(devices.current_stream(self._device))

@@ -215,7 +215,7 @@ def arrow_array(values: Array) -> Any:
         import pyarrow
     except ImportError:
         raise ImportError(
-            "MiniBatch.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+            "MiniBatch.arrow: expected pyarrow, found none; pip install pyarrow"
         ) from None
     if values.dtype != "float32":
         return pyarrow.array(values)

@@ -581,8 +581,7 @@ def _need_torch() -> Any:
         import torch
     except ImportError:
         raise ImportError(
-            "Features: expected PyTorch to allocate on a GPU, found none; "
-            "pip install 'pygsampler[torch]'"
+            "Features: expected PyTorch to allocate on a GPU, found none; pip install torch"
         ) from None
     return torch
 

@@ -182,7 +182,7 @@ class StepSamples:
             import pyarrow
         except ImportError:
             raise ImportError(
-                "StepSamples.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+                "StepSamples.arrow: expected pyarrow, found none; pip install pyarrow"
             ) from None
         made = self.numpy()
 

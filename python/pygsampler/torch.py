@@ -12,7 +12,7 @@ from typing import Any
 try:
     import torch
 except ImportError as error:
-    raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
+    raise ImportError("pygsampler.torch needs PyTorch: pip install torch") from error
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids

@@ -212,7 +212,7 @@ class Walks:
             import pyarrow
         except ImportError:
             raise ImportError(
-                "Walks.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+                "Walks.arrow: expected pyarrow, found none; pip install pyarrow"
             ) from None
         numpy = self.numpy()
         columns = {"nodes": _lists(pyarrow, numpy.nodes, numpy.lengths + 1)}

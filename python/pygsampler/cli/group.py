@@ -35,13 +35,8 @@ COMMANDS = (
 FAILURE = 1
 INTERRUPTED = 128 + signal.SIGINT
 
-# What a command may lack, and the extra that brings it.
-EXTRAS = {
-    "matplotlib": "quickstart",
-    "numpy": "quickstart",
-    "pyarrow": "arrow",
-    "torch": "quickstart",
-}
+# The packages that a command may lack; their modules have the names that pip knows.
+OPTIONAL = ("matplotlib", "numpy", "pyarrow", "torch")
 
 # What the package documents to raise. Anything else is a mistake of ours: its traceback is shown.
 _EXPECTED = (
@@ -78,11 +73,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            if missing not in EXTRAS:
+            if missing not in OPTIONAL:
                 raise
             raise Failure(
-                f"{ctx.invoked_subcommand} needs {missing}: "
-                f"pip install 'pygsampler[{EXTRAS[missing]}]'"
+                f"{ctx.invoked_subcommand} needs {missing}: pip install {missing}"
             ) from error
         except _EXPECTED as error:
             if ctx.params.get("traceback") or isinstance(error, BrokenPipeError):

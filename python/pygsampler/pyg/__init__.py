@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise
-    raise ImportError("pygsampler.pyg needs PyG: pip install 'pygsampler[pyg]'") from error
+    raise ImportError("pygsampler.pyg needs PyG: pip install torch-geometric") from error
 
 __all__ = [
     "ClusterData",

@@ -27,7 +27,7 @@ class ClusterData(_ClusterData):  # type: ignore[misc]
     """A graph in clusters, in the place of ``torch_geometric.loader.ClusterData``.
 
     It has PyG's arguments, attributes and files, and does not need pyg-lib or torch-sparse: METIS
-    comes with pymetis, ``pip install 'pygsampler[metis]'``. Edges count in both directions for it,
+    comes with pymetis, ``pip install pymetis``. Edges count in both directions for it,
     as METIS wants them.
 
     Raises
