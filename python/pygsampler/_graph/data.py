@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.dates import Kind, kind_of, without_dates
+from pygsampler._arrays.dates import Kind, as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.ids import has_moved, is_tensor
 from pygsampler._core.checks import describe
 from pygsampler.array import Array, as_array
@@ -83,6 +83,7 @@ class Named(Mapping[str, Array]):
             where = f"{self._rows.kind}[{name!r}]"
             given = value.make() if isinstance(value, Later) else value
             if not isinstance(given, Array):
+                given = as_numpy_dates(given, where)
                 self._kinds.setdefault(name, kind_of(given))
             array = as_array(without_dates(given, where), where)
             wrong = self._rows.wrong(array.shape)

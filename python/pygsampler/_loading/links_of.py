@@ -11,7 +11,8 @@ from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.relation import Relation, relation_of
-from pygsampler._loading.times import is_one, times_of
+from pygsampler._loading.times import times_of
+from pygsampler._sampling.seed_times import is_one
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
