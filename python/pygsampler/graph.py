@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import ANYWHERE, as_ids
+from pygsampler._arrays.interning import IDS, intern
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, integer
-from pygsampler._graph import adapters, peers
+from pygsampler._graph import adapters, node_names, peers
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
+    from pygsampler._graph.node_names import NodeNames
 
 
 # What is kept with a graph.
@@ -138,6 +140,7 @@ class Graph(GraphState):
         dst: Any,
         *,
         num_nodes: int | None = None,
+        renumber: bool = False,
         edge_data: Mapping[str, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
@@ -148,10 +151,17 @@ class Graph(GraphState):
 
         Parameters
         ----------
-        src, dst : int32 or int64, both alike, shape [E]
+        src, dst : int32 or int64, shape [E]
+            Ids that number the nodes from 0. Of one int32 and one int64 array both become int64.
+            With ``renumber`` also names: lists of str, NumPy's str and object arrays, strings and
+            categories of pandas and Arrow.
         num_nodes : int, optional
             Without it the last vertex is the largest id that occurs: give it where vertices after
             that have no edges.
+        renumber : bool
+            True numbers the nodes from 0 by ascending id or name, for names, and for ids that have
+            gaps, such as hashes. ``graph.node_names`` or ``graph.node_ids`` have the old ones, and
+            ``graph.index_of`` finds nodes by them. Needs NumPy.
         edge_data : mapping of str to arrays of shape [E, ...], optional
             As for ``from_csc``; row i is of the edge ``src[i] -> dst[i]``. Not copied.
         node_data : mapping of str to arrays of shape [num_nodes, ...], optional
@@ -162,7 +172,18 @@ class Graph(GraphState):
         TypeError, ValueError, IndexError
             As ``from_csc``.
         """
+        interned = None
+        if boolean(renumber, "renumber"):
+            if num_nodes is not None:
+                raise ValueError(
+                    "num_nodes: expected None with renumber=True, which counts the ids that occur, "
+                    f"got {num_nodes!r}"
+                )
+            interned = intern({"src": src, "dst": dst})
+            (src, dst), num_nodes = interned.numbers, interned.num_nodes
         graph = cls._checked(*host_graph.of_edges(src, dst, num_nodes))
+        if interned is not None:
+            graph._arrays = node_names.beside(interned)
         edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
         return graph._furnished(graph_data.named(edge_data, edges), node_data)
 
@@ -399,10 +420,52 @@ class Graph(GraphState):
 
         ``"node_ids"`` (int64, [num_nodes]) are the ids that vertices had where they came from, and
         ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
-        names in UTF-8. Empty for a graph that was made in memory.
+        names in UTF-8.
         """
         self._known()
         return self._arrays
+
+    @property
+    def node_names(self) -> NodeNames | None:
+        """The names of nodes by id, as a sequence of str; None where they have none.
+
+        They are those of ``from_coo(..., renumber=True)``, of ``from_networkx`` and of files.
+        ``node_names[block.src_nodes]`` is a list of the names of a block's nodes.
+        """
+        self._known()
+        return node_names.names_of(self._arrays)
+
+    @property
+    def node_ids(self) -> Array | None:
+        """The ids that nodes had before they were numbered, int64, shape [num_nodes]; or None."""
+        self._known()
+        return self._arrays.get(IDS)
+
+    def index_of(self, labels: Any) -> Any:
+        """The ids of nodes by the names or ids that they had before they were numbered.
+
+        Parameters
+        ----------
+        labels : sequence of str, or of int
+            As ``node_names`` or ``node_ids`` have them; one alone gives an int.
+
+        Returns
+        -------
+        Array
+            Ids in the graph's dtype, as every sampler and loader takes them; needs NumPy.
+
+        Raises
+        ------
+        KeyError
+            For labels that no node has, by the first of them.
+        TypeError, ValueError
+            For integers where nodes have names and the other way round, and for a graph whose nodes
+            have neither.
+        """
+        self._known()
+        arrays = self._on_cpu()._arrays
+        lookup = self._kept(("lookup",), lambda: node_names.Lookup(arrays))
+        return node_names.index_of(lookup, labels, "labels", self.dtype)
 
     @property
     def edata(self) -> Mapping[str, Array]:
