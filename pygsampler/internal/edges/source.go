@@ -59,6 +59,7 @@ type Column struct {
 	Name  string `json:"name"`
 	Index int    `json:"index"`
 	Given bool   `json:"given"`
+	Mixed bool   `json:"mixed"` // of sources: targets may be another kind of nodes
 }
 
 func (c Column) String() string {

@@ -170,7 +170,7 @@ def _of_object(np: Any, item: Any, where: str, zoned: set[bool]) -> Any:
 def _of_text(np: Any, text: str, where: str, zoned: set[bool]) -> Any:
     found = _ISO.fullmatch(text)
     if found is None:
-        raise ValueError(
+        raise TypeError(
             f"{where}: expected a number, or a date as 2024-03-01 or 2024-03-01T12:00, got {text!r}"
         )
     digits, zone = found.groups()
