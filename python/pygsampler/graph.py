@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from array import array
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -14,7 +13,7 @@ from pygsampler._arrays.interning import IDS, intern
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, integer
-from pygsampler._graph import adapters, node_names, peers
+from pygsampler._graph import adapters, networkx_conversion, node_names, peers
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
@@ -22,6 +21,7 @@ from pygsampler._graph import host as host_graph
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.lent import NONE_NAMED, Lent, Named
 from pygsampler._graph.parts import Parts
+from pygsampler._graph.reverses import reverse_edge_ids
 from pygsampler._graph.state import GraphState, Seat, Whole
 from pygsampler._graph.stored import names as edge_arrays
 from pygsampler._graph.timed import Timed, TimedByOthers, sorted_by_time
@@ -200,15 +200,41 @@ class Graph(GraphState):
         return cls._from(adapters.of_dgl(g))
 
     @classmethod
-    def from_networkx(cls, g: Any) -> Graph:
-        """The graph ``g`` of NetworkX; an undirected edge e of E is also edge E + e, backwards.
+    def from_networkx(
+        cls,
+        g: Any,
+        *,
+        edge_attrs: Iterable[str] | None = None,
+        node_attrs: Iterable[str] | None = None,
+    ) -> Graph:
+        """The graph ``g`` of NetworkX, with or without directions, simple or with parallel edges.
 
-        Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
-        and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
-        ``edata["weight"]`` is the attribute of that name, by edge id, if all edges have it and it
-        is a number: int64 where all are ints, else float64.
+        Nodes that are the integers 0 to n - 1 keep their ids, in whatever order they were added.
+        Others are numbered in ``g``'s order: ``node_ids`` has integers, ``node_names`` str, and
+        ``index_of`` finds both.
+
+        The id of an edge is its place in ``g.edges``, or the attribute "edge_id" of a graph that
+        ``to_networkx`` made. Without directions the edges of E that are no self loops are also, in
+        their order, the edges from E on, backwards; ``reverse_edge_ids`` says which is whose.
+
+        Parameters
+        ----------
+        edge_attrs : iterable of str, optional
+            Attributes that all edges have, numbers or rows of numbers: ``edata`` has them by edge
+            id. Without it that is "weight", if all edges have it and it is a number: int64 where
+            all are ints, else float64.
+        node_attrs : iterable of str, optional
+            Attributes that all nodes have, for ``ndata``.
+
+        Raises
+        ------
+        TypeError
+            For another graph, and for nodes that are neither str nor int, or some of either:
+            ``networkx.relabel_nodes(g, str)``. For attributes that are no numbers.
+        ValueError
+            For an edge or a node without an attribute.
         """
-        return cls._from(adapters.of_networkx(g))
+        return cls._from(networkx_conversion.of_networkx(g, edge_attrs, node_attrs))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
@@ -228,16 +254,34 @@ class Graph(GraphState):
         return cls._from(adapters.of_pyg(data))
 
     @classmethod
-    def from_scipy(cls, m: Any) -> Graph:
+    def from_scipy(cls, m: Any, *, bipartite: bool = False) -> Graph:
         """The graph whose adjacency is the sparse matrix ``m``: an entry [src, dst] is an edge.
 
         Column v of a CSC matrix lists the in-neighbours of v, so that form is used without a
         copy; others are converted. The id of an edge is the place of its entry in ``m.data`` (in
         ``m.tocoo().data`` for formats other than CSC, CSR and COO). Stored zeros and repeated
-        entries are edges too. The number of vertices is the larger side of ``m``.
-        ``edata["weight"]`` is ``m.data``, without a copy, unless it is complex or of objects.
+        entries are edges too. ``edata["weight"]`` is ``m.data``, without a copy, unless it is
+        complex or of objects.
+
+        Parameters
+        ----------
+        m : scipy.sparse matrix or array, shape [num_nodes, num_nodes]
+        bipartite : bool
+            True takes rows and columns for different nodes, and a matrix of any shape [R, C]: rows
+            are the nodes 0 to R - 1, columns the nodes R to R + C - 1.
+            ``HeteroGraph.from_scipy`` keeps the two apart.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything else, and for a matrix that is not square without ``bipartite``.
         """
-        return cls._from(adapters.of_scipy(m))
+        parts = adapters.of_scipy(m)
+        if boolean(bipartite, "bipartite"):
+            return cls._from(adapters.behind(parts, m.shape[0]))
+        keeping = 'HeteroGraph.from_scipy({("user", "to", "item"): m}) keeps them apart'
+        adapters.square(m.shape, "m", f"{keeping}, bipartite=True numbers columns behind rows")
+        return cls._from(parts)
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
@@ -289,12 +333,7 @@ class Graph(GraphState):
 
     @classmethod
     def _completed(cls, graph: Graph, parts: adapters.Coo) -> Graph:
-        """``graph`` with the ids and arrays that ``parts`` has beyond its edges."""
-        if parts.edge_ids is not None and graph.edge_ids is not None:
-            ids = array("q", (parts.edge_ids[place] for place in graph.edge_ids.tolist()))
-            graph = cls.from_csc(
-                graph.indptr, graph.indices, edge_ids=ids, num_nodes=graph.num_nodes
-            )
+        """``graph`` with the arrays that ``parts`` has beyond its edges."""
         if parts.arrays:
             named = {name: as_array(value, name) for name, value in parts.arrays.items()}
             graph._arrays = MappingProxyType(named)
@@ -466,6 +505,25 @@ class Graph(GraphState):
         arrays = self._on_cpu()._arrays
         lookup = self._kept(("lookup",), lambda: node_names.Lookup(arrays))
         return node_names.index_of(lookup, labels, "labels", self.dtype)
+
+    def reverse_edge_ids(self) -> Array:
+        """For each edge by its id the id of its reverse, int64, shape [num_edges], on the CPU.
+
+        A self loop is its own reverse. In a graph that was made of edges without directions
+        (``from_networkx``, ``datasets.read(..., undirected=True)``), and in any whose edges stand
+        once more, backwards and in their order, behind the others, the two copies belong together;
+        else the i-th edge from u to v by id belongs to the i-th edge from v to u. It is computed
+        anew by each call. Needs NumPy.
+
+        Raises
+        ------
+        ValueError
+            For a graph with an edge that has no reverse, which it names, and for ``edge_ids`` that
+            do not number the edges from 0.
+        """
+        self._known()
+        host = self._on_cpu()
+        return reverse_edge_ids(host, host, ("the graph", "the graph"))
 
     @property
     def edata(self) -> Mapping[str, Array]:

@@ -201,7 +201,7 @@ def _from_numpy(values: Any, where: str) -> View:
         # Integers of pandas stand in such arrays, among others.
         return _from_sequence(values.tolist(), where)
     if dtype.kind in "UT":
-        _refuse_names(where, f"names ({dtype})")
+        _refuse_names(where, str(dtype))
     if dtype.kind != "i" or dtype.itemsize not in (4, 8) or not dtype.isnative:
         _refuse_type(where, str(dtype))
     if hasattr(values, "mask"):
@@ -269,7 +269,7 @@ def _from_arrow(value: Any, where: str) -> View:
         )
     except (TypeError, ValueError) as error:
         if "string" in str(getattr(value, "type", "")):
-            _refuse_names(where, f"names ({value.type})")
+            _refuse_names(where, f"Arrow data ({value.type})")
         raise TypeError(f"{where}: expected {_EXPECTED}, got Arrow data: {error}") from None
     if found["null_count"]:
         raise ValueError(f"{where}: expected no nulls, got {found['null_count']}")
