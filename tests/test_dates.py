@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from partners import partner
 
 import pygsampler as pgs
 from pygsampler._arrays.dates import as_numpy_dates, kind_of, without_dates
@@ -25,11 +26,11 @@ def nanoseconds(value: Any) -> Any:
 
 
 def of_pandas(make: Callable[[Any], Any]) -> Callable[[], Any]:
-    return lambda: make(pytest.importorskip("pandas", reason="its dates are the subject"))
+    return lambda: make(partner("pandas"))
 
 
 def of_arrow(make: Callable[[Any], Any]) -> Callable[[], Any]:
-    return lambda: make(pytest.importorskip("pyarrow", reason="its dates are the subject"))
+    return lambda: make(partner("pyarrow"))
 
 
 PAIR = [datetime(2024, 3, 1, 12), datetime(2024, 3, 2, 12)]
@@ -66,7 +67,9 @@ def test_one_date_of_every_library_is_the_same_moment(make: Callable[[], Any]) -
         lambda: PAIR,
         lambda: tuple(PAIR),
         lambda: NAMES,
-        lambda: [moment.astimezone(BERLIN) for moment in (at.replace(tzinfo=timezone.utc) for at in PAIR)],
+        lambda: [
+            moment.astimezone(BERLIN) for moment in (at.replace(tzinfo=timezone.utc) for at in PAIR)
+        ],
         lambda: np.array(PAIR, object),
         lambda: np.array(NAMES),
         lambda: np.array(PAIR, "datetime64[us]"),
@@ -125,7 +128,7 @@ def test_spans_of_every_library_are_windows(make: Callable[[], Any]) -> None:
     batch = sampler.sample(dated, [0], seed_time=date(2024, 3, 3))
     assert sorted(batch.blocks[0].edge_ids.tolist()) == [1, 2]
     numbers = pgs.Graph.from_coo([1], [0], edge_data={"t": [1]})
-    with pytest.raises(TypeError, match="^window: expected a number, as the times 't' are, got"):
+    with pytest.raises(TypeError, match=r"^window: expected a number, as the times 't' are, got"):
         sampler.sample(numbers, [0], seed_time=1)
 
 
@@ -164,7 +167,7 @@ def test_numbers_are_left_as_they_are() -> None:
 
 
 def test_a_scalar_of_an_array_is_one_bound_for_all() -> None:
-    torch = pytest.importorskip("torch", reason="its scalars are among the subject")
+    torch = partner("torch")
     for times in (np.arange(6), np.arange(6.0), torch.arange(6), torch.arange(6.0)):
         graph = pgs.Graph.from_coo([1, 2, 3, 4, 5, 6], [0] * 6, edge_data={"t": times})
         sampler = pgs.PGSampler([-1], time="t")
@@ -175,7 +178,7 @@ def test_a_scalar_of_an_array_is_one_bound_for_all() -> None:
 
 def test_a_float_scalar_beside_integers_is_refused() -> None:
     graph = pgs.Graph.from_coo([1], [0], edge_data={"t": [1]})
-    with pytest.raises(TypeError, match="expected integers, as the graph's times, got 1.5"):
+    with pytest.raises(TypeError, match=r"expected integers, as the graph's times, got 1\.5"):
         pgs.PGSampler([1], time="t").sample(graph, [0], seed_time=np.float64(1.5))
 
 
@@ -192,7 +195,7 @@ def test_types_take_dates_as_one_bound_and_by_type() -> None:
 
 
 def test_loaders_take_dates_of_every_library() -> None:
-    pytest.importorskip("torch", reason="loaders are the subject")
+    partner("torch")
     from pygsampler.torch import DataLoader, LinkLoader
 
     times = np.datetime64("2024-03-01") + np.arange(4)
@@ -210,8 +213,8 @@ def test_loaders_take_dates_of_every_library() -> None:
 
 
 def test_loaders_take_a_series_whose_index_lacks_zero() -> None:
-    pytest.importorskip("torch", reason="loaders are the subject")
-    pandas = pytest.importorskip("pandas", reason="its Series is the subject")
+    partner("torch")
+    pandas = partner("pandas")
     from pygsampler.torch import DataLoader
 
     graph = pgs.Graph.from_coo([1, 2, 3], [0] * 3, edge_data={"t": [1, 2, 3]})

@@ -165,7 +165,7 @@ def test_columns_are_found_by_name_or_place(tmp_path):
 
 def test_a_table_of_pandas_needs_no_options(tmp_path):
     pd = partner("pandas")
-    for names in (("user_id", "item_id"), ("a", "b")):
+    for names in (("source_id", "target_id"), ("a", "b")):
         table = pd.DataFrame({names[0]: [7, 8], names[1]: [5, 6]}, index=[1, 0])
         table.to_csv(tmp_path / "e.csv")
         table.to_parquet(tmp_path / "e.parquet")
@@ -188,7 +188,7 @@ def test_columns_that_names_do_not_tell_apart(tmp_path, kind):
             with pa.ipc.new_file(path, table.schema) as writer:
                 writer.write_table(table)
 
-    save(time=[9, 9], user_id=[1, 2], item_id=[3, 4])
+    save(time=[9, 9], from_id=[1, 2], to_id=[3, 4])
     assert datasets.read(path).indices.tolist() == [1, 2]
     save(time=[9, 9], buyer=[1, 2], article=[3, -4])
     with pytest.raises(ValueError) as caught:

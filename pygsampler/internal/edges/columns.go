@@ -141,7 +141,12 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 	case dst.Given:
 		c.src, err = guessOther(path, names, c.dst, 0)
 	default:
-		c.src, c.dst, err = guessBoth(path, names)
+		u, v := ofType(names, src.Of), ofType(names, dst.Of)
+		if u >= 0 && v >= 0 && u != v {
+			c.src, c.dst = u, v
+		} else {
+			c.src, c.dst, err = guessBoth(path, names)
+		}
 	}
 	if err != nil {
 		return c, err

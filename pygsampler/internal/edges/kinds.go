@@ -85,3 +85,22 @@ func nounOf(name string) []string {
 	}
 	return nil
 }
+
+// ofType is the only column that is called as a type of nodes, such as user_id for
+// User; -1 where there is none, or more.
+func ofType(names []string, kind string) int {
+	if kind == "" {
+		return -1
+	}
+	found := -1
+	for i, name := range names {
+		if plainName(name) != plainName(kind) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}

@@ -42,3 +42,14 @@ func TestTwoKindsAreAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestColumnsAreFoundByType(t *testing.T) {
+	for names, want := range map[string][2]int{
+		"movie_id,userId": {1, 0}, "time,Movie,user": {2, 1}, "src,dst": {0, 1}, "user_id,user,movie,src,dst": {3, 4},
+	} {
+		c, err := pick("e", strings.Split(names, ","), Column{Mixed: true, Of: "user"}, Column{Of: "movie"})
+		if err != nil || [2]int{c.src, c.dst} != want {
+			t.Errorf("%s: got %v, %v, want %v", names, c, err, want)
+		}
+	}
+}

@@ -122,6 +122,11 @@ def without_dates(value: Any, where: str) -> Any:
     return numbers if numpy.ndim(value) else int(numbers)
 
 
+def is_date_text(text: str) -> bool:
+    """True if a text has the form of a date."""
+    return _ISO.fullmatch(text) is not None
+
+
 def _is_date(item: Any) -> bool:
     """True if ``item`` may be a date or a span by its type."""
     return isinstance(item, (str, date, timedelta)) or kind_of(item) != ""
@@ -137,7 +142,9 @@ def _of_objects(items: Sequence[Any], where: str, *, one: bool = False) -> Any:
         at = where if one else f"{where}[{place}]"
         values.append(_of_object(np, item, at, zoned))
         if len(zoned) > 1:
-            raise ValueError(f"{at}: expected dates that all have a time zone or none, got {item!r}")
+            raise ValueError(
+                f"{at}: expected dates that all have a time zone or none, got {item!r}"
+            )
     spans = [value.dtype.kind == "m" for value in values]
     if any(spans) and not all(spans):
         raise TypeError(f"{where}: expected dates or spans, got some of both")

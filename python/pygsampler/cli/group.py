@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import signal
 import sys
@@ -72,6 +73,17 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(f"pygsampler.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0].lower(), COMMANDS)
+            if close and "mean" not in error.message:
+                error.message += f" Did you mean {' or '.join(map(repr, close))}?"
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

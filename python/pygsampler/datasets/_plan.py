@@ -145,19 +145,21 @@ def plan_of(
             "num_nodes: expected None with renumber=True, which counts the ids that occur, "
             f"got {nodes}"
         )
-    return {
+    plan = {
         "format": format,
-        "src": {**_column(src, "src"), "mixed": mixed},
+        "src": _column(src, "src"),
         "dst": _column(dst, "dst"),
         "num_nodes": nodes,
         "undirected": boolean(undirected, "undirected"),
         "numbering": numbering,
         "bits": bits,
         "data": _data(edge_data, format),
-        "mixed": mixed,
         # Whether the caller says which vertices there are; for Python alone.
         "decided": renumber is not None or nodes >= 0,
     }
+    if mixed and format in (*TABLES, "snap"):
+        plan["src"]["mixed"] = True
+    return plan
 
 
 def _bits(dtype: Any) -> int:

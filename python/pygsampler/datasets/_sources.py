@@ -25,12 +25,12 @@ class Files(NamedTuple):
         return len(self.paths) == 1
 
 
-def files_of(source: Any) -> Files:
+def files_of(source: Any, format: str | None = None) -> Files:
     """Returns the files of a path, a folder, a pattern with ``*``, ``?`` or ``[``, or a list.
 
     Files of a folder, in folders below it too, and of a pattern are in the order of their names;
-    those of names with a dot or an underscore in front and of unknown suffixes are passed over.
-    FileNotFoundError where there are none.
+    those of names with a dot or an underscore in front are passed over, and without ``format``
+    those of unknown suffixes. FileNotFoundError where there are none.
     """
     if isinstance(source, (list, tuple)):
         if not source:
@@ -45,7 +45,7 @@ def files_of(source: Any) -> Files:
             os.path.join(folder, name)
             for folder, _, names in os.walk(path)
             for name in names
-            if _plan.has_suffix(name) and not name.startswith((".", "_"))
+            if (format or _plan.has_suffix(name)) and not name.startswith((".", "_"))
         ]
         if not found:
             raise FileNotFoundError(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pygsampler._arrays.dates import Kind, as_numpy_dates, without_dates
+from pygsampler._arrays.dates import Kind, as_numpy_dates, is_date_text, without_dates
 from pygsampler._arrays.interning import BYTES, OFFSETS
 from pygsampler._core import library, memories
 from pygsampler._core.progress import Progress, reporting
@@ -23,7 +23,9 @@ from pygsampler.datasets import _job, _plan
 from pygsampler.datasets._sources import Files
 
 # Errors of the engine about ids that are text.
-_TEXT_IDS = re.compile(r"expected an integer.* got ('[^-+.\d'].*|.* of type (large_)?(utf8|string).*)$")
+_TEXT_IDS = re.compile(
+    r"expected an integer.* got ('[^-+.\d'].*|.* of type (large_)?(utf8|[Ss]tring).*)$"
+)
 
 # Rows that are numbered at once; more where there are more names than that.
 _ROWS = 1 << 20
@@ -137,7 +139,9 @@ class Table:
 
         name = self._files.name
         if self.has_names and self._plan["numbering"] != "always":
-            raise ValueError(f"{name}: src: expected integers, got names; renumber=True numbers them")
+            raise ValueError(
+                f"{name}: src: expected integers, got names; renumber=True numbers them"
+            )
         try:
             names = self._names() if self.has_names else None
             with tempfile.TemporaryDirectory(prefix="pygsampler-", dir=folder) as temporary:
@@ -176,7 +180,10 @@ class Table:
             return "m"
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             return "M"
-        return "M" if _is_text(kind) else ""
+        if not _is_text(kind):
+            return ""
+        first = self._dataset.head(1, columns=[self._schema.names[place]]).column(0).to_pylist()
+        return "M" if first and first[0] is not None and is_date_text(first[0]) else ""
 
     def _batches(self, places: list[int]) -> Iterator[Any]:
         names = [self._schema.names[place] for place in places]
