@@ -20,6 +20,7 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import hetero_adapters, node_names, typed_file
 from pygsampler._graph import layout as at
+from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.ends import check_ends, ends_of, in_one_width, numbered
 from pygsampler._graph.joint import Joint, joined
 from pygsampler._graph.reverses import reverse_edge_ids
@@ -466,6 +467,39 @@ class HeteroGraph(EngineHandle):
             where = f"labels[{kind!r}]"
             found[kind] = node_names.index_of(lookup, of_type, where, self.dtype)
         return found
+
+    def in_degrees(self, nodes: Any = None, edge_type: EdgeType | None = None) -> Any:
+        """How many edges of a type lead to each node of its destination type, int64, on the CPU.
+
+        Parameters
+        ----------
+        nodes : int, or int32 or int64, shape [N], optional
+            The nodes to tell it of; all, shape [num_nodes[edge_type[2]]], when not given. One alone
+            gives an int. Needs NumPy.
+        edge_type : (str, str, str), optional
+            May be left out where the graph has one type of edges.
+
+        Raises
+        ------
+        IndexError
+            For ids that are no nodes of the type.
+        KeyError, ValueError
+            For a type that the graph does not have, and for none where it has several.
+        """
+        kind = self._one_relation(edge_type)
+        return degrees_of(self[kind]._on_cpu(), "in", self._nodes[kind[2]], nodes)
+
+    def out_degrees(self, nodes: Any = None, edge_type: EdgeType | None = None) -> Any:
+        """How many edges of a type lead from each node of its source type; as ``in_degrees``."""
+        kind = self._one_relation(edge_type)
+        return degrees_of(self[kind]._on_cpu(), "out", self._nodes[kind[0]], nodes)
+
+    def _one_relation(self, edge_type: EdgeType | None) -> EdgeType:
+        kinds = list(self._open())
+        if edge_type is None and len(kinds) > 1:
+            have = ", ".join(map(repr, kinds))
+            raise ValueError(f"edge_type: expected one of {have}, got None")
+        return kinds[0] if edge_type is None else edge_type
 
     def reverse_edge_ids(self, edge_type: EdgeType, reverse_type: EdgeType | None = None) -> Array:
         """For each edge of a type by its id the id of its reverse, int64, on the CPU.
