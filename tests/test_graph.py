@@ -311,9 +311,7 @@ def test_a_scipy_matrix_has_its_entries_as_edges(container, format, bipartite):
     shape = (4, 6) if bipartite else (6, 6)
     matrix = container((weights, (src, dst)), shape=shape).asformat(format)
     if bipartite:
-        with pytest.raises(
-            ValueError, match=r"m: expected a square matrix, got shape \(4, 6\)"
-        ):
+        with pytest.raises(ValueError, match=r"m: expected a square matrix, got shape \(4, 6\)"):
             pgs.Graph.from_scipy(matrix)
     graph = pgs.Graph.from_scipy(matrix, bipartite=bipartite)
     # The columns are numbered behind the rows.

@@ -18,6 +18,7 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.lent import NONE_NAMED, Lent, Named
 from pygsampler._graph.parts import Parts
@@ -505,6 +506,28 @@ class Graph(GraphState):
         arrays = self._on_cpu()._arrays
         lookup = self._kept(("lookup",), lambda: node_names.Lookup(arrays))
         return node_names.index_of(lookup, labels, "labels", self.dtype)
+
+    def in_degrees(self, nodes: Any = None) -> Any:
+        """How many edges lead to each node, int64, shape [num_nodes], on the CPU.
+
+        Parameters
+        ----------
+        nodes : int, or int32 or int64, shape [N], optional
+            The nodes to tell it of, in their order; one alone gives an int. Needs NumPy.
+
+        Raises
+        ------
+        IndexError
+            For ids that are no nodes.
+        """
+        self._known()
+        return degrees_of(self._on_cpu(), "in", self._num_nodes, nodes)
+
+    def out_degrees(self, nodes: Any = None) -> Any:
+        """How many edges lead from each node; as ``in_degrees``, but that the whole graph is read
+        by each call."""
+        self._known()
+        return degrees_of(self._on_cpu(), "out", self._num_nodes, nodes)
 
     def reverse_edge_ids(self) -> Array:
         """For each edge by its id the id of its reverse, int64, shape [num_edges], on the CPU.

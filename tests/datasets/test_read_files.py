@@ -333,6 +333,7 @@ def test_names_count_within_a_type(tmp_path: Path) -> None:
     sources = {buys: tmp_path / "buys.csv", knows: tmp_path / "knows.csv"}
     graph = datasets.read_typed(sources, renumber=True)
     assert graph.num_nodes == {"user": 3, "item": 1}
+    assert graph.node_names == {"user": ["ann", "bob", "carol"], "item": ["x"]}
     assert graph[buys].indices.tolist() == [1, 0]
     assert graph[knows].indices.tolist() == [0]
     with pytest.raises(ValueError, match=r"buys.csv:2: .* got 'bob'; renumber=True numbers names"):

@@ -199,7 +199,8 @@ def _of_arrow(value: Any, where: str) -> _Column | None:
     if value.null_count:
         _refuse_missing(where, next(i for i, each in enumerate(value) if not each.is_valid))
     if views(of_names):
-        value = value.cast(pa.large_string())
+        # Arrow does not encode them.
+        return _of_objects(value.to_pylist(), where)
     coded = value if pa.types.is_dictionary(kind) else value.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         # Chunks of dictionaries may have one each.

@@ -21,7 +21,7 @@ _SPARSE = 64
 
 def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
     """The CSC of a list of edges, in memory of the engine's, and the number of vertices."""
-    sources, targets = _alike(_ends(src, "src"), _ends(dst, "dst"))
+    sources, targets = _alike(edge_ends(src, "src"), edge_ends(dst, "dst"))
     if sources.length != targets.length:
         raise ValueError(
             f"dst: expected as many values as src has ({sources.length}), got {targets.length}"
@@ -43,7 +43,7 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     return made["indptr"], made["indices"], made["edge_ids"], words[at.COO_NUM_NODES]
 
 
-def _ends(value: Any, where: str) -> View:
+def edge_ends(value: Any, where: str) -> View:
     """The ends of edges; the error for names says how to number them."""
     try:
         return as_ids(value, where)

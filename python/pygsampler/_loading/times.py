@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pygsampler._arrays.dates import as_numpy_dates, check_kind, without_dates
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
 
 __all__ = ["check_dates", "times_of"]
@@ -37,10 +38,7 @@ def times_of(given: Any, name: str, count: int, things: str) -> torch.Tensor | N
     if given is None:
         return None
     values = without_dates(as_numpy_dates(given, name), name)
-    if not isinstance(values, torch.Tensor) and hasattr(values, "__array__"):
-        # A copy, since torch warns of arrays that cannot be written to, as those of pandas.
-        values = torch.from_numpy(values.__array__().copy())
-    times = torch.as_tensor(values).detach().cpu()
+    times = as_tensor(values).detach().cpu()
     if times.dtype == torch.bool or times.is_complex() or times.dim() > 1:
         raise TypeError(f"{name}: expected numbers, shape [N], got {describe(given)}")
     if times.dim() == 0:

@@ -106,9 +106,9 @@ def command(
     the package, or the name of one of OGB's, such as "ogbn-arxiv". Several IN, a folder of files
     and a pattern in quotes are one list; with --types each IN may be the edges of another type,
     and with --relation, --src-type and --dst-type columns name the types. Columns beside the two
-    ends of an edge, such as weights, are skipped but for those of --edge-data. OUT is there as a whole or
-    not at all: an error or Ctrl-C leaves what was there before. It replaces a graph file of that
-    name, and no other file.
+    ends of an edge, such as weights, are skipped but for those of --edge-data. OUT is there as a
+    whole or not at all: an error or Ctrl-C leaves what was there before. It replaces a graph file
+    of that name, and no other file.
     """
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress

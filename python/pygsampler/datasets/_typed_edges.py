@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.interning import Interned, intern
 from pygsampler._core.checks import boolean, describe
+from pygsampler._graph import node_names
 from pygsampler._graph.schema import name_of
 from pygsampler.datasets import _plan, _sources, _tables
 
@@ -243,12 +244,16 @@ def _joined(parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bo
         for end, ids in used.items():
             values = next(filled)[np.searchsorted(ids, columns[end])] if len(ids) else columns[end]
             numbers[end] = values
-    return HeteroGraph.from_coo(
+    graph = HeteroGraph.from_coo(
         {kind: (numbers[kind, 0].astype(dtype), numbers[kind, 1].astype(dtype)) for kind in parts},
         {**nodes, **num_nodes},
         edge_data={kind: part.values for kind, part in parts.items()},
         node_data={of: {"node_ids": each.ids} for of, each in labels.items() if each.names is None},
     )
+    for of, each in labels.items():
+        if each.names is not None:
+            graph._labels[of] = node_names.beside(each)
+    return graph
 
 
 def _types(schema: Any) -> dict[str, EdgeType] | None:

@@ -8,6 +8,7 @@ import torch
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
 from pygsampler._arrays.dates import as_numpy_dates, kind_of
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
 
 __all__ = [
@@ -124,7 +125,7 @@ def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
     if isinstance(given, torch.Tensor):
         return given
     try:
-        made = torch.as_tensor(given)
+        made = as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{where}: expected {what}, got {describe(given)}") from None
     return made if made.numel() else made.long()
