@@ -57,7 +57,10 @@ def _edge_types(
     "--dtype", type=click.Choice(["int32", "int64"]), help="Of ids; by the columns when not given."
 )
 @click.option(
-    "--edge-data", metavar="COLUMN", multiple=True, help="To keep, as an array; may be repeated."
+    "--edge-data",
+    metavar="COLUMN",
+    multiple=True,
+    help="To keep, as an array; may be repeated. RELATION:COLUMN is one of that relation alone.",
 )
 @click.option(
     "--types",
@@ -201,6 +204,9 @@ def _convert_typed(source: Any, target: Path, given: dict[str, Any], progress: P
             raise click.UsageError(f"{option}: expected none for a graph with types")
     if isinstance(source, dict):
         source = {kind: each[0] if len(each) == 1 else each for kind, each in source.items()}
+        chosen["edge_data"] = {
+            kind: _of_relation(kind[1], source, chosen.get("edge_data", {})) for kind in source
+        }
     try:
         with _notes():
             read_typed(source, **chosen, progress=progress).save(target)
@@ -208,21 +214,35 @@ def _convert_typed(source: Any, target: Path, given: dict[str, Any], progress: P
         raise ValueError(_by_options(str(error))) from error
 
 
+def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a relation: those without one, and those of ``RELATION:COLUMN``."""
+    known = {kind[1] for kind in kinds}
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        of, mark, rest = name.partition(":")
+        if not mark or of not in known:
+            found[name] = column
+        elif of == relation:
+            found[rest] = _column(rest)
+    return found
+
+
 def _written(target: Path) -> dict[str, Any]:
     """What the new file has."""
     from pygsampler._graph.data import sections
-    from pygsampler._graph.schema import name_of
     from pygsampler.hetero_graph import HeteroGraph
 
     found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
     with options.open_any(str(target)) as graph:
         if isinstance(graph, HeteroGraph):
             arrays = [
-                f"{name_of(kind)}.{name}" for kind in graph.edge_types for name in graph.edata[kind]
+                f"{':'.join(kind)}.{name}"
+                for kind in graph.edge_types
+                for name in graph.edata[kind]
             ]
             arrays += [f"{kind}.{name}" for kind in graph.node_types for name in graph.ndata[kind]]
             nodes: Any = dict(graph.num_nodes)
-            edges: Any = {name_of(kind): count for kind, count in graph.num_edges.items()}
+            edges: Any = {":".join(kind): count for kind, count in graph.num_edges.items()}
         else:
             arrays = [*graph.arrays, *sections(graph.edata, graph.ndata)]
             nodes, edges = graph.num_nodes, graph.num_edges

@@ -18,8 +18,9 @@ from pygsampler.cli import options
     "--seeds",
     required=True,
     metavar="FILE|LIST|all",
-    help="A file of vertex ids, ids like 1,2,3, or all vertices.",
+    help="A file of ids or names of nodes, ids like 1,2,3, names, or all nodes.",
 )
+@options.node_type
 @options.fanouts("10,10")
 @click.option("--batch-size", type=click.IntRange(1), default=1024, show_default=True)
 @click.option("--epoch", type=click.IntRange(0, 2**24 - 1), default=0, show_default=True)
@@ -49,6 +50,7 @@ from pygsampler.cli import options
 def command(
     file: str,
     seeds: str,
+    node_type: str | None,
     fanouts: tuple[int, ...],
     batch_size: int,
     epoch: int,
@@ -61,21 +63,22 @@ def command(
 ) -> None:
     """Sample the neighbourhoods of seeds of a graph file, in batches, and write their edges.
 
-    FILE is what convert wrote, or "debian". OUT has a row for each sampled edge: batch, hop (0 at
-    the seeds), src, dst and edge_id, all of them original ids. It is written as batches come, and
-    is there as a whole or not at all. Batches are those of PGSampler with the same seed and epoch.
+    FILE is what convert wrote, or "debian"; of a graph with types --node-type is the type of the
+    seeds. OUT has a row for each sampled edge: batch, hop (0 at the seeds), src, dst and edge_id,
+    all of them original ids or names, and the types. It is written as batches come, and is there as
+    a whole or not at all. Batches are those of PGSampler with the same seed and epoch.
     """
     from pygsampler.cli import output
     from pygsampler.cli.edges import ARROW, PARQUET, edge_table
+    from pygsampler.cli.labels import Labels
     from pygsampler.cli.progress import Progress
-    from pygsampler.cli.seeds import in_graph, read_seeds
+    from pygsampler.cli.seeds import seeds_of
     from pygsampler.sampler import PGSampler
 
     if out is not None:
         options.check_output(out, ARROW + PARQUET, {"FILE": file, "--seeds": seeds})
         # Before any work: it may be missing.
         import pyarrow  # noqa: F401
-    given = read_seeds(seeds)
     sampler = PGSampler(fanouts, replace=replace, seed=seed, frontier=frontier)
     about: dict[str, Any] = {
         "file": file,
@@ -87,20 +90,25 @@ def command(
         "batch_size": batch_size,
     }
     start = time.perf_counter()
-    with options.open_graph(file) as graph:
-        node_ids = graph.arrays.get("node_ids")
-        vertices = in_graph(given, graph, node_ids)
+    with options.open_any(file) as graph:
+        kind, labels = options.node_type_of(graph, node_type), Labels(graph)
+        vertices = seeds_of(graph, labels, kind, seeds)
         steps = -(-len(vertices) // batch_size)
         about.update(seeds=len(vertices), batches=steps)
         hops = [0] * len(fanouts)
         with (
-            nullcontext() if out is None else edge_table(out, about, node_ids) as table,
+            nullcontext()
+            if out is None
+            else edge_table(out, about, labels, kind is not None) as table,
             Progress("sampling", "batches") as progress,
-            options.batches(graph.to(device), sampler, vertices, batch_size, epoch) as batches,
+            options.batches_of(
+                graph.to(device), sampler, kind, vertices, batch_size, epoch
+            ) as batches,
         ):
             for number, batch in enumerate(batches):
                 for hop, block in enumerate(reversed(batch.blocks)):
-                    hops[hop] += block.num_edges
+                    by_type = [block] if kind is None else block.values()
+                    hops[hop] += sum(each.num_edges for each in by_type)
                 if table is not None:
                     table.add(number, batch.cpu())
                 progress(number + 1, steps)
