@@ -45,32 +45,36 @@ def read_seeds(text: str) -> Sequence[int] | None:
 def seeds_of(graph: Any, labels: Labels, kind: str | None, text: str) -> Sequence[int]:
     """Returns the nodes of a type of the graph that ``text`` names, by their labels.
 
-    ``text`` is as for ``read_seeds``, or has names with commas between them, or is a file of names,
-    where the nodes have some. IndexError for labels that no node has.
+    ``text`` is as for ``read_seeds``. Where nodes have names it may have these instead of ids,
+    which are numbers of nodes then. IndexError for labels that no node has.
     """
     count = graph.num_nodes if kind is None else graph.num_nodes[kind]
     if labels.names(kind) is None:
         return _in_graph(read_seeds(text), count, labels.ids(kind))
     names = _read_names(text)
     if names is None:
-        return range(count)
+        return _in_graph(read_seeds(text), count, None)
     try:
         found = graph.index_of(names) if kind is None else graph.index_of({kind: names})[kind]
     except KeyError as error:
+        if all(map(str.isdecimal, names)):
+            return _in_graph(_integers(names, "--seeds"), count, None)
         raise IndexError(str(error.args[0]).replace("labels", "--seeds", 1)) from None
     return array("q", found.tolist())
 
 
 def _read_names(text: str) -> list[str] | None:
-    """Names of nodes as they are given; None for all nodes."""
-    if text.strip() == "all":
-        return None
+    """Names of nodes, or numbers as text; None for all nodes, and for a file of integers."""
     path = Path(text)
+    if text.strip() == "all" or path.suffix == ".npy":
+        return None
     if not path.is_file():
         return [name.strip() for name in text.split(",") if name.strip()]
     if path.suffix in ARROW + PARQUET:
-        found: list[str] = _table_column(path, "names").to_pylist()
-        return found
+        import pyarrow as pa
+
+        column = _table_column(path)
+        return None if pa.types.is_integer(column.type) else list(map(str, column.to_pylist()))
     with open(path, encoding="utf-8") as lines:
         return [name for line in lines if (name := line.strip()) and not name.startswith("#")]
 
@@ -145,11 +149,16 @@ def _numpy(path: Path) -> Sequence[int]:
 
 
 def _column(path: Path) -> array[int]:
-    return _words(*_table_column(path, "integers").chunks)
+    import pyarrow as pa
+
+    column = _table_column(path)
+    if not pa.types.is_integer(column.type):
+        raise ValueError(f"{path}: expected a column of integers, got {column.type}")
+    return _words(*column.chunks)
 
 
-def _table_column(path: Path, kind: str) -> Any:
-    """The column of seeds of a table, "integers" or "names" without nulls."""
+def _table_column(path: Path) -> Any:
+    """The column of seeds of a table: integers or names, without nulls."""
     import pyarrow as pa
 
     format_ = "Parquet" if path.suffix in PARQUET else "Arrow IPC"
@@ -166,9 +175,10 @@ def _table_column(path: Path, kind: str) -> Any:
             column = table.column(name)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path}: expected a whole {format_} file, got {error}") from None
-    of_kind = pa.types.is_integer if kind == "integers" else pa.types.is_string
-    if not of_kind(column.type) or column.null_count:
-        raise ValueError(f"{path}: column {name!r}: expected {kind}, got {column.type}")
+    kind = column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (pa.types.is_integer(kind) or is_text) or column.null_count:
+        raise ValueError(f"{path}: column {name!r}: expected integers, got {kind}")
     return column
 
 
