@@ -303,9 +303,10 @@ def _check_target(target: Path, sources: tuple[str, ...]) -> None:
     paths = [path for source in sources for path in files_of(source).paths]
     for path in paths:
         require_file(path)
+    others: list[str | None] = [*paths] or [None]
     try:
-        for path in paths or [None]:
-            require_target(str(target), path)
+        for other in others:
+            require_target(str(target), other)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 

@@ -52,7 +52,8 @@ class EdgeTable:
         found = batch.input_nodes if typed else {None: batch.input_nodes}
         nodes = {kind: self._labels.arrow(kind, pa.array(ids)) for kind, ids in found.items()}
         for hop, blocks in enumerate(reversed(batch.blocks)):
-            for edge_type, block in blocks.items() if typed else [((), blocks)]:
+            by_type: dict[tuple[str, ...], Any] = blocks if typed else {(): blocks}
+            for edge_type, block in by_type.items():
                 count = block.num_edges
                 if not count:
                     continue

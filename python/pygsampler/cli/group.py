@@ -81,9 +81,10 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             close = difflib.get_close_matches(args[0].lower(), COMMANDS)
-            if close and "mean" not in error.message:
-                error.message += f" Did you mean {' or '.join(map(repr, close))}?"
-            raise
+            if not close or "mean" in error.message:
+                raise
+            meant = " or ".join(map(repr, close))
+            raise click.UsageError(f"{error.message} Did you mean {meant}?", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -32,11 +32,12 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
     from pygsampler.cli import output
     from pygsampler.cli.files import replacing
     from pygsampler.cli.progress import Progress
+    from pygsampler.hetero_graph import HeteroGraph
 
     options.check_picture(plot)
     found: dict[str, Any] = {"file": file, "ok": True}
     with options.open_any(file) as graph:
-        if hasattr(graph, "node_types"):
+        if isinstance(graph, HeteroGraph):
             from pygsampler.cli import info_types
 
             info_types.tell(file, graph, check, parallel_edges, plot, as_json)

@@ -19,8 +19,8 @@ class Labels:
         from pygsampler.hetero_graph import HeteroGraph
 
         if isinstance(graph, HeteroGraph):
-            self._names: dict[str | None, Any] = dict(graph.node_names)
-            self._ids: dict[str | None, Any] = dict(graph.node_ids)
+            self._names: dict[Any, Any] = dict(graph.node_names)
+            self._ids: dict[Any, Any] = dict(graph.node_ids)
         else:
             self._names = {None: graph.node_names} if graph.node_names is not None else {}
             self._ids = {None: graph.node_ids} if graph.node_ids is not None else {}

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
-from pygsampler._arrays.dtypes import KINDS, Region
-from pygsampler._core import memories
 from pygsampler._graph.file import path_of
-from pygsampler.array import Array, as_array
-from pygsampler.datasets import _plan, _sources, _tables
+from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import HeteroGraph
-
-# The words at the start of the memory that the engine returns.
-_WORDS = 9
 
 
 @overload
@@ -162,7 +154,7 @@ def read(
     plan = _plan.plan_of(
         kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind
     )
-    return graph_of(files, plan, progress)
+    return _graphs.graph_of(files, plan, progress)
 
 
 def _typed(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
@@ -174,17 +166,6 @@ def _typed(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) ->
     if undirected:
         raise ValueError("undirected: expected False with src_type= and dst_type=, got True")
     return read_typed({kind: source}, **options)
-
-
-def graph_of(files: _sources.Files, plan: dict[str, Any], progress: Progress) -> Graph:
-    """Returns the graph of files, as a plan that is checked says."""
-    if files.one:
-        _plan.require_file(files.paths[0])
-    if plan["format"] == "npz":
-        from pygsampler.datasets import _npz
-
-        return _npz.read(files.paths[0], plan, progress)
-    return graph_in(_tables.load(files, "", plan, progress), plan)
 
 
 def convert(
@@ -237,12 +218,12 @@ def convert(
     for path in files.paths:
         _plan.require_target(wanted, path)
     if kind == "npz":
-        with graph_of(files, plan, progress) as graph:
+        with _graphs.graph_of(files, plan, progress) as graph:
             graph.save(wanted)
         return Path(wanted)
     loaded = _tables.load(files, wanted, plan, progress)
     if loaded.memory:
-        with graph_in(loaded, plan) as graph:
+        with _graphs.graph_in(loaded, plan) as graph:
             graph.save(wanted, progress=progress)
     return Path(wanted)
 
@@ -276,35 +257,3 @@ def snap(
         edge_data=edge_data,
         progress=progress,
     )
-
-
-def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
-    """Returns the graph in a memory of the engine, with the plan's arrays over its edges."""
-    from pygsampler.graph import Graph
-
-    memory = loaded.memory
-    assert isinstance(memory, memories.Memory)
-    names = [column["name"] for column in plan["data"]]
-    words = memories.read_int64(memory.data, _WORDS + 2 * len(names))
-    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids, rows = words[:_WORDS]
-    graph = Graph._checked(
-        Array._of(memory.data + indptr, nodes + 1, 64, memory),
-        Array._of(memory.data + indices, edges, bits, memory),
-        Array._of(memory.data + edge_ids, edges, edge_bits, memory) if edge_bits else None,
-        nodes,
-    )
-    if node_ids:
-        known = Array._of_region(Region(memory.data + node_ids, "int64", (nodes,), memory, False))
-        graph._arrays = MappingProxyType({"node_ids": known})
-    elif loaded.names is not None:
-        labels = {name: as_array(values, name) for name, values in loaded.names.items()}
-        graph._arrays = MappingProxyType(labels)
-    data = {}
-    for name, kind, at in zip(names, words[_WORDS::2], words[_WORDS + 1 :: 2], strict=True):
-        # The numbers of dtypes are those of the file format, which KINDS has in their order.
-        region = Region(memory.data + at, list(KINDS)[kind - 1], (rows,), memory, False)
-        data[name] = Array._of_region(region)
-    made = graph._furnished(data, None)
-    kinds: dict[str, Kind] = loaded.kinds
-    made._edata._kinds.update(kinds)
-    return made

@@ -145,7 +145,7 @@ def plan_of(
             "num_nodes: expected None with renumber=True, which counts the ids that occur, "
             f"got {nodes}"
         )
-    plan = {
+    plan: dict[str, Any] = {
         "format": format,
         "src": _column(src, "src"),
         "dst": _column(dst, "dst"),

@@ -126,7 +126,7 @@ class Table:
                 f"{files.name}: expected two columns of names, or of integers, got "
                 f"{types[0]} and {types[1]}"
             )
-        self.kinds = {
+        self.kinds: dict[str, Kind] = {
             column["name"]: kind
             for column, place in zip(plan["data"], self._data, strict=True)
             if not column.get("words") and (kind := self._kind(place))

@@ -9,7 +9,7 @@ from pygsampler._arrays.interning import Interned, intern
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph import node_names
 from pygsampler._graph.schema import name_of
-from pygsampler.datasets import _plan, _sources, _tables
+from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,10 +92,12 @@ def read_typed(
         if not source:
             raise ValueError("source: expected at least one edge type, got none")
         parts = {}
-        for key, each in source.items():
+        for key, files in source.items():
             kind = _sources.edge_type_of(key)
-            options = (_of_type(option, kind) for option in (src, dst, edge_data))
-            parts[kind] = _part(each, kind, format, anew, dtype, *options, progress)
+            own_src, own_dst, own_data = (_of_type(each, kind) for each in (src, dst, edge_data))
+            parts[kind] = _part(
+                files, kind, format, anew, dtype, own_src, own_dst, own_data, progress
+            )
     else:
         parts = _parts_of_columns(
             source, columns, _types(schema), format, anew, dtype, src, dst, edge_data, progress
@@ -134,14 +136,12 @@ def _part(
     progress: Progress,
 ) -> _Part:
     """The edges of the files of one type."""
-    from pygsampler.datasets._files import graph_of
-
     files = _sources.files_of(source, format)
     form = _sources.format_of(files, format)
     plan = _plan.plan_of(form, src, dst, None, False, anew, dtype, edge_data, mixed=True)
     if "mixed" in plan["src"]:
         plan["src"]["of"], plan["dst"]["of"] = kind[0], kind[2]
-    return _part_of(graph_of(files, plan, progress))
+    return _part_of(_graphs.graph_of(files, plan, progress))
 
 
 def _part_of(graph: Any) -> _Part:
@@ -177,8 +177,6 @@ def _parts_of_columns(
     progress: Progress,
 ) -> dict[EdgeType, _Part]:
     """The edges of each type of files whose columns name the types."""
-    from pygsampler.datasets._files import graph_in
-
     for end in ("src_type", "dst_type"):
         if (columns[end] is None) is (types is None):
             wanted = "a column, or schema=" if types is None else "None with schema="
@@ -195,7 +193,7 @@ def _parts_of_columns(
     if files.one:
         _plan.require_file(files.paths[0])
     words: dict[str, list[str]] = {}
-    whole = _part_of(graph_in(_tables.load(files, "", plan, progress, words), plan))
+    whole = _part_of(_graphs.graph_in(_tables.load(files, "", plan, progress, words), plan))
     words = {name: words[name] for name in _ENDS if name in words}
     codes = {name: whole.values.pop(name) for name in words}
     found = _lines(files.name, codes, words, types, len(whole.src))
