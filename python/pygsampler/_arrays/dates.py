@@ -45,14 +45,18 @@ def as_numpy_dates(value: Any, where: str) -> Any:
     dates without one count as UTC. Numbers of pandas become NumPy's. ValueError for a text that is
     no date, and for dates with a time zone among others without; it names ``where``.
     """
+    # First: each batch of a loop has them.
+    package = type(value).__module__.partition(".")[0]
+    if package == "torch":
+        return value
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if package == "numpy" and kind is not None and kind not in "OUT":
+        return value
     if isinstance(value, (str, date, timedelta)):
         return _of_objects([value], where, one=True)[0]
     if isinstance(value, (list, tuple)):
         return _of_objects(value, where) if value and _is_date(value[0]) else value
-    kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind is not None:
-        if kind not in "OUT" and type(value).__module__ == "numpy":
-            return value
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(
             value, (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)
@@ -63,7 +67,7 @@ def as_numpy_dates(value: Any, where: str) -> Any:
             if not isinstance(items, list):
                 return as_numpy_dates(items, where)
             return _of_objects(items, where) if items and _is_date(items[0]) else value
-    elif type(value).__module__.partition(".")[0] == "pyarrow":
+    elif package == "pyarrow":
         return _of_arrow(value, where)
     return value
 
