@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import as_numpy_dates, check_span, kind_of
+from pygsampler._arrays.dates import as_numpy_span, check_span, kind_of
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
@@ -191,7 +191,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         )
         EngineSampler.__init__(self, plan, self._numbers.seed)
         # What the plan has as a number: whether it fits the times is known once there is a graph.
-        span = as_numpy_dates(window, "window")
+        span = as_numpy_span(window)
         self._span = span if kind_of(span) else None
         self._typed: TypedSampler | None = None
         self._timed = TimedSampler(plan, self.seed) if plan["family"] == "temporal" else None

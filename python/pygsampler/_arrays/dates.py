@@ -72,6 +72,11 @@ def as_numpy_dates(value: Any, where: str) -> Any:
     return value
 
 
+def as_numpy_span(window: Any) -> Any:
+    """Returns a window that is a span of any library as NumPy's; text is no window."""
+    return window if isinstance(window, str) else as_numpy_dates(window, "window")
+
+
 def kind_of(value: Any) -> Kind:
     """What ``value`` has: datetime64, timedelta64, or anything else."""
     if isinstance(value, Dated):
