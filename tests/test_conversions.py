@@ -282,7 +282,7 @@ def test_two_kinds_of_nodes_are_not_one() -> None:
     data = pyg.data.Data(
         x=(torch.zeros(2, 1), torch.zeros(3, 1)), edge_index=torch.tensor([[0], [1]])
     )
-    with pytest.raises(ValueError, match=r"data.x: expected one tensor, got tensors of two kinds"):
+    with pytest.raises(ValueError, match=r"data.x: expected one tensor, got two kinds of nodes"):
         pgs.Graph.from_pyg(data)
     if hasattr(pyg, "EdgeIndex"):
         index = pyg.EdgeIndex([[0, 1], [2, 0]], sparse_size=(2, 3))
