@@ -17,8 +17,16 @@ from pygsampler._core import library, memories
 from pygsampler._core.checks import boolean, describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
+from pygsampler._graph import (
+    dgl_conversion,
+    hetero_adapters,
+    networkx_conversion,
+    node_names,
+    pyg_conversion,
+    scipy_conversion,
+    typed_file,
+)
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import hetero_adapters, node_names, typed_file
 from pygsampler._graph import layout as at
 from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.ends import check_ends, ends_of, in_one_width, numbered
@@ -620,6 +628,43 @@ class HeteroGraph(EngineHandle):
         made._ndata = self._ndata
         made._handle()
         return made
+
+    def to_networkx(self) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``, for looking at it.
+
+        Nodes are (type, label), where labels are names, old ids or ids, and have "node_type"; edges
+        have "edge_type", their id as "edge_id", and the values of arrays.
+        """
+        host = self if self._host is None else self._host
+        labels, ndata = host._labels, host._ndata
+        return networkx_conversion.hetero_to_networkx(host._open(), host._nodes, labels, ndata)
+
+    def to_scipy(self, *, weight: str | None = None) -> dict[EdgeType, Any]:
+        """The graph as a sparse array of SciPy for each relation, [sources, destinations]; as by
+        ``Graph.to_scipy``, so that ``from_scipy`` gives the same graph.
+
+        ``weight`` is the name of an edge array of all types; without it "weight" where a type has
+        one, else ones.
+        """
+        host = self if self._host is None else self._host
+        found = {}
+        for kind, graph in host._open().items():
+            shape = host._nodes[kind[0]], host._nodes[kind[2]]
+            with _of_type(kind):
+                found[kind] = scipy_conversion.to_scipy(graph, shape, weight)
+        return found
+
+    def to_dgl(self) -> Any:
+        """The graph as a heterograph of DGL on the CPU, with all of its arrays, which share their
+        memory; as by ``Graph.to_dgl``. DGL puts types into the order of their names."""
+        host = self if self._host is None else self._host
+        return dgl_conversion.to_heterograph(host._open(), host._nodes, host._ndata)
+
+    def to_pyg(self) -> Any:
+        """The graph as a ``torch_geometric.data.HeteroData`` on the CPU, with all of its arrays,
+        which share their memory: column i of an ``edge_index`` is the edge with id i."""
+        host = self if self._host is None else self._host
+        return pyg_conversion.to_hetero_data(host._open(), host._nodes, host._ndata)
 
     def to_homogeneous(
         self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()

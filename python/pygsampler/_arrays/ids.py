@@ -197,12 +197,12 @@ def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
 
 def _from_numpy(values: Any, where: str) -> View:
     dtype = values.dtype
-    if dtype.kind == "O" and values.ndim == 1:
-        # Integers of pandas stand in such arrays, among others.
-        return _from_sequence(values.tolist(), where)
-    if dtype.kind in "UT":
-        _refuse_names(where, str(dtype))
     if dtype.kind != "i" or dtype.itemsize not in (4, 8) or not dtype.isnative:
+        if dtype.kind == "O" and values.ndim == 1:
+            # Integers of pandas stand in such arrays, among others.
+            return _from_sequence(values.tolist(), where)
+        if dtype.kind in "UT":
+            _refuse_names(where, str(dtype))
         _refuse_type(where, str(dtype))
     if hasattr(values, "mask"):
         _refuse_type(where, "a masked array")

@@ -21,7 +21,7 @@ def as_tensor(value: Any) -> torch.Tensor:
 
     if isinstance(value, (torch.Tensor, Viewed)):
         return torch.as_tensor(value)
-    if isinstance(value, (list, tuple)) and value and getattr(value[0], "ndim", 0) == 1:
+    if isinstance(value, (list, tuple)) and value and _is_column(value[0]):
         return torch.stack([as_tensor(column) for column in value])
     try:
         return torch.as_tensor(_of_array(value) if hasattr(value, "__array__") else value)
@@ -32,6 +32,11 @@ def as_tensor(value: Any) -> torch.Tensor:
                 "names are no ids; graph.index_of(names) gives the ids of nodes by name"
             ) from None
         raise
+
+
+def _is_column(value: Any) -> bool:
+    # Arrow's have no number of dimensions.
+    return hasattr(value, "__array__") and getattr(value, "ndim", 1) == 1
 
 
 def _of_array(value: Any) -> Any:

@@ -9,7 +9,7 @@ from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._arrays.interning import Interned, intern
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._graph.host import edge_ends
+from pygsampler._graph.host import NUMBERING, edge_ends, is_sparse
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
@@ -66,7 +66,8 @@ def check_ends(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, in
             ids = memories.integer_view(view.address, view.length, view.bits)
             for place, vertex in enumerate(ids):
                 if not 0 <= vertex < nodes[of]:
+                    way = f"; {NUMBERING}" if is_sparse(vertex, len(ids)) else ""
                     raise ValueError(
                         f"edges[{kind!r}]: {name}[{place}]: expected an id in [0, {nodes[of]}), "
-                        f"got {vertex}"
+                        f"got {vertex}{way}"
                     )

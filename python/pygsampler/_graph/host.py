@@ -15,6 +15,7 @@ from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
 MOST_NODES = {32: MAX_NODES32, 64: MAX_NODES}
+NUMBERING = "renumber=True numbers the ids that occur"
 # Nodes for each edge from which on ids are taken for hashes where memory is short.
 _SPARSE = 64
 
@@ -35,8 +36,7 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
             "GraphFromCOO", sources.address, targets.address, bits, sources.length, count
         )
     except (MemoryError, ValueError) as error:
-        if count < 0:
-            _refuse_gaps({"src": sources, "dst": targets}, error)
+        _refuse_gaps({"src": sources, "dst": targets}, count, error)
         raise
     words = memories.read_int64(memory.data, at.COO_WORDS)
     made = Array._of_rows(at.COO_ROWS, words, memory)
@@ -62,16 +62,22 @@ def _alike(first: View, second: View) -> tuple[View, View]:
     return as_int64(first), as_int64(second)
 
 
-def _refuse_gaps(ends: Mapping[str, View], error: Exception) -> None:
-    """Raises ``error`` anew for ids so much larger than there are edges that they are no numbers
-    of nodes, such as hashes."""
+def is_sparse(largest: int, edges: int) -> bool:
+    """True for an id so much larger than there are edges that it is no number of a node."""
+    return largest > _SPARSE * (edges + 1)
+
+
+def _refuse_gaps(ends: Mapping[str, View], count: int, error: Exception) -> None:
+    """Raises ``error`` anew for ids that are no numbers of nodes, such as hashes."""
     for where, view in ends.items():
         ids = memories.integer_view(view.address, view.length, view.bits)
         largest = max(ids, default=0)
-        if largest > _SPARSE * (len(ids) + 1):
+        if is_sparse(largest, len(ids)):
+            if count >= 0:
+                raise type(error)(f"{error}; {NUMBERING}") from None
             raise type(error)(
                 f"{where}[{ids.tolist().index(largest)}]: expected ids that number the nodes from "
-                f"0, got {largest} ({error}); renumber=True numbers the ids that occur"
+                f"0, got {largest} ({error}); {NUMBERING}"
             ) from None
 
 

@@ -98,7 +98,7 @@ def names_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Mapping[str, A
         if not names:
             continue
         if len(names) < 2 or names[OFFSETS].shape != (count + 1,):
-            where = f"{pages.path}: section {_NODES}{place}.{OFFSETS!r}"
+            where = f"{pages.path}: section '{_NODES}{place}.{OFFSETS}'"
             raise ValueError(f"{where}: expected names of {count} nodes, got others")
         found[kind] = names
     return found
