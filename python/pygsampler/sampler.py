@@ -414,7 +414,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
         Parameters
         ----------
-        seed_time : array of shape [N], or a number for all seeds, optional
+        seed_time : array of shape [N], or one for all seeds, optional
+            Numbers, or dates of ``datetime``, NumPy, pandas, Arrow, or as text (docs/time.md).
             The bound of each seed's tree: integers where the graph's times are such, else numbers.
         """
         job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)

@@ -227,3 +227,30 @@ def test_names_are_seeds_and_are_written(
     assert pq.read_table(table).to_pylist() == [{"nodes": ["carl", "ann"]}]
     said = refused("sample", named, "--seeds", "ann,eve")
     assert said == "--seeds: expected nodes of the graph, got 'eve' (1 of 2 are unknown)"
+
+
+@pytest.mark.parametrize("typed_file", [False, True])
+def test_a_date_bounds_what_is_sampled(
+    ask: Callable[..., Any], refused: Callable[..., str], tmp_path: Path, typed_file: bool
+) -> None:
+    partner("pyarrow")
+    path, out = tmp_path / "e.csv", tmp_path / "e.pgs"
+    path.write_text("src,dst,at\n1,0,2024-03-01\n2,0,2024-03-05\n3,0,2024-03-09T12:00\n")
+    types = ["--types", "a,b,a"] if typed_file else []
+    ask("convert", path, out, "--edge-data", "at", *types)
+
+    def edges(*options: str) -> int:
+        found = ask("sample", out, "--seeds", "0", "--fanouts", "9", "--time", "at", *options)
+        return int(found["edges"])
+
+    assert edges("--seed-time", "2024-03-09") == 2
+    assert edges("--seed-time", "2024-03-09T13:00+01:00") == 3
+    assert edges("--seed-time", "2024-03-09", "--window", "7d") == 1
+    assert edges("--seed-time", str(10**18)) == 0
+    for options, words in (
+        (["--time", "at"], "--seed-time: expected one with --time, got none"),
+        (["--seed-time", "2024-03-01"], "--time: expected one with --seed-time, got none"),
+        (["--time", "at", "--seed-time", "soon"], "expected a number or a date like 2024-03-01"),
+        (["--time", "at", "--seed-time", "1", "--window", "x"], "a number or a span like 7d, got"),
+    ):
+        assert words in refused("sample", out, "--seeds", "0", *options, ends_with=2)

@@ -141,9 +141,13 @@ def batches_of(
     size: int,
     epoch: int,
     shuffle: bool = False,
+    seed_time: Any = None,
 ) -> Iterator[Iterator[Any]]:
-    """Batches of seeds of one type, or of a graph without types, as ``batches`` has them."""
-    if kind is None:
+    """Batches of seeds of one type, or of a graph without types, as ``batches`` has them.
+
+    ``seed_time`` is one time for all seeds.
+    """
+    if kind is None and seed_time is None:
         with batches(graph, sampler, seeds, size, epoch, shuffle) as found:
             yield found
         return
@@ -157,10 +161,12 @@ def batches_of(
     if shuffle:
         ids = _shuffled(ids, len(ids), sampler.seed, epoch)
     depth = MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
+    more = {} if seed_time is None else {"seed_time": seed_time}
 
     def submit(step: int) -> Any:
-        part = {kind: ids[step * size : min((step + 1) * size, len(ids))]}
-        return sampler.submit(graph, part, epoch=epoch, batch=step, threads=1)
+        part = ids[step * size : min((step + 1) * size, len(ids))]
+        given = part if kind is None else {kind: part}
+        return sampler.submit(graph, given, epoch=epoch, batch=step, threads=1, **more)
 
     with closing(in_order(submit, -(-len(ids) // size), depth)) as of_type:
         yield of_type

@@ -4,12 +4,48 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pygsampler.cli import options
+
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    from pygsampler._arrays.dates import is_date_text
+
+    if value is None:
+        return None
+    number = _number(value)
+    if number is not None:
+        return number
+    if not is_date_text(value):
+        raise click.BadParameter(f"expected a number or a date like 2024-03-01, got {value!r}")
+    return value
+
+
+def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
+    number, span = _number(value), _number(value[:-1])
+    if number is not None:
+        return number
+    if span is None or value[-1] not in _UNITS:
+        raise click.BadParameter(f"expected a number or a span like 7d, got {value!r}")
+    return timedelta(**{_UNITS[value[-1]]: span})
 
 
 @click.command(short_help="Sample neighbourhoods in batches; write their edges.")
@@ -39,6 +75,19 @@ from pygsampler.cli import options
     show_default=True,
     help="Expand every vertex at each hop, as DGL does, or only new ones, as PyG does.",
 )
+@click.option("--time", "time_", metavar="NAME", help="The array of times of edges or of nodes.")
+@click.option(
+    "--seed-time",
+    callback=_moment,
+    metavar="DATE|NUMBER",
+    help="What is sampled is not later than this, with --time.",
+)
+@click.option(
+    "--window",
+    callback=_span,
+    metavar="SPAN|NUMBER",
+    help="And at most so much earlier: a number, or a span like 7d, 12h, 30m or 5s.",
+)
 @options.device
 @click.option(
     "--out",
@@ -57,6 +106,9 @@ def command(
     seed: int,
     replace: bool,
     frontier: str,
+    time_: str | None,
+    seed_time: Any,
+    window: Any,
     device: str,
     out: Path | None,
     as_json: bool,
@@ -79,7 +131,12 @@ def command(
         options.check_output(out, ARROW + PARQUET, {"FILE": file, "--seeds": seeds})
         # Before any work: it may be missing.
         import pyarrow  # noqa: F401
-    sampler = PGSampler(fanouts, replace=replace, seed=seed, frontier=frontier)
+    if (time_ is None) is not (seed_time is None):
+        missing, other = ("--time", "--seed-time") if time_ is None else ("--seed-time", "--time")
+        raise click.UsageError(f"{missing}: expected one with {other}, got none")
+    sampler = PGSampler(
+        fanouts, replace=replace, seed=seed, frontier=frontier, time=time_, window=window
+    )
     about: dict[str, Any] = {
         "file": file,
         "fanouts": list(fanouts),
@@ -89,6 +146,8 @@ def command(
         "epoch": epoch,
         "batch_size": batch_size,
     }
+    if time_ is not None:
+        about.update(time=time_, seed_time=seed_time, window=sampler.window)
     start = time.perf_counter()
     with options.open_any(file) as graph:
         kind, labels = options.node_type_of(graph, node_type), Labels(graph)
@@ -102,7 +161,7 @@ def command(
             else edge_table(out, about, labels, kind is not None) as table,
             Progress("sampling", "batches") as progress,
             options.batches_of(
-                graph.to(device), sampler, kind, vertices, batch_size, epoch
+                graph.to(device), sampler, kind, vertices, batch_size, epoch, seed_time=seed_time
             ) as batches,
         ):
             for number, batch in enumerate(batches):
