@@ -153,12 +153,12 @@ def test_spans_of_every_library_are_windows(make: Callable[[], Any]) -> None:
         (of_arrow(lambda pa: pa.array([PAIR[0], None])), r"^x\[1\]: expected a time, got NaT"),
     ],
 )
-def test_what_is_no_date_is_named_by_its_place(make: Callable[[], Any], text: str) -> None:
+def test_an_error_names_the_place_of_a_wrong_date(make: Callable[[], Any], text: str) -> None:
     with pytest.raises((TypeError, ValueError), match=text):
         nanoseconds(make())
 
 
-def test_numbers_are_left_as_they_are() -> None:
+def test_numbers_stay_as_they_are() -> None:
     values = np.arange(3)
     assert as_numpy_dates(values, "x") is values
     for value in (3, 2.5, None, [1, 2], np.int64(3), []):

@@ -31,7 +31,7 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def typed(ask: Callable[..., Any], tables: tuple[Path, Path], tmp_path: Path) -> Path:
+def shop(ask: Callable[..., Any], tables: tuple[Path, Path], tmp_path: Path) -> Path:
     out = tmp_path / "shop.pgs"
     types = ["--types", "user,buys,item", "--types", "user, knows, user"]
     found = ask("convert", *tables, out, *types, "--renumber", "--edge-data", "buys:price")
@@ -55,8 +55,8 @@ def expected() -> pgs.HeteroGraph:
     )
 
 
-def test_a_file_of_each_type_is_converted(typed: Path) -> None:
-    with pgs.HeteroGraph.open(typed, verify=True) as graph:
+def test_a_file_of_each_type_is_converted(shop: Path) -> None:
+    with pgs.HeteroGraph.open(shop, verify=True) as graph:
         for kind in (BUYS, KNOWS):
             assert graph[kind].indices.tolist() == expected()[kind].indices.tolist()
         assert graph.edata[BUYS]["price"].tolist() == list(range(300))
@@ -121,9 +121,9 @@ def test_several_files_and_a_folder_are_one_list(
 
 
 def test_info_counts_what_numpy_counts(
-    ask: Callable[..., Any], run: Callable[..., Any], typed: Path
+    ask: Callable[..., Any], run: Callable[..., Any], shop: Path
 ) -> None:
-    found = ask("info", typed, "--check", "--parallel-edges")
+    found = ask("info", shop, "--check", "--parallel-edges")
     assert found["ok"] is True
     assert found["checks"] == {"checksums": "ok", "offsets and ids": "ok"}
     assert found["num_nodes"] == {"user": USERS, "item": ITEMS}
@@ -134,25 +134,25 @@ def test_info_counts_what_numpy_counts(
     assert of["out_degree"]["zero"] == int((np.bincount(BUYER, minlength=USERS) == 0).sum())
     pairs = {(u, v) for u, v in zip(BUYER, BOUGHT, strict=True)}
     assert of["parallel_edges"] == 300 - len(pairs)
-    shown = run("info", typed).stdout
+    shown = run("info", shop).stdout
     for text in ("300 user:buys:item", "20 item", "item.node_ids"):
         assert text in shown
 
 
-def test_info_finds_damage_in_a_file_with_types(run: Callable[..., Any], typed: Path) -> None:
-    raw = bytearray(typed.read_bytes())
+def test_info_finds_damage_in_a_file_with_types(run: Callable[..., Any], shop: Path) -> None:
+    raw = bytearray(shop.read_bytes())
     raw[-20] ^= 1
-    typed.write_bytes(raw)
-    result = run("info", typed, "--check", ends_with=1)
+    shop.write_bytes(raw)
+    result = run("info", shop, "--check", ends_with=1)
     assert "checksums" in result.stdout
-    run("info", typed, "--plot", typed.with_suffix(".png"), ends_with=2)
+    run("info", shop, "--plot", shop.with_suffix(".png"), ends_with=2)
 
 
-def test_samples_of_types_are_those_of_the_sampler(ask: Callable[..., Any], typed: Path) -> None:
+def test_samples_of_types_are_those_of_the_sampler(ask: Callable[..., Any], shop: Path) -> None:
     pq = partner("pyarrow.parquet")
-    out = typed.with_suffix(".parquet")
+    out = shop.with_suffix(".parquet")
     options = ["--node-type", "item", "--fanouts", "3,4", "--batch-size", "8", "--seed", "5"]
-    found = ask("sample", typed, "--seeds", "all", *options, "--out", out)
+    found = ask("sample", shop, "--seeds", "all", *options, "--out", out)
     rows = pq.read_table(out).to_pylist()
     want, sampler = [], pgs.PGSampler([3, 4], seed=5)
     shift = {"user": 100, "item": 200}
@@ -170,23 +170,23 @@ def test_samples_of_types_are_those_of_the_sampler(ask: Callable[..., Any], type
                 want += [(number, hop, *edge, *kind) for edge in zip(*ends, ids, strict=True)]
     assert [tuple(row.values()) for row in rows] == want
     assert found["edges"] == len(rows)
-    some = ask("sample", typed, "--seeds", "200,219", *options)
+    some = ask("sample", shop, "--seeds", "200,219", *options)
     assert some["seeds"] == 2
 
 
-def test_seeds_of_types_need_their_type(refused: Callable[..., str], typed: Path) -> None:
-    said = refused("sample", typed, "--seeds", "all", ends_with=2)
+def test_seeds_of_types_need_their_type(refused: Callable[..., str], shop: Path) -> None:
+    said = refused("sample", shop, "--seeds", "all", ends_with=2)
     assert "expected the type of the seeds, one of user, item, got none" in said
     said = refused("sample", "debian", "--seeds", "1", "--node-type", "user", ends_with=2)
     assert "expected none for a graph without types" in said
-    said = refused("sample", typed, "--seeds", "7", "--node-type", "user")
+    said = refused("sample", shop, "--seeds", "7", "--node-type", "user")
     assert "seeds[0]: expected the original id of a vertex, got 7" in said
 
 
-def test_walks_of_types_are_those_of_the_sampler(ask: Callable[..., Any], typed: Path) -> None:
-    out = typed.with_suffix(".txt")
+def test_walks_of_types_are_those_of_the_sampler(ask: Callable[..., Any], shop: Path) -> None:
+    out = shop.with_suffix(".txt")
     options = ["--metapath", "knows,user:buys:item", "--walks", "2", "--seed", "3", "--out", out]
-    found = ask("walk", typed, *options)
+    found = ask("walk", shop, *options)
     walk = pgs.MetaPathWalk([KNOWS, BUYS], walks_per_seed=2, seed=3)
     walks = walk.sample(expected(), np.arange(USERS), epoch=0, batch=0)
     shift = [100, 100, 200]
@@ -198,7 +198,7 @@ def test_walks_of_types_are_those_of_the_sampler(ask: Callable[..., Any], typed:
     assert (found["length"], found["walks"]) == (2, 2 * USERS)
 
 
-def test_walks_of_types_refuse_other_options(refused: Callable[..., str], typed: Path) -> None:
+def test_walks_of_types_refuse_other_options(refused: Callable[..., str], shop: Path) -> None:
     for options, words in (
         ([], "expected relations of user:buys:item, user:knows:user, got none"),
         (["--metapath", "sells"], "expected one of user:buys:item, user:knows:user, got 'sells'"),
@@ -206,7 +206,7 @@ def test_walks_of_types_refuse_other_options(refused: Callable[..., str], typed:
         (["--metapath", "knows", "-p", "0.5"], "-p: expected none for a graph with types"),
         (["--metapath", "knows", "--node-type", "item"], "expected user, where the metapath"),
     ):
-        assert words in refused("walk", typed, *options, ends_with=2)
+        assert words in refused("walk", shop, *options, ends_with=2)
 
 
 def test_names_are_seeds_and_are_written(
@@ -229,14 +229,14 @@ def test_names_are_seeds_and_are_written(
     assert said == "--seeds: expected nodes of the graph, got 'eve' (1 of 2 are unknown)"
 
 
-@pytest.mark.parametrize("typed_file", [False, True])
+@pytest.mark.parametrize("with_types", [False, True])
 def test_a_date_bounds_what_is_sampled(
-    ask: Callable[..., Any], refused: Callable[..., str], tmp_path: Path, typed_file: bool
+    ask: Callable[..., Any], refused: Callable[..., str], tmp_path: Path, with_types: bool
 ) -> None:
     partner("pyarrow")
     path, out = tmp_path / "e.csv", tmp_path / "e.pgs"
     path.write_text("src,dst,at\n1,0,2024-03-01\n2,0,2024-03-05\n3,0,2024-03-09T12:00\n")
-    types = ["--types", "a,b,a"] if typed_file else []
+    types = ["--types", "a,b,a"] if with_types else []
     ask("convert", path, out, "--edge-data", "at", *types)
 
     def edges(*options: str) -> int:

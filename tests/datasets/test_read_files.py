@@ -48,7 +48,7 @@ def folder_of(folder: Path, suffix: str) -> Path:
     return folder
 
 
-def same(graph: pgs.Graph, other: pgs.Graph) -> None:
+def check_equal(graph: pgs.Graph, other: pgs.Graph) -> None:
     for name in ("indptr", "indices"):
         assert getattr(graph, name).tolist() == getattr(other, name).tolist()
     ids, others = (
@@ -68,11 +68,11 @@ def test_a_folder_a_list_and_a_pattern_are_one_list(tmp_path: Path, suffix: str)
     files = sorted(folder.glob(f"part-*.{suffix}"))
     for source in (folder, str(folder / f"part-?.{suffix}"), files, tuple(map(str, files))):
         graph = datasets.read(source, edge_data=["w"])
-        same(graph, want)
+        check_equal(graph, want)
         np.testing.assert_allclose(graph.edata["w"].numpy(), W, rtol=1e-15)
     turned = datasets.read(files[::-1], num_nodes=NODES)
     places = np.concatenate([np.arange(start, end) for start, end in PARTS[::-1]])
-    same(turned, pgs.Graph.from_coo(SRC[places], DST[places], num_nodes=NODES))
+    check_equal(turned, pgs.Graph.from_coo(SRC[places], DST[places], num_nodes=NODES))
 
 
 def test_options_hold_for_several_files(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_options_hold_for_several_files(tmp_path: Path) -> None:
         {"renumber": True, "edge_data": {"x": "w"}},
     ):
         graph, want = datasets.read(folder, **options), datasets.read(one, **options)
-        same(graph, want)
+        check_equal(graph, want)
         assert graph.dtype == want.dtype
         assert {name: array.tolist() for name, array in graph.edata.items()} == {
             name: array.tolist() for name, array in want.edata.items()
@@ -105,7 +105,7 @@ def test_a_folder_is_converted_and_leaves_no_temporary_file(tmp_path: Path) -> N
     assert seen
     assert all(done <= total for done, total in seen)
     with pgs.Graph.open(target, verify=True) as graph:
-        same(graph, pgs.Graph.from_coo(SRC, DST))
+        check_equal(graph, pgs.Graph.from_coo(SRC, DST))
         assert graph.edata["w"].tolist() == W.tolist()
     with pytest.raises(ValueError, match="parts: row 3: src"):
         bad = write(
@@ -175,7 +175,7 @@ for source, options in ((folder, {{}}), (folder + "/a.csv", {{"renumber": True}}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
-def test_names_are_numbered_and_kept(tmp_path: Path, suffix: str) -> None:
+def test_names_are_numbered_and_stored(tmp_path: Path, suffix: str) -> None:
     names = np.array([f"n{i:03d}" for i in RANDOM.permutation(NODES)])
     path = write(tmp_path / f"e.{suffix}", src=names[SRC], dst=names[DST], w=W)
     used = sorted({*names[SRC], *names[DST]})
@@ -183,7 +183,7 @@ def test_names_are_numbered_and_kept(tmp_path: Path, suffix: str) -> None:
         datasets.read(path)
     graph = datasets.read(path, renumber=True, edge_data=["w"])
     assert graph.node_names == used
-    same(
+    check_equal(
         graph,
         pgs.Graph.from_coo(np.searchsorted(used, names[SRC]), np.searchsorted(used, names[DST])),
     )
@@ -196,7 +196,7 @@ def test_names_are_numbered_and_kept(tmp_path: Path, suffix: str) -> None:
         write(tmp_path / f"m{i}.{suffix}", src=names[SRC[a:b]], dst=names[DST[a:b]])
         for i, (a, b) in enumerate(PARTS)
     ]
-    same(datasets.read(many, renumber=True), graph)
+    check_equal(datasets.read(many, renumber=True), graph)
 
 
 def test_names_of_more_than_a_few_rows_are_numbered_in_pieces(
@@ -211,7 +211,7 @@ def test_names_of_more_than_a_few_rows_are_numbered_in_pieces(
     whole = datasets.read(tmp_path / "e.parquet", renumber=True)
     monkeypatch.setattr(_tables, "_ROWS", 70)
     pieces = datasets.read(tmp_path / "e.parquet", renumber=True)
-    same(pieces, whole)
+    check_equal(pieces, whole)
     assert pieces.node_names == whole.node_names
 
 

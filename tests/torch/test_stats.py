@@ -195,7 +195,7 @@ def test_the_bar_shows_them(graph: pgs.Graph, capsys: pytest.CaptureFixture[str]
         assert part in shown
 
 
-def test_they_print_as_a_table_with_plain_names(graph: pgs.Graph) -> None:
+def test_stats_print_as_a_table_with_plain_names(graph: pgs.Graph) -> None:
     loader = DataLoader(graph, SEEDS, [5, 3], batch_size=64, seed=1, features={"x": X})
     batches = list(loader)
     found = loader.stats()
@@ -239,7 +239,7 @@ def test_a_trace_that_is_never_written_warns(
     assert len(caplog.messages) == 1
 
 
-def test_a_trace_that_is_asked_for_last_warns_when_the_process_ends(tmp_path: Path) -> None:
+def test_a_pending_trace_warns_when_the_process_ends(tmp_path: Path) -> None:
     script = f"""
 import pygsampler as pgs
 from pygsampler.torch import DataLoader

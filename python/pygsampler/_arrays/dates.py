@@ -161,7 +161,7 @@ def _of_objects(items: Sequence[Any], where: str, *, one: bool = False) -> Any:
 
 
 def _of_object(np: Any, item: Any, where: str, zoned: set[bool]) -> Any:
-    """One date or span as NumPy has it; ``zoned`` gets whether it has a time zone."""
+    """Returns a date or span as NumPy has it; ``zoned`` gets whether it has a time zone."""
     if isinstance(item, str):
         return _of_text(np, item, where, zoned)
     if isinstance(item, timedelta):

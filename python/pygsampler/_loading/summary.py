@@ -1,4 +1,4 @@
-"""``Stats``: what an epoch was made of, as a dict that prints as a table."""
+"""``Stats``: the figures of an epoch, as a dict that prints as a table."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _lines(stats: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _read(read: Mapping[str, Any]) -> str:
-    """What was read of a table of features."""
+    """Returns the line of a table of features."""
     text = f"{read['rows']:,} rows in {read['reads']:,} reads, {_sizes(read['bytes'])}"
     return f"{text}, {read['hits']:,} from the cache" if "hits" in read else text
 

@@ -130,7 +130,7 @@ def command(
     }
     columns_of_types = {"relation": relation, "src_type": src_type, "dst_type": dst_type}
     of_types = {name: _column(text) for name, text in columns_of_types.items() if text is not None}
-    typed = _typed_source(sources, types, of_types)
+    typed = _source_of_types(sources, types, of_types)
     source: Any = sources[0] if len(sources) == 1 else list(sources)
     known = len(sources) == 1 and collection.is_known(sources[0])
     _check_target(target, () if known else sources)
@@ -139,7 +139,7 @@ def command(
             _refuse({**given, "types": types or None, **of_types})
             collection.save(sources[0], root, target, progress)
         elif typed is not None:
-            _convert_typed(typed, target, {**given, **of_types}, progress)
+            _convert_types(typed, target, {**given, **of_types}, progress)
         else:
             _convert(source, target, given, progress)
     seconds = time.perf_counter() - start
@@ -168,7 +168,7 @@ def _column(text: str | None) -> str | int | None:
     return int(text) if text is not None and text.isdecimal() else text
 
 
-def _typed_source(
+def _source_of_types(
     sources: tuple[str, ...], types: list[tuple[str, str, str]], columns: dict[str, Any]
 ) -> Any:
     """The source of ``read_typed``; None for a graph without types."""
@@ -194,7 +194,7 @@ def _typed_source(
     return by_type
 
 
-def _convert_typed(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
     from pygsampler.datasets import read_typed
 
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -228,7 +228,7 @@ def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str
 
 
 def _written(target: Path) -> dict[str, Any]:
-    """What the new file has."""
+    """Returns the counts and the arrays of the new file."""
     from pygsampler._graph.data import sections
     from pygsampler.hetero_graph import HeteroGraph
 

@@ -75,7 +75,7 @@ def corpus(
 
 
 def _nodes(walks: Walks, labels: Labels, *, text: bool = False) -> Any:
-    """What the nodes are called, [walks, length + 1], -1 after the end; with ``text`` by names."""
+    """Returns the labels of nodes, [walks, length + 1], -1 after the end; with ``text`` names."""
     import numpy as np
 
     nodes = walks.numpy().nodes

@@ -84,7 +84,7 @@ class EdgeTable:
 
 @contextmanager
 def edge_table(
-    path: Path, about: dict[str, Any], labels: Labels, typed: bool = False
+    path: Path, about: dict[str, Any], labels: Labels, with_types: bool = False
 ) -> Iterator[EdgeTable]:
     """A table in the file ``path``, which is there once the block has ended well.
 
@@ -93,7 +93,7 @@ def edge_table(
     import pyarrow as pa
 
     of_nodes = pa.string() if labels.text else pa.int64()
-    types = [(name, pa.string()) for name in ("src_type", "relation", "dst_type") if typed]
+    types = [(name, pa.string()) for name in ("src_type", "relation", "dst_type") if with_types]
     schema = pa.schema(
         [
             ("batch", pa.int64()),

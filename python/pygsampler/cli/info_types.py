@@ -1,4 +1,4 @@
-"""What ``info`` says of a heterogeneous graph."""
+"""Output of ``info`` for a heterogeneous graph."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _shape(file: str, graph: HeteroGraph) -> dict[str, Any]:
 
 
 def _checks(file: str) -> dict[str, str]:
-    """Whether the checksums, and every offset and id, are right: "ok", or what is wrong."""
+    """Checks the checksums, and every offset and id: "ok", or the text of an error."""
     from pygsampler.cli.progress import Progress
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import HeteroGraph

@@ -1,4 +1,4 @@
-"""Labels: what the nodes of a graph are called in files and on the command line."""
+"""Labels of nodes: their names in files and on the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Labels:
         return self._ids.get(kind)
 
     def arrow(self, kind: str | None, nodes: Any) -> Any:
-        """What nodes of a type are called, as an Arrow array of int64 or of texts."""
+        """Returns the labels of nodes of a type, an Arrow array of int64 or of texts."""
         import pyarrow as pa
 
         if kind not in self._arrow:
@@ -50,7 +50,7 @@ class Labels:
         return found.cast(pa.string()) if self.text else found
 
     def numpy(self, kind: str | None, nodes: Any, *, text: bool = False) -> Any:
-        """What nodes of a type are called, -1 for none: int64, or with ``text`` objects."""
+        """Returns the labels of nodes of a type, -1 for none: int64, or with ``text`` objects."""
         import numpy as np
 
         ids = self._ids.get(kind)

@@ -17,7 +17,7 @@ from pygsampler.cli import options
 _WITHOUT_TYPES = ("stop", "restart", "count_jumps", "p", "q", "edge_types", "layout")
 
 
-def _numbers(value: str | None) -> list[int] | None:
+def _type_numbers(value: str | None) -> list[int] | None:
     """A metapath of a graph whose edges have numbers as their types."""
     if value is None:
         return None
@@ -203,7 +203,7 @@ def command(
                 )
         else:
             kind = options.node_type_of(graph, node_type)
-            walked["metapath"] = _numbers(metapath)
+            walked["metapath"] = _type_numbers(metapath)
             sampler = RandomWalk(**walked, layout=layout, edge_ids=with_edges)
         length, labels = walked["length"], Labels(graph)
         about: dict[str, Any] = {

@@ -134,7 +134,7 @@ def read(
         Where the machine cannot hold the graph; ``convert`` needs less.
     """
     if src_type is not None or dst_type is not None:
-        return _typed(
+        return _two_types(
             source,
             (src_type, relation, dst_type),
             undirected,
@@ -157,7 +157,7 @@ def read(
     return _graphs.graph_of(files, plan, progress)
 
 
-def _typed(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
+def _two_types(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
     from pygsampler.datasets._typed_edges import read_typed
 
     for name, end in (("src_type", kind[0]), ("dst_type", kind[2])):

@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """What the engine made of files: a memory, or 0 where the graph is in a file.
+    """Result of reading files: a memory of the engine, or 0 where the graph is in a file.
 
     ``names`` and ``kinds`` are those of ``Written``.
     """
@@ -148,12 +148,17 @@ class Table:
                 # Errors of the engine name the file.
                 path = os.path.join(temporary, name or "edges")
                 self._write(path, names, progress)
-                data = [{**each, "column": _at(2 + i)} for i, each in enumerate(self._plan["data"])]
-                ends = {"src": {**_at(0), "mixed": True}, "dst": _at(1)}
+                data = [
+                    {**each, "column": _column_at(2 + i)}
+                    for i, each in enumerate(self._plan["data"])
+                ]
+                ends = {"src": {**_column_at(0), "mixed": True}, "dst": _column_at(1)}
                 plan = {**self._plan, **ends, "format": "arrow", "data": data}
                 if names is not None:
                     plan.update(numbering="never", num_nodes=len(names))
-                yield Written(path, plan, None if names is None else _beside(names), self.kinds)
+                yield Written(
+                    path, plan, None if names is None else _name_arrays(names), self.kinds
+                )
         except pa.ArrowInvalid as error:
             raise ValueError(f"{name}: expected tables that can be read, got {error}") from None
 
@@ -172,7 +177,7 @@ class Table:
         return int(names.index(about["name"]))
 
     def _kind(self, place: int) -> Kind:
-        """Whether a column has dates or spans; texts count as dates where the first one is."""
+        """Returns the kind of times of a column; texts are dates where the first one is."""
         import pyarrow as pa
 
         kind = self._schema.field(place).type
@@ -219,7 +224,7 @@ class Table:
         writer: Any = None
         with reporting(progress, f"reading {self._files.name}") as report:
             try:
-                for columns in _joined(self._batches(places), at_once):
+                for columns in _in_larger_batches(self._batches(places), at_once):
                     ends = columns[:2]
                     if names is not None:
                         ends = [pc.index_in(_as_text(end), value_set=names) for end in ends]
@@ -296,7 +301,7 @@ def _dataset(files: Files, plan: dict[str, Any]) -> tuple[Any, list[str]]:
 
 
 def _text_format(path: str, kind: str) -> tuple[Any, bool]:
-    """How the lines of text files are read, by the first of a file, and whether they are bare.
+    """Returns the format of text files, by the first line of one, and True if they have no header.
 
     The rules are those of the engine: comments before the header are skipped, a header has no
     numbers, and the fields of CSV are between commas, semicolons, tabs or bars.
@@ -325,7 +330,7 @@ def _text_format(path: str, kind: str) -> tuple[Any, bool]:
     )
 
 
-def _joined(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]:
+def _in_larger_batches(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]:
     """Columns of batches, joined where these are small."""
     import pyarrow as pa
 
@@ -340,7 +345,7 @@ def _joined(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]:
         yield [pa.concat_arrays(parts) for parts in zip(*held, strict=True)]
 
 
-def _at(place: int) -> dict[str, Any]:
+def _column_at(place: int) -> dict[str, Any]:
     return {"index": place, "given": True}
 
 
@@ -372,7 +377,7 @@ def _check_names(column: Any, where: str, row: int) -> None:
         )
 
 
-def _beside(names: Any) -> dict[str, Any]:
+def _name_arrays(names: Any) -> dict[str, Any]:
     """Names as the arrays beside a graph: their bytes, and where each begins."""
     import numpy as np
 

@@ -102,7 +102,7 @@ def read_typed(
         parts = _parts_of_columns(
             source, columns, _types(schema), format, anew, dtype, src, dst, edge_data, progress
         )
-    return _joined(parts, num_nodes or {}, anew)
+    return _graph_of_types(parts, num_nodes or {}, anew)
 
 
 class _Part(NamedTuple):
@@ -118,7 +118,7 @@ class _Part(NamedTuple):
 
 
 def _of_type(option: Any, kind: EdgeType) -> Any:
-    """What a mapping of edge types has for a type; any other option as it is."""
+    """Returns the value of a mapping of edge types for a type; any other option as it is."""
     if isinstance(option, Mapping) and all(isinstance(key, tuple) for key in option):
         return option.get(kind)
     return option
@@ -208,7 +208,9 @@ def _parts_of_columns(
     }
 
 
-def _joined(parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool) -> HeteroGraph:
+def _graph_of_types(
+    parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool
+) -> HeteroGraph:
     """The graph of the edges of all types; with ``anew`` each node type is numbered from 0."""
     import numpy as np
 
