@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import check_span, kind_of
+from pygsampler._arrays.dates import as_numpy_span, check_span, kind_of
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
@@ -101,15 +101,15 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         its places says (docs/weights.md). None: no factors.
     time : str, optional
         The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
-        float64 (datetime64 is taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
+        float64 (dates are taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
         and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
         later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
         the order of time once, and kept with the graph. docs/time.md says more.
     compare : str
         ``"le"``: up to the bound. ``"lt"``: before it.
-    window : float or timedelta64, optional
-        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a
-        timedelta64 beside times that are numbers.
+    window : float or timedelta, optional
+        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a span,
+        which is one of ``datetime``, NumPy, pandas or Arrow, beside times that are numbers.
     carry : str
         ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
         the time of the edge that first reached it (with a vertex array: by its own time).
@@ -163,7 +163,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         default: int | None = None,
         time: str | None = None,
         compare: str = "le",
-        window: float | None = None,
+        window: Any = None,
         carry: str = "seed",
         strategy: str = "uniform",
     ) -> None:
@@ -191,7 +191,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         )
         EngineSampler.__init__(self, plan, self._numbers.seed)
         # What the plan has as a number: whether it fits the times is known once there is a graph.
-        self._span = window if kind_of(window) else None
+        span = as_numpy_span(window)
+        self._span = span if kind_of(span) else None
         self._typed: TypedSampler | None = None
         self._timed = TimedSampler(plan, self.seed) if plan["family"] == "temporal" else None
 
@@ -413,7 +414,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
         Parameters
         ----------
-        seed_time : array of shape [N], or a number for all seeds, optional
+        seed_time : array of shape [N], or one for all seeds, optional
+            Numbers, or dates of ``datetime``, NumPy, pandas, Arrow, or as text (docs/time.md).
             The bound of each seed's tree: integers where the graph's times are such, else numbers.
         """
         job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)

@@ -192,9 +192,9 @@ class DataLoader(MaybeStatic):
         pair is a mapping of vertex types to how many a batch may have after that hop, and one of
         edge types to how many edges; types that are not named have as few as may be.
 
-    seed_time : array of shape [N], or a mapping of types to such, or a number, optional
-        With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
-        A number is that of all.
+    seed_time : array of shape [N], or a mapping of types to such, or one for all, optional
+        With a sampler that has ``time``, the bound of each seed's tree, a number or a date: see
+        ``PGSampler.sample``.
 
     Notes
     -----

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.dates import Kind, kind_of, without_dates
+from pygsampler._arrays.dates import Kind, as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.ids import has_moved, is_tensor
 from pygsampler._core.checks import describe
 from pygsampler.array import Array, as_array
@@ -83,6 +83,7 @@ class Named(Mapping[str, Array]):
             where = f"{self._rows.kind}[{name!r}]"
             given = value.make() if isinstance(value, Later) else value
             if not isinstance(given, Array):
+                given = as_numpy_dates(given, where)
                 self._kinds.setdefault(name, kind_of(given))
             array = as_array(without_dates(given, where), where)
             wrong = self._rows.wrong(array.shape)
@@ -148,6 +149,20 @@ def named(given: Any, rows: Rows) -> Named:
     for name in found:
         found[name]
     return found
+
+
+def selected(
+    arrays: Mapping[str, Array], names: Iterable[str] | None, where: str
+) -> dict[str, Array]:
+    """The arrays of these names, or all; ValueError for a name without an array."""
+    if isinstance(names, str):
+        raise TypeError(f"{where}: expected a list of names, got {describe(names)}")
+    wanted = list(arrays) if names is None else list(names)
+    for name in wanted:
+        if name not in arrays:
+            have = ", ".join(map(repr, arrays)) or "none"
+            raise ValueError(f"{where}: expected names of arrays ({have}), got {name!r}")
+    return {name: arrays[name] for name in wanted}
 
 
 def check_names(names: Iterable[Any], kind: str) -> None:

@@ -10,7 +10,8 @@ import torch
 
 from pygsampler._core.checks import describe
 from pygsampler._loading.seeds import seed_tensor
-from pygsampler._loading.times import is_one, times_of
+from pygsampler._loading.times import times_of
+from pygsampler._sampling.seed_times import is_one
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import HeteroGraph

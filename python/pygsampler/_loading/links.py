@@ -98,7 +98,7 @@ class LinkLoader(MaybeStatic):
         Likewise, of blocks.
     reverse_types : mapping of edge types to edge types, optional
         With ``exclude="reverse_types"``, of which type the reverse of each edge is.
-    seed_time : numbers of shape [E], or one, optional
+    seed_time : numbers or dates of shape [E], or one, optional
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
         trees of the edge and of its negatives, and for negatives with ``time``.
     static : bool

@@ -11,7 +11,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._sampling.seed_times import seed_times
+from pygsampler._sampling.seed_times import is_one, seed_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,7 @@ def times_of(
 
     ``given`` is a mapping of types, what one type's seeds have, or a number for all.
     """
-    number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if given is None or number:
+    if given is None or is_one(given):
         return seed_times(given, sum(counts), timed)
     if not isinstance(given, Mapping):
         if len(seeds) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._arrays.dates import kind_of, without_dates
+from pygsampler._arrays.dates import as_numpy_span, kind_of, without_dates
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import name_of
 from pygsampler._sampling.plan import ByName, Plan
@@ -84,9 +84,10 @@ def _has_types(fanouts: Any) -> bool:
 def _rule(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that say which edges a bound leaves."""
     fields = _of(options, "time", "compare", "window", "carry", "strategy")
-    if kind_of(fields["window"]) == "M":
-        raise TypeError(f"window: expected a number or timedelta64, got {fields['window'].dtype}")
-    return {**fields, "window": without_dates(fields["window"], "window")}
+    window = as_numpy_span(fields["window"])
+    if kind_of(window) == "M":
+        raise TypeError(f"window: expected a number or timedelta64, got {window.dtype}")
+    return {**fields, "window": without_dates(window, "window")}
 
 
 def _check_without_time(options: Mapping[str, Any]) -> None:

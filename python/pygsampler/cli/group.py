@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import signal
 import sys
@@ -67,6 +68,18 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(f"pygsampler.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0].lower(), COMMANDS)
+            if not close or "mean" in error.message:
+                raise
+            meant = " or ".join(map(repr, close))
+            raise click.UsageError(f"{error.message} Did you mean {meant}?", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
-from pygsampler._arrays.dates import DATED, Dated, kind_of, without_dates
+from pygsampler._arrays.dates import DATED, Dated, as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
@@ -196,9 +196,12 @@ def _ids(given: Any, where: str) -> array[int]:
 
 def _numbers(given: Any, where: str) -> Any:
     """A number, or an array of int64 or float64; ``Dated`` where they are dates or spans."""
+    given = as_numpy_dates(given, where)
     kind = kind_of(given)
     if kind:
         return Dated(_numbers(without_dates(given, where), where), _DTYPES[kind])
+    if getattr(given, "ndim", None) == 0:
+        given = given.item()
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return given
     try:

@@ -26,11 +26,12 @@ from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.inputs import (
     check_mask,
     check_rows,
-    check_times,
+    checked_times,
     edges_given,
     inputs_at,
     nodes_given,
     rows_given,
+    times_given,
 )
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
@@ -354,7 +355,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         if typed:
             check_input_type(data, input_nodes)
         input_nodes = nodes_given(input_nodes, typed)
-        input_time = rows_given(input_time, "input_time")
+        input_time = times_given(input_time, "input_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
@@ -378,7 +379,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
-        check_times(self.input_data.time, "input_time", len(self.dataset), "input nodes")
+        self.input_data.time = checked_times(
+            self.input_data.time, "input_time", len(self.dataset), "input nodes"
+        )
         if isinstance(neighbor_sampler, Sampler):
             count: Any = neighbor_sampler.num_nodes
             if typed:
@@ -469,7 +472,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             _check_link_type(data, edge_label_index)
         edge_label_index = edges_given(edge_label_index, typed, isinstance(data, tuple))
         edge_label = rows_given(edge_label, "edge_label")
-        edge_label_time = rows_given(edge_label_time, "edge_label_time")
+        edge_label_time = times_given(edge_label_time, "edge_label_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
@@ -496,7 +499,9 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         # Around torch's loader, which lets nobody assign it.
         self.__dict__["dataset"] = _Places(len(self.dataset))
         check_rows(self.input_data.label, "edge_label", len(self.dataset), "links")
-        check_times(self.input_data.time, "edge_label_time", len(self.dataset), "links")
+        self.input_data.time = checked_times(
+            self.input_data.time, "edge_label_time", len(self.dataset), "links"
+        )
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
