@@ -618,7 +618,12 @@ def as_array(value: Any, where: str) -> Array:
 
 def _values_of(other: Any) -> Any:
     """What an array is compared with, as NumPy takes it."""
-    return other.numpy() if isinstance(other, Array) else other
+    if not hasattr(other, "__array__"):
+        return other
+    # NumPy leaves the comparison to torch, which has none.
+    import numpy
+
+    return numpy.asarray(other)
 
 
 def _on_device(values: Array, device: int) -> Array:

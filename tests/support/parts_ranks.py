@@ -538,6 +538,12 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(ValueError, "got one in 2 parts", lambda: graph.to("cuda"))
         fails(ValueError, "got one in 2 parts", lambda: graph.pin())
         fails(ValueError, "got one in 2 parts", lambda: graph.share(["cuda:0", "cuda:1"]))
+        for name in (
+            *("in_degrees", "out_degrees", "reverse_edge_ids"),
+            *("to_networkx", "to_scipy", "to_dgl", "to_pyg"),
+        ):
+            fails(ValueError, "for its edges, got one in 2 parts", getattr(graph, name))
+        fails(ValueError, "for its names, got one in 2 parts", lambda: graph.index_of(["a"]))
         fails(TypeError, "DistributedGraph", lambda: pickle.dumps(graph))
         assert graph.to("cpu") is graph and "part 0 of 2" in repr(graph)
         assert content(sample()) == content(

@@ -58,7 +58,8 @@ class NodeNames(Sequence[str]):
         for place, node in enumerate(ids):
             if not 0 <= node < count:
                 raise IndexError(f"node_names[{place}]: expected an id in [0, {count}), got {node}")
-        return [self._name(node) for node in ids]
+        offsets, text = self._offsets._integers(), self._bytes._bytes()
+        return [str(text[offsets[node] : offsets[node + 1]], "utf-8") for node in ids]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
@@ -69,13 +70,12 @@ class NodeNames(Sequence[str]):
 
     def _name(self, node: int) -> str:
         start, end = self._offsets[node], self._offsets[node + 1]
-        return str(bytes(self._bytes[start:end]._bytes()).decode())
+        return str(self._bytes._bytes()[start:end], "utf-8")
 
     def _between(self, start: int, end: int) -> list[str]:
         offsets = self._offsets[start : end + 1].tolist()
-        text = bytes(self._bytes[offsets[0] : offsets[-1]]._bytes()) if offsets else b""
-        first = offsets[0] if offsets else 0
-        return [text[a - first : b - first].decode() for a, b in pairwise(offsets)]
+        text = self._bytes._bytes()
+        return [str(text[a:b], "utf-8") for a, b in pairwise(offsets)]
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence) and not isinstance(other, str):

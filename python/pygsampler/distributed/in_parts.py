@@ -52,6 +52,10 @@ class InParts(Generic[P, S]):
         """ValueError: no process has the graph."""
         self._not_here("edges")
 
+    def index_of(self, labels: Any) -> NoReturn:
+        """ValueError: the parts have no names."""
+        self._not_here("names")
+
     def in_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
         """ValueError: no process has the edges."""
         self._not_here("edges")

@@ -163,6 +163,8 @@ def test_attributes_of_networkx_become_arrays() -> None:
 
 
 def test_edge_ids_beyond_the_edges_are_refused() -> None:
+    for name in ("dgl", "torch_geometric", "networkx"):
+        partner(name)
     graph = pgs.Graph.from_csc([0, 1, 2], [1, 0], edge_ids=[5, 9])
     for name in ("to_dgl", "to_pyg", "to_scipy", "to_networkx"):
         with pytest.raises(ValueError, match=f"{name}: expected edge ids that number the 2 edges"):
