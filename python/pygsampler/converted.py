@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.made import Made
 from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.shown import blocks_html
 from pygsampler.converted_block import ArrowBlock, ConvertedBlock, NumpyBlock, TorchBlock
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ __all__ = [
     "arrow_array",
     "as_torch",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 ArrayT = TypeVar("ArrayT")
 BlockT = TypeVar("BlockT", bound="ConvertedBlock[Any]")
@@ -83,6 +89,13 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
             f"input_nodes={len(self.input_nodes)}, "  # type: ignore[arg-type]
             f"blocks=[{blocks}], epoch={self.epoch}, batch={self.batch})"
         )
+
+    def _repr_html_(self) -> str:
+        title = (
+            f"{type(self).__name__} of {len(self.output_nodes):,} seeds, "  # type: ignore[arg-type]
+            f"epoch {self.epoch}, batch {self.batch}"
+        )
+        return blocks_html(title, self.blocks)
 
 
 class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
 
+__all__ = ["Graph"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 # What is kept with a graph.
 K = TypeVar("K")

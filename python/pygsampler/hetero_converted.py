@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.furnished import Furnished
+from pygsampler._batch.shown import types_html
 from pygsampler._core.checks import describe
 from pygsampler.converted_block import TorchBlock
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
     Tensors = Mapping[str, torch.Tensor]
+
+__all__ = ["TorchHeteroBatch", "TorchHeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class TorchHeteroBlock(TorchBlock):
@@ -84,6 +91,7 @@ class TorchHeteroBlock(TorchBlock):
             nodes[dst][first : first + self.num_dst_nodes],
             first,
             None if weights is None else move(weights),
+            {name: move(values) for name, values in self.edge_values.items()},
         )
         made.__dict__["_kind"] = self.edge_type
         for name, rows in self.features.items():
@@ -210,9 +218,12 @@ class TorchHeteroBatch(Furnished):
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
         return (
-            f"TorchHeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
+            f"{type(self).__name__}({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch})"
         )
+
+    def _repr_html_(self) -> str:
+        return types_html(repr(self), self.blocks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {

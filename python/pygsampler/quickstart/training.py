@@ -113,7 +113,7 @@ def run(
 
         read: dict[str, Any] = {"features": {"words": words}, "labels": labels, "seed": seed}
 
-        def tests(ids: Any) -> DataLoader:
+        def tests(ids: Any) -> DataLoader[TorchBatch]:
             # Sampled as in training; a new loader begins at epoch 0, so accuracies can be compared.
             return DataLoader(graph, ids, FANOUTS, batch_size=TEST_BATCH_SIZE, **read)
 
