@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -223,7 +224,7 @@ class ArrowBatch(ConvertedBatch[Any, ArrowBlock]):
 
 
 def arrow_array(values: Array) -> Any:
-    """``values`` as a ``pyarrow.Array`` on the same memory."""
+    """Returns ``values`` as a ``pyarrow.Array`` on the same memory, rows as lists."""
     try:
         import pyarrow
     except ImportError:
@@ -234,4 +235,10 @@ def arrow_array(values: Array) -> Any:
         return pyarrow.array(values)
     values._need_cpu()
     data = pyarrow.foreign_buffer(values._address, values.nbytes, base=values)
-    return pyarrow.Array.from_buffers(pyarrow.float32(), len(values), [None, data])
+    count, *width = values.shape
+    length = math.prod(values.shape)
+    flat = pyarrow.Array.from_buffers(pyarrow.float32(), length, [None, data])
+    if not width:
+        return flat
+    kind = pyarrow.list_(pyarrow.float32(), math.prod(width))
+    return pyarrow.Array.from_buffers(kind, count, [None], children=[flat])

@@ -246,13 +246,14 @@ class Walks:
         )
 
     def _repr_html_(self) -> str:
+        return self._table(repr(self))
+
+    def _table(self, title: str) -> str:
         if self._device >= 0:
-            return arrays_html(repr(self), self._named())
-        steps = self.length + 1
+            return arrays_html(title, self._named())
         nodes, count = self._arrays["nodes"], len(self)
-        return walks_html(
-            repr(self), [nodes[i * count : (i + 1) * count] for i in range(steps)], self.lengths
-        )
+        by_step = [nodes[i * count : (i + 1) * count] for i in range(self.length + 1)]
+        return walks_html(title, by_step, self.lengths)
 
     def _named(self) -> list[tuple[str, Any]]:
         """The arrays that were made, by name."""
@@ -399,7 +400,7 @@ class NumpyWalks:
         return f"Numpy{self._walks!r}"
 
     def _repr_html_(self) -> str:
-        return self._walks._repr_html_()
+        return self._walks._table(repr(self))
 
     def per_step(self) -> numpy.ndarray[Any, Any]:
         """As ``Walks.per_step``: shape [length + 1, walks]."""

@@ -141,7 +141,7 @@ def test_a_state_is_of_the_epoch_that_goes_on() -> None:
     with pytest.raises(ValueError, match="state: expected batch_size=20, got 8"):
         loader(batch_size=20).load_state_dict(made.state_dict())
     resumed.load_state_dict(made.state_dict())
-    with pytest.raises(AttributeError, match="batch_size: .* between load_state_dict and the"):
+    with pytest.raises(AttributeError, match=r"batch_size: .* between load_state_dict and the"):
         resumed.batch_size = 20
     assert first + contents(resumed) == contents(loader())
     # From the next epoch on it is what was assigned.
@@ -170,7 +170,7 @@ def test_a_subclass_has_attributes_of_its_own() -> None:
     made = Mine(GRAPH, np.arange(50), [3], batch_size=8, seed=3)
     assert (made.before, made.name, made.features, made.rows) == (1, "mine", {"a": 1}, 3)
     assert contents(made) == contents(loader(batch_size=10))
-    with pytest.raises(AttributeError, match="graph: .*; make another DataLoader"):
+    with pytest.raises(AttributeError, match=r"graph: .*; make another DataLoader"):
         made.graph = None
 
 

@@ -68,7 +68,7 @@ def test_misspelt_keywords_are_answered_by_the_one_that_was_meant(name: str, mea
 
 
 def test_other_keywords_are_answered_by_all_that_there_are() -> None:
-    with pytest.raises(TypeError, match="got colour=; it has graph, seeds, .*num_samples$"):
+    with pytest.raises(TypeError, match=r"got colour=; it has graph, seeds, .*num_samples$"):
         DataLoader(GRAPH, [0], [2], batch_size=1, colour=1)
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'batch_size'"):
         DataLoader(GRAPH, [0], [2])
@@ -85,7 +85,7 @@ def test_other_keywords_are_answered_by_all_that_there_are() -> None:
         (
             lambda: DataLoader(TYPES, None, [2], batch_size=1),
             TypeError,
-            r"^seeds: expected a mapping of types to ids, such as \{'user': ids\}, got NoneType",
+            r"^seeds: expected a mapping of types to ids, got NoneType None; \{'user': ids\}",
         ),
         (
             lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives=2),
@@ -133,7 +133,7 @@ def test_attributes_that_a_batch_does_not_have_name_the_option() -> None:
 
 def test_weights_that_are_none_name_what_gives_them() -> None:
     block = next(iter(DataLoader(GRAPH, [0], [2], batch_size=1))).blocks[0]
-    with pytest.raises(TypeError, match='weights: .* got NoneType None; .* edge_weights="ht"'):
+    with pytest.raises(TypeError, match=r'weights: .* got NoneType None; .* edge_weights="ht"'):
         block.weighted_sum(torch.ones(3, 2), block.edge_weights)
     with pytest.raises(TypeError, match="scores: expected a tensor, got NoneType None"):
         block.softmax(None)

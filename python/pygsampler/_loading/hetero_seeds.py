@@ -32,10 +32,9 @@ class HeteroSeeds:
         if not isinstance(seeds, Mapping) and len(types) == 1:
             seeds = {types[0]: seeds}
         if not isinstance(seeds, Mapping):
-            example = f"{{{types[0]!r}: ids}}" if types else "{}"
             raise TypeError(
-                f"seeds: expected a mapping of types to ids, such as {example}, "
-                f"got {describe(seeds)}"
+                f"seeds: expected a mapping of types to ids, got {describe(seeds)}; "
+                f"{{{types[0]!r}: ids}} are some"
             )
         for kind in seeds:
             if kind not in types:
