@@ -107,7 +107,7 @@ def run(
         sage = GraphSAGE(data.num_features, data.num_classes)
 
         def with_graph(batch: TorchBatch) -> tuple[Tensor, Tensor, int]:
-            scores = sage(batch.blocks, batch.words)
+            scores = sage(batch.blocks, batch.words)[batch.output_index]
             edges = sum(block.num_edges for block in batch.blocks)
             return scores, batch.y, edges
 
