@@ -11,7 +11,6 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
-from pygsampler._batch.shown import types_html
 from pygsampler._core import memories
 from pygsampler.array import Array, _on_device
 from pygsampler.block import Block
@@ -352,6 +351,8 @@ class HeteroBatch:
         )
 
     def _repr_html_(self) -> str:
+        from pygsampler._batch.shown import types_html
+
         return types_html(repr(self), self.blocks)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:

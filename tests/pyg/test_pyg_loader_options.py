@@ -1,16 +1,15 @@
-"""Options of our loaders for PyG: truth values, assignments, and features that cannot be taken."""
+"""Options of our loaders for PyG: assignments, and features that cannot be taken."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from pyg_reference import random_data
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader
 
 NODES, EDGES = 20, 90
 KIND = ("a", "to", "a")
@@ -30,29 +29,6 @@ def types() -> HeteroData:
 def edges_of(loader: Any) -> list[Any]:
     loader.set_epoch(0)
     return [batch.edge_index.tolist() for batch in loader]
-
-
-@pytest.mark.parametrize("name", ["disjoint", "replace"])
-def test_truth_values_are_taken_as_pyg_takes_them(name: str) -> None:
-    options: dict[str, Any] = {"batch_size": 4, "seed": 1}
-    for value in (False, True):
-        expected = edges_of(NeighborLoader(data(), [3], **options, **{name: value}))
-        for same in (int(value), np.bool_(value), torch.tensor(value)):
-            assert edges_of(NeighborLoader(data(), [3], **options, **{name: same})) == expected
-            links = LinkNeighborLoader(data(), [3], **options, **{name: same})
-            assert getattr(links.link_sampler, name) is value
-            typed = NeighborLoader(types(), [3], "a", **options, **{name: same})
-            assert getattr(typed.node_sampler, name) is value
-    for wrong in (2, "yes", None):
-        with pytest.raises(TypeError, match=f"{name}: expected True or False, got"):
-            NeighborLoader(data(), [3], **options, **{name: wrong})
-
-
-def test_truth_values_of_what_changes_nothing_are_taken_too() -> None:
-    for value in (0, np.False_):
-        PGSampler(data(), [3], is_sorted=value, share_memory=value)
-        NeighborLoader(types(), [3], "a", is_sorted=value)
-        HGTLoader(types(), [3], "a", is_sorted=value)
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,3 @@ def test_truth_values_of_other_libraries_are_taken(true: Any) -> None:
 def test_other_values_are_no_truth_values(value: Any) -> None:
     with pytest.raises(TypeError, match="here: expected True or False, got"):
         boolean(value, "here")
-    for number, truth in ((0, False), (1, True)):
-        assert boolean(number, "here", numbers=True) is truth
-    with pytest.raises(TypeError, match="here: expected True or False, got int 2"):
-        boolean(2, "here", numbers=True)

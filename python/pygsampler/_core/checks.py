@@ -55,14 +55,11 @@ def is_truth(value: Any) -> bool:
     return getattr(value, "shape", None) == () and str(value.dtype) in ("bool", "torch.bool")
 
 
-def boolean(value: Any, where: str, *, numbers: bool = False) -> bool:
+def boolean(value: Any, where: str) -> bool:
     """Returns ``value`` as a bool when it is True or False, of Python, NumPy or torch.
 
-    An int is none, since it is mostly a misplaced fanout; with ``numbers`` 0 and 1 are, as in the
-    libraries that only ask for the truth of a value.
+    An int is not, since it is mostly a misplaced fanout.
     """
     if value is True or value is False or is_truth(value):
-        return bool(value)
-    if numbers and type(value) is int and value in (0, 1):
         return bool(value)
     raise TypeError(f"{where}: expected True or False, got {describe(value)}")

@@ -157,26 +157,6 @@ def named(given: Any, rows: Rows) -> Named:
     return found
 
 
-def columns(given: Any) -> Any:
-    """Returns the columns of a table of pandas, Arrow or polars by name; all else as it is."""
-    if isinstance(given, Mapping) or getattr(given, "ndim", 2) != 2:
-        return given
-    if hasattr(given, "combine_chunks") and hasattr(given, "column_names"):
-        # Before pandas' way, since an Arrow table has `columns` without names.
-        chunks = given.combine_chunks()
-        return {name: _whole(chunks.column(name)) for name in given.column_names}
-    if hasattr(given, "column_names") and hasattr(given, "column"):
-        return {name: given.column(name) for name in given.column_names}
-    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
-        return {name: given[name].to_numpy() for name in given.columns}
-    return given
-
-
-def _whole(column: Any) -> Any:
-    """A column of an Arrow table, which has one chunk or none, as one array."""
-    return column.chunk(0) if column.num_chunks else column.combine_chunks()
-
-
 def check_names(names: Iterable[Any], kind: str) -> None:
     """Raises TypeError or ValueError for what cannot be the name of an array of that kind."""
     for name in names:
@@ -221,6 +201,26 @@ def sections(edge_data: Mapping[str, Array], node_data: Mapping[str, Array]) -> 
     found = {f"{EDGES}.{name}": array for name, array in edge_data.items()}
     found.update((f"{NODES}.{name}", array) for name, array in node_data.items())
     return found
+
+
+def columns(given: Any) -> Any:
+    """Returns the columns of a table of pandas, Arrow or polars by name; all else as it is."""
+    if isinstance(given, Mapping) or getattr(given, "ndim", 2) != 2:
+        return given
+    if hasattr(given, "combine_chunks") and hasattr(given, "column_names"):
+        # Before pandas' way, since an Arrow table has `columns` without names.
+        chunks = given.combine_chunks()
+        return {name: _whole(chunks.column(name)) for name in given.column_names}
+    if hasattr(given, "column_names") and hasattr(given, "column"):
+        return {name: given.column(name) for name in given.column_names}
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        return {name: given[name].to_numpy() for name in given.columns}
+    return given
+
+
+def _whole(column: Any) -> Any:
+    """A column of an Arrow table, which has one chunk or none, as one array."""
+    return column.chunk(0) if column.num_chunks else column.combine_chunks()
 
 
 def _is_name(name: str) -> bool:
