@@ -94,7 +94,7 @@ def test_a_description_is_no_value():
     ],
     ids=lambda sampler: type(sampler).__name__,
 )
-def test_options_of_a_sampler_are_not_assigned(sampler: Any, name: str) -> None:
+def test_options_of_a_sampler_cannot_be_assigned(sampler: Any, name: str) -> None:
     before = repr(sampler)
     with pytest.raises(AttributeError):
         setattr(sampler, name, [3])

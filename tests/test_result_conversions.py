@@ -94,7 +94,7 @@ def at(of: Any, where: str) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("library", ["torch", "numpy", "arrow"])
 @pytest.mark.parametrize("name", RESULTS)
-def test_every_array_is_kept(name: str, library: str) -> None:
+def test_every_array_is_converted(name: str, library: str) -> None:
     result = RESULTS[name]
     if not hasattr(result, library):
         # Those of graphs with types and visits have torch's tensors alone.

@@ -86,7 +86,7 @@ def test_an_assigned_option_takes_effect_at_the_next_epoch(
         ("colour", 4, AttributeError, "colour: .*; a subclass may have attributes of its own"),
     ],
 )
-def test_what_can_have_no_effect_raises_and_names_the_way(
+def test_an_assignment_without_effect_raises_and_names_the_way(
     make: Any, name: str, value: Any, error: type[Exception], text: str
 ) -> None:
     made = make()
@@ -151,7 +151,7 @@ def test_a_state_is_of_the_epoch_that_goes_on() -> None:
     assert contents(after) == contents(made)
 
 
-def test_a_subclass_has_attributes_of_its_own() -> None:
+def test_a_subclass_may_have_other_attributes() -> None:
     class Mine(DataLoader[Any]):
         def __init__(self, *given: Any, **options: Any) -> None:
             self.before = 1

@@ -12,7 +12,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._core.checks import boolean
-from pygsampler._loading.options import ELSEWHERE
+from pygsampler._loading.options import OTHER_LOADERS
 from pygsampler.torch import DataLoader, LinkLoader
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4)
@@ -36,15 +36,15 @@ def page_table() -> dict[tuple[str, ...], str]:
     return rows
 
 
-def test_the_table_of_the_page_is_that_of_the_errors() -> None:
+def test_the_table_of_the_page_is_the_table_of_the_errors() -> None:
     found = page_table()
     # What is the same by name is no keyword that is missing.
     assert found.pop(("batch_size", "shuffle", "drop_last")) == "the same, by name"
-    assert found == ELSEWHERE
+    assert found == OTHER_LOADERS
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [(name, way) for names, way in ELSEWHERE.items() for name in names]
+    ("name", "way"), [(name, way) for names, way in OTHER_LOADERS.items() for name in names]
 )
 def test_keywords_of_other_loaders_are_answered(name: str, way: str) -> None:
     text = f"expected options that it has, got {name}=; here: {way}"
@@ -67,7 +67,7 @@ def test_misspelt_keywords_are_answered_by_the_one_that_was_meant(name: str, mea
             kind(GRAPH, [0], [2], **{name: 1})
 
 
-def test_other_keywords_are_answered_by_all_that_there_are() -> None:
+def test_other_keywords_are_answered_by_all_options() -> None:
     with pytest.raises(TypeError, match=r"got colour=; it has graph, seeds, .*num_samples$"):
         DataLoader(GRAPH, [0], [2], batch_size=1, colour=1)
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'batch_size'"):
@@ -140,7 +140,7 @@ def test_weights_that_are_none_name_what_gives_them() -> None:
 
 
 @pytest.mark.parametrize("true", [True, np.True_, torch.tensor(True)])
-def test_truth_values_of_other_libraries_are_taken(true: Any) -> None:
+def test_truth_values_of_numpy_and_torch_are_accepted(true: Any) -> None:
     assert boolean(true, "here") is True
     assert pgs.PGSampler([2], disjoint=true).disjoint is True
     assert pgs.KHop([2], unique=true).plan["unique"] is True

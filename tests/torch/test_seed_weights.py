@@ -110,7 +110,7 @@ def test_depth_threads_and_pickles_change_nothing() -> None:
         assert content(batch) in expected
 
 
-def test_a_pass_goes_on_with_the_same_weights_alone() -> None:
+def test_an_epoch_is_resumed_with_equal_weights_only() -> None:
     made = loader(num_samples=31)
     expected = [content(batch) for batch in loader(num_samples=31)]
     going = iter(made)
@@ -165,7 +165,7 @@ def test_seeds_of_several_types() -> None:
             DataLoader(types, seeds, [2], seed_weights=wrong, **options)
 
 
-def test_the_text_of_a_loader_says_how_many_are_drawn() -> None:
+def test_the_text_of_a_loader_has_the_number_of_draws() -> None:
     assert repr(loader(num_samples=31)).startswith("DataLoader(31 by weight of 12 seeds, PGSampl")
     made = loader(num_samples=31, drop_last=True)
     assert len(made) == 6 and len(drawn(made)) == 30
@@ -193,7 +193,7 @@ def test_wrong_arguments_are_named(options: Any, error: type[Exception], text: s
         made.shuffle = True
 
 
-def test_a_static_batch_has_room_for_a_seed_that_is_drawn_again() -> None:
+def test_a_static_batch_has_room_for_repeated_seeds() -> None:
     types = pgs.HeteroGraph.from_coo({("a", "to", "b"): ([0], [0])}, {"a": 3, "b": 2})
     seeds = HeteroSeeds(types, {"a": [0, 1, 2], "b": []})
     assert seeds.most(2) == {"a": 2, "b": 0}

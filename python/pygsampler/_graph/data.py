@@ -210,7 +210,7 @@ def columns(given: Any) -> Any:
     if hasattr(given, "combine_chunks") and hasattr(given, "column_names"):
         # Before pandas' way, since an Arrow table has `columns` without names.
         chunks = given.combine_chunks()
-        return {name: _whole(chunks.column(name)) for name in given.column_names}
+        return {name: _single_chunk(chunks.column(name)) for name in given.column_names}
     if hasattr(given, "column_names") and hasattr(given, "column"):
         return {name: given.column(name) for name in given.column_names}
     if hasattr(given, "columns") and hasattr(given, "to_numpy"):
@@ -218,7 +218,7 @@ def columns(given: Any) -> Any:
     return given
 
 
-def _whole(column: Any) -> Any:
+def _single_chunk(column: Any) -> Any:
     """A column of an Arrow table, which has one chunk or none, as one array."""
     return column.chunk(0) if column.num_chunks else column.combine_chunks()
 

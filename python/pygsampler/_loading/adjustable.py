@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._loading.metered import Metered
-from pygsampler._loading.options import similar, way_here
+from pygsampler._loading.options import replacement, similar
 from pygsampler._loading.shards import Shards
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Adjustable(Metered):
 
     def _check_assigned(self, name: str) -> None:
         """AttributeError for what has no effect, or none any more."""
-        kind = _own_class(self)
+        kind = _library_class(self)
         options = list(inspect.signature(kind).parameters)
         changing = [each for each in _ADJUSTABLE if each in options]
         if name in changing or _of_subclass(self, kind, name):
@@ -69,7 +69,7 @@ class Adjustable(Metered):
                 f"{name}: expected no assignment, since it is fixed when a loader is made, got "
                 f"one; {way}"
             )
-        way = way_here(name) or similar(name, [*changing, *options])
+        way = replacement(name) or similar(name, [*changing, *options])
         raise AttributeError(
             f"{name}: expected an option of {kind.__name__}, got {name!r}"
             f"{way or '; a subclass may have attributes of its own'}"
@@ -128,7 +128,7 @@ class Adjustable(Metered):
         self._check_seed(self._seed_drawn, shuffle=True)
 
 
-def _own_class(loader: Adjustable) -> type:
+def _library_class(loader: Adjustable) -> type:
     """The class of this package that a loader is of."""
     return next(c for c in type(loader).__mro__ if c.__module__.startswith("pygsampler."))
 

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
 __all__ = [
-    "ELSEWHERE",
+    "OTHER_LOADERS",
     "DataLoaderOptions",
     "LinkLoaderOptions",
     "checked_keywords",
+    "replacement",
     "similar",
-    "way_here",
 ]
 
 F = TypeVar("F", bound=Callable[..., None])
 
 # The table of docs/torch.md, which a test compares: options of other loaders, and the way here.
-ELSEWHERE: dict[tuple[str, ...], str] = {
+OTHER_LOADERS: dict[tuple[str, ...], str] = {
     ("num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context"): (
         "none: the engine samples ahead, `prefetch=` says how far"
     ),
@@ -89,13 +89,13 @@ def checked_keywords(init: F) -> F:
     return checked  # type: ignore[return-value]
 
 
-def way_here(name: str) -> str:
+def replacement(name: str) -> str:
     """Returns the end of a message for an option of other loaders, or nothing."""
-    return next((f"; here: {way}" for names, way in ELSEWHERE.items() if name in names), "")
+    return next((f"; here: {way}" for names, way in OTHER_LOADERS.items() if name in names), "")
 
 
 def _answer(name: str, names: Sequence[str]) -> str:
-    way = way_here(name) or similar(name, names) or f"; it has {', '.join(names)}"
+    way = replacement(name) or similar(name, names) or f"; it has {', '.join(names)}"
     return f"expected options that it has, got {name}={way}"
 
 

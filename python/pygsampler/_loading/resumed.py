@@ -36,7 +36,7 @@ class Pass:
 
     __slots__ = ("epoch", "handed", "part", "shuffle")
 
-    def __init__(self, epoch: int, part: Part, shuffle: bool) -> None:
+    def __init__(self, epoch: int, part: Part, shuffle: bool = False) -> None:
         self.epoch, self.part, self.handed, self.shuffle = epoch, part, 0, shuffle
 
 

@@ -148,14 +148,14 @@ def test_link_batches_print_counts() -> None:
     assert sampled[0][0].startswith("TorchBatch of")
 
 
-def test_named_arrays_print_dtypes_and_shapes() -> None:
+def test_data_of_a_graph_print_dtypes_and_shapes() -> None:
     assert repr(GRAPH.edata) == "{'w': float32 [200]}"
     assert repr(GRAPH.ndata) == "{}"
     more = GRAPH.with_data(node_data={"x": torch.ones(30, 2), "n": np.arange(30)})
     assert repr(more.ndata) == "{'x': float32 [30, 2], 'n': int64 [30]}"
 
 
-def test_types_print_as_they_were_given() -> None:
+def test_types_print_as_tuples() -> None:
     fanouts = [{BUYS: 3, OF: 2}, {BUYS: 1, OF: 0}]
     sampler = pgs.PGSampler(fanouts, seed=1)
     assert repr(sampler) == f"PGSampler({fanouts!r}, seed=1)"
