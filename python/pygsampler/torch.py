@@ -202,6 +202,15 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
         blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
         effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
+    seed_weights : array of shape [N], or a mapping of types to such, optional
+        Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
+        weight: finite numbers, 0 for never, as for rare classes. The draws are a function of
+        ``seed`` and the epoch (docs/randomness.md), the same on all ranks, which share them out
+        as they share seeds. A seed may be more than once in a batch: its outputs are rows
+        ``batch.output_index``. Not with ``shuffle``.
+    num_samples : int, optional
+        With ``seed_weights``, how many seeds an epoch has on all ranks. Default: as many as there
+        are seeds.
     static : bool
         Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
         is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroBatch``; on a
@@ -217,15 +226,6 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         pair is a mapping of vertex types to how many a batch may have after that hop, and one of
         edge types to how many edges; types that are not named have as few as may be.
 
-    seed_weights : array of shape [N], or a mapping of types to such, optional
-        Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
-        weight: finite numbers, 0 for never, as for rare classes. The draws are a function of
-        ``seed`` and the epoch (docs/randomness.md), the same on all ranks, which share them out
-        as they share seeds. A seed may be more than once in a batch: its outputs are rows
-        ``batch.output_index``. Not with ``shuffle``.
-    num_samples : int, optional
-        With ``seed_weights``, how many seeds an epoch has on all ranks. Default: as many as there
-        are seeds.
     seed_time : array of shape [N], or a mapping of types to such, or a number, optional
         With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
         A number is that of all.
