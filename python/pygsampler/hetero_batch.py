@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from pygsampler.hetero_converted import TorchHeteroBatch
     from pygsampler.hetero_graph import EdgeType
 
+__all__ = ["HeteroBatch", "HeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class HeteroBlock(Block):
     """The edges of one type that were sampled for one hop; ids count within the types."""
@@ -344,6 +350,11 @@ class HeteroBatch(HeteroExports):
             f"HeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch}{where})"
         )
+
+    def _repr_html_(self) -> str:
+        from pygsampler._batch.shown import types_html
+
+        return types_html(repr(self), self.blocks)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._device >= 0:

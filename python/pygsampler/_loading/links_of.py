@@ -138,7 +138,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
         edges = {graph.edge_types[0]: edges}
     if not isinstance(edges, Mapping):
         raise TypeError(f"edges: expected a mapping of edge types to edges, got {describe(edges)}")
-    if isinstance(options["negatives"], Negatives):
+    if not isinstance(options["negatives"], Mapping) and _negatives(options["negatives"], ""):
         options["negatives"] = dict.fromkeys(edges, options["negatives"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
@@ -217,7 +217,12 @@ def edge_ids(ids: Any, name: str, count: int) -> torch.Tensor:
 
 def _negatives(given: Any, where: str) -> Negatives | None:
     if given is not None and not isinstance(given, Negatives):
-        raise TypeError(f"negatives{where}: expected Negatives or None, got {describe(given)}")
+        amount = given if isinstance(given, int) and not isinstance(given, bool) else 1
+        kind = f"{given!r}, " if isinstance(given, str) else ""
+        raise TypeError(
+            f"negatives{where}: expected Negatives or None, got {describe(given)}; "
+            f"Negatives({kind}amount={amount}) draws {amount} for each edge"
+        )
     return given
 
 
@@ -261,6 +266,11 @@ def _labels(
         raise ValueError(
             f"labels{where}: expected None with negatives of mode 'binary', whose labels are 1 "
             "and 0"
+        )
+    if getattr(labels, "requires_grad", False) is True:
+        raise ValueError(
+            f"labels{where}: expected a tensor without a gradient, got one with "
+            "requires_grad=True; give labels.detach()"
         )
     try:
         made = as_tensor(labels).detach().cpu()
