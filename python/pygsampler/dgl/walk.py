@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 from dgl import DGLGraph
 
@@ -301,7 +301,7 @@ def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
     if ids.is_cpu and ids.numel() <= _FEW:
         values = ids.numpy()
         return torch.from_numpy(
-            numpy.where(values < 0, values, values - numpy.array(first, values.dtype)[:, None])
+            np.where(values < 0, values, values - np.array(first, values.dtype)[:, None])
         )
     offsets = torch.tensor(first, dtype=ids.dtype).to(ids.device).unsqueeze(1)
     return torch.where(ids < 0, ids, ids - offsets)
