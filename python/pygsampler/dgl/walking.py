@@ -84,21 +84,13 @@ def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tupl
         raise ValueError(
             f"length: expected none beside a metapath of {len(metapath)} steps, got {length}"
         )
-    # Each type once: a path is a short pattern, many times over.
-    known: dict[Any, int] = {}
-    for etype in metapath:
-        if etype not in known:
-            known[etype] = g.get_etype_id(etype)
-    path = [known[etype] for etype in metapath]
+    path = [g.get_etype_id(etype) for etype in metapath]
     if not path:
         raise WrongValue("metapath: expected at least one edge type, got none")
-    ends = {}
-    for etype in set(path):
-        before, _, after = g.canonical_etypes[etype]
-        ends[etype] = g.get_ntype_id(before), g.get_ntype_id(after)
     types: list[int] = []
     for i, etype in enumerate(path):
-        here, there = ends[etype]
+        before, _, after = (g.canonical_etypes[etype][j] for j in range(3))
+        here, there = g.get_ntype_id(before), g.get_ntype_id(after)
         if types and types[-1] != here:
             raise WrongValue(
                 f"metapath[{i}]: expected an edge type from {g.ntypes[types[-1]]!r}, where "
