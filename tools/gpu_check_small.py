@@ -176,7 +176,9 @@ def walks(device: str) -> None:
         # Steps of one sample, of several tasks a hub, and of sums that are not in shared memory.
         for by_steps in (
             pgs.KHop([7, 5], edge_ids=True, seed=1),
-            pgs.KHop([7, 5], unique=True, edge_ids=True, execution="transit", seed=1),
+            pgs.KHop([7, 5], unique="transit", edge_ids=True, execution="transit", seed=1),
+            pgs.KHop([7, 5], unique=True, edge_ids=True, seed=1),
+            pgs.KHop([40, 30], unique=True, edge_ids=True, seed=1),
             pgs.LayerSample([2100, 40], edge_ids=True, seed=1),
         ):
             got, want = (

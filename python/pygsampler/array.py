@@ -40,6 +40,11 @@ _NOWHERE = 64
 _SHOWN = 3
 
 
+# The source of arrays of the engine's that torch puts into shared memory when they are sent to
+# other processes.
+BY_TORCH = object()
+
+
 class Array(Viewed):
     """A view of values in memory: of ids, offsets or positions, or of any dtype and shape.
 
@@ -88,6 +93,7 @@ class Array(Viewed):
     # Of two dimensions: the memory has the second one outermost.
     _turned: bool
     _owner: object
+    # What it was made of, and is pickled as; BY_TORCH: a tensor on the same memory.
     _source: object | None
 
     def __init__(self) -> None:
@@ -218,7 +224,9 @@ class Array(Viewed):
             raise TypeError(
                 f"array: expected a one-dimensional array of int32 or int64, got {self!r}"
             )
-        source = self if self._source is None else self._source
+        source = self._source
+        if source is None or source is BY_TORCH:
+            source = self
         return View(
             self._address,
             self._length,
@@ -393,6 +401,8 @@ class Array(Viewed):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """The values, or their place in a file; another library's object pickles itself."""
         self._need_cpu()
+        if self._source is BY_TORCH:
+            self._source = self.torch()
         if self._source is not None:
             self._source = without_moving(self, self._source)
             return _from_source if self._ids else _from_tensor, (self._source,)

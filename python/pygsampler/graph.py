@@ -199,8 +199,10 @@ class Graph(GraphState):
         graph = cls._checked(*host_graph.of_edges(src, dst, num_nodes))
         if interned is not None:
             graph._arrays = node_names.beside(interned)
-        edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
-        return graph._furnished(graph_data.named(edge_data, edges), node_data)
+        if edge_data is not None:
+            edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
+            edge_data = graph_data.named(edge_data, edges)
+        return graph._furnished(edge_data, node_data)
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
@@ -413,6 +415,8 @@ class Graph(GraphState):
 
     def _furnished(self, edge_data: Any, node_data: Any) -> Graph:
         """This graph, which is new, with these arrays too."""
+        if edge_data is None and node_data is None:
+            return self
         edges, nodes = self._rows()
         self._edata = self._edata.with_more(graph_data.named(edge_data, edges))
         self._ndata = self._ndata.with_more(graph_data.named(node_data, nodes))

@@ -425,7 +425,7 @@ class TorchWalks:
         made = object.__new__(cls)
         made.epoch, made.batch, made.seed = walks.epoch, walks.batch, walks.seed
         made._nodes = walks.per_step().torch()
-        made._lengths = walks.lengths.torch()
+        made._lengths = walks.lengths
         made._edge_ids = None
         made._ask = lambda: walks._edges().torch()
         slots = walks.slots
@@ -466,7 +466,8 @@ class TorchWalks:
         return made
 
     _nodes: torch.Tensor
-    _lengths: torch.Tensor
+    # An array until somebody asks: few do, and a tensor costs a tenth of a small walk.
+    _lengths: torch.Tensor | Array
     _edge_ids: torch.Tensor | None
     _ask: Callable[[], torch.Tensor] | None
     walks_per_seed: int
@@ -499,6 +500,8 @@ class TorchWalks:
     @property
     def lengths(self) -> torch.Tensor:
         """As ``Walks.lengths``: shape [walks], int32."""
+        if isinstance(self._lengths, Array):
+            self._lengths = self._lengths.torch()
         return self._lengths
 
     @property
@@ -525,13 +528,13 @@ class TorchWalks:
 
     def __getstate__(self) -> dict[str, Any]:
         # Without what finds the edges, as Walks are: the graph stays where it is.
-        return {**self.__dict__, "_ask": None}
+        return {**self.__dict__, "_ask": None, "_lengths": self.lengths}
 
     def ends(self) -> torch.Tensor:
         """The last vertex of each walk: shape [walks], in the graph's id dtype."""
         import torch
 
-        last = self._lengths.to(torch.int64)
+        last = self.lengths.to(torch.int64)
         return self._nodes.gather(0, last.unsqueeze(0)).squeeze(0)
 
     def staying(self) -> torch.Tensor:

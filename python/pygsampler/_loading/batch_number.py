@@ -12,6 +12,7 @@ from torch.utils.data import get_worker_info
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._loading.shared_words import SharedWords
 from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed_seed
 
 _BATCH_BITS = MAX_BATCH.bit_length()
@@ -42,8 +43,7 @@ class BatchNumber:
         self._count_from(0)
         self._pass = 0
         # In shared memory, so that workers that live through several epochs see changes too.
-        self._shared: Any = torch.tensor([_UNSET, signed_seed(chosen_seed(seed))])
-        self._shared.share_memory_()  # type: ignore[no-untyped-call]
+        self._shared = SharedWords([_UNSET, signed_seed(chosen_seed(seed))])
 
     @property
     def seed(self) -> int:
@@ -140,8 +140,6 @@ class BatchNumber:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._count_from(state["_calls"])
-        if not self._shared.is_shared():
-            self._shared.share_memory_()
 
 
 def _content(ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) -> hashlib.blake2b:

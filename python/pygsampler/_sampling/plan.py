@@ -38,15 +38,7 @@ class Plan(Mapping[str, Any]):
     def __init__(self, **fields: Any) -> None:
         """TypeError or ValueError says which field is wrong: ``fanouts[1]: expected ...``."""
         text = json.dumps({name: _as_json(value) for name, value in fields.items()})
-        words, document = _read(text)
-        known = {name: _frozen(value) for name, value in json.loads(document).items()}
-        named = [(how, known[how]) for how in ("prob", "mask") if known.get(how) is not None]
-        for name, value in (
-            ("_fields", known),
-            ("document", document),
-            ("num_words", words),
-            ("drawn_by", named[0] if named else None),
-        ):
+        for name, value in zip(Plan.__slots__, _read(text), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -94,10 +86,12 @@ def _restored(document: str) -> Plan:
 
 
 @lru_cache(maxsize=256)
-def _read(text: str) -> tuple[int, str]:
-    """How many words describe a batch, and the whole document; loads the engine at first."""
+def _read(text: str) -> tuple[Mapping[str, Any], str, tuple[str, str] | None, int]:
+    """What a plan has, in the order of its slots; loads the engine at first."""
     words, _, document = library.call("PlanRead", text).partition(" ")
-    return int(words), document
+    fields = {name: _frozen(value) for name, value in json.loads(document).items()}
+    named = [(how, fields[how]) for how in ("prob", "mask") if fields.get(how) is not None]
+    return fields, document, named[0] if named else None, int(words)
 
 
 def _frozen(value: Any) -> Any:
