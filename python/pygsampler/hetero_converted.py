@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.furnished import Furnished
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.converted_block import TorchBlock
 
 if TYPE_CHECKING:
@@ -131,11 +132,11 @@ class TorchHeteroBatch(Furnished):
 
     @classmethod
     def _of(cls, batch: Any) -> TorchHeteroBatch:
-        nodes = {kind: ids.torch() for kind, ids in batch.nodes.items()}
+        nodes = ByNodeType((kind, ids.torch()) for kind, ids in batch.nodes.items())
         views = _Views(batch, nodes)
         flat = iter(range(len(views.flat)))
         blocks = tuple(
-            MappingProxyType({kind: _viewed(views, next(flat), kind) for kind in hop})
+            MappingProxyType(ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop))
             for hop in batch.blocks
         )
         trees = batch.trees
@@ -195,7 +196,9 @@ class TorchHeteroBatch(Furnished):
             "output_index": _mapped(move, self.output_index),
             "trees": None if self.trees is None else _mapped(move, self.trees),
             "blocks": tuple(
-                MappingProxyType({kind: block._moved(move, nodes) for kind, block in hop.items()})
+                MappingProxyType(
+                    ByEdgeType((kind, block._moved(move, nodes)) for kind, block in hop.items())
+                )
                 for hop in self.blocks
             ),
         }
@@ -286,11 +289,11 @@ def _viewed(views: _Views, place: int, kind: EdgeType) -> TorchHeteroBlock:
 
 
 def _tensors(arrays: Mapping[str, Array]) -> Tensors:
-    return MappingProxyType({kind: values.torch() for kind, values in arrays.items()})
+    return MappingProxyType(ByNodeType((kind, values.torch()) for kind, values in arrays.items()))
 
 
 def _mapped(move: Any, tensors: Tensors) -> Tensors:
-    return MappingProxyType({kind: move(values) for kind, values in tensors.items()})
+    return MappingProxyType(ByNodeType((kind, move(values)) for kind, values in tensors.items()))
 
 
 def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
@@ -302,6 +305,6 @@ def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
 def _batch(kind: type, parts: dict[str, Any]) -> Any:
     for name in ("nodes", "output_nodes", "output_index", "trees"):
         if parts[name] is not None:
-            parts[name] = MappingProxyType(parts[name])
-    parts["blocks"] = tuple(MappingProxyType(hop) for hop in parts["blocks"])
+            parts[name] = MappingProxyType(ByNodeType(parts[name]))
+    parts["blocks"] = tuple(MappingProxyType(ByEdgeType(hop)) for hop in parts["blocks"])
     return kind(**parts)

@@ -23,11 +23,14 @@ from pygsampler._graph.ends import check_ends, ends_of
 from pygsampler._graph.joint import Joint, joined
 from pygsampler._graph.schema import (
     TYPE,
+    ByEdgeType,
+    ByNodeType,
     EdgeType,
     Schema,
     by_type,
     count_of,
     counts_of,
+    edge_type_of,
     name_of,
     relations_of,
 )
@@ -152,10 +155,10 @@ class HeteroGraph(EngineHandle):
         host: HeteroGraph | None = None,
         pinned: bool = False,
     ) -> None:
-        self._nodes, self._graphs = nodes, graphs
+        self._nodes, self._graphs = ByNodeType(nodes), graphs
         self._device, self._host, self._pinned, self._file = device, host, pinned, None
         self._schema = Schema(tuple(nodes), tuple(graphs))
-        self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
+        self._ndata = ByNodeType.fromkeys(nodes, graph_data.NO_DATA)
         self._derived, self._joints, self._times = {}, {}, {}
         self._made_of = []
 
@@ -225,7 +228,8 @@ class HeteroGraph(EngineHandle):
             kind: {**own.ndata.get(kind, {}), **given.get(kind, {})}
             for kind in {**own.ndata, **given}
         }
-        return cls(own._open(), own.num_nodes, edge_data=parts.edge_data, node_data=of_nodes)
+        nodes = own._with_types(hetero_adapters.sizes_of(features)).num_nodes
+        return cls(own._open(), nodes, edge_data=parts.edge_data, node_data=of_nodes)
 
     @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
@@ -306,9 +310,9 @@ class HeteroGraph(EngineHandle):
         return MappingProxyType(self._nodes)
 
     @property
-    def num_edges(self) -> Mapping[EdgeType, int]:
-        """How many edges each type has."""
-        return {kind: graph.num_edges for kind, graph in self._open().items()}
+    def num_edges(self) -> ByEdgeType[int]:
+        """How many edges each type has; a type may be named by its relation, if no other has it."""
+        return ByEdgeType((kind, graph.num_edges) for kind, graph in self._open().items())
 
     @property
     def dtype(self) -> str:
@@ -321,9 +325,10 @@ class HeteroGraph(EngineHandle):
         return devices.name(self._device)
 
     @property
-    def edata(self) -> Mapping[EdgeType, Mapping[str, Array]]:
-        """The arrays of the edges of each type, by name."""
-        return {kind: graph.edata for kind, graph in self._open().items()}
+    def edata(self) -> ByEdgeType[Mapping[str, Array]]:
+        """The arrays of the edges of each type, by name; a type may be named by its relation, if no
+        other has it: ``graph.edata["writes"]["w"]``."""
+        return ByEdgeType((kind, graph.edata) for kind, graph in self._open().items())
 
     @property
     def ndata(self) -> Mapping[str, Mapping[str, Array]]:
@@ -331,12 +336,16 @@ class HeteroGraph(EngineHandle):
         self._open()
         return MappingProxyType(self._ndata)
 
-    def __getitem__(self, edge_type: EdgeType) -> Graph:
-        """The CSC of a relation; as many vertices as its larger type has."""
+    def __getitem__(self, edge_type: EdgeType | str) -> Graph:
+        """The CSC of a relation; as many vertices as its larger type has.
+
+        ``edge_type`` is (source type, relation, destination type), or the relation alone where no
+        other edge type has it. KeyError for an edge type that the graph does not have.
+        """
         graphs = self._open()
-        if edge_type not in graphs:
-            raise KeyError(edge_type)
-        return graphs[edge_type]
+        if isinstance(edge_type, tuple) and edge_type in graphs:
+            return graphs[edge_type]
+        return ByEdgeType(graphs)[edge_type]
 
     def to(self, device: Any) -> HeteroGraph:
         """This graph on another device, as ``Graph.to``: all relations' CSCs are copied there.
@@ -421,6 +430,20 @@ class HeteroGraph(EngineHandle):
         made._handle()
         return made
 
+    def _with_types(self, counts: Mapping[str, int]) -> HeteroGraph:
+        """This graph, with further node types that have no edges."""
+        nodes = dict(self._nodes)
+        for kind, count in counts.items():
+            nodes.setdefault(kind, count)
+        if len(nodes) == len(self._nodes):
+            return self
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        host = None if self._host is None else self._host._with_types(counts)
+        made._hold(nodes, self._open(), self._device, host, self._pinned)
+        made._ndata |= self._ndata
+        return made
+
     def to_homogeneous(
         self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()
     ) -> Graph:
@@ -490,8 +513,7 @@ class HeteroGraph(EngineHandle):
             there = joint._replace(graph=put(joint.graph, self._device))
             return self._joints.setdefault(key, there)
         for kind in types:
-            if kind not in graphs:
-                raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
+            edge_type_of(kind, graphs, "metapath")
         ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
         nodes = {kind: self._nodes[kind] for kind in ends}
         part = object.__new__(HeteroGraph)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from pygsampler._graph.schema import ByEdgeType
 from pygsampler.converted import TorchBatch
 from pygsampler.static import StaticBatch, StaticHeteroBatch, first
 
@@ -140,7 +141,9 @@ class StaticHeteroLinkBatch(NamedTuple):
 def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[dict[EdgeType, Any]]:
     """Fields of each type as mappings of types, without those that a type does not have."""
     return [
-        {kind: value for kind, value in zip(fields, of, strict=True) if value is not None}
+        ByEdgeType(
+            (kind, value) for kind, value in zip(fields, of, strict=True) if value is not None
+        )
         for of in zip(*fields.values(), strict=True)
     ]
 
