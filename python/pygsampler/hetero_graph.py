@@ -11,16 +11,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.interning import IDS
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import boolean, describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import hetero_adapters, typed_file
+from pygsampler._graph import hetero_adapters, node_names, typed_file
 from pygsampler._graph import layout as at
-from pygsampler._graph.ends import check_ends, ends_of
+from pygsampler._graph.ends import check_ends, ends_of, in_one_width, numbered
 from pygsampler._graph.joint import Joint, joined
+from pygsampler._graph.reverses import reverse_edge_ids
 from pygsampler._graph.schema import (
     TYPE,
     ByEdgeType,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
+    from pygsampler._graph.node_names import NodeNames
     from pygsampler._graph.timed import Timed
 
 __all__ = ["EdgeType", "HeteroGraph"]
@@ -90,6 +93,8 @@ class HeteroGraph(EngineHandle):
         "_graphs",
         "_host",
         "_joints",
+        "_labels",
+        "_lookups",
         "_made_of",
         "_ndata",
         "_nodes",
@@ -116,6 +121,9 @@ class HeteroGraph(EngineHandle):
     # Empty once closed.
     _graphs: dict[EdgeType, Graph]
     _ndata: dict[str, graph_data.Named]
+    # The arrays beside the graph that hold the names of a type's nodes, and what finds nodes.
+    _labels: dict[str, Mapping[str, Array]]
+    _lookups: dict[str, node_names.Lookup]
     _derived: dict[tuple[str, str], HeteroGraph]
     _times: dict[tuple[str, str | None, str | None], TypedTimed]
     _joints: dict[tuple[Any, ...], Joint]
@@ -159,6 +167,7 @@ class HeteroGraph(EngineHandle):
         self._device, self._host, self._pinned, self._file = device, host, pinned, None
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = ByNodeType.fromkeys(nodes, graph_data.NO_DATA)
+        self._labels, self._lookups = {} if host is None else host._labels, {}
         self._derived, self._joints, self._times = {}, {}, {}
         self._made_of = []
 
@@ -166,23 +175,102 @@ class HeteroGraph(EngineHandle):
     def from_coo(
         cls,
         edges: Mapping[EdgeType, tuple[Any, Any]],
-        num_nodes: Mapping[str, int],
+        num_nodes: Mapping[str, int] | None = None,
         *,
+        renumber: bool = False,
         edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> HeteroGraph:
         """A graph of lists of edges: (src, dst) for each type; the id of an edge is its place.
 
-        The arrays are copied, as by ``Graph.from_coo``. ``num_nodes`` has all types.
+        The arrays are copied, as by ``Graph.from_coo``, and all are int64 where one is.
+
+        Parameters
+        ----------
+        edges : mapping of (str, str, str) to (src, dst)
+            int32 or int64, shape [E]; with ``renumber`` also names, as ``Graph.from_coo`` takes
+            them.
+        num_nodes : mapping of str to int
+            How many nodes each type has, of all types; None with ``renumber``.
+        renumber : bool
+            True numbers the nodes of each type from 0 by ascending id or name, over all relations
+            that have the type. ``node_names[type]`` or ``node_ids[type]`` have the old ones, and
+            ``index_of`` finds nodes by them. Needs NumPy.
+        edge_data, node_data
+            As for ``HeteroGraph``.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            As ``Graph.from_coo``, with the type.
         """
         relations = relations_of(edges)
+        if boolean(renumber, "renumber"):
+            return cls._renumbered(relations, num_nodes, edge_data, node_data)
         if not isinstance(num_nodes, Mapping):
             raise TypeError(
-                f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}"
+                f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}; "
+                "renumber=True counts the ids that occur"
             )
         counts = {kind: count_of(kind, of) for kind, of in num_nodes.items()}
         made = hetero_adapters.Typed(relations, counts, edge_data, node_data, relations)
         return cls._of(made)
+
+    @classmethod
+    def _renumbered(
+        cls,
+        relations: Mapping[EdgeType, Any],
+        num_nodes: Any,
+        edge_data: Any,
+        node_data: Any,
+    ) -> HeteroGraph:
+        if num_nodes is not None:
+            raise ValueError(
+                "num_nodes: expected None with renumber=True, which counts the ids that occur, got "
+                f"{num_nodes!r}"
+            )
+        ends, labels = numbered({kind: ends_of(kind, of) for kind, of in relations.items()})
+        counts = {kind: interned.num_nodes for kind, interned in labels.items()}
+        made = cls._of(hetero_adapters.Typed(ends, counts, edge_data, node_data, ends))
+        for kind, interned in labels.items():
+            arrays = node_names.beside(interned)
+            if IDS in arrays:
+                rows = graph_data.Rows(graph_data.NODES, counts[kind])
+                made._ndata[kind] = made._ndata[kind].with_more(graph_data.named(arrays, rows))
+            else:
+                made._labels[kind] = arrays
+        return made
+
+    @classmethod
+    def from_scipy(
+        cls,
+        matrices: Mapping[EdgeType, Any],
+        *,
+        num_nodes: Mapping[str, int] | None = None,
+        node_data: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> HeteroGraph:
+        """The graph of a sparse matrix for each relation: an entry [src, dst] is an edge.
+
+        The id of an edge is the place of its entry in the matrix's ``data``, and
+        ``edata[type]["weight"]`` that array, as by ``Graph.from_scipy``.
+
+        Parameters
+        ----------
+        matrices : mapping of (str, str, str) to scipy.sparse matrices or arrays
+            A row for each node of the source type, a column for each of the destination type: a
+            type has as many nodes in all of them. All ids are int64 where those of one are.
+        num_nodes : mapping of str to int, optional
+            Types without edges, and how many nodes they have.
+        node_data : mapping of str to mappings of str to arrays of shape [N, ...], optional
+            As for ``HeteroGraph``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no sparse matrix, and for one of another shape than the others say.
+        """
+        relations = relations_of(matrices, "matrices")
+        return cls._of(hetero_adapters.of_scipy(relations, num_nodes, node_data))
 
     @classmethod
     def from_pyg(cls, data: Any) -> HeteroGraph:
@@ -208,7 +296,7 @@ class HeteroGraph(EngineHandle):
             for end in (kind[0], kind[2]):
                 if end not in nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        ends = {kind: ends_of(kind, edges[kind]) for kind in parts.lists}
+        ends = in_one_width({kind: ends_of(kind, edges[kind]) for kind in parts.lists})
         try:
             edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
             return cls(edges, nodes, edge_data=parts.edge_data, node_data=parts.node_data)
@@ -256,6 +344,7 @@ class HeteroGraph(EngineHandle):
         nodes, parts = typed_file.types_of(pages)
         made = cls({kind: Graph._mapped(part) for kind, part in parts.items()}, nodes)
         made._ndata.update(typed_file.node_data_of(pages, nodes))
+        made._labels.update(typed_file.names_of(pages, nodes))
         made._file = pages
         return made
 
@@ -279,7 +368,8 @@ class HeteroGraph(EngineHandle):
             for: 4096 arrays in all, whose names have up to 63 bytes, the type's place among them.
         """
         host = self if self._host is None else self._host
-        typed_file.save(graph_file.path_of(path), host._open(), host._nodes, host._ndata, progress)
+        relations, target = host._open(), graph_file.path_of(path)
+        typed_file.save(target, relations, host._nodes, host._ndata, host._labels, progress)
 
     @property
     def path(self) -> Path | None:
@@ -335,6 +425,87 @@ class HeteroGraph(EngineHandle):
         """The arrays of the vertices of each type, by name."""
         self._open()
         return MappingProxyType(self._ndata)
+
+    @property
+    def node_names(self) -> Mapping[str, NodeNames]:
+        """The names of the nodes of each type that has names, by id; as ``Graph.node_names``."""
+        self._open()
+        found = {kind: node_names.names_of(arrays) for kind, arrays in self._labels.items()}
+        return {kind: names for kind, names in found.items() if names is not None}
+
+    @property
+    def node_ids(self) -> Mapping[str, Array]:
+        """The ids that nodes had before they were numbered, int64, of each type that has them:
+        ``ndata[type]["node_ids"]``."""
+        self._open()
+        return {kind: arrays[IDS] for kind, arrays in self._ndata.items() if IDS in arrays}
+
+    def index_of(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """The ids of nodes by the names or ids that they had before they were numbered.
+
+        Parameters
+        ----------
+        labels : mapping of str to sequences of str, or of int
+            By type, as ``node_names`` or ``node_ids`` have them.
+
+        Returns
+        -------
+        dict of str to Array
+            Ids by type, in the graph's dtype, as every sampler and loader takes them; an int for
+            one label alone. Needs NumPy.
+
+        Raises
+        ------
+        KeyError
+            For labels that no node of the type has, by the first of them.
+        TypeError, ValueError
+            As ``Graph.index_of``, and for types that the graph does not have.
+        """
+        self._open()
+        found = {}
+        for kind, of_type in by_type(labels, "labels", self._nodes).items():
+            lookup = self._lookups.get(kind)
+            if lookup is None:
+                lookup = node_names.Lookup({**self._ndata[kind], **self._labels.get(kind, {})})
+                self._lookups[kind] = lookup
+            where = f"labels[{kind!r}]"
+            found[kind] = node_names.index_of(lookup, of_type, where, self.dtype)
+        return found
+
+    def reverse_edge_ids(
+        self, edge_type: EdgeType | str, reverse_type: EdgeType | str | None = None
+    ) -> Array:
+        """For each edge of a type by its id the id of its reverse, int64, on the CPU.
+
+        Where the edges of ``reverse_type`` stand in the order of those of ``edge_type``, as PyG's
+        ``ToUndirected`` and DGL's ``AddReverse`` write them, an edge belongs to the edge of its own
+        id; else the i-th edge from u to v by id belongs to the i-th edge from v to u. Needs NumPy.
+
+        Parameters
+        ----------
+        edge_type : (str, str, str) or str
+        reverse_type : (str, str, str) or str, optional
+            The type that has the reverses, from ``edge_type``'s destinations to its sources;
+            ``edge_type`` itself when not given, where both ends are of one type.
+
+        Raises
+        ------
+        ValueError
+            For types that the graph does not have or that do not fit, and for an edge that has no
+            reverse, which it names.
+        """
+        host = self if self._host is None else self._host
+        edge_type = edge_type_of(edge_type, self.edge_types, "edge_type")
+        reverse = edge_type
+        if reverse_type is not None:
+            reverse = edge_type_of(reverse_type, self.edge_types, "reverse_type")
+        graph, other = host[edge_type], host[reverse]
+        if (reverse[0], reverse[2]) != (edge_type[2], edge_type[0]):
+            raise ValueError(
+                f"reverse_type: expected a type from {edge_type[2]!r} to {edge_type[0]!r}, got "
+                f"{reverse_type!r}"
+            )
+        return reverse_edge_ids(graph, other, (name_of(edge_type), name_of(reverse)))
 
     def __getitem__(self, edge_type: EdgeType | str) -> Graph:
         """The CSC of a relation; as many vertices as its larger type has.
@@ -442,6 +613,7 @@ class HeteroGraph(EngineHandle):
         host = None if self._host is None else self._host._with_types(counts)
         made._hold(nodes, self._open(), self._device, host, self._pinned)
         made._ndata |= self._ndata
+        made._labels = self._labels
         return made
 
     def to_homogeneous(
@@ -546,6 +718,7 @@ class HeteroGraph(EngineHandle):
         for relation in graphs.values():
             relation.close()
         self._ndata, self._file = {}, None
+        self._labels, self._lookups = {}, {}
 
     def __enter__(self) -> HeteroGraph:
         self._open()
@@ -677,7 +850,8 @@ class HeteroGraph(EngineHandle):
             return put, (self._host, self.device)
         if self._file is not None:
             return HeteroGraph._reopened, (self._file.path, self._file.identity)
-        return _restored, (dict(self._open()), dict(self._nodes), dict(self._ndata))
+        parts = dict(self._open()), dict(self._nodes), dict(self._ndata)
+        return _restored, (*parts, {kind: dict(of) for kind, of in self._labels.items()})
 
 
 @contextmanager
@@ -690,9 +864,14 @@ def _of_type(kind: Any) -> Iterator[None]:
 
 
 def _restored(
-    graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, Mapping[str, Array]]
+    graphs: dict[EdgeType, Graph],
+    nodes: dict[str, int],
+    of_nodes: dict[str, Mapping[str, Array]],
+    labels: dict[str, Mapping[str, Array]],
 ) -> HeteroGraph:
-    return HeteroGraph(graphs, nodes, node_data=of_nodes)
+    made = HeteroGraph(graphs, nodes, node_data=of_nodes)
+    made._labels.update(labels)
+    return made
 
 
 def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> Graph:

@@ -82,8 +82,12 @@ def test_every_format_gives_the_same_graph(tmp_path, name):
     found = dict(zip(both.edge_ids.tolist(), both.indices.tolist(), strict=True))
     assert found == {
         **dict(enumerate(SRC.tolist())),
-        **{7 + e: int(DST[e]) for e in np.flatnonzero(loop)},
+        **{7 + i: int(DST[e]) for i, e in enumerate(np.flatnonzero(loop))},
     }
+    reverses = both.reverse_edge_ids().numpy()
+    backwards = [7 + int(loop[:e].sum()) if loop[e] else e for e in range(7)]
+    assert reverses[:7].tolist() == backwards
+    assert reverses[reverses].tolist() == list(range(13))
     with pgs.Graph.open(
         datasets.convert(path, target, undirected=True, dtype="int32", **options)
     ) as opened:
@@ -142,7 +146,8 @@ def test_any_ids_are_numbered_by_size(tmp_path_factory, edges, undirected):
     }
     expected = dict(enumerate(edges))
     if undirected:
-        expected |= {len(edges) + e: (v, u) for e, (u, v) in enumerate(edges) if u != v}
+        back = [(v, u) for u, v in edges if u != v]
+        expected |= dict(enumerate(back, len(edges)))
     assert found == expected
 
 
@@ -326,7 +331,10 @@ def test_networkx_graphs():
     assert text == "baö"
     assert graph.arrays["node_names.offsets"].tolist() == [0, 1, 2, 4, 4]
     ids = dict(zip(graph.edge_ids.tolist(), graph.indices.tolist(), strict=True))
-    assert ids == {0: 0, 1: 1, 2: 1, 3: 1, 5: 2}
+    assert ids == {0: 0, 1: 1, 2: 1, 3: 1, 4: 2}
+    assert graph.reverse_edge_ids().tolist() == [3, 1, 4, 0, 2]
+    assert graph.node_names == ["b", "a", "ö", ""]
+    assert graph.index_of(["ö", "", "b"]).tolist() == [2, 3, 0]
     graph = pgs.Graph.from_networkx(nx.path_graph([30, 10, 20]))
     assert graph.arrays["node_ids"].tolist() == [30, 10, 20]
     assert graph.num_edges == 4

@@ -22,11 +22,18 @@ BACK = (torch.arange(200) + 100) % 200
 EDGES = {BUYS: torch.arange(0, COUNT, 2), LIKES: torch.arange(0, 200, 5)}
 
 
+def loopless(count: int, nodes: int, random: torch.Generator) -> torch.Tensor:
+    """Ends of edges, none of which is its own reverse."""
+    src = torch.randint(0, nodes, (count,), generator=random)
+    return torch.stack([src, (src + torch.randint(1, nodes, (count,), generator=random)) % nodes])
+
+
 def shop(same_ids: bool = False) -> pgs.HeteroGraph:
     """Users buy items, which were bought by users: the same edges, by other ids or the same."""
     random = torch.Generator().manual_seed(5)
-    users, items = (torch.randint(0, NODES[of], (COUNT,), generator=random) for of in NODES)
-    ends = torch.randint(0, NODES["user"], (2, 100), generator=random)
+    pairs = torch.randperm(NODES["user"] * NODES["item"], generator=random)[:COUNT]
+    users, items = pairs // NODES["item"], pairs % NODES["item"]
+    ends = loopless(100, NODES["user"], random)
     both = torch.cat([ends, ends.flip(0)], 1)
     place = torch.arange(COUNT) if same_ids else torch.argsort(ORDER)
     return pgs.HeteroGraph.from_coo(
@@ -49,6 +56,7 @@ def leave_out(ids: dict[Any, torch.Tensor]) -> dict[Any, torch.Tensor]:
     return {BUYS: buys, "bought": reverses(buys), "likes": torch.cat([likes, BACK[likes]])}
 
 
+LIKED = {"likes": BACK}
 BY_ID = {"exclude": "reverse_id", "reverse_eids": {BUYS: ORDER, LIKES: BACK}}
 TURNED = {"reverse_types": {BUYS: BOUGHT}}
 
@@ -64,8 +72,10 @@ TURNED = {"reverse_types": {BUYS: BOUGHT}}
             "reverse_eids": {"buys": ORDER, "user__likes__user": BACK},
         },
         {"exclude": leave_out},
+        {"exclude": "reverse_id", "reverse_types": {"buys": "bought"}},
+        {"exclude": "reverse_id", "reverse_types": {"buys": "bought"}, "reverse_eids": LIKED},
     ],
-    ids=["reverse_id", "by relation", "reverse_types", "callable"],
+    ids=["reverse_id", "by relation", "reverse_types", "callable", "of the graph", "in part"],
 )
 def test_reverses_of_other_types_and_ids_are_left_out(options: dict[str, Any]) -> None:
     """Every other edge of the seeds is there: rows are sampled around what is left out."""
@@ -150,6 +160,25 @@ def test_edges_of_a_whole_pass_are_those_of_its_batches() -> None:
             assert whole.ids[starts[at] : starts[at + 1]].equal(expected[kind])
 
 
+def test_a_graph_without_types_knows_its_reverses() -> None:
+    src, dst = loopless(400, 50, torch.Generator().manual_seed(1))
+    graph = pgs.Graph.from_coo(torch.cat([src, dst]), torch.cat([dst, src]), num_nodes=50)
+    loader = LinkLoader(
+        graph, torch.arange(400), [-1, -1], batch_size=16, exclude="reverse_id", shuffle=True
+    )
+    for batch in loader:
+        ids = batch.input_id
+        for block in batch.sampled.blocks:
+            assert not torch.isin(block.edge_ids, torch.cat([ids, ids + 400])).any()
+    lone = pgs.Graph.from_coo([0, 1], [1, 2])
+    text = "reverse_eids: expected an edge id for each edge, got None; reverse_edge_ids: expected"
+    with pytest.raises(ValueError, match=text):
+        LinkLoader(lone, [0], [3], batch_size=1, exclude="reverse_id")
+    types = pgs.HeteroGraph.from_coo({BUYS: ([0, 1], [1, 2]), BOUGHT: ([1], [0])}, NODES)
+    with pytest.raises(ValueError, match=r"reverse_eids\[.*\]: expected an edge id for each edge"):
+        LinkLoader(types, {BUYS: [0]}, [3], batch_size=1, exclude="reverse_id", **TURNED)
+
+
 def test_reverses_by_the_same_ids_are_as_many() -> None:
     graph = pgs.HeteroGraph.from_coo({BUYS: ([0, 1], [1, 2]), BOUGHT: ([1], [0])}, NODES)
     text = r"expected a type of 2 edges, with the same ids, got .* of 1; reverse_eids= names other"
@@ -178,7 +207,7 @@ def test_loaders_with_reverses_are_pickled() -> None:
             BY_ID,
             ValueError,
             r"reverse_types: expected the type of edges from 'item' to 'user' that has its "
-            r"reverses beside reverse_eids\[\('user', 'buys', 'item'\)\], got none; reverse_types=",
+            r"reverses with exclude='reverse_id', got none; reverse_types={\('user', 'buys', 'it",
         ),
         (
             {**BY_ID, "reverse_types": {BUYS: LIKES}},
@@ -200,11 +229,7 @@ def test_loaders_with_reverses_are_pickled() -> None:
             ValueError,
             "reverse_types: expected the reverse of some type of the loader's .*, got .*bought",
         ),
-        (
-            {"exclude": "reverse_id", "reverse_eids": {BUYS: ORDER}, **TURNED},
-            ValueError,
-            "reverse_eids: expected one for each type of edges, got none for .*'likes'",
-        ),
+        ({"exclude": "reverse_id"}, ValueError, "reverse_types: expected the type of edges from"),
         (
             {**BY_ID, "reverse_eids": {BUYS: ORDER + 1, LIKES: BACK}, **TURNED},
             IndexError,

@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from pygsampler._core.checks import describe
+from pygsampler._graph import adapters
 from pygsampler._graph.adapters import csr_of
+from pygsampler._graph.schema import count_of
 
 
 class Typed(NamedTuple):
@@ -78,6 +80,48 @@ def of_dgl(g: Any) -> Typed:
         {kind: dict(g.edges[kind].data) for kind in g.canonical_etypes},
         {kind: dict(g.nodes[kind].data) for kind in g.ntypes},
     )
+
+
+def of_scipy(
+    matrices: Mapping[Any, Any],
+    num_nodes: Mapping[str, int] | None,
+    node_data: Mapping[str, Mapping[str, Any]] | None,
+) -> Typed:
+    """A CSC for each matrix, and how many nodes the shapes say that each type has."""
+    nodes: dict[str, int] = {}
+    said: dict[str, str] = {}
+    for kind, count in (num_nodes or {}).items():
+        nodes[kind], said[kind] = count_of(kind, count), "num_nodes"
+    edges: dict[Any, Any] = {}
+    lists: list[Any] = []
+    data: dict[Any, dict[str, Any]] = {}
+    for kind, matrix in matrices.items():
+        where = f"matrices[{kind!r}]"
+        parts = adapters.of_scipy(matrix, where)
+        for of, count, side in zip(kind[::2], matrix.shape, ("rows", "columns"), strict=True):
+            known = nodes.setdefault(of, int(count))
+            if known != count:
+                raise ValueError(
+                    f"{where}: expected {known} {side}, as {said[of]} has nodes of type {of!r}, "
+                    f"got {count}"
+                )
+            said.setdefault(of, where)
+        data[kind] = {name: offer.value for name, offer in parts.edge_data.items()}
+        if isinstance(parts, adapters.Coo):
+            edges[kind] = parts.src, parts.dst
+            lists.append(kind)
+        else:
+            ids = () if parts.edge_ids is None else (parts.edge_ids,)
+            edges[kind] = parts.indptr, parts.indices, *ids
+    return Typed(_in_one_width(edges, lists), nodes, data, node_data, lists)
+
+
+def _in_one_width(edges: dict[Any, Any], lists: Collection[Any]) -> dict[Any, Any]:
+    """The relations with ids of 64 bits where those of one are; all are NumPy's."""
+    ids = [each for kind, of in edges.items() for each in (of if kind in lists else of[1:2])]
+    if len({each.dtype for each in ids}) < 2:
+        return edges
+    return {kind: tuple(each.astype("int64") for each in of) for kind, of in edges.items()}
 
 
 def of_stores(features: Any, store: Any, with_edges: bool = True) -> Typed:

@@ -68,10 +68,10 @@ def salt_of(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
 
 
-def relations_of(edges: Any) -> dict[EdgeType, Any]:
+def relations_of(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
     """The edge types of a mapping, checked."""
     if not isinstance(edges, Mapping):
-        raise TypeError(f"edges: expected a mapping of edge types, got {describe(edges)}")
+        raise TypeError(f"{where}: expected a mapping of edge types, got {describe(edges)}")
     if not edges:
         raise ValueError("edges: expected at least one edge type, got none")
     found: dict[EdgeType, Any] = {}

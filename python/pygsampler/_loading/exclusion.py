@@ -61,7 +61,7 @@ class Exclusion:
             self._reverses = self._of_types(graph, reverse_eids, reverse_types)
         else:
             _unused(reverse_types, "reverse_types", self.kind)
-            self._reverses = {None: _given(None, reverse_eids, "reverse_eids", graph, graph)}
+            self._reverses = {None: _by_id(graph, None, None, reverse_eids, "reverse_eids")}
 
     def of(self, places: list[torch.Tensor]) -> Any:
         """The ids of what links at these places of each relation leave out; by type with types."""
@@ -113,11 +113,6 @@ class Exclusion:
     def _of_types(self, graph: Any, reverse_eids: Any, reverse_types: Any) -> dict[Any, _Reverses]:
         """The reverses of each relation of the loader's edges that has some."""
         by_id = self.kind == "reverse_id"
-        if by_id and reverse_eids is None:
-            raise ValueError(
-                "reverse_eids: expected a mapping of edge types to the reverse of each edge, got "
-                "None"
-            )
         known = [*dict.fromkeys([*graph.edge_types, *self._links])]
         ids = by_type(reverse_eids, "reverse_eids", known)
         types: dict[Any, Any] = {}
@@ -142,20 +137,16 @@ class Exclusion:
 
 def _reverses_of(graph: Any, kind: Any, turned: Any, ids: Any, by_id: bool) -> _Reverses:
     """The reverses of a relation's edges, among those of ``turned``."""
-    if by_id and ids is None:
-        raise ValueError(
-            f"reverse_eids: expected one for each type of edges, got none for {kind!r}"
-        )
     if (kind[0], kind[2]) != (turned[2], turned[0]):
         way = f"the type of edges from {kind[2]!r} to {kind[0]!r} that has its reverses"
         if kind == turned:
             raise ValueError(
-                f"reverse_types: expected {way} beside reverse_eids[{kind!r}], got none; "
+                f"reverse_types: expected {way} with exclude='reverse_id', got none; "
                 f"reverse_types={{{kind!r}: ...}} names it"
             )
         raise ValueError(f"reverse_types[{kind!r}]: expected {way}, got {turned!r}")
-    if ids is not None:
-        return _given(turned, ids, f"reverse_eids[{kind!r}]", graph[kind], graph[turned])
+    if by_id or ids is not None:
+        return _by_id(graph, kind, turned, ids, f"reverse_eids[{kind!r}]")
     counts = graph[kind].num_edges, graph[turned].num_edges
     if counts[0] != counts[1]:
         raise ValueError(
@@ -165,12 +156,20 @@ def _reverses_of(graph: Any, kind: Any, turned: Any, ids: Any, by_id: bool) -> _
     return _Reverses(turned, None, False)
 
 
-def _given(kind: Any, ids: Any, where: str, edges: Any, among: Any) -> _Reverses:
-    """The reverses of ``edges`` among the edges of a relation, as a caller has them."""
+def _by_id(graph: Any, kind: Any, turned: Any, ids: Any, where: str) -> _Reverses:
+    """The reverses of a relation's edges by their ids, which the graph knows where none are given;
+    of a graph without types both relations are None."""
     if ids is None:
-        raise ValueError(f"{where}: expected an edge id for each edge, got None")
-    back = edge_ids(ids, where, edges.num_edges, among.num_edges)
-    return _Reverses(kind, back, bool((back < 0).any()))
+        try:
+            pair = () if kind is None else (kind, turned)
+            return _Reverses(turned, graph.reverse_edge_ids(*pair).torch(), False)
+        except ValueError as error:
+            raise ValueError(
+                f"{where}: expected an edge id for each edge, got None; {error}"
+            ) from None
+    edges, others = (graph, graph) if kind is None else (graph[kind], graph[turned])
+    back = edge_ids(ids, where, edges.num_edges, others.num_edges)
+    return _Reverses(turned, back, bool((back < 0).any()))
 
 
 def _unused(given: Any, name: str, kind: str | None) -> None:

@@ -87,10 +87,10 @@ class LinkLoader(MaybeStatic):
         edges, int64, of a ``HeteroGraph`` as a dict of edge types, and returns the ids to leave
         out, likewise: those alone, or None.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
-        The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``. Of a
-        ``HeteroGraph`` a mapping; the reverses of edges between two types are edges of another
-        type, which ``reverse_types`` names. With ``exclude="reverse_types"`` the ids of reverses
-        that are not those of their edges.
+        The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``;
+        ``graph.reverse_edge_ids()`` when not given. Of a ``HeteroGraph`` a mapping; the reverses of
+        edges between two types are edges of another type, which ``reverse_types`` names. With
+        ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
     shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
         As ``DataLoader`` has them, of edges.
     labor : str, optional

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import by_type
 from pygsampler._loading.negatives import Negatives
@@ -273,7 +274,7 @@ def _labels(
             "and 0"
         )
     try:
-        made = torch.as_tensor(labels).detach().cpu()
+        made = as_tensor(labels).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"labels{where}: expected a tensor, got {describe(labels)}: {error}"
@@ -286,7 +287,7 @@ def _labels(
 def _tensor(ids: Any, name: str) -> torch.Tensor:
     """A copy on the CPU, in 64 bits."""
     try:
-        made = torch.as_tensor(ids)
+        made = as_tensor(ids)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"{name}: expected an array of int32 or int64, got {describe(ids)}: {error}"

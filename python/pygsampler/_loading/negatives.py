@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe, integer
 from pygsampler._loading.draws import Number, Rows, checked_power, device_of, drawn
 from pygsampler._loading.non_edges import non_edges_of
@@ -321,7 +322,7 @@ def _weight(given: Any, name: str) -> torch.Tensor | None:
     if given is None:
         return None
     try:
-        made = torch.as_tensor(given).detach().to("cpu", torch.float64, copy=True)
+        made = as_tensor(given).detach().to("cpu", torch.float64, copy=True)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"{name}: expected an array of numbers, got {describe(given)}: {error}"

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._arrays.vertices import check_vertices
 from pygsampler._core.checks import describe
 
@@ -21,7 +22,7 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
         tensor = from_dlpack(seeds)
     else:
         try:
-            tensor = torch.as_tensor(seeds)
+            tensor = as_tensor(seeds)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
                 f"seeds: expected a 1-D array of int32 or int64 vertex ids, "

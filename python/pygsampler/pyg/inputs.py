@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
 
 __all__ = [
@@ -102,7 +103,7 @@ def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
     if isinstance(given, torch.Tensor):
         return given
     try:
-        made = torch.as_tensor(given)
+        made = as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{where}: expected {what}, got {describe(given)}") from None
     return made if made.numel() else made.long()
