@@ -449,11 +449,11 @@ def _edge_type(key: Any, edge_types: Sequence[Any]) -> Any:
     """The edge type of data that PyG, or a caller, names."""
     # Of PyG's own in one text the parts, where it keeps them: they may have underscores.
     kind = getattr(key, "edge_type", key)
-    if isinstance(kind, str) and kind not in edge_types and kind.count("__") == 1:
-        kind = tuple(kind.split("__"))
-    if isinstance(kind, tuple) and len(kind) == 2:
+    ends = tuple(kind.split("__")) if isinstance(kind, str) else kind
+    if isinstance(ends, tuple) and len(ends) == 2:
         # PyG's name of a relation that has none.
-        kind = kind[0], DEFAULT_REL, kind[1]
+        whole = ends[0], DEFAULT_REL, ends[1]
+        kind = whole if whole in edge_types or kind is ends else kind
     return edge_type_of(kind, edge_types, "num_neighbors", "data")
 
 
