@@ -46,7 +46,7 @@ class Array(Viewed):
     from may go. It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX
     and others (``from_dlpack``) and, where it holds ids, pyarrow (``pyarrow.array``). ``len``,
     iteration, an integer index (gives a value, or an array where there are more dimensions) and a
-    slice of step 1 (gives a view) work; ``==`` compares identity.
+    slice of step 1 (gives a view) work; ``==`` and ``!=`` compare value by value, as NumPy does.
 
     Of a graph file it is a read-only view of the mapped file: nothing is read before it is used,
     and all processes share what was read.
@@ -360,6 +360,19 @@ class Array(Viewed):
         part = self._at(self._address + place % count * row, rest)
         return part if rest else part._values()[0]
 
+    def __eq__(self, other: object) -> Any:
+        """Compares value by value, as NumPy does: a bool array; TypeError on a device.
+
+        Where an array is looked for, in a list or a dict, use ``is``.
+        """
+        return self.numpy() == _values_of(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.numpy() != _values_of(other)
+
+    # By identity: arrays are kept in sets and dicts.
+    __hash__ = Viewed.__hash__
+
     def __repr__(self) -> str:
         flag = ", read-only" if self._readonly else ""
         if self._device >= 0:
@@ -601,6 +614,11 @@ def as_array(value: Any, where: str) -> Array:
     if isinstance(value, Array) and value._device < 0:
         return value._in_order()
     return Array._of_region(as_region(value, where))
+
+
+def _values_of(other: Any) -> Any:
+    """What an array is compared with, as NumPy takes it."""
+    return other.numpy() if isinstance(other, Array) else other
 
 
 def _on_device(values: Array, device: int) -> Array:

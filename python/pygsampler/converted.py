@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from pygsampler._batch.exports import Exports
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.made import Made
 from pygsampler._batch.named import NO_VALUES
@@ -85,7 +86,7 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
         )
 
 
-class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
+class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports):
     """A mini-batch of torch tensors.
 
     Of a batch that was sampled on a GPU they are views of one tensor, each made when it is first

@@ -13,11 +13,20 @@ from pygsampler._arrays.interning import IDS, intern
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, integer
-from pygsampler._graph import adapters, networkx_conversion, node_names, peers
+from pygsampler._graph import (
+    adapters,
+    dgl_conversion,
+    networkx_conversion,
+    node_names,
+    peers,
+    pyg_conversion,
+    scipy_conversion,
+)
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.lent import NONE_NAMED, Lent, Named
 from pygsampler._graph.parts import Parts
@@ -506,6 +515,28 @@ class Graph(GraphState):
         lookup = self._kept(("lookup",), lambda: node_names.Lookup(arrays))
         return node_names.index_of(lookup, labels, "labels", self.dtype)
 
+    def in_degrees(self, nodes: Any = None) -> Any:
+        """How many edges lead to each node, int64, shape [num_nodes], on the CPU.
+
+        Parameters
+        ----------
+        nodes : int, or int32 or int64, shape [N], optional
+            The nodes to tell it of, in their order; one alone gives an int. Needs NumPy.
+
+        Raises
+        ------
+        IndexError
+            For ids that are no nodes.
+        """
+        self._known()
+        return degrees_of(self._on_cpu(), "in", self._num_nodes, nodes)
+
+    def out_degrees(self, nodes: Any = None) -> Any:
+        """How many edges lead from each node; as ``in_degrees``, but that the whole graph is read
+        by each call."""
+        self._known()
+        return degrees_of(self._on_cpu(), "out", self._num_nodes, nodes)
+
     def reverse_edge_ids(self) -> Array:
         """For each edge by its id the id of its reverse, int64, shape [num_edges], on the CPU.
 
@@ -684,6 +715,84 @@ class Graph(GraphState):
             return self
         devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, True))
+
+    def to_networkx(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``, whose nodes are labels.
+
+        Nodes are called by their ``node_names`` or ``node_ids``, or else by their ids. Edges have
+        their id as "edge_id", by which ``from_networkx`` numbers them again, and the values of
+        arrays: numbers, or lists.
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str, optional
+            The names of the arrays to take along; all when not given.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
+        """
+        self._known()
+        return networkx_conversion.graph_to_networkx(self._on_cpu(), edge_data, node_data)
+
+    def to_scipy(self, *, weight: str | None = None) -> Any:
+        """The graph as a sparse array of SciPy, shape [num_nodes, num_nodes].
+
+        An entry [src, dst] is an edge; parallel edges are entries of their own. It is a
+        ``csc_array`` on the graph's memory where an edge's id is its place (``edge_ids`` is None),
+        else a ``coo_array`` by edge id: ``from_scipy`` gives the same graph.
+
+        Parameters
+        ----------
+        weight : str, optional
+            The name of the edge array that gives the values: "weight" where there is one, else
+            ones.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array of shape [num_edges], and for ``edge_ids`` that do not
+            number the edges from 0.
+        """
+        self._known()
+        shape = self._num_nodes, self._num_nodes
+        return scipy_conversion.to_scipy(self._on_cpu(), shape, weight)
+
+    def to_dgl(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``dgl.DGLGraph`` on the CPU, by its CSC, with the ids of its edges.
+
+        Arrays of edges and nodes, all or those of the given names, become ``edata`` and ``ndata``;
+        they share their memory with this graph's.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
+        """
+        self._known()
+        return dgl_conversion.to_dgl(self._on_cpu(), edge_data, node_data)
+
+    def to_pyg(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``torch_geometric.data.Data`` on the CPU.
+
+        Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes, all or those of
+        the given names, become attributes, which share their memory with this graph's.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, or that edges and nodes both have, and for ``edge_ids``
+            that do not number the edges from 0.
+        """
+        self._known()
+        return pyg_conversion.to_pyg(self._on_cpu(), edge_data, node_data)
 
     def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it.

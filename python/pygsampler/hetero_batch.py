@@ -11,6 +11,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
+from pygsampler._batch.exports import HeteroExports
 from pygsampler._core import memories
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.array import Array, _on_device
@@ -62,7 +63,7 @@ _TYPE_ROWS = {row.name: row for row in at.TYPE_ROWS}
 _PLACE = frozenset(("_data", "_words_at"))
 
 
-class HeteroBatch:
+class HeteroBatch(HeteroExports):
     """The sampled neighbourhood of seeds of a graph with types.
 
     ``blocks`` has the outermost hop first; each is a mapping of edge types to blocks, all types

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.exports import HeteroExports
 from pygsampler._batch.furnished import Furnished
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
@@ -96,7 +97,7 @@ class TorchHeteroBlock(TorchBlock):
         return _block, (kind, self.edge_type, arrays), features
 
 
-class TorchHeteroBatch(Furnished):
+class TorchHeteroBatch(Furnished, HeteroExports):
     """A mini-batch of a graph with types, of torch tensors: what ``HeteroBatch.torch()`` returns.
 
     Names and shapes are those of ``HeteroBatch``. A loader that was given ``features`` puts, under

@@ -17,9 +17,18 @@ from pygsampler._core import library, memories
 from pygsampler._core.checks import boolean, describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
+from pygsampler._graph import (
+    dgl_conversion,
+    hetero_adapters,
+    networkx_conversion,
+    node_names,
+    pyg_conversion,
+    scipy_conversion,
+    typed_file,
+)
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import hetero_adapters, node_names, typed_file
 from pygsampler._graph import layout as at
+from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.ends import check_ends, ends_of, in_one_width, numbered
 from pygsampler._graph.joint import Joint, joined
 from pygsampler._graph.reverses import reverse_edge_ids
@@ -472,6 +481,39 @@ class HeteroGraph(EngineHandle):
             found[kind] = node_names.index_of(lookup, of_type, where, self.dtype)
         return found
 
+    def in_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
+        """How many edges of a type lead to each node of its destination type, int64, on the CPU.
+
+        Parameters
+        ----------
+        nodes : int, or int32 or int64, shape [N], optional
+            The nodes to tell it of; all, shape [num_nodes[edge_type[2]]], when not given. One alone
+            gives an int. Needs NumPy.
+        edge_type : (str, str, str) or str, optional
+            May be left out where the graph has one type of edges.
+
+        Raises
+        ------
+        IndexError
+            For ids that are no nodes of the type.
+        ValueError
+            For a type that the graph does not have, and for none where it has several.
+        """
+        kind = self._one_relation(edge_type)
+        return degrees_of(self[kind]._on_cpu(), "in", self._nodes[kind[2]], nodes)
+
+    def out_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
+        """How many edges of a type lead from each node of its source type; as ``in_degrees``."""
+        kind = self._one_relation(edge_type)
+        return degrees_of(self[kind]._on_cpu(), "out", self._nodes[kind[0]], nodes)
+
+    def _one_relation(self, edge_type: EdgeType | str | None) -> EdgeType:
+        kinds = list(self._open())
+        if edge_type is None and len(kinds) > 1:
+            have = ", ".join(map(repr, kinds))
+            raise ValueError(f"edge_type: expected one of {have}, got None")
+        return kinds[0] if edge_type is None else edge_type_of(edge_type, kinds, "edge_type")
+
     def reverse_edge_ids(
         self, edge_type: EdgeType | str, reverse_type: EdgeType | str | None = None
     ) -> Array:
@@ -615,6 +657,43 @@ class HeteroGraph(EngineHandle):
         made._ndata |= self._ndata
         made._labels = self._labels
         return made
+
+    def to_networkx(self) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``, for looking at it.
+
+        Nodes are (type, label), where labels are names, old ids or ids, and have "node_type"; edges
+        have "edge_type", their id as "edge_id", and the values of arrays.
+        """
+        host = self if self._host is None else self._host
+        labels, ndata = host._labels, host._ndata
+        return networkx_conversion.hetero_to_networkx(host._open(), host._nodes, labels, ndata)
+
+    def to_scipy(self, *, weight: str | None = None) -> ByEdgeType[Any]:
+        """The graph as a sparse array of SciPy for each relation, [sources, destinations]; as by
+        ``Graph.to_scipy``, so that ``from_scipy`` gives the same graph.
+
+        ``weight`` is the name of an edge array of all types; without it "weight" where a type has
+        one, else ones.
+        """
+        host = self if self._host is None else self._host
+        found: ByEdgeType[Any] = ByEdgeType()
+        for kind, graph in host._open().items():
+            shape = host._nodes[kind[0]], host._nodes[kind[2]]
+            with _of_type(kind):
+                found[kind] = scipy_conversion.to_scipy(graph, shape, weight)
+        return found
+
+    def to_dgl(self) -> Any:
+        """The graph as a heterograph of DGL on the CPU, with all of its arrays, which share their
+        memory; as by ``Graph.to_dgl``. DGL puts types into the order of their names."""
+        host = self if self._host is None else self._host
+        return dgl_conversion.to_heterograph(host._open(), host._nodes, host._ndata)
+
+    def to_pyg(self) -> Any:
+        """The graph as a ``torch_geometric.data.HeteroData`` on the CPU, with all of its arrays,
+        which share their memory: column i of an ``edge_index`` is the edge with id i."""
+        host = self if self._host is None else self._host
+        return pyg_conversion.to_hetero_data(host._open(), host._nodes, host._ndata)
 
     def to_homogeneous(
         self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()

@@ -9,6 +9,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
+from pygsampler._batch.exports import Exports
 from pygsampler._batch.named import NO_VALUES, EdgeName, parted
 from pygsampler._batch.packed import packed
 from pygsampler._batch.views import HostViews, RegionViews
@@ -43,7 +44,7 @@ _EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
 
 
-class MiniBatch:
+class MiniBatch(Exports):
     """The sampled neighbourhood of some seeds: one block a hop, and the vertices they touch.
 
     ``blocks`` has the outermost hop first: ``blocks[-1]`` leads into the seeds, and the

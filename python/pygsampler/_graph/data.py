@@ -150,6 +150,20 @@ def named(given: Any, rows: Rows) -> Named:
     return found
 
 
+def selected(
+    arrays: Mapping[str, Array], names: Iterable[str] | None, where: str
+) -> dict[str, Array]:
+    """The arrays of these names, or all; ValueError for a name without an array."""
+    if isinstance(names, str):
+        raise TypeError(f"{where}: expected a list of names, got {describe(names)}")
+    wanted = list(arrays) if names is None else list(names)
+    for name in wanted:
+        if name not in arrays:
+            have = ", ".join(map(repr, arrays)) or "none"
+            raise ValueError(f"{where}: expected names of arrays ({have}), got {name!r}")
+    return {name: arrays[name] for name in wanted}
+
+
 def check_names(names: Iterable[Any], kind: str) -> None:
     """Raises TypeError or ValueError for what cannot be the name of an array of that kind."""
     for name in names:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import numbers
 from array import array
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.interning import IDS, text_arrays
 from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import Coo, Offers
-from pygsampler._graph.data import EDGES, NODES, Offer
+from pygsampler._graph.data import EDGES, NODES, Offer, selected
+from pygsampler._graph.node_names import names_of
+from pygsampler._graph.reverses import by_id
 from pygsampler.array import as_array
+
+if TYPE_CHECKING:
+    from pygsampler._graph.state import GraphState
+    from pygsampler.array import Array
 
 # The attribute that is taken unasked, and the attribute that has the ids of edges.
 _WEIGHT, _EDGE_ID = "weight", "edge_id"
@@ -56,37 +62,93 @@ def of_networkx(
     return Coo(src, dst, len(labels), arrays, of_edges, of_nodes)
 
 
-def to_networkx(
-    labels: Iterable[Any],
-    ends: tuple[list[int], list[int], list[int]],
-    edge_data: Mapping[str, list[Any]],
-    node_data: Mapping[str, list[Any]],
+def graph_to_networkx(
+    graph: GraphState, edge_data: Iterable[str] | None, node_data: Iterable[str] | None
 ) -> Any:
-    """A MultiDiGraph of nodes by label, and of edges (sources, targets, ids) by places of nodes,
-    with the values of arrays as attributes."""
-    networkx = _networkx()
-    graph = networkx.MultiDiGraph()
-    names = list(labels)
-    of_nodes = [dict(zip(node_data, row, strict=True)) for row in _rows(node_data, len(names))]
-    graph.add_nodes_from(zip(names, of_nodes, strict=True))
-    src, dst, ids = ends
-    for u, v, edge, row in zip(src, dst, ids, _rows(edge_data, len(ids)), strict=True):
-        attributes = {_EDGE_ID: edge, **dict(zip(edge_data, row, strict=True))}
-        graph.add_edge(names[u], names[v], **attributes)
-    return graph
+    """The MultiDiGraph of a graph on the CPU, with these arrays as attributes."""
+    made = networkx().MultiDiGraph()
+    names = add_nodes(
+        made,
+        labels_of(graph._arrays, graph._num_nodes),
+        lists(selected(graph._ndata, node_data, "node_data")),
+    )
+    src, dst = by_id(graph, "to_networkx")
+    values = lists(selected(graph._edata, edge_data, "edge_data"))
+    add_edges(made, (names, names), (src, dst, range(len(src))), values)
+    return made
 
 
-def _networkx() -> Any:
+def hetero_to_networkx(
+    graphs: Mapping[Any, GraphState],
+    nodes: Mapping[str, int],
+    labels: Mapping[str, Mapping[str, Array]],
+    ndata: Mapping[str, Mapping[str, Array]],
+) -> Any:
+    """The MultiDiGraph of relations on the CPU, whose nodes are (type, label)."""
+    made, names = networkx().MultiDiGraph(), {}
+    for kind, count in nodes.items():
+        arrays = ndata.get(kind, {})
+        known = labels_of({**arrays, **labels.get(kind, {})}, count)
+        values = {"node_type": [kind] * count, **lists(arrays)}
+        names[kind] = add_nodes(made, [(kind, label) for label in known], values)
+    for kind, graph in graphs.items():
+        src, dst = by_id(graph, "to_networkx")
+        values = {"edge_type": [kind] * len(src), **lists(graph._edata)}
+        ends = names[kind[0]], names[kind[2]]
+        add_edges(made, ends, (src, dst, range(len(src))), values)
+    return made
+
+
+def labels_of(arrays: Mapping[str, Array], count: int) -> Sequence[Any]:
+    """What nodes are called: their names, their old ids, or their ids."""
+    names = names_of(arrays)
+    if names is not None:
+        return names.tolist()
+    ids = arrays.get(IDS)
+    return range(count) if ids is None else list(ids.tolist())
+
+
+def lists(arrays: Mapping[str, Array]) -> dict[str, list[Any]]:
+    """The values of arrays as attributes have them."""
+    return {name: array.tolist() for name, array in arrays.items()}
+
+
+def add_nodes(
+    graph: Any, names: Sequence[Any], columns: Mapping[str, Sequence[Any]]
+) -> Sequence[Any]:
+    """Adds nodes with the values of columns as attributes, and returns their names."""
+    rows = _rows(columns, len(names))
+    graph.add_nodes_from(
+        (name, dict(zip(columns, row, strict=True))) for name, row in zip(names, rows, strict=True)
+    )
+    return names
+
+
+def add_edges(
+    graph: Any,
+    names: tuple[Sequence[Any], Sequence[Any]],
+    edges: tuple[Any, Any, Any],
+    columns: Mapping[str, Sequence[Any]],
+) -> None:
+    """Adds edges (sources, destinations, ids) by places among the names of either side."""
+    src, dst, ids = (each if isinstance(each, range) else each.tolist() for each in edges)
+    for u, v, edge, row in zip(src, dst, ids, _rows(columns, len(ids)), strict=True):
+        attributes = {_EDGE_ID: edge, **dict(zip(columns, row, strict=True))}
+        graph.add_edge(names[0][u], names[1][v], **attributes)
+
+
+def networkx() -> Any:
+    """NetworkX; ImportError says how to get it."""
     try:
-        import networkx
+        import networkx as module
     except ImportError:
         raise ImportError(
             "to_networkx: expected NetworkX, found none; pip install networkx"
         ) from None
-    return networkx
+    return module
 
 
-def _rows(columns: Mapping[str, list[Any]], count: int) -> Iterable[tuple[Any, ...]]:
+def _rows(columns: Mapping[str, Sequence[Any]], count: int) -> Iterable[tuple[Any, ...]]:
     """The rows of columns, so many where there are none."""
     return zip(*columns.values(), strict=True) if columns else [()] * count
 

@@ -25,18 +25,29 @@ def by_id(graph: GraphState, where: str) -> tuple[NDArray[Any], NDArray[Any]]:
     dst = np.repeat(np.arange(len(starts) - 1, dtype=src.dtype), np.diff(starts))
     if edge_ids is None:
         return src, dst
-    ids = edge_ids.cpu().numpy()
-    count = len(ids)
-    if count and (
-        ids.min() < 0 or ids.max() >= count or (np.bincount(ids, minlength=count) != 1).any()
-    ):
-        raise ValueError(
-            f"{where}: expected edge ids that number the {count} edges from 0, each once, got "
-            f"others; from_csc without edge_ids numbers them"
-        )
+    ids = check_ids(graph, where)
     ends = np.empty_like(src), np.empty_like(dst)
     ends[0][ids], ends[1][ids] = src, dst
     return ends
+
+
+def check_ids(graph: GraphState, where: str) -> NDArray[Any] | None:
+    """The edge ids of a graph; ValueError where they are not the numbers below the number of edges,
+    each once."""
+    import numpy as np
+
+    edge_ids = graph._open()[2]
+    if edge_ids is None:
+        return None
+    ids: NDArray[Any] = edge_ids.cpu().numpy()
+    count = len(ids)
+    fits = not count or (ids.min() >= 0 and ids.max() < count)
+    if not fits or (count and np.bincount(ids, minlength=count).min() < 1):
+        raise ValueError(
+            f"{where}: expected edge ids that number the {count} edges from 0, each once, got "
+            "others; Graph.from_csc(graph.indptr, graph.indices) numbers them by their places"
+        )
+    return ids
 
 
 def reverse_edge_ids(graph: GraphState, other: GraphState, names: tuple[str, str]) -> Array:
