@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Array"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _CPU_DLPACK = (devices.DL_CPU, 0)
 # Aligned for every dtype; nothing is read there.
 _NOWHERE = 64

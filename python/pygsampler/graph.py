@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     from pygsampler._core.progress import Progress
     from pygsampler._graph.node_names import NodeNames
 
+__all__ = ["Graph"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 # What is kept with a graph.
 K = TypeVar("K")

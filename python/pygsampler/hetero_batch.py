@@ -12,6 +12,7 @@ from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.exports import HeteroExports
+from pygsampler._batch.shown import types_html
 from pygsampler._core import memories
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.array import Array, _on_device
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from pygsampler._graph.schema import Schema
     from pygsampler.hetero_converted import TorchHeteroBatch
     from pygsampler.hetero_graph import EdgeType
+
+__all__ = ["HeteroBatch", "HeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class HeteroBlock(Block):
@@ -346,6 +353,9 @@ class HeteroBatch(HeteroExports):
             f"HeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch}{where})"
         )
+
+    def _repr_html_(self) -> str:
+        return types_html(repr(self), self.blocks)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._device >= 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.exports import HeteroExports
 from pygsampler._batch.furnished import Furnished
+from pygsampler._batch.shown import types_html
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.converted_block import TorchBlock
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
     Tensors = Mapping[str, torch.Tensor]
+
+__all__ = ["TorchHeteroBatch", "TorchHeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class TorchHeteroBlock(TorchBlock):
@@ -86,6 +93,7 @@ class TorchHeteroBlock(TorchBlock):
             nodes[dst][first : first + self.num_dst_nodes],
             first,
             None if weights is None else move(weights),
+            {name: move(values) for name, values in self.edge_values.items()},
         )
         made.__dict__["_kind"] = self.edge_type
         for name, rows in self.features.items():
@@ -214,9 +222,12 @@ class TorchHeteroBatch(Furnished, HeteroExports):
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
         return (
-            f"TorchHeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
+            f"{type(self).__name__}({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch})"
         )
+
+    def _repr_html_(self) -> str:
+        return types_html(repr(self), self.blocks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {

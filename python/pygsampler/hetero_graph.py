@@ -61,6 +61,10 @@ if TYPE_CHECKING:
 __all__ = ["EdgeType", "HeteroGraph"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class HeteroGraph(EngineHandle):
     """A graph with types: each edge type (source, relation, destination) has a CSC of its own.
 
@@ -911,7 +915,7 @@ class HeteroGraph(EngineHandle):
         if not self._graphs:
             return "HeteroGraph(closed)"
         lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
-        lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
+        lines += [f"  {kind!r}: {n} edges" for kind, n in self.num_edges.items()]
         pinned = ", pinned" if self._pinned else ""
         pinned += ", shared" if any(graph.shared for graph in self._graphs.values()) else ""
         lines.append(f"  dtype={self.dtype}, device={self.device}{pinned})")

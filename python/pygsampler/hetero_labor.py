@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["HeteroLabor"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _OPTIONS = (
     "importance",
     "exact",

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["KHop", "LayerSample"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 S = TypeVar("S", bound="_StepSampler")
 
 

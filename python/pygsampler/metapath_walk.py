@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["MetaPathWalk"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class MetaPathWalk(RandomWalk):
     """Walks of a ``HeteroGraph`` along types of edges.
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["PinSAGE", "RestartNeighbors"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class PinSAGE(RandomWalk):
     """The neighbours of a vertex that short random walks visit most (Ying et al., 2018, section
     3.1).

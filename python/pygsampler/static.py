@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["StaticBatch", "StaticBlock", "StaticHeteroBatch", "StaticHeteroBlock"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class StaticBlock(TorchBlock):
     """A block with room for a number of edges and vertices, of which a batch uses the first.
 

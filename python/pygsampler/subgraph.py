@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowSubgraph", "NumpySubgraph", "Subgraph", "TorchSubgraph"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 ArrayT = TypeVar("ArrayT")
 
 
@@ -171,6 +176,3 @@ class Subgraph(SubgraphExports, _Names[Array], MiniBatch):
     def __repr__(self) -> str:
         numbers = f"epoch={self.epoch}, batch={self.batch}"
         return f"Subgraph(nodes={self.num_nodes}, edges={self.num_edges}, {numbers}{self._where()})"
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_().replace("MiniBatch", "Subgraph", 1)

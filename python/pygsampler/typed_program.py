@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.ids import as_ids, on_host
 from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.shown import table_html
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import TYPE, ByEdgeType, by_type
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class RelationEdges(NamedTuple):
@@ -149,6 +154,14 @@ class RelationBatch:
         nodes = {kind: len(ids) for kind, ids in self.nodes.items()}
         edges = sum(len(each.src) for block in self.blocks for each in block.values())
         return f"RelationBatch(nodes={nodes}, blocks={len(self.blocks)}, edges={edges})"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (f"blocks[{i}][{kind!r}]", len(each.src))
+            for i, block in enumerate(self.blocks)
+            for kind, each in block.items()
+        )
+        return table_html(repr(self), ("block", "edges"), rows)
 
 
 class TypedProgram(WithInputs[RelationBatch]):

@@ -50,8 +50,19 @@ def finite(value: Any, where: str, least: float, most: float = math.inf) -> floa
     return float(value)
 
 
-def boolean(value: Any, where: str) -> bool:
-    """``value`` when it is True or False; an int is not, since it is mostly a misplaced fanout."""
-    if value is True or value is False:
+def is_truth(value: Any) -> bool:
+    """True if ``value`` is a single truth value of NumPy or torch."""
+    return getattr(value, "shape", None) == () and str(value.dtype) in ("bool", "torch.bool")
+
+
+def boolean(value: Any, where: str, *, numbers: bool = False) -> bool:
+    """Returns ``value`` as a bool when it is True or False, of Python, NumPy or torch.
+
+    An int is none, since it is mostly a misplaced fanout; with ``numbers`` 0 and 1 are, as in the
+    libraries that only ask for the truth of a value.
+    """
+    if value is True or value is False or is_truth(value):
+        return bool(value)
+    if numbers and type(value) is int and value in (0, 1):
         return bool(value)
     raise TypeError(f"{where}: expected True or False, got {describe(value)}")

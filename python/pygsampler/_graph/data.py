@@ -101,7 +101,15 @@ class Named(Mapping[str, Array]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"Named({', '.join(self._values)})"
+        return f"{{{', '.join(f'{name!r}: {self._shown(name)}' for name in self)}}}"
+
+    def _shown(self, name: str) -> str:
+        """Dtype and shape of an array, or that it is made when it is first asked for."""
+        value = self._taken.get(name, self._values[name])
+        shape = getattr(value, "shape", None)
+        if shape is None:
+            return "made when it is asked for"
+        return f"{str(value.dtype).removeprefix('torch.')} {list(shape)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Named, (self._rows, dict(self)), (None, {"_kinds": self._kinds})
@@ -138,8 +146,7 @@ NO_DATA = Named(Rows("data", 0), {})
 
 def named(given: Any, rows: Rows) -> Named:
     """Arrays that a caller gives; errors name the one that is wrong."""
-    if given is None:
-        given = {}
+    given = {} if given is None else columns(given)
     if not isinstance(given, Mapping):
         expected = "a mapping of names to arrays"
         raise TypeError(f"{rows.kind}: expected {expected}, got {describe(given)}")
@@ -162,6 +169,26 @@ def selected(
             have = ", ".join(map(repr, arrays)) or "none"
             raise ValueError(f"{where}: expected names of arrays ({have}), got {name!r}")
     return {name: arrays[name] for name in wanted}
+
+
+def columns(given: Any) -> Any:
+    """Returns the columns of a table of pandas, Arrow or polars by name; all else as it is."""
+    if isinstance(given, Mapping) or getattr(given, "ndim", 2) != 2:
+        return given
+    if hasattr(given, "combine_chunks") and hasattr(given, "column_names"):
+        # Before pandas' way, since an Arrow table has `columns` without names.
+        chunks = given.combine_chunks()
+        return {name: _whole(chunks.column(name)) for name in given.column_names}
+    if hasattr(given, "column_names") and hasattr(given, "column"):
+        return {name: given.column(name) for name in given.column_names}
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        return {name: given[name].to_numpy() for name in given.columns}
+    return given
+
+
+def _whole(column: Any) -> Any:
+    """A column of an Arrow table, which has one chunk or none, as one array."""
+    return column.chunk(0) if column.num_chunks else column.combine_chunks()
 
 
 def check_names(names: Iterable[Any], kind: str) -> None:

@@ -33,7 +33,10 @@ class HeteroSeeds:
         if not isinstance(seeds, Mapping) and len(types) == 1:
             seeds = {types[0]: seeds}
         if not isinstance(seeds, Mapping):
-            raise TypeError(f"seeds: expected a mapping of types to ids, got {describe(seeds)}")
+            raise TypeError(
+                f"seeds: expected a mapping of types to ids, got {describe(seeds)}; "
+                f"{{{types[0]!r}: ids}} are some"
+            )
         seeds = by_type(seeds, "seeds", types)
         # All of the graph, and those that have seeds.
         self.kinds = list(types)
@@ -52,10 +55,19 @@ class HeteroSeeds:
             parts = [part.long() + first for part, first in zip(parts, [0, *ends], strict=False)]
         self.order = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
-    def most(self, size: int) -> dict[str, int]:
-        """How many of each type a batch of so many may have."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many seeds of each type there are."""
+        return dict(zip(self._kinds, self._counts, strict=True))
+
+    def most(self, size: int, again: bool = False) -> dict[str, int]:
+        """Returns how many of each type a batch of so many has at most.
+
+        With ``again`` a seed may be in a batch more than once.
+        """
         return {
-            kind: min(size, count) for kind, count in zip(self._kinds, self._counts, strict=True)
+            kind: size if again and count else min(size, count)
+            for kind, count in self.counts.items()
         }
 
     def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:

@@ -150,7 +150,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
     # Pairs of vertices may be of a type that the graph has no edges of.
     others = [kind for kind in edges if isinstance(kind, tuple) and kind not in graph.edge_types]
     edges = by_type(edges, "edges", [*graph.edge_types, *others])
-    if isinstance(options["negatives"], Negatives):
+    if not isinstance(options["negatives"], Mapping) and _negatives(options["negatives"], ""):
         options["negatives"] = dict.fromkeys(edges, options["negatives"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
@@ -228,7 +228,12 @@ def ids_below(ids: Any, name: str, below: int) -> torch.Tensor:
 
 def _negatives(given: Any, where: str) -> Negatives | None:
     if given is not None and not isinstance(given, Negatives):
-        raise TypeError(f"negatives{where}: expected Negatives or None, got {describe(given)}")
+        amount = given if isinstance(given, int) and not isinstance(given, bool) else 1
+        kind = f"{given!r}, " if isinstance(given, str) else ""
+        raise TypeError(
+            f"negatives{where}: expected Negatives or None, got {describe(given)}; "
+            f"Negatives({kind}amount={amount}) draws {amount} for each edge"
+        )
     return given
 
 
@@ -272,6 +277,11 @@ def _labels(
         raise ValueError(
             f"labels{where}: expected None with negatives of mode 'binary', whose labels are 1 "
             "and 0"
+        )
+    if getattr(labels, "requires_grad", False) is True:
+        raise ValueError(
+            f"labels{where}: expected a tensor without a gradient, got one with "
+            "requires_grad=True; give labels.detach()"
         )
     try:
         made = as_tensor(labels).detach().cpu()

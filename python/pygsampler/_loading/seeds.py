@@ -16,6 +16,10 @@ __all__ = ["seed_tensor"]
 
 def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
+    if seeds is None:
+        raise TypeError(
+            f"seeds: expected a 1-D array of node ids, got None; torch.arange({num_nodes}) are all"
+        )
     if isinstance(seeds, torch.Tensor):
         tensor = seeds
     elif hasattr(seeds, "__dlpack__") and not hasattr(seeds, "__array__"):

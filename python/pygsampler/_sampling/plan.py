@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any
 
 from pygsampler._core import library
-from pygsampler._core.checks import describe, index
+from pygsampler._core.checks import describe, index, is_truth
 
 
 class ByName(dict[str, Any]):
@@ -133,6 +133,8 @@ def _as_json(value: Any, depth: int = 0) -> Any:
                 return {"got": describe(value), "length": length}
             # As many as there are said to be: what is given may have no end.
             return [_as_json(item, depth + 1) for item in islice(value, length)]
+    if is_truth(value):
+        return bool(value)
     try:
         number = index(value)
     except TypeError:

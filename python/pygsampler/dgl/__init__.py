@@ -40,3 +40,7 @@ __all__ = [
     "pack_traces",
     "random_walk",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

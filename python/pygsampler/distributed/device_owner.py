@@ -91,7 +91,7 @@ class DeviceTypedOwner(TypedOwner):
 
         exclude = self._rows[relation].excluded(question)
         made: Any = self._samplers.of(question, plan, fanouts).sample(
-            self._there,  # type: ignore[arg-type]
+            self._there,
             {kind[2]: _vertices(question)},
             epoch=question.epoch,
             batch=question.batch,

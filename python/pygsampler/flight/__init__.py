@@ -14,3 +14,7 @@ from pygsampler.flight.client import Client
 from pygsampler.flight.server import Server
 
 __all__ = ["Client", "Server"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

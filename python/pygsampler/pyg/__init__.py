@@ -48,3 +48,7 @@ __all__ = [
     "Sampler",
     "ShaDowKHopSampler",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

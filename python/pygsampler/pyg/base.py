@@ -111,7 +111,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             kind, name = sampler.drawn_by
             array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
-        in_order = boolean(is_sorted, "is_sorted")
+        in_order = boolean(is_sorted, "is_sorted", numbers=True)
         named = sampler.reads if reads is None else reads
         self._graph = graph_of(data, device, in_order, backward, array, named)
         self._sample_direction = sample_direction

@@ -113,8 +113,8 @@ class HeteroSampler(PGSampler):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
-        boolean(share_memory, "share_memory")
-        boolean(is_sorted, "is_sorted")
+        boolean(share_memory, "share_memory", numbers=True)
+        boolean(is_sorted, "is_sorted", numbers=True)
         backward = options.backward(sample_direction)
         times = options.times(time_attr, temporal_strategy)
         if weight_attr is not None and not isinstance(weight_attr, str):
@@ -131,9 +131,9 @@ class HeteroSampler(PGSampler):
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
-            replace=replace,
+            replace=boolean(replace, "replace", numbers=True),
             frontier="new",
-            disjoint=disjoint,
+            disjoint=boolean(disjoint, "disjoint", numbers=True),
             prob=weight_attr,
             edge_weights=edge_weights,
             seed=seed,

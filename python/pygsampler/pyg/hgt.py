@@ -82,8 +82,8 @@ class HGTSampler(Sampler):
             )
         if isinstance(data, HeteroData) and not data.edge_types:
             raise ValueError("data: expected a HeteroData with types of edges, got one without")
-        boolean(is_sorted, "is_sorted")
-        boolean(share_memory, "share_memory")
+        boolean(is_sorted, "is_sorted", numbers=True)
+        boolean(share_memory, "share_memory", numbers=True)
         given, place = _graph(data, None)
         self._types = given.to(place if device is None else str(torch.device(device)))
         types = list(self._types.node_types)

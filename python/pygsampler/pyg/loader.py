@@ -6,7 +6,7 @@ import copy
 from array import array
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch_geometric import loader
@@ -44,6 +44,15 @@ from pygsampler.pyg.turns import Turn, Turns, known_ahead
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
 
 
+_OPTIONS = frozenset(
+    (
+        *("num_neighbors", "replace", "subgraph_type", "disjoint", "temporal_strategy"),
+        *("time_attr", "weight_attr", "is_sorted", "neighbor_sampler", "directed", "seed"),
+        *("device", "edge_weights", "features", "edge_features", "edge_index", "labor", "prefetch"),
+    )
+)
+
+
 class _Places:
     """The places among a loader's seeds, as torch's loader asks for them.
 
@@ -79,6 +88,8 @@ class _Sampled:
     """
 
     _sampler_name: ClassVar[str]
+    # What a loader is made with, and has used by then: to assign it would have no effect.
+    _options: ClassVar[frozenset[str]]
     data: Any
     generator: torch.Generator | None
     transform: Any
@@ -95,6 +106,16 @@ class _Sampled:
     @property
     def _ours(self) -> Sampler | None:
         return _ours(getattr(self, self._sampler_name))
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in self._options and "_layout" in self.__dict__ and not hasattr(self, name):
+                raise AttributeError(
+                    f"{name}: expected no assignment, since a loader has used it, got one; make "
+                    f"another loader, or assign what loader.{self._sampler_name} has of it"
+                )
+            super().__setattr__(name, value)
 
     def __iter__(self) -> Any:
         if self._ours is not None:
@@ -302,6 +323,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     """
 
     _sampler_name = "node_sampler"
+    _options = _OPTIONS | {"input_nodes", "input_time"}
 
     def __init__(
         self,
@@ -405,6 +427,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
     """
 
     _sampler_name = "link_sampler"
+    _options = _OPTIONS | {
+        "edge_label_index",
+        "edge_label",
+        "edge_label_time",
+        "neg_sampling_ratio",
+    }
 
     def __init__(
         self,

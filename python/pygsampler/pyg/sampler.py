@@ -144,7 +144,7 @@ class PGSampler(Sampler):
         device: Any = None,
         edge_weights: str | None = None,
     ) -> None:
-        boolean(share_memory, "share_memory")
+        boolean(share_memory, "share_memory", numbers=True)
         times = options.times(time_attr, temporal_strategy)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
@@ -157,9 +157,9 @@ class PGSampler(Sampler):
                 # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
                 # is sampled as one that takes nothing.
                 counts[::-1] or [0],
-                replace=replace,
+                replace=boolean(replace, "replace", numbers=True),
                 frontier="new",
-                disjoint=disjoint,
+                disjoint=boolean(disjoint, "disjoint", numbers=True),
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,

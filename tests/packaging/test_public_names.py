@@ -1,0 +1,34 @@
+"""``dir()`` of the modules that users import shows public names alone."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+
+import pytest
+
+import pygsampler
+
+# Tools with commands, whose modules are no library.
+TOOLS = {"bench", "cli", "quickstart"}
+MODULES = [
+    "pygsampler",
+    *(
+        f"pygsampler.{module.name}"
+        for module in pkgutil.iter_modules(pygsampler.__path__)
+        if not module.name.startswith("_") and module.name not in TOOLS
+    ),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_shows_its_public_names(name: str) -> None:
+    with warnings.catch_warnings():
+        # What the import of DGL and PyG warns of is not ours.
+        warnings.simplefilter("ignore")
+        module = importlib.import_module(name)
+        assert all(hasattr(module, each) for each in module.__all__)
+    more = {"__version__"} if name == "pygsampler" else set()
+    assert dir(module) == sorted({*module.__all__, *more})
+    assert not any(each.startswith("_") for each in module.__all__)
