@@ -20,9 +20,8 @@ from pygsampler.block import Block
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
-    from pygsampler._graph.schema import Schema
+    from pygsampler._graph.schema import EdgeTypeMapping, Schema
     from pygsampler.hetero_converted import TorchHeteroBatch
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroBatch", "HeteroBlock"]
 
@@ -101,7 +100,7 @@ class HeteroBatch(HeteroExports):
         "num_edges",
     )
 
-    blocks: tuple[Mapping[EdgeType, HeteroBlock], ...]
+    blocks: tuple[EdgeTypeMapping[HeteroBlock], ...]
     nodes: Mapping[str, Array]
     """Original ids of the vertices of each type, in the graph's id dtype; the seeds are first."""
     num_edges: int
@@ -190,7 +189,7 @@ class HeteroBatch(HeteroExports):
             self._counts[kind] = words[start : start + hops + 1]
         nodes = self._of_types("input_nodes")
         self.nodes = MappingProxyType(nodes)
-        blocks: list[Mapping[EdgeType, HeteroBlock]] = []
+        blocks: list[EdgeTypeMapping[HeteroBlock]] = []
         edges, start = 0, first
         for _ in range(hops):
             by_type: ByEdgeType[HeteroBlock] = ByEdgeType()
@@ -204,7 +203,7 @@ class HeteroBatch(HeteroExports):
                 assert isinstance(block, HeteroBlock)
                 block._dst_nodes = nodes[dst]
                 by_type[edge_type] = block
-            blocks.append(MappingProxyType(by_type))
+            blocks.append(by_type.read_only())
         self.blocks, self.num_edges = tuple(blocks), edges
 
     def _of_types(self, name: str) -> dict[str, Any]:
@@ -254,7 +253,7 @@ class HeteroBatch(HeteroExports):
         )
 
     @property
-    def num_sampled_edges(self) -> dict[EdgeType, list[int]]:
+    def num_sampled_edges(self) -> ByEdgeType[list[int]]:
         """Of each type how many edges each hop has, that of the seeds first."""
         return ByEdgeType(
             (kind, [hop[kind].num_edges for hop in reversed(self.blocks)])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._graph.schema import EdgeTypeMapping
     from pygsampler.array import Array
     from pygsampler.block import Block
     from pygsampler.features import Features
@@ -121,7 +122,7 @@ class TorchHeteroBatch(Furnished, HeteroExports):
     """For each seed of a type its place among ``nodes`` of that type."""
     trees: Tensors | None
     """For each of ``nodes`` which seed's tree it is in; None without ``disjoint=True``."""
-    blocks: tuple[Mapping[EdgeType, TorchHeteroBlock], ...]
+    blocks: tuple[EdgeTypeMapping[TorchHeteroBlock], ...]
     """Of each hop, the outermost first, a mapping of all edge types to blocks."""
     num_sampled_nodes: Mapping[str, list[int]]
     """Of each type the distinct seeds, and how many vertices each hop found."""
@@ -145,7 +146,7 @@ class TorchHeteroBatch(Furnished, HeteroExports):
         views = _Views(batch, nodes)
         flat = iter(range(len(views.flat)))
         blocks = tuple(
-            MappingProxyType(ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop))
+            ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop).read_only()
             for hop in batch.blocks
         )
         trees = batch.trees
@@ -205,9 +206,9 @@ class TorchHeteroBatch(Furnished, HeteroExports):
             "output_index": _mapped(move, self.output_index),
             "trees": None if self.trees is None else _mapped(move, self.trees),
             "blocks": tuple(
-                MappingProxyType(
-                    ByEdgeType((kind, block._moved(move, nodes)) for kind, block in hop.items())
-                )
+                ByEdgeType(
+                    (kind, block._moved(move, nodes)) for kind, block in hop.items()
+                ).read_only()
                 for hop in self.blocks
             ),
         }
@@ -318,5 +319,5 @@ def _batch(kind: type, parts: dict[str, Any]) -> Any:
     for name in ("nodes", "output_nodes", "output_index", "trees"):
         if parts[name] is not None:
             parts[name] = MappingProxyType(ByNodeType(parts[name]))
-    parts["blocks"] = tuple(MappingProxyType(ByEdgeType(hop)) for hop in parts["blocks"])
+    parts["blocks"] = tuple(ByEdgeType(hop).read_only() for hop in parts["blocks"])
     return kind(**parts)

@@ -148,7 +148,7 @@ class HeteroGraph(EngineHandle):
         edges: Mapping[EdgeType, Any],
         num_nodes: Mapping[str, int] | None = None,
         *,
-        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         EngineHandle.__init__(self)
@@ -191,7 +191,7 @@ class HeteroGraph(EngineHandle):
         num_nodes: Mapping[str, int] | None = None,
         *,
         renumber: bool = False,
-        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> HeteroGraph:
         """A graph of lists of edges: (src, dst) for each type; the id of an edge is its place.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pygsampler._batch.segments import Segments
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeTypeMapping
 
 __all__ = ["StaticBatch", "StaticBlock", "StaticHeteroBatch", "StaticHeteroBlock"]
 
@@ -210,7 +210,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
     # Whether the edges of all blocks may be joined.
     _joins: bool = False
     if TYPE_CHECKING:
-        blocks: tuple[Mapping[EdgeType, StaticHeteroBlock], ...]
+        blocks: tuple[EdgeTypeMapping[StaticHeteroBlock], ...]
 
     @property
     def counts(self) -> torch.Tensor:
@@ -283,7 +283,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
                 own.__dict__["_kind"] = kind
                 edges[kind].insert(0, told[place + 2])
                 place += 3
-            blocks.append(MappingProxyType(of))
+            blocks.append(of.read_only())
         trees = self.trees
         made = TorchHeteroBatch(
             nodes=MappingProxyType(nodes),

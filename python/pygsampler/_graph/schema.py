@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pygsampler._core.checks import describe, integer
@@ -21,6 +22,14 @@ _SEPARATOR = "__"
 _MOST_LISTED = 20
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+if TYPE_CHECKING:
+
+    class EdgeTypeMapping(Mapping[EdgeType, T_co]):
+        """A read-only ``ByEdgeType``."""
+
+        def __getitem__(self, given: EdgeType | str, /) -> T_co: ...
 
 
 class Schema(NamedTuple):
@@ -238,6 +247,11 @@ class ByEdgeType(dict[EdgeType, T]):
         except ValueError:
             return False
         return True
+
+    def read_only(self) -> EdgeTypeMapping[T]:
+        """A view of these values that nobody can change."""
+        view: Any = MappingProxyType(self)
+        return view  # type: ignore[no-any-return]
 
     def get(self, given: Any, default: Any = None) -> Any:
         """The value of an edge type, or ``default`` where it is missing."""

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
     from pygsampler._loading.options import LinkLoaderOptions
     from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["LinkLoader"]
 
@@ -216,7 +215,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
-        negatives: Negatives | Mapping[EdgeType, Negatives] | None = None,
+        negatives: Negatives | Mapping[Any, Negatives] | None = None,
         labels: Any = None,
         exclude: str | Callable[[Any], Any] | None = "self",
         reverse_eids: Any = None,
@@ -235,7 +234,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         labor: str | None = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
-        reverse_types: Mapping[EdgeType, EdgeType] | None = None,
+        reverse_types: Mapping[Any, Any] | None = None,
         seed_time: Any = None,
         static: bool = False,
         capacities: Any = None,

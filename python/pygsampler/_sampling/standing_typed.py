@@ -109,7 +109,7 @@ class TypedStanding(Standing):
             for kind, about in zip(kinds, hop, strict=True):
                 of[kind] = self._block(StaticHeteroBlock, about)
                 of[kind].__dict__["_kind"] = kind
-            blocks.append(MappingProxyType(of))
+            blocks.append(of.read_only())
         self.batch = StaticHeteroBatch(
             **parts,
             blocks=tuple(blocks),
