@@ -233,7 +233,7 @@ def test_arguments_are_those_of_pygs_sampler() -> None:
     by_name = PGSampler(data, [4, 3], replace=True, disjoint=True, directed=False, seed=1)
     assert sampled(by_place) == sampled(by_name)
     with pytest.raises(TypeError, match="share_memory: expected True or False"):
-        PGSampler(data, [4], share_memory=1)  # type: ignore[arg-type]
+        PGSampler(data, [4], share_memory=2)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"])

@@ -13,6 +13,7 @@ import torch
 from scipy.stats import chisquare
 
 import pygsampler as pgs
+from pygsampler._loading.hetero_seeds import HeteroSeeds
 from pygsampler.torch import DataLoader
 
 NODES, SEED = 40, 7
@@ -190,3 +191,11 @@ def test_wrong_arguments_are_named(options: Any, error: type[Exception], text: s
     made = loader()
     with pytest.raises(ValueError, match="shuffle: expected False with seed_weights"):
         made.shuffle = True
+
+
+def test_a_static_batch_has_room_for_a_seed_that_is_drawn_again() -> None:
+    types = pgs.HeteroGraph.from_coo({("a", "to", "b"): ([0], [0])}, {"a": 3, "b": 2})
+    seeds = HeteroSeeds(types, {"a": [0, 1, 2], "b": []})
+    assert seeds.most(2) == {"a": 2, "b": 0}
+    assert seeds.most(8) == {"a": 3, "b": 0}
+    assert seeds.most(8, again=True) == {"a": 8, "b": 0}

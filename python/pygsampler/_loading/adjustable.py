@@ -22,6 +22,8 @@ _ADJUSTABLE = (
 )
 # Attributes that loaders have, and do not change.
 _FIXED = ("sampler", "graph", "seed", "rank", "world_size", "negatives")
+_LEAST = {"batch_size": 1, "prefetch": 0}
+_set = object.__setattr__
 _WAYS = {
     "seed": "set_seed(...) takes another one from the next epoch on",
     "epoch": "set_epoch(...) chooses the next one",
@@ -41,12 +43,12 @@ class Adjustable(Metered):
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if not name.startswith("_") and "_complete" in self.__dict__:
+            if name[0] != "_" and "_complete" in self.__dict__:
                 self._check_assigned(name)
                 if name in _ADJUSTABLE:
                     value = self._checked(name, value)
                     self._adjust(name, value)
-            object.__setattr__(self, name, value)
+            _set(self, name, value)
 
     def _check_assigned(self, name: str) -> None:
         """AttributeError for what has no effect, or none any more."""
@@ -75,10 +77,9 @@ class Adjustable(Metered):
 
     def _checked(self, name: str, value: Any) -> Any:
         """Returns the value of an option that may be assigned, as it is kept."""
-        if name == "batch_size":
-            return integer(value, name, 1)
-        if name == "prefetch":
-            return integer(value, name, 0)
+        least = _LEAST.get(name)
+        if least is not None:
+            return integer(value, name, least)
         if name == "low_mark":
             return None if value is None else integer(value, name, 0, max(self.prefetch - 1, 0))
         if name == "sampler_share":

@@ -89,7 +89,7 @@ class _Sampled:
 
     _sampler_name: ClassVar[str]
     # What a loader is made with, and has used by then: to assign it would have no effect.
-    _options: ClassVar[frozenset[str]]
+    _options: ClassVar[frozenset[str]] = frozenset()
     data: Any
     generator: torch.Generator | None
     transform: Any
