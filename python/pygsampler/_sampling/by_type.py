@@ -69,7 +69,8 @@ def joined(
             return view, counts
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
-    given = by_type(given, where, types)
+    if not all(kind in types for kind in given):
+        given = by_type(given, where, types)
     views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:
