@@ -9,6 +9,7 @@ from pygsampler._batch.exports import HeteroExports
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.shown import types_html
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.converted_block import TorchBlock
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._graph.schema import EdgeTypeMapping
     from pygsampler.array import Array
     from pygsampler.block import Block
     from pygsampler.features import Features
@@ -120,7 +122,7 @@ class TorchHeteroBatch(Furnished, HeteroExports):
     """For each seed of a type its place among ``nodes`` of that type."""
     trees: Tensors | None
     """For each of ``nodes`` which seed's tree it is in; None without ``disjoint=True``."""
-    blocks: tuple[Mapping[EdgeType, TorchHeteroBlock], ...]
+    blocks: tuple[EdgeTypeMapping[TorchHeteroBlock], ...]
     """Of each hop, the outermost first, a mapping of all edge types to blocks."""
     num_sampled_nodes: Mapping[str, list[int]]
     """Of each type the distinct seeds, and how many vertices each hop found."""
@@ -140,11 +142,11 @@ class TorchHeteroBatch(Furnished, HeteroExports):
 
     @classmethod
     def _of(cls, batch: Any) -> TorchHeteroBatch:
-        nodes = {kind: ids.torch() for kind, ids in batch.nodes.items()}
+        nodes = ByNodeType((kind, ids.torch()) for kind, ids in batch.nodes.items())
         views = _Views(batch, nodes)
         flat = iter(range(len(views.flat)))
         blocks = tuple(
-            MappingProxyType({kind: _viewed(views, next(flat), kind) for kind in hop})
+            ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop).read_only()
             for hop in batch.blocks
         )
         trees = batch.trees
@@ -204,7 +206,9 @@ class TorchHeteroBatch(Furnished, HeteroExports):
             "output_index": _mapped(move, self.output_index),
             "trees": None if self.trees is None else _mapped(move, self.trees),
             "blocks": tuple(
-                MappingProxyType({kind: block._moved(move, nodes) for kind, block in hop.items()})
+                ByEdgeType(
+                    (kind, block._moved(move, nodes)) for kind, block in hop.items()
+                ).read_only()
                 for hop in self.blocks
             ),
         }
@@ -298,11 +302,11 @@ def _viewed(views: _Views, place: int, kind: EdgeType) -> TorchHeteroBlock:
 
 
 def _tensors(arrays: Mapping[str, Array]) -> Tensors:
-    return MappingProxyType({kind: values.torch() for kind, values in arrays.items()})
+    return MappingProxyType(ByNodeType((kind, values.torch()) for kind, values in arrays.items()))
 
 
 def _mapped(move: Any, tensors: Tensors) -> Tensors:
-    return MappingProxyType({kind: move(values) for kind, values in tensors.items()})
+    return MappingProxyType(ByNodeType((kind, move(values)) for kind, values in tensors.items()))
 
 
 def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
@@ -314,6 +318,6 @@ def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
 def _batch(kind: type, parts: dict[str, Any]) -> Any:
     for name in ("nodes", "output_nodes", "output_index", "trees"):
         if parts[name] is not None:
-            parts[name] = MappingProxyType(parts[name])
-    parts["blocks"] = tuple(MappingProxyType(hop) for hop in parts["blocks"])
+            parts[name] = MappingProxyType(ByNodeType(parts[name]))
+    parts["blocks"] = tuple(ByEdgeType(hop).read_only() for hop in parts["blocks"])
     return kind(**parts)

@@ -34,11 +34,14 @@ from pygsampler._graph.joint import Joint, joined
 from pygsampler._graph.reverses import reverse_edge_ids
 from pygsampler._graph.schema import (
     TYPE,
+    ByEdgeType,
+    ByNodeType,
     EdgeType,
     Schema,
     by_type,
     count_of,
     counts_of,
+    edge_type_of,
     name_of,
     relations_of,
 )
@@ -145,7 +148,7 @@ class HeteroGraph(EngineHandle):
         edges: Mapping[EdgeType, Any],
         num_nodes: Mapping[str, int] | None = None,
         *,
-        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         EngineHandle.__init__(self)
@@ -173,10 +176,10 @@ class HeteroGraph(EngineHandle):
         host: HeteroGraph | None = None,
         pinned: bool = False,
     ) -> None:
-        self._nodes, self._graphs = nodes, graphs
+        self._nodes, self._graphs = ByNodeType(nodes), graphs
         self._device, self._host, self._pinned, self._file = device, host, pinned, None
         self._schema = Schema(tuple(nodes), tuple(graphs))
-        self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
+        self._ndata = ByNodeType.fromkeys(nodes, graph_data.NO_DATA)
         self._labels, self._lookups = {} if host is None else host._labels, {}
         self._derived, self._joints, self._times = {}, {}, {}
         self._made_of = []
@@ -188,7 +191,7 @@ class HeteroGraph(EngineHandle):
         num_nodes: Mapping[str, int] | None = None,
         *,
         renumber: bool = False,
-        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> HeteroGraph:
         """A graph of lists of edges: (src, dst) for each type; the id of an edge is its place.
@@ -326,7 +329,8 @@ class HeteroGraph(EngineHandle):
             kind: {**own.ndata.get(kind, {}), **given.get(kind, {})}
             for kind in {**own.ndata, **given}
         }
-        return cls(own._open(), own.num_nodes, edge_data=parts.edge_data, node_data=of_nodes)
+        nodes = own._with_types(hetero_adapters.sizes_of(features)).num_nodes
+        return cls(own._open(), nodes, edge_data=parts.edge_data, node_data=of_nodes)
 
     @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
@@ -409,9 +413,9 @@ class HeteroGraph(EngineHandle):
         return MappingProxyType(self._nodes)
 
     @property
-    def num_edges(self) -> Mapping[EdgeType, int]:
-        """How many edges each type has."""
-        return {kind: graph.num_edges for kind, graph in self._open().items()}
+    def num_edges(self) -> ByEdgeType[int]:
+        """How many edges each type has; a type may be named by its relation, if no other has it."""
+        return ByEdgeType((kind, graph.num_edges) for kind, graph in self._open().items())
 
     @property
     def dtype(self) -> str:
@@ -424,9 +428,10 @@ class HeteroGraph(EngineHandle):
         return devices.name(self._device)
 
     @property
-    def edata(self) -> Mapping[EdgeType, Mapping[str, Array]]:
-        """The arrays of the edges of each type, by name."""
-        return {kind: graph.edata for kind, graph in self._open().items()}
+    def edata(self) -> ByEdgeType[Mapping[str, Array]]:
+        """The arrays of the edges of each type, by name; a type may be named by its relation, if no
+        other has it: ``graph.edata["writes"]["w"]``."""
+        return ByEdgeType((kind, graph.edata) for kind, graph in self._open().items())
 
     @property
     def ndata(self) -> Mapping[str, Mapping[str, Array]]:
@@ -480,7 +485,7 @@ class HeteroGraph(EngineHandle):
             found[kind] = node_names.index_of(lookup, of_type, where, self.dtype)
         return found
 
-    def in_degrees(self, nodes: Any = None, edge_type: EdgeType | None = None) -> Any:
+    def in_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
         """How many edges of a type lead to each node of its destination type, int64, on the CPU.
 
         Parameters
@@ -488,32 +493,34 @@ class HeteroGraph(EngineHandle):
         nodes : int, or int32 or int64, shape [N], optional
             The nodes to tell it of; all, shape [num_nodes[edge_type[2]]], when not given. One alone
             gives an int. Needs NumPy.
-        edge_type : (str, str, str), optional
+        edge_type : (str, str, str) or str, optional
             May be left out where the graph has one type of edges.
 
         Raises
         ------
         IndexError
             For ids that are no nodes of the type.
-        KeyError, ValueError
+        ValueError
             For a type that the graph does not have, and for none where it has several.
         """
         kind = self._one_relation(edge_type)
         return degrees_of(self[kind]._on_cpu(), "in", self._nodes[kind[2]], nodes)
 
-    def out_degrees(self, nodes: Any = None, edge_type: EdgeType | None = None) -> Any:
+    def out_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
         """How many edges of a type lead from each node of its source type; as ``in_degrees``."""
         kind = self._one_relation(edge_type)
         return degrees_of(self[kind]._on_cpu(), "out", self._nodes[kind[0]], nodes)
 
-    def _one_relation(self, edge_type: EdgeType | None) -> EdgeType:
+    def _one_relation(self, edge_type: EdgeType | str | None) -> EdgeType:
         kinds = list(self._open())
         if edge_type is None and len(kinds) > 1:
             have = ", ".join(map(repr, kinds))
             raise ValueError(f"edge_type: expected one of {have}, got None")
-        return kinds[0] if edge_type is None else edge_type
+        return kinds[0] if edge_type is None else edge_type_of(edge_type, kinds, "edge_type")
 
-    def reverse_edge_ids(self, edge_type: EdgeType, reverse_type: EdgeType | None = None) -> Array:
+    def reverse_edge_ids(
+        self, edge_type: EdgeType | str, reverse_type: EdgeType | str | None = None
+    ) -> Array:
         """For each edge of a type by its id the id of its reverse, int64, on the CPU.
 
         Where the edges of ``reverse_type`` stand in the order of those of ``edge_type``, as PyG's
@@ -522,19 +529,22 @@ class HeteroGraph(EngineHandle):
 
         Parameters
         ----------
-        edge_type : (str, str, str)
-        reverse_type : (str, str, str), optional
+        edge_type : (str, str, str) or str
+        reverse_type : (str, str, str) or str, optional
             The type that has the reverses, from ``edge_type``'s destinations to its sources;
             ``edge_type`` itself when not given, where both ends are of one type.
 
         Raises
         ------
-        KeyError, ValueError
+        ValueError
             For types that the graph does not have or that do not fit, and for an edge that has no
             reverse, which it names.
         """
         host = self if self._host is None else self._host
-        reverse = edge_type if reverse_type is None else reverse_type
+        edge_type = edge_type_of(edge_type, self.edge_types, "edge_type")
+        reverse = edge_type
+        if reverse_type is not None:
+            reverse = edge_type_of(reverse_type, self.edge_types, "reverse_type")
         graph, other = host[edge_type], host[reverse]
         if (reverse[0], reverse[2]) != (edge_type[2], edge_type[0]):
             raise ValueError(
@@ -543,12 +553,16 @@ class HeteroGraph(EngineHandle):
             )
         return reverse_edge_ids(graph, other, (name_of(edge_type), name_of(reverse)))
 
-    def __getitem__(self, edge_type: EdgeType) -> Graph:
-        """The CSC of a relation; as many vertices as its larger type has."""
+    def __getitem__(self, edge_type: EdgeType | str) -> Graph:
+        """The CSC of a relation; as many vertices as its larger type has.
+
+        ``edge_type`` is (source type, relation, destination type), or the relation alone where no
+        other edge type has it. KeyError for an edge type that the graph does not have.
+        """
         graphs = self._open()
-        if edge_type not in graphs:
-            raise KeyError(edge_type)
-        return graphs[edge_type]
+        if isinstance(edge_type, tuple) and edge_type in graphs:
+            return graphs[edge_type]
+        return ByEdgeType(graphs)[edge_type]
 
     def to(self, device: Any) -> HeteroGraph:
         """This graph on another device, as ``Graph.to``: all relations' CSCs are copied there.
@@ -633,6 +647,21 @@ class HeteroGraph(EngineHandle):
         made._handle()
         return made
 
+    def _with_types(self, counts: Mapping[str, int]) -> HeteroGraph:
+        """This graph, with further node types that have no edges."""
+        nodes = dict(self._nodes)
+        for kind, count in counts.items():
+            nodes.setdefault(kind, count)
+        if len(nodes) == len(self._nodes):
+            return self
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        host = None if self._host is None else self._host._with_types(counts)
+        made._hold(nodes, self._open(), self._device, host, self._pinned)
+        made._ndata |= self._ndata
+        made._labels = self._labels
+        return made
+
     def to_networkx(self) -> Any:
         """The graph as a ``networkx.MultiDiGraph``, for looking at it.
 
@@ -643,7 +672,7 @@ class HeteroGraph(EngineHandle):
         labels, ndata = host._labels, host._ndata
         return networkx_conversion.hetero_to_networkx(host._open(), host._nodes, labels, ndata)
 
-    def to_scipy(self, *, weight: str | None = None) -> dict[EdgeType, Any]:
+    def to_scipy(self, *, weight: str | None = None) -> ByEdgeType[Any]:
         """The graph as a sparse array of SciPy for each relation, [sources, destinations]; as by
         ``Graph.to_scipy``, so that ``from_scipy`` gives the same graph.
 
@@ -651,7 +680,7 @@ class HeteroGraph(EngineHandle):
         one, else ones.
         """
         host = self if self._host is None else self._host
-        found = {}
+        found: ByEdgeType[Any] = ByEdgeType()
         for kind, graph in host._open().items():
             shape = host._nodes[kind[0]], host._nodes[kind[2]]
             with _of_type(kind):
@@ -739,8 +768,7 @@ class HeteroGraph(EngineHandle):
             there = joint._replace(graph=put(joint.graph, self._device))
             return self._joints.setdefault(key, there)
         for kind in types:
-            if kind not in graphs:
-                raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
+            edge_type_of(kind, graphs, "metapath")
         ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
         nodes = {kind: self._nodes[kind] for kind in ends}
         part = object.__new__(HeteroGraph)

@@ -13,7 +13,6 @@ from pygsampler._sampling.types_alone import TypesAlone
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroLabor"]
 
@@ -109,7 +108,7 @@ class HeteroLabor(TypesAlone):
 
     def __init__(
         self,
-        fanouts: Sequence[int | Mapping[EdgeType, int]],
+        fanouts: Sequence[int | Mapping[Any, int]],
         *,
         importance: int = 0,
         exact: bool = False,
@@ -146,7 +145,7 @@ class HeteroLabor(TypesAlone):
         super().__init__(plan, seed)
 
     @property
-    def fanouts(self) -> tuple[int | Mapping[EdgeType, int], ...]:
+    def fanouts(self) -> tuple[int | Mapping[Any, int], ...]:
         """In-edges for each vertex in the mean, outermost hop first."""
         return self._fanouts
 

@@ -10,7 +10,7 @@ from pygsampler._batch.named import NO_VALUES
 from pygsampler._batch.shown import table_html
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._graph.schema import TYPE
+from pygsampler._graph.schema import TYPE, ByEdgeType, by_type
 from pygsampler._program.reports import Explanation
 from pygsampler._sampling.base import Afterwards, Pending
 from pygsampler.around_program import WithInputs
@@ -133,7 +133,7 @@ class RelationBatch:
             values = block.edge_data.get("w")
             values = None if values is None else own(values)
             named = {name: own(array) for name, array in block.edge_values.items()}
-            of_relations = {}
+            of_relations: ByEdgeType[RelationEdges] = ByEdgeType()
             for i, kind in enumerate(joint.edges):
                 mine = relations == i
                 kept = None if values is None else values[mine]
@@ -247,7 +247,8 @@ class TypedProgram(WithInputs[RelationBatch]):
         without = None
         if exclude is not None:
             counts = {kind: graph[kind]._rows()[0].number for kind in joint.edges}
-            without = _joined(exclude, "exclude", joint.edges, counts, "int64", graph._device)
+            without = by_type(exclude, "exclude", joint.edges, "the program")
+            without = _joined(without, "exclude", joint.edges, counts, "int64", graph._device)
         job = self._program.launch(
             joint.graph,
             joint_ids(seeds, graph, joint),

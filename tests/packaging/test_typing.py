@@ -26,6 +26,11 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
     reveal_type(sampler.sample_many(h, [both])[0])  # HeteroBatch
     reveal_type(pgs.HeteroLabor([3]).sample(h, both))  # HeteroBatch
+    reveal_type(sampler.sample(h, both).blocks[0]["to"])  # HeteroBlock
+    reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # TorchHeteroBlock
+    reveal_type(pgs.HeteroLabor([{"to": 3}]).sample(h, both, exclude={"to": ids}))  # HeteroBatch
+    reveal_type(h.edata["to"]["w"])  # Array
+    reveal_type(h["to"])  # Graph
     reveal_type(pgs.HGTSampler([3]).sample(h, both))  # HeteroBatch
     reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # TorchBatch
     reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # TorchBatch

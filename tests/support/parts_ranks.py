@@ -328,6 +328,20 @@ def typed(rank: int, world: int, folder: str) -> None:
                     partial(getattr, graph[cites], hidden),
                 )
             assert graph[cites].num_edges == whole.num_edges[cites]
+            # Edge types by the names of their relations.
+            assert graph.num_edges[cites[1]] == whole.num_edges[cites]
+            named = pgs.PGSampler([{cites[1]: 2}], default=1, seed=3)
+            for each in (named, pgs.HeteroLabor([{cites[1]: 2}], default=1, seed=3)):
+                made, want = (
+                    each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
+                    for of in (graph, whole)
+                )
+                assert made.nodes["paper"].tolist() == want.nodes["paper"].tolist()
+            ways = [
+                pgs.MetaPathWalk([way], 3, seed=3).sample(graph, [1, 7], batch=0).nodes.tolist()
+                for way in (cites, cites[1])
+            ]
+            assert ways[0] == ways[1]
             along = pgs.MetaPathWalk([cites])
             fails(
                 IndexError,
@@ -346,7 +360,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             )
             fails(
                 ValueError,
-                "metapath: expected types of edges of the graph",
+                "metapath: expected types of the graph",
                 partial(pgs.MetaPathWalk([("a", "b", "a")]).sample, graph, [1]),
             )
             fails(

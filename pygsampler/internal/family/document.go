@@ -315,7 +315,8 @@ func (d *Document) ByName(name, order string, most int) []HopFanouts {
 		var named map[string]json.RawMessage
 		where := fmt.Sprintf("%s[%d]", name, i)
 		bad := json.Unmarshal(item, &named) != nil || named == nil
-		if _, refused := named["got"]; bad || refused {
+		// A relation may be called "got", but its number is no text.
+		if got := named["got"]; bad || len(got) > 0 && got[0] == '"' {
 			hops[i].All = d.integer(item, where, "an integer >= -1", -1, request.MaxFanout)
 			written[i] = hops[i].All
 			continue

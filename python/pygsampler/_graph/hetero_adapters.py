@@ -168,23 +168,34 @@ def _reverse(kind: Any) -> Any:
 
 
 def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
-    """By the sizes that the edges have, else by features, else by the edges themselves."""
+    """By the sizes that the edges have, else by features, else by the edges themselves.
+
+    Types that have features and no edges are last.
+    """
     known: dict[str, int] = {}
     for kind, size in sizes.items():
         for end, count in ((kind[0], size[0]), (kind[2], size[1])):
             if count is not None:
                 known[end] = max(known.get(end, 0), int(count))
-    for attr in features.get_all_tensor_attrs():
-        if isinstance(attr.group_name, str) and attr.group_name not in known:
-            size = features.get_tensor_size(attr)
-            if size is not None:
-                known[attr.group_name] = int(size[0])
+    for kind, size in sizes_of(features).items():
+        known.setdefault(kind, size)
     found: dict[str, int] = {}
     for kind in kinds:
         largest = int(rows[kind].max()) + 1 if rows[kind].numel() else 0
         for end, count in ((kind[0], largest), (kind[2], len(indptrs[kind]) - 1)):
             found[end] = max(found.get(end, 0), count)
-    return {end: known.get(end, count) for end, count in found.items()}
+    return {**{end: known.get(end, count) for end, count in found.items()}, **known}
+
+
+def sizes_of(features: Any) -> dict[str, int]:
+    """How many rows the node types of a feature store have."""
+    counts: dict[str, int] = {}
+    for attr in features.get_all_tensor_attrs():
+        if isinstance(attr.group_name, str) and attr.group_name not in counts:
+            size = features.get_tensor_size(attr)
+            if size is not None:
+                counts[attr.group_name] = int(size[0])
+    return counts
 
 
 def _data_of(features: Any) -> tuple[dict[Any, dict[str, Any]], dict[str, dict[str, Any]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import by_type
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.times import times_of
 from pygsampler._sampling.seed_times import is_one
@@ -37,9 +38,7 @@ class HeteroSeeds:
                 f"seeds: expected a mapping of types to ids, got {describe(seeds)}; "
                 f"{{{types[0]!r}: ids}} are some"
             )
-        for kind in seeds:
-            if kind not in types:
-                raise ValueError(f"seeds: expected types of the graph, got {kind!r}")
+        seeds = by_type(seeds, "seeds", types)
         # All of the graph, and those that have seeds.
         self.kinds = list(types)
         self._kinds = [kind for kind in types if kind in seeds]
@@ -91,9 +90,7 @@ class HeteroSeeds:
                     f"{describe(given)}"
                 )
             given = dict.fromkeys(self._kinds, given)
-        for kind in given:
-            if kind not in self._kinds:
-                raise ValueError(f"seed_time: expected types of the seeds, got {kind!r}")
+        given = by_type(given, "seed_time", self._kinds, "the seeds")
         parts = []
         for kind, count in zip(self._kinds, self._counts, strict=True):
             times = times_of(given.get(kind), f"seed_time[{kind!r}]", count, "seeds")

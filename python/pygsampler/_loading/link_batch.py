@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._batch.shown import arrays_html
+from pygsampler._graph.schema import ByEdgeType
 from pygsampler.converted import TorchBatch
 from pygsampler.static import StaticBatch, StaticHeteroBatch, first
 
@@ -102,13 +103,13 @@ class HeteroLinkBatch(NamedTuple):
     """
 
     sampled: TorchHeteroBatch
-    input_id: dict[EdgeType, torch.Tensor]
+    input_id: ByEdgeType[torch.Tensor]
     """The place of each edge among those that the loader was given of its type."""
-    edge_label_index: dict[EdgeType, torch.Tensor]
-    edge_label: dict[EdgeType, torch.Tensor]
-    src_index: dict[EdgeType, torch.Tensor]
-    dst_pos_index: dict[EdgeType, torch.Tensor]
-    dst_neg_index: dict[EdgeType, torch.Tensor]
+    edge_label_index: ByEdgeType[torch.Tensor]
+    edge_label: ByEdgeType[torch.Tensor]
+    src_index: ByEdgeType[torch.Tensor]
+    dst_pos_index: ByEdgeType[torch.Tensor]
+    dst_neg_index: ByEdgeType[torch.Tensor]
 
     def __repr__(self) -> str:
         return _shown(self)
@@ -169,14 +170,14 @@ class StaticHeteroLinkBatch(NamedTuple):
     """
 
     sampled: StaticHeteroBatch
-    input_id: dict[EdgeType, torch.Tensor]
+    input_id: ByEdgeType[torch.Tensor]
     """As ``HeteroLinkBatch`` has it, but on the GPU."""
-    edge_label_index: dict[EdgeType, torch.Tensor]
-    edge_label: dict[EdgeType, torch.Tensor]
-    src_index: dict[EdgeType, torch.Tensor]
-    dst_pos_index: dict[EdgeType, torch.Tensor]
-    dst_neg_index: dict[EdgeType, torch.Tensor]
-    counts: dict[EdgeType, torch.Tensor]
+    edge_label_index: ByEdgeType[torch.Tensor]
+    edge_label: ByEdgeType[torch.Tensor]
+    src_index: ByEdgeType[torch.Tensor]
+    dst_pos_index: ByEdgeType[torch.Tensor]
+    dst_neg_index: ByEdgeType[torch.Tensor]
+    counts: ByEdgeType[torch.Tensor]
     """How many edges of each type the batch has, and how many links: int64, shape [2], on the
     GPU."""
 
@@ -204,7 +205,7 @@ class StaticHeteroLinkBatch(NamedTuple):
     def _of(self, kind: EdgeType) -> Any:
         """The links of one type."""
         of: Any = self.sampled
-        return StaticLinkBatch(of, *(fields.get(kind) for fields in self[1:]))  # type: ignore[arg-type]
+        return StaticLinkBatch(of, *(fields.get(kind) for fields in self[1:]))
 
 
 # Not among their methods, where type checkers would take any name.
@@ -212,10 +213,12 @@ for _kind in (LinkBatch, HeteroLinkBatch, StaticLinkBatch, StaticHeteroLinkBatch
     _kind.__getattr__ = _missing  # type: ignore[union-attr]
 
 
-def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[dict[EdgeType, Any]]:
+def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[ByEdgeType[Any]]:
     """Fields of each type as mappings of types, without those that a type does not have."""
     return [
-        {kind: value for kind, value in zip(fields, of, strict=True) if value is not None}
+        ByEdgeType(
+            (kind, value) for kind, value in zip(fields, of, strict=True) if value is not None
+        )
         for of in zip(*fields.values(), strict=True)
     ]
 

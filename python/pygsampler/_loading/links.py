@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
     from pygsampler._loading.options import LinkLoaderOptions
     from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["LinkLoader"]
 
@@ -87,13 +86,18 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
     labels : tensor of shape [E, ...], optional
         A label for each edge, in ``edge_label``; not with negatives of mode ``"binary"``, whose
         labels are 1 and 0.
-    exclude : str, optional
+    exclude : str or callable, optional
         Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
         ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
         ids of their ``reverse_types``; None: all are sampled, as it must be for pairs of vertices,
-        and for samplers that exclude nothing, such as walks.
+        and for samplers that exclude nothing, such as walks. A callable takes the ids of a batch's
+        edges, int64, of a ``HeteroGraph`` as a dict of edge types, and returns the ids to leave
+        out, likewise: those alone, or None.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
-        The reverse of each edge of the graph, with ``exclude="reverse_id"``.
+        The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``;
+        ``graph.reverse_edge_ids()`` when not given. Of a ``HeteroGraph`` a mapping; the reverses of
+        edges between two types are edges of another type, which ``reverse_types`` names. With
+        ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
     shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
         As ``DataLoader`` has them, of edges.
     labor : str, optional
@@ -105,7 +109,8 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise, of blocks.
     reverse_types : mapping of edge types to edge types, optional
-        With ``exclude="reverse_types"``, of which type the reverse of each edge is.
+        Of which type the reverse of each edge is. With ``exclude="reverse_types"`` some types of
+        the loader's edges may be missing: they have no reverses.
     seed_time : numbers or dates of shape [E], or one, optional
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
         trees of the edge and of its negatives, and for negatives with ``time``.
@@ -210,9 +215,9 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
-        negatives: Negatives | Mapping[EdgeType, Negatives] | None = None,
+        negatives: Negatives | Mapping[Any, Negatives] | None = None,
         labels: Any = None,
-        exclude: str | None = "self",
+        exclude: str | Callable[[Any], Any] | None = "self",
         reverse_eids: Any = None,
         shuffle: bool = False,
         drop_last: bool = False,
@@ -229,7 +234,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         labor: str | None = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
-        reverse_types: Mapping[EdgeType, EdgeType] | None = None,
+        reverse_types: Mapping[Any, Any] | None = None,
         seed_time: Any = None,
         static: bool = False,
         capacities: Any = None,
@@ -290,9 +295,10 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         self._complete = True
 
     @property
-    def exclude(self) -> str | None:
+    def exclude(self) -> str | Callable[[Any], Any] | None:
         """Which edges a batch does not sample."""
-        return self._exclusion.kind
+        kind: str | Callable[[Any], Any] | None = self._exclusion.kind
+        return kind
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank."""

@@ -163,8 +163,9 @@ class Negatives:
             looked at beyond that: a loader has done so.
         seed, epoch, batch : int
             As those of a sampler.
-        edge_type : (str, str, str), optional
-            Of a ``HeteroGraph`` the relation that the edges are of, which need not be one of its.
+        edge_type : (str, str, str) or str, optional
+            Of a ``HeteroGraph`` the relation that the edges are of, which need not be one of its;
+            of its own the name is enough where no other has it.
         seed_time : torch.Tensor, shape [edges], optional
             With ``time``, when the edges are; on their device.
 

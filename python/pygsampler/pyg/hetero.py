@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced, rows_of
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph.adapters import csr_of
+from pygsampler._graph.schema import edge_type_of
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
@@ -401,8 +401,10 @@ class HeteroSampler(PGSampler):
 
     def __repr__(self) -> str:
         weights = f", weight_attr={self.weight_attr!r}" if self.weight_attr else ""
-        # Of a copy: PyG keeps what it was first asked for.
-        values = copy.copy(self.num_neighbors).get_values()
+        values = self.num_neighbors.values
+        if isinstance(values, dict):
+            kinds = [*map(self._turned, self._relations)]
+            values = {_edge_type(key, kinds): list(each) for key, each in values.items()}
         return (
             f"pygsampler.pyg.HeteroSampler({values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
@@ -420,16 +422,11 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     default = given.default if isinstance(given, NumNeighbors) else None
     by_type: dict[Any, Any] = {}
     for key, counts in values.items():
-        kind = key.to_tuple() if hasattr(key, "to_tuple") else key
-        kind = tuple(kind.split("__")) if isinstance(kind, str) else kind
-        if isinstance(kind, tuple) and len(kind) == 2:
-            # PyG's name of a relation that has none.
-            kind = kind[0], DEFAULT_REL, kind[1]
-        if kind not in edge_types:
-            raise ValueError(
-                f"num_neighbors: expected edge types of data ({_listed(edge_types)}), got {kind!r}"
-            )
+        kind = _edge_type(key, edge_types)
+        if kind in by_type:
+            raise ValueError(f"num_neighbors: expected each edge type once, got {kind} twice")
         by_type[kind] = options.hops(counts, f"num_neighbors[{kind!r}]")
+    named = NumNeighbors({kind: list(counts) for kind, counts in by_type.items()}, default)
     missing = [kind for kind in edge_types if kind not in by_type]
     if missing and default is None:
         raise ValueError(
@@ -445,7 +442,19 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
         )
     number = next(iter(hops.values()))
     fanouts = [{kind: by_type[kind][hop] for kind in edge_types} for hop in range(number)]
-    return NumNeighbors(dict(values), default), fanouts[::-1]
+    return named, fanouts[::-1]
+
+
+def _edge_type(key: Any, edge_types: Sequence[Any]) -> Any:
+    """The edge type of data that PyG, or a caller, names."""
+    # Of PyG's own in one text the parts, where it keeps them: they may have underscores.
+    kind = getattr(key, "edge_type", key)
+    ends = tuple(kind.split("__")) if isinstance(kind, str) else kind
+    if isinstance(ends, tuple) and len(ends) == 2:
+        # PyG's name of a relation that has none.
+        whole = ends[0], DEFAULT_REL, ends[1]
+        kind = whole if whole in edge_types or kind is ends else kind
+    return edge_type_of(kind, edge_types, "num_neighbors", "data")
 
 
 # The relation of data without types of edges, which has none: a graph has one at least.

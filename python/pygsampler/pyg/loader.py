@@ -15,6 +15,7 @@ from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.named import NO_VALUES
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.schema import edge_type_of
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.begun import Begun
@@ -497,6 +498,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             labor=labor,
         )
         if typed:
+            edge_label_index = _named_links(data, edge_label_index)
             _check_link_type(data, edge_label_index)
         edge_label_index = edges_given(edge_label_index, typed, isinstance(data, tuple))
         edge_label = rows_given(edge_label, "edge_label")
@@ -618,6 +620,16 @@ def _sampler(
     return given
 
 
+def _named_links(data: Any, edge_label_index: Any) -> Any:
+    """``edge_label_index`` with the edge type that it names by its relation, or in one text."""
+    pair = isinstance(edge_label_index, (tuple, list)) and len(edge_label_index) == 2
+    kind = edge_label_index[0] if pair else edge_label_index
+    if not isinstance(kind, str) or (pair and isinstance(edge_label_index[1], str)):
+        return edge_label_index
+    kind = edge_type_of(kind, _edge_types(data), "edge_label_index", "data")
+    return (kind, edge_label_index[1]) if pair else kind
+
+
 def _check_link_type(data: Any, edge_label_index: Any) -> None:
     """An error unless it is a type of edges, or such a type and its edges, between known nodes."""
     kind = edge_label_index
@@ -647,8 +659,17 @@ def _node_types(data: Any) -> list[str]:
     if isinstance(data, HeteroData):
         types: list[str] = data.node_types
         return types
-    kinds = [attr.edge_type for attr in data[1].get_all_edge_attrs()]
-    return list(dict.fromkeys(end for kind in kinds for end in (kind[0], kind[-1])))
+    groups = (attr.group_name for attr in data[0].get_all_tensor_attrs())
+    ends = [end for kind in _edge_types(data) for end in (kind[0], kind[-1])]
+    return list(dict.fromkeys([*ends, *(kind for kind in groups if isinstance(kind, str))]))
+
+
+def _edge_types(data: Any) -> list[Any]:
+    """The types of edges of a HeteroData, or of stores with types of edges."""
+    if isinstance(data, HeteroData):
+        return list(map(tuple, data.edge_types))
+    kinds = (attr.edge_type for attr in data[1].get_all_edge_attrs())
+    return list(dict.fromkeys(tuple(kind) for kind in kinds))
 
 
 def check_input_type(data: Any, input_nodes: Any) -> None:
