@@ -100,7 +100,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             )
         check_blocks(sampler)
         backward = options.backward(sample_direction)
-        self._identity = BatchNumber(sampler.seed)
+        self._identity = BatchNumber(sampler.seed, not sampler._numbers.drawn)
         self._beginning = Beginning()
         self._sampler = sampler
         self.subgraph_type = subgraph_type

@@ -23,7 +23,7 @@ from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.inputs import check_mask, inputs_at, nodes_given
-from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
+from pygsampler.pyg.loader import _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
 
 if TYPE_CHECKING:
@@ -259,8 +259,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
             filter_per_worker=filter_per_worker,
             **kwargs,
         )
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         same_graph(self.data, sampler)
         count = sampler.num_nodes[self.input_data.input_type]
         check_mask(input_nodes, count)

@@ -35,6 +35,7 @@ from pygsampler.pyg.inputs import (
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
 from pygsampler.pyg.options import inside, subgraph
+from pygsampler.pyg.order import shuffle_by_seed
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
@@ -82,6 +83,7 @@ class _Sampled:
     generator: torch.Generator | None
     transform: Any
     transform_sampler_output: Any
+    dataset: Any
     # What is read beside what ``data`` has.
     _rows: BatchRows
     # "coo" or "edge_index".
@@ -99,6 +101,14 @@ class _Sampled:
         if self._ours is not None:
             self._ours._identity.begin(self.generator)
         return super().__iter__()  # type: ignore[misc]
+
+    def _set_order(self, options: dict[str, Any]) -> None:
+        """Chooses who gives the places of a batch, once torch's loader was made with options."""
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
+        ours = self._ours
+        if ours is not None:
+            shuffle_by_seed(self, ours._identity, options)
 
     def _take(self, prefetch: Any, num_workers: Any, sampler: Any) -> None:
         """Takes ``prefetch``, or an error where nothing can be sampled ahead."""
@@ -254,9 +264,11 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     Parameters
     ----------
     seed : int, optional
-        64-bit seed of the sampling. Default: torch's, asked for when a pass begins: without
-        ``set_epoch``, ``torch.manual_seed`` before a pass repeats it, as in PyG. The order of the
-        seeds is torch's, as ever: ``torch.manual_seed`` or ``generator=``.
+        64-bit seed of order, samples and negatives, which alone decides: passes over the loader
+        are counted, and the same pass is the same in every process, for every number of workers.
+        ``generator=``, and a ``sampler`` of your own, decide the order where they are given.
+        Default: torch's, asked for when a pass begins: without ``set_epoch``,
+        ``torch.manual_seed`` before a pass repeats it, as in PyG.
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
     weight_attr, edge_weights : str, optional
@@ -375,8 +387,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         same_graph(self.data, neighbor_sampler)
         check_times(self.input_data.time, "input_time", len(self.dataset), "input nodes")
         if isinstance(neighbor_sampler, Sampler):
@@ -493,8 +504,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         check_rows(self.input_data.label, "edge_label", len(self.dataset), "links")
         check_times(self.input_data.time, "edge_label_time", len(self.dataset), "links")
         same_graph(self.data, neighbor_sampler)
