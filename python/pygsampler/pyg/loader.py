@@ -34,6 +34,7 @@ from pygsampler.pyg.inputs import (
 )
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
+from pygsampler.pyg.node_ids import for_inference
 from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.order import shuffle_by_seed
 from pygsampler.pyg.rows import BatchRows
@@ -101,6 +102,10 @@ class _Sampled:
         if self._ours is not None:
             self._ours._identity.begin(self.generator)
         return super().__iter__()  # type: ignore[misc]
+
+    @property
+    def _of_nodes(self) -> bool:
+        return self._sampler_name == "node_sampler"
 
     def _set_order(self, options: dict[str, Any]) -> None:
         """Chooses who gives the places of a batch, once torch's loader was made with options."""
@@ -192,6 +197,8 @@ class _Sampled:
         plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
         batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
         self._rows.put(batch, self.data, out.node, self._edge_ids(out))
+        if isinstance(out.node, torch.Tensor) and out.node.is_cuda and self._of_nodes:
+            for_inference(batch, self)
         if self._layout != "coo":
             # Another may have changed the order.
             order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
