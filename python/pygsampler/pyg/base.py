@@ -266,7 +266,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
         known = self._node_time()
         nodes = None if neg_sampling is None else self._nodes_by_time("", known)
-        when = When(inputs.time, nodes, nodes)
+        when = When(self._compared(inputs.time), nodes, nodes)
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, times):
@@ -368,6 +368,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     ) -> torch.Tensor | None:
         """The bounds of seeds; None for a sampler without times."""
         return None
+
+    def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
+        """Times of seeds as they compare with those of the graph that is sampled."""
+        return times
 
     def _node_time(self) -> torch.Tensor | None:
         """When nodes are, for negatives; None where they have no times."""

@@ -34,6 +34,7 @@ from pygsampler.pyg.inputs import (
 )
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
+from pygsampler.pyg.neighbor_sampler import NeighborSampler
 from pygsampler.pyg.node_ids import for_inference
 from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.order import shuffle_by_seed
@@ -42,7 +43,7 @@ from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
 from pygsampler.pyg.turns import Turn, Turns, known_ahead
 
-__all__ = ["LinkNeighborLoader", "NeighborLoader"]
+__all__ = ["LinkNeighborLoader", "NeighborLoader", "NeighborSampler"]
 
 
 class _Places:
@@ -278,7 +279,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         ``torch.manual_seed`` before a pass repeats it, as in PyG.
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
-    weight_attr, edge_weights : str, optional
+    weight_attr, edge_weights, temporal_comparison, carry : str, optional
         As ``PGSampler`` has them.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
@@ -348,6 +349,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         edge_index: str = "coo",
         labor: str | None = None,
         prefetch: int | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
         **kwargs: Any,
     ) -> None:
         typed = has_types(data)
@@ -366,6 +369,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             is_sorted=is_sorted,
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
+            temporal_comparison=temporal_comparison,
+            carry=carry,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
             labor=labor,
@@ -415,7 +420,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
-    ``labor``, ``prefetch`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``labor``, ``prefetch``, ``temporal_comparison``, ``carry`` and the errors are those of ``NeighborLoader``; all else is PyG's.
     ``ValueError`` also for data without edges where ``edge_label_index`` is None, and for
     ``prefetch`` with a ``neg_sampling`` of a class of one's own whose ``sample`` draws by torch's
     generator. Of a ``HeteroData``, ``edge_label_index`` is a type of edges, or (type, edges).
@@ -453,6 +458,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_index: str = "coo",
         labor: str | None = None,
         prefetch: int | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
@@ -479,6 +486,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             is_sorted=is_sorted,
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
+            temporal_comparison=temporal_comparison,
+            carry=carry,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
             labor=labor,

@@ -30,25 +30,30 @@ __all__ = [
     "weights",
 ]
 
-# What PyG's sampler has as attributes and ours does not offer, with the value that means so.
-_LATER = {
-    "node_time": (None, "temporal sampling"),
-    "edge_time": (None, "temporal sampling"),
-}
 # What a sampler takes from its data once, ours or PyG's.
 _OF_THE_GRAPH = {
     "colptr",
+    "colptr_dict",
     "data_type",
     "device",
     "edge_permutation",
+    "edge_time",
+    "edge_types",
     "edge_weight",
     "graph",
+    "is_hetero",
     "is_sorted",
+    "is_temporal",
+    "node_time",
+    "node_types",
     "num_edges",
     "num_nodes",
     "perm",
     "row",
+    "row_dict",
     "sample_direction",
+    "to_edge_type",
+    "to_rel_type",
 }
 
 
@@ -70,9 +75,7 @@ def place(device: Any) -> int:
 
 def assignable(name: str, value: Any) -> None:
     """An error for attributes of a sampler that would be without effect if they were assigned."""
-    if name in _LATER:
-        offered(name, value, *_LATER[name])
-    elif name in _OF_THE_GRAPH:
+    if name in _OF_THE_GRAPH:
         raise AttributeError(
             f"{name}: cannot be assigned, since a sampler keeps the graph that it was made of; "
             f"make another sampler"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -15,12 +16,15 @@ from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
+from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.hetero_stores import has_types
 
-__all__ = ["PGSampler", "Sampler"]
+__all__ = ["NeighborSampler", "PGSampler", "Sampler"]
 
 
-class PGSampler(Sampler):
+class PGSampler(Attributes, Sampler):
     """Neighbour sampling for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
@@ -80,6 +84,13 @@ class PGSampler(Sampler):
         are, in the mean, those over all its edges: see ``pygsampler.PGSampler``. Batches of this
         module's loaders have them as ``edge_weights``, beside ``e_id``, and ``SamplerOutput`` has
         them under that name. For directional subgraphs.
+    temporal_comparison : str, optional
+        As cuGraph's loaders have it: "monotonically_decreasing", "strictly_decreasing",
+        "monotonically_increasing" or "strictly_increasing" times along each path away from a seed,
+        whose own time is the first. Default: times that are not later than the seed's.
+    carry : str, optional
+        ``"seed"``: the seed's time is the bound at every hop, ``"edge"``: that of the edge, or the
+        node, before. Default: "edge" with ``temporal_comparison``, else "seed".
     share_memory : bool
         Accepted for compatibility: processes share the graph in any case.
     directed : bool
@@ -143,9 +154,12 @@ class PGSampler(Sampler):
         seed: int | None = None,
         device: Any = None,
         edge_weights: str | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
     ) -> None:
         boolean(share_memory, "share_memory")
         times = options.times(time_attr, temporal_strategy)
+        compared, self._mirrored = comparison(temporal_comparison, carry)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -163,7 +177,7 @@ class PGSampler(Sampler):
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,
-                **times,
+                **(times and times | compared),
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
             device=device,
@@ -173,9 +187,12 @@ class PGSampler(Sampler):
         )
         self._identity.set_seed(seed)
         if time_attr is not None:
+            if self._mirrored:
+                self._graph = mirrored(self._graph, time_attr)
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
             self._graph._timed(time_attr, None, weight_attr)
         self._num_neighbors = NumNeighbors(list(counts))
+        self._stored = isinstance(data, (tuple, list))
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -219,7 +236,7 @@ class PGSampler(Sampler):
         options.no_induced(self.subgraph_type)
         if given is not None:
             timed = self._graph._timed(name, None, self.weight_attr)
-            return options.bounds(given, where, name, timed.float)
+            return self._compared(options.bounds(given, where, name, timed.float))
         times = self._node_time()
         if times is None:
             raise ValueError(
@@ -231,6 +248,9 @@ class PGSampler(Sampler):
         name = self.time_attr
         values = None if name is None else self._graph.ndata.get(name)
         return None if values is None else values.torch()
+
+    def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
+        return -times if self._mirrored and times is not None else times
 
     @property
     def replace(self) -> bool:
@@ -281,9 +301,48 @@ class PGSampler(Sampler):
         named = {"weight_attr": self.weight_attr, "edge_weights": self.edge_weights}
         weights = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         return (
-            f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
+            f"pygsampler.pyg.{type(self).__name__}({self.num_neighbors.values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
+
+
+class NeighborSampler(PGSampler):
+    """``torch_geometric.sampler.NeighborSampler`` with pygsampler's engine.
+
+    Change the import only: it takes a ``Data``, a ``HeteroData``, or stores with types or without,
+    and has PyG's arguments and attributes. It is a ``PGSampler``, of a graph with types a
+    ``HeteroSampler``, which say what the arguments mean. So are objects of subclasses.
+
+    ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
+    """
+
+    def __new__(cls, *arguments: Any, **options: Any) -> NeighborSampler:
+        """An object of a class that is a ``HeteroSampler`` too if the data have types."""
+        data = arguments[0] if arguments else options.get("data")
+        if isinstance(data, torch.Tensor) or "edge_index" in options or "sizes" in options:
+            raise TypeError(
+                f"data: expected a Data, a HeteroData or (FeatureStore, GraphStore), got "
+                f"{describe(data)}; PyG's older loader of this name, which takes edge_index and "
+                "sizes, is pygsampler.pyg.loader.NeighborSampler"
+            )
+        return object.__new__(_with_types(cls) if has_types(data) else cls)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        cls = type(self)
+        typed = "_of" in vars(cls)
+        return _restored, (vars(cls)["_of"] if typed else cls, typed), self.__dict__
+
+
+@lru_cache(maxsize=None)
+def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
+    from pygsampler.pyg.hetero import HeteroSampler
+
+    names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
+    return type(cls.__name__, (cls, HeteroSampler), names)
+
+
+def _restored(cls: type[NeighborSampler], typed: bool) -> NeighborSampler:
+    return object.__new__(_with_types(cls) if typed else cls)
 
 
 def _same(name: str, value: Any, known: Any) -> None:
