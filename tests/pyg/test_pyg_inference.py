@@ -39,7 +39,7 @@ def test_node_ids_go_to_the_tensor_whose_rows_they_take() -> None:
     ids = torch.tensor([3, 1]).as_subclass(NodeIds)
     assert rows[ids].tolist() == rows[ids, ...].tolist() == [3, 1]
     far = torch.tensor([3, 1], device="meta").as_subclass(NodeIds)
-    with pytest.raises(NotImplementedError, match="[Cc]annot copy out of meta"):
+    with pytest.raises(NotImplementedError, match="copy out of meta"):
         rows[far]
     rows[ids] = torch.tensor([30, 10])
     assert rows.tolist() == [0, 10, 2, 30, 4, 5, 6, 7, 8, 9]

@@ -16,8 +16,8 @@ from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed
 
 _BATCH_BITS = MAX_BATCH.bit_length()
 _UNSET = -1
-# Places in the shared tensor. A chosen seed has a number for each pass, from 1 on; the last one counts
-# the passes of all seeds.
+# Places in the shared tensor. A chosen seed has a number for each pass, from 1 on; the last place
+# counts the passes of all seeds.
 _EPOCH, _SEED, _PASS, _BEGUN = range(4)
 
 
@@ -31,9 +31,9 @@ class BatchNumber:
 
     Loaders of other frameworks do not say which batch of which epoch they ask for, but its content
     does: the batch's number is a hash of its ids. Ranks of a data-parallel run differ by it too.
-    Without ``set_epoch`` the hash also takes in a count of the calls and the pass over a loader that
-    ``begin`` announced. Of a chosen seed passes are counted, and a batch has the same numbers in
-    every process and with any number of workers, which torch asks for batches in turn. A seed that
+    Without ``set_epoch`` the hash also takes in a count of the calls and the pass over a loader
+    that ``begin`` announced. Of a chosen seed passes are counted, and a batch has the same numbers
+    in every process and with any number of workers, which torch asks in turn. A seed that
     nobody chose is torch's: a pass is what torch's generator says when it begins and, in a worker
     process, the worker's seed, which torch draws anew for each pass. Torch's seed may be set after
     this was made: it is asked for by ``set_epoch`` and ``begin`` and, without an epoch, for each

@@ -24,8 +24,6 @@ class Attributes:
     """
 
     graph: Any
-    time_attr: str | None
-    weight_attr: str | None
     # Whether the graph came as a pair of stores, and whether its times are negated.
     _stored = False
     _mirrored = False
@@ -45,7 +43,7 @@ class Attributes:
     @property
     def is_temporal(self) -> bool:
         """True if edges or nodes have times."""
-        return self.time_attr is not None
+        return self._names()[0] is not None
 
     @property
     def node_types(self) -> list[Any]:
@@ -82,16 +80,12 @@ class Attributes:
     def colptr_dict(self) -> dict[str, torch.Tensor]:
         """``colptr`` by the joined name of an edge type."""
         counts = self.graph.num_nodes
-        return {
-            "__".join(kind): _colptr(csc, counts[kind[2]]) for kind, csc in self._csc().items()
-        }
+        return {"__".join(kind): _colptr(csc, counts[kind[2]]) for kind, csc in self._csc().items()}
 
     @property
     def row_dict(self) -> dict[str, torch.Tensor]:
         """``row`` by the joined name of an edge type."""
-        return {
-            "__".join(kind): csc.indices.cpu().torch() for kind, csc in self._csc().items()
-        }
+        return {"__".join(kind): csc.indices.cpu().torch() for kind, csc in self._csc().items()}
 
     @property
     def perm(self) -> Any:
@@ -105,7 +99,7 @@ class Attributes:
     def node_time(self) -> Any:
         """The times of nodes, with types a dict of node types; None if edges have times, or
         nothing has."""
-        name = self.time_attr
+        name, _ = self._names()
         if name is None:
             return None
         if not self.is_hetero:
@@ -119,7 +113,7 @@ class Attributes:
     def edge_time(self) -> Any:
         """The times of the in-edges, with types a dict of joined names; None if nodes have times,
         or nothing has."""
-        found = None if self.time_attr is None else self._of_edges(self.time_attr)
+        found = self._of_edges(self._names()[0])
         if isinstance(found, dict):
             return {kind: self._as_given(times) for kind, times in found.items()}
         return None if found is None else self._as_given(found)
@@ -127,9 +121,10 @@ class Attributes:
     @property
     def edge_weight(self) -> Any:
         """The weights of the in-edges, with types a dict of joined names; None without."""
-        return None if self.weight_attr is None else self._of_edges(self.weight_attr)
+        return self._of_edges(self._names()[1])
 
     def _as_given(self, times: torch.Tensor) -> torch.Tensor:
+        """Times of the graph that is sampled as they were given, and the other way round."""
         return -times if self._mirrored else times
 
     def _csc(self) -> Mapping[EdgeType, Graph]:
@@ -150,7 +145,13 @@ class Attributes:
             )
         return self.graph
 
-    def _of_edges(self, name: str) -> Any:
+    def _names(self) -> tuple[str | None, str | None]:
+        """The names of times and weights."""
+        raise NotImplementedError
+
+    def _of_edges(self, name: str | None) -> Any:
+        if name is None:
+            return None
         if not self.is_hetero:
             return _in_order(self.graph, name)
         found = {"__".join(kind): _in_order(csc, name) for kind, csc in self._csc().items()}

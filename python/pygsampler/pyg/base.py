@@ -15,7 +15,7 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._core.memories import Memory
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
@@ -111,7 +111,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             kind, name = sampler.drawn_by
             array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
-        in_order = boolean(is_sorted, "is_sorted")
+        in_order = options.flag(is_sorted, "is_sorted")
         named = sampler.reads if reads is None else reads
         self._graph = graph_of(data, device, in_order, backward, array, named)
         self._sample_direction = sample_direction

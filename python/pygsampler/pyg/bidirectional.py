@@ -90,7 +90,11 @@ class BidirectionalNeighborSampler(NeighborSampler):
             seed=seed,
             device=device,
         )
-        options = {"replace": replace, "disjoint": disjoint, "weight_attr": weight_attr}
+        options: dict[str, Any] = {
+            "replace": replace,
+            "disjoint": disjoint,
+            "weight_attr": weight_attr,
+        }
         self.forward_sampler = PGSampler(self.graph, [1], **options)
         self.backward_sampler = PGSampler(self.graph, [1], sample_direction="backward", **options)
         self._share_identity()
@@ -125,10 +129,10 @@ class BidirectionalNeighborSampler(NeighborSampler):
                 "subgraph_type: expected 'directional' or 'bidirectional', got 'induced'"
             )
         disjoint, count = self.disjoint, self.num_nodes
-        if not disjoint and len(seeds) > len(seeds.unique()):
+        if not disjoint and len(seeds) > len(_first(seeds)):
             raise ValueError(
                 f"input_nodes: expected distinct nodes without disjoint=True, got {len(seeds)} "
-                f"with {len(seeds.unique())} distinct ones"
+                f"with {len(_first(seeds))} distinct ones"
             )
         self._take_seed()
         epoch, batch = identity
@@ -164,7 +168,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
             keys[:0], keys[:0], keys[:0]
         )  # fmt: skip
         # The id of an edge, and its tree.
-        ids = edge.unique(return_inverse=True)[1]
+        _, ids = torch.unique(edge, return_inverse=True)
         first = _first(row // count * max(len(edge), 1) + ids)
         order = keys.argsort()
         ends = [order[torch.searchsorted(keys[order], end[first])] for end in (row, col)]
@@ -186,7 +190,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
 
 def _first(values: torch.Tensor) -> torch.Tensor:
     """Where each distinct value stands first, in that order."""
-    distinct, inverse = values.unique(return_inverse=True)
+    distinct, inverse = torch.unique(values, return_inverse=True)
     places = torch.arange(len(values))
     first = torch.full((len(distinct),), len(values))
     return first.scatter_reduce_(0, inverse, places, "amin").sort().values

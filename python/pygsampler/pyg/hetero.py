@@ -20,7 +20,7 @@ from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced, rows_of
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import csr_of
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
@@ -33,7 +33,7 @@ from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import When, negatives_of
-from pygsampler.pyg.sampler import PGSampler
+from pygsampler.pyg.sampler import NeighborSampler, PGSampler
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
@@ -116,8 +116,8 @@ class HeteroSampler(PGSampler):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
-        boolean(share_memory, "share_memory")
-        boolean(is_sorted, "is_sorted")
+        options.flag(share_memory, "share_memory")
+        options.flag(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
         times = options.times(time_attr, temporal_strategy)
         compared, self._mirrored = comparison(temporal_comparison, carry)
@@ -137,9 +137,9 @@ class HeteroSampler(PGSampler):
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
-            replace=replace,
+            replace=options.flag(replace, "replace"),
             frontier="new",
-            disjoint=disjoint,
+            disjoint=options.flag(disjoint, "disjoint"),
             prob=weight_attr,
             edge_weights=edge_weights,
             seed=seed,
@@ -292,7 +292,9 @@ class HeteroSampler(PGSampler):
 
         known = self._times_of_nodes()
         nodes = {} if neg_sampling is None or known is None else known
-        when = When(self._compared(inputs.time), *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
+        when = When(
+            self._compared(inputs.time), *(self._nodes_by_time(of, nodes.get(of)) for of in ends)
+        )
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, by_type):
@@ -339,7 +341,7 @@ class HeteroSampler(PGSampler):
         if given is not None:
             kept = self._types._timed(name, None, self.weight_attr)
             return {
-                of: self._compared(options.bounds(each, where, name, kept.float))
+                of: self._as_given(options.bounds(each, where, name, kept.float))
                 for of, each in given.items()
             }
         known = self._times_of_nodes() or {}
@@ -417,6 +419,9 @@ class HeteroSampler(PGSampler):
             f"pygsampler.pyg.{type(self).__name__}({values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
+
+
+NeighborSampler._typed = HeteroSampler
 
 
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:

@@ -12,7 +12,7 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import hgt as _core
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, Sampler
@@ -82,8 +82,8 @@ class HGTSampler(Sampler):
             )
         if isinstance(data, HeteroData) and not data.edge_types:
             raise ValueError("data: expected a HeteroData with types of edges, got one without")
-        boolean(is_sorted, "is_sorted")
-        boolean(share_memory, "share_memory")
+        options.flag(is_sorted, "is_sorted")
+        options.flag(share_memory, "share_memory")
         given, place = _graph(data, None)
         self._types = given.to(place if device is None else str(torch.device(device)))
         types = list(self._types.node_types)

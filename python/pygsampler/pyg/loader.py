@@ -420,7 +420,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
-    ``labor``, ``prefetch``, ``temporal_comparison``, ``carry`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``labor``, ``prefetch``, ``temporal_comparison``, ``carry`` and the errors are those of
+    ``NeighborLoader``; all else is PyG's.
     ``ValueError`` also for data without edges where ``edge_label_index`` is None, and for
     ``prefetch`` with a ``neg_sampling`` of a class of one's own whose ``sample`` draws by torch's
     generator. Of a ``HeteroData``, ``edge_label_index`` is a type of edges, or (type, edges).

@@ -12,14 +12,14 @@ from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import rows_of
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import csr_of
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.inputs import check_mask
-from pygsampler.pyg.options import hops, ids, inside
+from pygsampler.pyg.options import flag, hops, ids, inside
 from pygsampler.pyg.order import shuffle_by_seed
 
 __all__ = ["NeighborSampler"]
@@ -85,7 +85,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
             kwargs.pop(name, None)
         self.edge_index, self.node_idx, self.num_nodes = edge_index, node_idx, num_nodes
         self.sizes, self.transform = sizes, transform
-        self.return_e_id = boolean(return_e_id, "return_e_id")
+        self.return_e_id = flag(return_e_id, "return_e_id")
         graph, self._matrix = _graph(edge_index, node_idx, num_nodes)
         self._graph = graph.to(device)
         self._numbers = BatchNumber(seed)
@@ -99,7 +99,8 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
             node_idx = node_idx.nonzero().view(-1)
         seeds = ids(node_idx, "node_idx")
         inside(seeds, "node_idx", graph.num_nodes)
-        super().__init__(seeds.tolist(), collate_fn=self.sample, **kwargs)
+        numbers: Any = seeds.tolist()
+        super().__init__(numbers, collate_fn=self.sample, **kwargs)
         shuffle_by_seed(self, self._numbers, kwargs)
 
     def __iter__(self) -> Any:
@@ -194,7 +195,8 @@ def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph
     if not isinstance(edge_index, torch.Tensor) or edge_index.dim() != 2 or len(edge_index) != 2:
         shape = getattr(edge_index, "shape", describe(edge_index))
         raise TypeError(
-            f"edge_index: expected a tensor of shape [2, E], a sparse matrix or a Graph, got {shape}"
+            "edge_index: expected a tensor of shape [2, E], a sparse matrix or a Graph, got "
+            f"{shape}"
         )
     if num_nodes is None:
         num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0

@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Iterable, Mapping, Set, Sized
 from typing import Any
 
+import numpy
 import torch
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.vertices import check_vertices
-from pygsampler._core.checks import describe, integer
+from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.limits import MAX_FANOUT, MAX_HOPS
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "backward",
     "bounds",
     "check_inputs",
+    "flag",
     "hops",
     "ids",
     "inside",
@@ -55,6 +57,13 @@ _OF_THE_GRAPH = {
     "to_edge_type",
     "to_rel_type",
 }
+
+
+def flag(value: Any, where: str) -> bool:
+    """``value`` as True or False: a truth value, NumPy's too, or 0 or 1, as PyG takes them."""
+    if isinstance(value, (int, numpy.integer, numpy.bool_)) and value in (0, 1):
+        return bool(value)
+    return boolean(value, where)
 
 
 def offered(name: str, value: Any, expected: Any, what: str) -> None:
@@ -129,7 +138,7 @@ def hops(num_neighbors: Any, where: str = "num_neighbors") -> list[int]:
 
 def subgraph(subgraph_type: Any, directed: bool) -> Any:
     """The type of the subgraph, where ``directed=False`` is PyG's old way to say induced."""
-    if directed:
+    if flag(directed, "directed"):
         return subgraph_type
     warnings.warn(
         "directed=False is deprecated in PyG: subgraph_type='induced' says the same", stacklevel=3

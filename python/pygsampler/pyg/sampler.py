@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch_geometric.data import Data
@@ -13,7 +13,7 @@ from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import sampler as _core
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.attributes import Attributes
@@ -157,7 +157,7 @@ class PGSampler(Attributes, Sampler):
         temporal_comparison: str | None = None,
         carry: str | None = None,
     ) -> None:
-        boolean(share_memory, "share_memory")
+        options.flag(share_memory, "share_memory")
         times = options.times(time_attr, temporal_strategy)
         compared, self._mirrored = comparison(temporal_comparison, carry)
         if weight_attr is not None and not isinstance(weight_attr, str):
@@ -171,9 +171,9 @@ class PGSampler(Attributes, Sampler):
                 # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
                 # is sampled as one that takes nothing.
                 counts[::-1] or [0],
-                replace=replace,
+                replace=options.flag(replace, "replace"),
                 frontier="new",
-                disjoint=disjoint,
+                disjoint=options.flag(disjoint, "disjoint"),
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,
@@ -236,7 +236,7 @@ class PGSampler(Attributes, Sampler):
         options.no_induced(self.subgraph_type)
         if given is not None:
             timed = self._graph._timed(name, None, self.weight_attr)
-            return self._compared(options.bounds(given, where, name, timed.float))
+            return self._as_given(options.bounds(given, where, name, timed.float))
         times = self._node_time()
         if times is None:
             raise ValueError(
@@ -250,7 +250,7 @@ class PGSampler(Attributes, Sampler):
         return None if values is None else values.torch()
 
     def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
-        return -times if self._mirrored and times is not None else times
+        return None if times is None else self._as_given(times)
 
     @property
     def replace(self) -> bool:
@@ -259,7 +259,7 @@ class PGSampler(Attributes, Sampler):
 
     @replace.setter
     def replace(self, replace: bool) -> None:
-        self._sampler = self._made()._with(replace=replace)
+        self._sampler = self._made()._with(replace=options.flag(replace, "replace"))
 
     @property
     def disjoint(self) -> bool:
@@ -268,7 +268,7 @@ class PGSampler(Attributes, Sampler):
 
     @disjoint.setter
     def disjoint(self, disjoint: bool) -> None:
-        self._sampler = self._made()._with(disjoint=disjoint)
+        self._sampler = self._made()._with(disjoint=options.flag(disjoint, "disjoint"))
 
     @property
     def weight_attr(self) -> str | None:
@@ -289,6 +289,9 @@ class PGSampler(Attributes, Sampler):
     def edge_weights(self, edge_weights: str | None) -> None:
         self._sampler = self._made()._with(edge_weights=edge_weights)
 
+    def _names(self) -> tuple[str | None, str | None]:
+        return self.time_attr, self.weight_attr
+
     def _made(self) -> _core.PGSampler:
         made = self._sampler
         assert isinstance(made, _core.PGSampler)
@@ -301,8 +304,9 @@ class PGSampler(Attributes, Sampler):
         named = {"weight_attr": self.weight_attr, "edge_weights": self.edge_weights}
         weights = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         return (
-            f"pygsampler.pyg.{type(self).__name__}({self.num_neighbors.values}, replace={self.replace}, "
-            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
+            f"pygsampler.pyg.{type(self).__name__}({self.num_neighbors.values}, "
+            f"replace={self.replace}, subgraph_type={self.subgraph_type.value!r}, "
+            f"disjoint={self.disjoint}{weights})"
         )
 
 
@@ -315,6 +319,11 @@ class NeighborSampler(PGSampler):
 
     ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
     """
+
+    # ``HeteroSampler``, whose module imports this one.
+    _typed: ClassVar[type[PGSampler]]
+    # The class of objects of this one that have types.
+    _with_types: ClassVar[type[NeighborSampler] | None] = None
 
     def __new__(cls, *arguments: Any, **options: Any) -> NeighborSampler:
         """An object of a class that is a ``HeteroSampler`` too if the data have types."""
@@ -333,12 +342,18 @@ class NeighborSampler(PGSampler):
         return _restored, (vars(cls)["_of"] if typed else cls, typed), self.__dict__
 
 
-@lru_cache(maxsize=None)
-def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
-    from pygsampler.pyg.hetero import HeteroSampler
+# PyG's data modules for Lightning ask for the arguments.
+NeighborSampler.__new__.__signature__ = inspect.signature(PGSampler.__init__)  # type: ignore
 
-    names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
-    return type(cls.__name__, (cls, HeteroSampler), names)
+
+def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
+    """A class that is ``cls`` and a ``HeteroSampler``; always the same one."""
+    found: type[NeighborSampler] | None = vars(cls).get("_with_types")
+    if found is None:
+        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
+        found = type(cls.__name__, (cls, NeighborSampler._typed), names)
+        cls._with_types = found
+    return found
 
 
 def _restored(cls: type[NeighborSampler], typed: bool) -> NeighborSampler:

@@ -36,7 +36,9 @@ def known_ahead(batches: Any) -> bool:
     seeds = batches.sampler
     if type(seeds) in (SequentialSampler, DistributedSampler):
         return True
-    return type(seeds) in (RandomSampler, SeededOrder) and seeds.generator is None
+    return isinstance(seeds, SeededOrder) or (
+        type(seeds) is RandomSampler and seeds.generator is None
+    )
 
 
 class Turn:
