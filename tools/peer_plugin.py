@@ -32,6 +32,7 @@ WITHOUT_SPARSE = {
     "GraphSAINTEdgeSampler",
     "GraphSAINTNodeSampler",
     "GraphSAINTRandomWalkSampler",
+    "NeighborSampler",
     "ShaDowKHopSampler",
 }
 
@@ -89,7 +90,8 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     def with_others(*packages: str) -> Callable[[Any], Any]:
         def decorated(test: Any) -> Any:
             # Others make matrices of torch-sparse's.
-            sparse = not WITHOUT_SPARSE.isdisjoint(test.__code__.co_names)
+            names = {*test.__code__.co_names}
+            sparse = not WITHOUT_SPARSE.isdisjoint(names) and "SparseTensor" not in names
             without = ("pyg_lib", "torch_sparse") if sparse else ("pyg_lib",)
             others = [name for name in packages if not name.startswith(without)]
             return with_package(*others)(test) if others else test
@@ -181,7 +183,7 @@ class Plugin:
         from pygsampler.programs import Program
         from pygsampler.sampler import PGSampler
 
-        methods = [(each, "__init__") for each in self.classes]
+        methods = [(each, "__init__") for each in self.classes if "__init__" in vars(each)]
         for owner, name in [*methods, (PGSampler, "launch"), (Program, "launch")]:
             setattr(owner, name, self.marking(getattr(owner, name)))
 
@@ -204,8 +206,9 @@ class Plugin:
         if any(isinstance(value, self.classes) for value in parameters.values()):
             return True
         # A module may have imported another class of that name; without it is an attribute.
+        ours = set(map(id, self.ours.values()))
         return any(
-            getattr(item.module, name, self.ours[name]) is self.ours[name]
+            id(getattr(item.module, name, self.ours[name])) in ours
             for name in names_in(item.function, item.module) & set(self.ours)
         )
 

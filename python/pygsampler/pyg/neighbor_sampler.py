@@ -224,4 +224,4 @@ class _Matrix:
             )
         if values is None:
             values = torch.ones(len(source), device=source.device)
-        return torch.sparse_csr_tensor(indptr, source, values, size)
+        return torch.sparse_csr_tensor(indptr, source, values, size, check_invariants=False)
