@@ -112,8 +112,10 @@ class PGSampler(Attributes, Sampler):
     Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
     function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
     of workers, for fork and spawn, on CPU and GPU, and in a later run. That holds for the negatives
-    of link loaders too. Without it no batch repeats an earlier one by accident, and a run is
-    repeated by ``torch.manual_seed`` and the same number of workers. A seed that is not given is
+    of link loaders too. Without it no batch repeats an earlier one by accident. A chosen ``seed``
+    then decides all passes over a loader of this module, which are counted, in every process and
+    for every number of workers; else a run is repeated by ``torch.manual_seed`` and the same
+    number of workers, as in workers of PyG's own loaders in any case. A seed that is not given is
     ``torch.initial_seed()``, asked for when the sampler is made, by ``set_epoch``, when a pass over
     a loader of this module begins and, without an epoch, for each batch outside worker processes.
 
