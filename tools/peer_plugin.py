@@ -141,6 +141,7 @@ SUBSTITUTE = {"dgl": substitute_dgl}
 STAND_IN = {
     "dgl": peer_stand_ins.stand_in_dgl,
     "cugraph": peer_stand_ins.stand_in_cugraph,
+    "pygod": peer_stand_ins.stand_in_pygod,
 }
 
 

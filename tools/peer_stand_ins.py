@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from pathlib import Path
@@ -26,6 +27,13 @@ def stand_in_dgl(_: str) -> None:
             return [self._graph][number]
 
     dgl.data.CoraFullDataset = CoraFullDataset
+
+
+def stand_in_pygod(checkout: str) -> None:
+    """The folder of the graphs that PyGOD's tests read, where they look for it."""
+    Path("pygod").symlink_to(Path(checkout, "pygod"))
+    # They are objects of PyG's, which PyTorch since 2.6 reads when it is told to.
+    os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 
 
 def stand_in_cugraph(checkout: str) -> None:

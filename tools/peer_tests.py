@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DGL's and PyG's own tests, with pygsampler's classes in the place of theirs.
+"""Tests of DGL, PyG and programs for PyG, with pygsampler's classes in the place of theirs.
 
     git clone https://github.com/pyg-team/pytorch_geometric
     python tools/peer_tests.py pytorch_geometric
@@ -9,7 +9,9 @@ The tests are those of the checkout, best of the version that is installed; what
 installed package. In memory, and in processes of their own, their names of samplers and loaders
 stand for ours, and PyG believes that it has what ours do without: pyg-lib, torch-sparse for the
 samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
-graph. Of every file that names one of them those tests run that use it, and each is counted once:
+graph. Of every file that names one of them those tests run that use it, and each is counted once.
+Checkouts of RelBench, PyGOD and ContextGNN, and cugraph-gnn, whose loaders' tests have stores that
+stand in for cuGraph's, run all of their tests, whose programs name our classes:
 
     passed        with our class at work
     not offered   ended by a NotImplementedError of ours, which names the option
@@ -126,6 +128,7 @@ PEERS = {
         tests="pygod/test",
         names=("test_.*",),
         without=(),
+        path=(".",),
         indirect=True,
         also=("torch-geometric",),
     ),

@@ -136,8 +136,7 @@ def test_another_seed_gives_other_passes(name: str) -> None:
     assert passes(name, 1) != passes(name, 2)
 
 
-@pytest.mark.parametrize("name", ["neighbor", "typed", "link", "hgt", "shadow", "saint_edge",
-                                  "node2vec", "older"])  # fmt: skip
+@pytest.mark.parametrize("name", ["neighbor", "link", "hgt", "shadow", "node2vec"])
 def test_workers_change_nothing(name: str) -> None:
     assert passes(name, 1, workers=2, manual=5) == passes(name, 1)
 

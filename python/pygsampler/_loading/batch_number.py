@@ -82,8 +82,7 @@ class BatchNumber:
         self._follow()
         self._count_from(0)
         if self._chosen:
-            self._shared[_PASS] += 1
-            self._shared[_BEGUN] += 1
+            self._shared[_PASS:] += 1
             *_, self._pass, self._begun = self._shared.tolist()
             return
         state = (torch.default_generator if generator is None else generator).get_state()
