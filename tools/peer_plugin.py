@@ -32,7 +32,6 @@ WITHOUT_SPARSE = {
     "GraphSAINTEdgeSampler",
     "GraphSAINTNodeSampler",
     "GraphSAINTRandomWalkSampler",
-    "NeighborSampler",
     "ShaDowKHopSampler",
 }
 
@@ -91,7 +90,8 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
         def decorated(test: Any) -> Any:
             # Others make matrices of torch-sparse's.
             names = {*test.__code__.co_names}
-            sparse = not WITHOUT_SPARSE.isdisjoint(names) and "SparseTensor" not in names
+            older = "NeighborSampler" in names and "SparseTensor" not in names
+            sparse = older or not WITHOUT_SPARSE.isdisjoint(names)
             without = ("pyg_lib", "torch_sparse") if sparse else ("pyg_lib",)
             others = [name for name in packages if not name.startswith(without)]
             return with_package(*others)(test) if others else test
@@ -184,7 +184,12 @@ class Plugin:
         from pygsampler.programs import Program
         from pygsampler.sampler import PGSampler
 
-        methods = [(each, "__init__") for each in self.classes if "__init__" in vars(each)]
+        # A class of ours that has another's is one of it, and is marked so.
+        methods = [
+            (each, "__init__")
+            for each in self.classes
+            if "__init__" in vars(each) or not set(each.__mro__[1:]) & set(self.classes)
+        ]
         for owner, name in [*methods, (PGSampler, "launch"), (Program, "launch")]:
             setattr(owner, name, self.marking(getattr(owner, name)))
 
