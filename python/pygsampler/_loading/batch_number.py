@@ -82,8 +82,9 @@ class BatchNumber:
         self._follow()
         self._count_from(0)
         if self._chosen:
-            self._shared[_PASS:] += 1
-            *_, self._pass, self._begun = self._shared.tolist()
+            *_, number, begun = self._shared.tolist()
+            self._shared[_PASS] = self._pass = number + 1
+            self._shared[_BEGUN] = self._begun = begun + 1
             return
         state = (torch.default_generator if generator is None else generator).get_state()
         digest = hashlib.blake2b(state.numpy().tobytes(), digest_size=8).digest()
