@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DGL's and PyG's own tests, with pygsampler's classes in the place of theirs.
+"""Tests of DGL, PyG and programs for PyG, with pygsampler's classes in the place of theirs.
 
     git clone https://github.com/pyg-team/pytorch_geometric
     python tools/peer_tests.py pytorch_geometric
@@ -9,7 +9,9 @@ The tests are those of the checkout, best of the version that is installed; what
 installed package. In memory, and in processes of their own, their names of samplers and loaders
 stand for ours, and PyG believes that it has what ours do without: pyg-lib, torch-sparse for the
 samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
-graph. Of every file that names one of them those tests run that use it, and each is counted once:
+graph. Of every file that names one of them those tests run that use it, and each is counted once.
+Checkouts of RelBench, PyGOD and ContextGNN, and cugraph-gnn, whose loaders' tests have stores that
+stand in for cuGraph's, run all of their tests, whose programs name our classes:
 
     passed        with our class at work
     not offered   ended by a NotImplementedError of ours, which names the option
@@ -59,6 +61,12 @@ class Peer(NamedTuple):
     without: tuple[str, ...]
     # Folders of modules that its tests share.
     path: tuple[str, ...] = ()
+    # Whether its tests get to our classes by code of its own, so that all of them run.
+    indirect: bool = False
+    # Whether its tests can be run again with its own classes.
+    own: bool = True
+    # What is installed besides the tests, by its name on PyPI, if it is another.
+    also: tuple[str, ...] = ()
 
 
 PEERS = {
@@ -105,6 +113,46 @@ PEERS = {
         without=("graphbolt", "distributed"),
         path=("tests",),
     ),
+    "relbench": Peer(
+        distribution="relbench",
+        source="relbench/modeling",
+        tests="test/modeling",
+        names=("test_.*",),
+        without=(),
+        indirect=True,
+        also=("torch-geometric", "pytorch-frame"),
+    ),
+    "pygod": Peer(
+        distribution="pygod",
+        source="pygod/detector",
+        tests="pygod/test",
+        names=("test_.*",),
+        without=(),
+        path=(".",),
+        indirect=True,
+        also=("torch-geometric",),
+    ),
+    "contextgnn": Peer(
+        distribution="contextgnn",
+        source="contextgnn",
+        tests="test",
+        names=("test_.*",),
+        without=(),
+        path=(".",),
+        indirect=True,
+        also=("torch-geometric", "relbench", "pytorch-frame"),
+    ),
+    "cugraph": Peer(
+        distribution="cugraph-pyg",
+        source="python/cugraph-pyg/cugraph_pyg/loader",
+        tests="python/cugraph-pyg/cugraph_pyg/tests/loader",
+        names=("NeighborLoader", "LinkNeighborLoader"),
+        # Tests of several GPUs.
+        without=("test_neighbor_loader_mg.py",),
+        indirect=True,
+        own=False,
+        also=("torch-geometric",),
+    ),
 }
 
 
@@ -133,7 +181,7 @@ def peer_of(checkout: Path) -> str:
     for name, peer in PEERS.items():
         if (checkout / peer.source).is_dir() and (checkout / peer.tests).is_dir():
             return name
-    raise SystemExit(f"{checkout}: expected a checkout of PyTorch Geometric or DGL")
+    raise SystemExit(f"{checkout}: expected a checkout of one of {', '.join(PEERS)}")
 
 
 def files_of(peer: Peer, checkout: Path) -> list[Path]:
@@ -253,7 +301,7 @@ def table(results: list[Result]) -> str:
 
 
 def report(peer: Peer, checkout: Path, results: list[Result], known: list[Known]) -> None:
-    names = ("pygsampler", peer.distribution, "torch", "numpy")
+    names = ("pygsampler", peer.distribution, *peer.also, "torch", "numpy")
     found = []
     for name in names:
         try:
@@ -287,7 +335,7 @@ def arguments_of(values: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("checkout", type=Path, help="a clone of PyTorch Geometric or DGL")
+    parser.add_argument("checkout", type=Path, help="a clone of DGL, PyG or another")
     parser.add_argument("--file", default="", help="only files with this in their path")
     parser.add_argument("--known", type=Path, default=HERE.with_suffix(".toml"))
     parser.add_argument("--out", type=Path, help="a JSON file with every test's result")
@@ -306,7 +354,7 @@ def main(values: list[str] | None = None) -> int:
         print(file.relative_to(checkout), file=sys.stderr, flush=True)
 
         def with_peer(tests: list[str]) -> set[str]:
-            paths = [str(checkout / test) for test in tests]
+            paths = [str(checkout / test) for test in tests if PEERS[name].own]
             again = in_a_child(name, checkout, paths, True, arguments.verbose) if paths else []
             # PyG's own class ends so without pyg-lib, which says nothing of the test.
             return {

@@ -19,7 +19,7 @@ from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced, rows_of
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import csr_of
 from pygsampler._graph.schema import edge_type_of
 from pygsampler._loading.batch_number import BatchNumber
@@ -28,11 +28,12 @@ from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, bits, on
 from pygsampler.pyg.begun import Beginning
+from pygsampler.pyg.comparison import comparison, mirrored
 from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import When, negatives_of
-from pygsampler.pyg.sampler import PGSampler
+from pygsampler.pyg.sampler import NeighborSampler, PGSampler
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
@@ -74,7 +75,7 @@ class HeteroSampler(PGSampler):
         written from source to target in either.
     device : str or torch.device, optional
         Where it samples, as for ``PGSampler``: by default where the edges are.
-    time_attr, temporal_strategy
+    time_attr, temporal_strategy, temporal_comparison, carry
         As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
         (those that lead from nodes without it) are of any time.
     edge_weights : str, optional
@@ -108,15 +109,18 @@ class HeteroSampler(PGSampler):
         seed: int | None = None,
         device: Any = None,
         edge_weights: str | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
     ) -> None:
         if not has_types(data):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
-        boolean(share_memory, "share_memory")
-        boolean(is_sorted, "is_sorted")
+        options.flag(share_memory, "share_memory")
+        options.flag(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
         times = options.times(time_attr, temporal_strategy)
+        compared, self._mirrored = comparison(temporal_comparison, carry)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -126,22 +130,25 @@ class HeteroSampler(PGSampler):
         self.keep_orig_edges = False
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
         types, place = _graph(data, weight_attr, backward, time_attr)
+        if self._mirrored and time_attr is not None:
+            types = mirrored(types, time_attr)
         self._types = types.to(place if device is None else str(torch.device(device)))
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
-            replace=replace,
+            replace=options.flag(replace, "replace"),
             frontier="new",
-            disjoint=disjoint,
+            disjoint=options.flag(disjoint, "disjoint"),
             prob=weight_attr,
             edge_weights=edge_weights,
             seed=seed,
-            **times,
+            **(times and times | compared),
         )
         self._check_factors()
         self._identity, self._beginning = BatchNumber(self._sampler.seed), Beginning()
         self._identity.set_seed(seed)
+        self._stored = isinstance(data, (tuple, list))
         # Now: wrong weights and times are wrong arguments.
         self._sampler.graph_of(self._types)
         if time_attr is not None:
@@ -285,7 +292,9 @@ class HeteroSampler(PGSampler):
 
         known = self._times_of_nodes()
         nodes = {} if neg_sampling is None or known is None else known
-        when = When(inputs.time, *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
+        when = When(
+            self._compared(inputs.time), *(self._nodes_by_time(of, nodes.get(of)) for of in ends)
+        )
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, by_type):
@@ -331,7 +340,10 @@ class HeteroSampler(PGSampler):
         options.no_induced(self.subgraph_type)
         if given is not None:
             kept = self._types._timed(name, None, self.weight_attr)
-            return {of: options.bounds(each, where, name, kept.float) for of, each in given.items()}
+            return {
+                of: self._as_given(options.bounds(each, where, name, kept.float))
+                for of, each in given.items()
+            }
         known = self._times_of_nodes() or {}
         for kind in seeds:
             if kind not in known:
@@ -406,9 +418,12 @@ class HeteroSampler(PGSampler):
             kinds = [*map(self._turned, self._relations)]
             values = {_edge_type(key, kinds): list(each) for key, each in values.items()}
         return (
-            f"pygsampler.pyg.HeteroSampler({values}, replace={self.replace}, "
+            f"pygsampler.pyg.{type(self).__name__}({values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
+
+
+NeighborSampler._typed = HeteroSampler
 
 
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:

@@ -36,12 +36,12 @@ def nodes_given(given: Any, typed: bool) -> Any:
     return kind if nodes is None else (kind, _ids(nodes, "input_nodes"))
 
 
-def check_mask(given: Any, count: int) -> None:
+def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
     """ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
     mask = given[1] if isinstance(given, tuple) else given
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and len(mask) != count:
         raise ValueError(
-            f"input_nodes: expected a mask with a value for each of {count} nodes, got {len(mask)}"
+            f"{where}: expected a mask with a value for each of {count} nodes, got {len(mask)}"
         )
 
 

@@ -36,13 +36,16 @@ from pygsampler.pyg.inputs import (
 )
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
+from pygsampler.pyg.neighbor_sampler import NeighborSampler
+from pygsampler.pyg.node_ids import for_inference
 from pygsampler.pyg.options import inside, subgraph
+from pygsampler.pyg.order import shuffle_by_seed
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
 from pygsampler.pyg.turns import Turn, Turns, known_ahead
 
-__all__ = ["LinkNeighborLoader", "NeighborLoader"]
+__all__ = ["LinkNeighborLoader", "NeighborLoader", "NeighborSampler"]
 
 
 _OPTIONS = frozenset(
@@ -95,6 +98,7 @@ class _Sampled:
     generator: torch.Generator | None
     transform: Any
     transform_sampler_output: Any
+    dataset: Any
     # What is read beside what ``data`` has.
     _rows: BatchRows
     # "coo" or "edge_index".
@@ -122,6 +126,18 @@ class _Sampled:
         if self._ours is not None:
             self._ours._identity.begin(self.generator)
         return super().__iter__()  # type: ignore[misc]
+
+    @property
+    def _of_nodes(self) -> bool:
+        return self._sampler_name == "node_sampler"
+
+    def _set_order(self, options: dict[str, Any]) -> None:
+        """Chooses who gives the places of a batch, once torch's loader was made with options."""
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
+        ours = self._ours
+        if ours is not None:
+            shuffle_by_seed(self, ours._identity, options)
 
     def _take(self, prefetch: Any, num_workers: Any, sampler: Any) -> None:
         """Takes ``prefetch``, or an error where nothing can be sampled ahead."""
@@ -205,6 +221,8 @@ class _Sampled:
         plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
         batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
         self._rows.put(batch, self.data, out.node, self._edge_ids(out))
+        if isinstance(out.node, torch.Tensor) and out.node.is_cuda and self._of_nodes:
+            for_inference(batch, self)
         if self._layout != "coo":
             # Another may have changed the order.
             order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
@@ -277,12 +295,14 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     Parameters
     ----------
     seed : int, optional
-        64-bit seed of the sampling. Default: torch's, asked for when a pass begins: without
-        ``set_epoch``, ``torch.manual_seed`` before a pass repeats it, as in PyG. The order of the
-        seeds is torch's, as ever: ``torch.manual_seed`` or ``generator=``.
+        64-bit seed of order, samples and negatives, which alone decides: passes over the loader
+        are counted, and the same pass is the same in every process, for every number of workers.
+        ``generator=``, and a ``sampler`` of your own, decide the order where they are given.
+        Default: torch's, asked for when a pass begins: without ``set_epoch``,
+        ``torch.manual_seed`` before a pass repeats it, as in PyG.
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
-    weight_attr, edge_weights : str, optional
+    weight_attr, edge_weights, temporal_comparison, carry : str, optional
         As ``PGSampler`` has them.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
@@ -353,6 +373,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         edge_index: str = "coo",
         labor: str | None = None,
         prefetch: int | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
         **kwargs: Any,
     ) -> None:
         typed = has_types(data)
@@ -371,6 +393,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             is_sorted=is_sorted,
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
+            temporal_comparison=temporal_comparison,
+            carry=carry,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
             labor=labor,
@@ -399,8 +423,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         same_graph(self.data, neighbor_sampler)
         self.input_data.time = checked_times(
             self.input_data.time, "input_time", len(self.dataset), "input nodes"
@@ -423,7 +446,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
-    ``labor``, ``prefetch`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``labor``, ``prefetch``, ``temporal_comparison``, ``carry`` and the errors are those of
+    ``NeighborLoader``; all else is PyG's.
     ``ValueError`` also for data without edges where ``edge_label_index`` is None, and for
     ``prefetch`` with a ``neg_sampling`` of a class of one's own whose ``sample`` draws by torch's
     generator. Of a ``HeteroData``, ``edge_label_index`` is a type of edges, or (type, edges).
@@ -467,6 +491,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_index: str = "coo",
         labor: str | None = None,
         prefetch: int | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
@@ -493,6 +519,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             is_sorted=is_sorted,
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
+            temporal_comparison=temporal_comparison,
+            carry=carry,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
             labor=labor,
@@ -526,8 +554,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         check_rows(self.input_data.label, "edge_label", len(self.dataset), "links")
         self.input_data.time = checked_times(
             self.input_data.time, "edge_label_time", len(self.dataset), "links"
