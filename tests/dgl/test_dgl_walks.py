@@ -391,7 +391,6 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "dtype": ({"nodes": [0.5]}, TypeError, "nodes: expected int32 or int64 ids"),
     "shape": ({"nodes": torch.zeros(2, 2).long()}, ValueError, "nodes: expected a 1-D tensor"),
     "neither": ({"length": None}, ValueError, "length: expected a number of steps, or a metapath"),
-    "both": ({"metapath": ["_E"]}, ValueError, "length: expected none beside a metapath of 1"),
     "length": ({"length": -1}, ValueError, "length: expected an integer from 0"),
     "string": ({"metapath": "_E", "length": None}, TypeError, "metapath: expected a list"),
     "empty": ({"metapath": [], "length": None}, ValueError, "metapath: expected at least one"),
@@ -407,6 +406,16 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         r"restart_prob\[1\]: expected a number in \[0, 1\], got nan",
     ),
 }
+
+
+@pytest.mark.parametrize("length", [None, 0, 3, -1, "many"])
+def test_a_length_beside_a_metapath_is_ignored_as_in_dgl(length: Any) -> None:
+    g, nodes = random_graph(), torch.arange(20)
+    options: dict[str, Any] = {"metapath": ["_E"] * 2}
+    theirs = dgl.sampling.random_walk(g, nodes, length=length, **options)
+    got = random_walk(g, nodes, length=length, seed=3, **options)
+    assert [each.shape for each in got] == [each.shape for each in theirs]
+    assert got[0].equal(random_walk(g, nodes, seed=3, **options)[0])
 
 
 @pytest.mark.parametrize(("given", "kind", "text"), WRONG.values(), ids=WRONG)

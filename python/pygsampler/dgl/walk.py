@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from dgl import DGLGraph
 
 from pygsampler._core.checks import describe, integer
-from pygsampler.dgl.graph import walked_of
+from pygsampler.dgl.graph import check_graph, walked_of
 from pygsampler.dgl.joint import TYPES, Joint
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.walking import (
@@ -56,7 +55,7 @@ def random_walk(
         The edge type of each step, as ``"follow"`` or ``("user", "follow", "user")``. Any length
         where a pattern of at most 64 repeats.
     length : int, optional
-        Steps of a walk where there is no metapath.
+        Steps of a walk where there is no metapath; with one it is ignored, as in DGL.
     prob : str, optional
         The name of an edge array of shape [E]: bool, integers, float32 or float64. An edge is taken
         by its weight, finite and >= 0, among those of its node and type. Edges of types without
@@ -105,8 +104,7 @@ def random_walk(
     Chances that differ from step to step are drawn before the walks, which are cut then: a walk's
     end does not depend on where it goes.
     """
-    if not isinstance(g, DGLGraph):
-        raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
+    check_graph(g)
     path, types = steps_of(g, metapath, length)
     steps, stop, chances = len(path), 0.0, None
     if restart_prob is not None:
@@ -185,8 +183,7 @@ def node2vec_random_walk(
     NotImplementedError
         For a heterograph.
     """
-    if not isinstance(g, DGLGraph):
-        raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
+    check_graph(g)
     if is_typed(g):
         raise NotImplementedError(
             f"g: expected a homogeneous graph for node2vec, got {len(g.ntypes)} node types and "

@@ -80,10 +80,6 @@ def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tupl
         raise NotImplementedError("g: expected a graph, got a block, which walks do not take")
     if isinstance(metapath, str) or not isinstance(metapath, Sequence):
         raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
-    if length is not None and length != len(metapath):
-        raise ValueError(
-            f"length: expected none beside a metapath of {len(metapath)} steps, got {length}"
-        )
     path = [g.get_etype_id(etype) for etype in metapath]
     if not path:
         raise WrongValue("metapath: expected at least one edge type, got none")
