@@ -27,11 +27,15 @@ graphs = {
         ("b", "back", "a"): (torch.randint(50, (200,)), torch.randint(20, (200,))),
     }),
 }
-graphs["one"].edata["m"] = torch.arange(900) % 2 == 0
 for name, graph in graphs.items():
     dgl.distributed.partition_graph(graph, name, 1, folder)
 dgl.distributed.initialize("")
 g, h = (dgl.distributed.DistGraph(name, part_config=f"{folder}/{name}.json") for name in graphs)
+half = lambda shape, dtype: torch.arange(*shape) % 2 == 0
+policy = g.get_edge_partition_policy(g.canonical_etypes[0])
+g.edata["m"] = dgl.distributed.DistTensor(
+    (900,), torch.bool, "m", init_func=half, part_policy=policy
+)
 
 ids = torch.arange(6)
 nodes, seeds, blocks = NeighborSampler([3, 2]).sample(g, ids)
@@ -41,7 +45,7 @@ edges = NeighborSampler([4], mask="m").sample(g, ids)[2][0].edata[dgl.EID]
 assert len(edges) and bool(g.edata["m"][edges].all())
 nodes, seeds, blocks = MultiLayerFullNeighborSampler(1).sample(h, {"b": ids})
 assert blocks[0].num_edges("to") == int(graphs["many"].in_degrees(ids, etype="to").sum())
-pairs = dgl.dataloading.as_edge_prediction_sampler(NeighborSampler([2])).sample(g, ids)[1]
+_, pairs, _ = dgl.dataloading.dist_dataloader.EdgeCollator(g, ids, NeighborSampler([2])).collate([*range(6)])
 assert pairs.num_edges() == 6
 
 two = {"a": ids, "b": ids}
