@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""DGL's and PyG's own tests, with pygsampler's classes in the place of theirs.
+"""DGL's and PyG's own tests, and GraphStorm's of loading, with our classes in the place of theirs.
 
     git clone https://github.com/pyg-team/pytorch_geometric
     python tools/peer_tests.py pytorch_geometric
     python tools/peer_tests.py dgl --file test_spot_target --verbose
+    python tools/peer_tests.py graphstorm
 
 The tests are those of the checkout, best of the version that is installed; what they import is the
 installed package. In memory, and in processes of their own, their names of samplers and loaders
 stand for ours, and PyG believes that it has what ours do without: pyg-lib, torch-sparse for the
 samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
-graph. Of every file that names one of them those tests run that use it, and each is counted once:
+graph. Of every file that names one of them those tests run that use it, and each is counted once.
+GraphStorm, whose loaders sample by subclasses of DGL's samplers, is imported from its checkout, and
+what it needs and is not installed, such as language models, is an empty module. Counted are:
 
     passed        with our class at work
     not offered   ended by a NotImplementedError of ours, which names the option
@@ -59,6 +62,7 @@ class Peer(NamedTuple):
     without: tuple[str, ...]
     # Folders of modules that its tests share.
     path: tuple[str, ...] = ()
+    files: str = "test_*.py"
 
 
 PEERS = {
@@ -105,6 +109,15 @@ PEERS = {
         without=("graphbolt", "distributed"),
         path=("tests",),
     ),
+    "graphstorm": Peer(
+        distribution="dgl",
+        source="python/graphstorm",
+        tests="tests/unit-tests",
+        names=("GSgnnNodeDataLoader",),
+        without=(),
+        path=("python",),
+        files="test_dataloading.py",
+    ),
 }
 
 
@@ -133,7 +146,7 @@ def peer_of(checkout: Path) -> str:
     for name, peer in PEERS.items():
         if (checkout / peer.source).is_dir() and (checkout / peer.tests).is_dir():
             return name
-    raise SystemExit(f"{checkout}: expected a checkout of PyTorch Geometric or DGL")
+    raise SystemExit(f"{checkout}: expected a checkout of PyTorch Geometric, DGL or GraphStorm")
 
 
 def files_of(peer: Peer, checkout: Path) -> list[Path]:
@@ -142,7 +155,7 @@ def files_of(peer: Peer, checkout: Path) -> list[Path]:
     root = checkout / peer.tests
     return [
         path
-        for path in sorted(root.rglob("test_*.py"))
+        for path in sorted(root.rglob(peer.files))
         if not set(path.relative_to(root).parts) & set(peer.without)
         and name.search(path.read_text())
     ]
@@ -287,7 +300,7 @@ def arguments_of(values: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("checkout", type=Path, help="a clone of PyTorch Geometric or DGL")
+    parser.add_argument("checkout", type=Path, help="a clone of PyTorch Geometric, DGL or GraphStorm")
     parser.add_argument("--file", default="", help="only files with this in their path")
     parser.add_argument("--known", type=Path, default=HERE.with_suffix(".toml"))
     parser.add_argument("--out", type=Path, help="a JSON file with every test's result")

@@ -385,11 +385,15 @@ def _take(g: Any) -> tuple[Graph, Descent | None]:
             f"g: expected a homogeneous graph, got {len(g.ntypes)} node types and "
             f"{len(g.etypes)} edge types; dgl.to_homogeneous(g) makes one of a heterograph"
         )
-    if not _has_csc(g):
+    try:
+        indptr, indices, edge_ids = g.adj_tensors("csc")
+    except dgl.DGLError:
+        # The question costs more than half of the answer, so it is asked afterwards.
+        if _has_csc(g):
+            raise
         src, dst = ends_of(g)
         graph = Graph.from_coo(src.cpu(), dst.cpu(), num_nodes=g.num_nodes())
         return graph.to(str(g.device)), None
-    indptr, indices, edge_ids = g.adj_tensors("csc")
     # DGL says "the edge ids are 0, 1, 2, ..." with an empty array.
     consecutive = len(edge_ids) != len(indices)
     graph = Graph.from_csc(

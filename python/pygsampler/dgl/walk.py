@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from pygsampler._core.checks import describe, integer
@@ -239,10 +240,29 @@ def pack_traces(
         raise WrongValue(
             f"types: expected one for each of {traces.shape[1]} places of a walk, got {len(types)}"
         )
+    if traces.device.type == types.device.type == "cpu" and not traces.is_floating_point():
+        return _packed(traces, types)
     inside = (traces != -1).cummin(1).values if traces.numel() else traces != -1
     lengths = inside.sum(1)
     kinds = types.to(traces.device).expand(traces.shape)[inside]
     return traces[inside], kinds, lengths, lengths.cumsum(0) - lengths
+
+
+def _packed(
+    traces: torch.Tensor, types: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """``pack_traces`` on the CPU, by NumPy, whose calls take a part of the time of torch's."""
+    walks, places = traces.shape
+    rows = traces.numpy()
+    inside = rows != -1
+    if inside.all():
+        starts = torch.arange(walks) * places
+        return traces.flatten().clone(), types.repeat(walks), torch.full_like(starts, places), starts
+    np.logical_and.accumulate(inside, 1, out=inside)
+    lengths, at = inside.sum(1), inside.ravel().nonzero()[0]
+    arrays = rows.ravel()[at], types.numpy()[at % places], lengths, lengths.cumsum() - lengths
+    nodes, kinds, *counts = map(torch.from_numpy, arrays)
+    return nodes, kinds, counts[0], counts[1]
 
 
 def _check_prob(g: Any, prob: Any, joint: Joint | None) -> None:
