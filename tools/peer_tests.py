@@ -47,6 +47,7 @@ PLUGIN = HERE.with_name("peer_plugin.py")
 KINDS = ("passed", "not offered", "differs", "peer's", "not run", "failed")
 # Kinds of a test that its teardown does not change.
 FINAL = ("failed", "not offered", "skipped", "network")
+STAND_INS = "import sys\nfrom peer_plugin import StandIns\nsys.meta_path.append(StandIns())\n"
 # Of a file's tests together; those that start processes take a minute each.
 TIMEOUT = 3600
 
@@ -63,6 +64,8 @@ class Peer(NamedTuple):
     # Folders of modules that its tests share.
     path: tuple[str, ...] = ()
     files: str = "test_*.py"
+    # Whether modules that it imports may be empty ones.
+    stand_ins: bool = False
 
 
 PEERS = {
@@ -117,6 +120,7 @@ PEERS = {
         without=(),
         path=("python",),
         files="test_dataloading.py",
+        stand_ins=True,
     ),
 }
 
@@ -175,6 +179,10 @@ def in_a_child(
         ours = Path(pygsampler.__file__).parents[1]
         paths = [str(ours), *(str(checkout / each) for each in PEERS[peer].path)]
         paths += [each for each in [os.environ.get("PYTHONPATH")] if each]
+        if PEERS[peer].stand_ins:
+            # Python runs it as it starts, in the processes that tests start too.
+            Path(folder, "sitecustomize.py").write_text(STAND_INS)
+            paths += [folder, str(HERE.parent)]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -300,7 +308,7 @@ def arguments_of(values: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("checkout", type=Path, help="a clone of PyTorch Geometric, DGL or GraphStorm")
+    parser.add_argument("checkout", type=Path, help="a clone of PyG, DGL or GraphStorm")
     parser.add_argument("--file", default="", help="only files with this in their path")
     parser.add_argument("--known", type=Path, default=HERE.with_suffix(".toml"))
     parser.add_argument("--out", type=Path, help="a JSON file with every test's result")

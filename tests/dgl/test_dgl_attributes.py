@@ -207,8 +207,7 @@ def test_numbers_of_labor_go_on_by_the_law_of_dgl() -> None:
     """A subclass that samples by ``g.sample_labors`` gets other numbers in each batch."""
     for period in (1, 3, 0):
         mine, theirs = (
-            of([3], batch_dependency=period)
-            for of in (LaborSampler, dgl.dataloading.LaborSampler)
+            of([3], batch_dependency=period) for of in (LaborSampler, dgl.dataloading.LaborSampler)
         )
         compare(mine, theirs)
         for each in (mine, theirs):

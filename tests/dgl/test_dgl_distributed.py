@@ -45,7 +45,8 @@ edges = NeighborSampler([4], mask="m").sample(g, ids)[2][0].edata[dgl.EID]
 assert len(edges) and bool(g.edata["m"][edges].all())
 nodes, seeds, blocks = MultiLayerFullNeighborSampler(1).sample(h, {"b": ids})
 assert blocks[0].num_edges("to") == int(graphs["many"].in_degrees(ids, etype="to").sum())
-_, pairs, _ = dgl.dataloading.dist_dataloader.EdgeCollator(g, ids, NeighborSampler([2])).collate([*range(6)])
+collator = dgl.dataloading.dist_dataloader.EdgeCollator(g, ids, NeighborSampler([2]))
+_, pairs, _ = collator.collate([*range(6)])
 assert pairs.num_edges() == 6
 
 two = {"a": ids, "b": ids}

@@ -364,6 +364,14 @@ def test_packed() -> None:
         ours, theirs = pack_traces(*given), dgl.sampling.pack_traces(*given)
         for mine, other in zip(ours, theirs, strict=True):
             assert mine.dtype == other.dtype and mine.equal(other)
+    # Walks that all go on to the end, in rows and in columns; and ids behind an end, which go.
+    whole, gap = torch.arange(12).view(4, 3), torch.tensor([[2, -1, 5], [-1, 1, 0]])
+    for given in (whole, whole.t(), gap, gap.t().contiguous().t()):
+        before, places = given.clone(), torch.arange(given.shape[1])
+        ours, theirs = pack_traces(given, places), dgl.sampling.pack_traces(given, places)
+        assert all(mine.equal(other) for mine, other in zip(ours, theirs, strict=True))
+        ours[0].zero_()
+        assert given.equal(before)
     ids, kinds, lengths, offsets = pack_traces(traces[:0], types)
     assert not (ids.numel() or kinds.numel() or lengths.numel() or offsets.numel())
     g = users_and_items()

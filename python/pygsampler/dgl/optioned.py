@@ -74,10 +74,11 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         BlockSampler.__init__(self, **kwargs)
         self._identity = self._numbers(seed)
         for name in options.keys() - self._ours:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self._options = options
         self._sampler: Any = None
         self._made_of: Any = None
+        self._made_as: Any = None
         if self._samples():
             self._current()
 
@@ -106,20 +107,15 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         self._options = options
 
     def _current(self) -> _core.Sampler[Any]:
-        """The sampler, made anew where an option, or what is in it, has changed."""
-        key = self._key(), self._identity.seed
-        if self._made_of != key:
+        """The sampler, made anew where an option, or what is in the list of fanouts, has changed."""
+        fanouts = self._options.get("fanouts")
+        # A list may have been written to; options are another dict where one was assigned.
+        now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed
+        if self._made_of is not self._options or self._made_as != now:
             self._sampler = self._made(self._options, self._identity.seed)
-            self._made_of = key
+            self._made_of, self._made_as = self._options, now
         made: _core.Sampler[Any] = self._sampler
         return made
-
-    def _key(self) -> Any:
-        """What is another where the options are, or what is in their lists."""
-        return tuple(
-            tuple(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
-            for value in self._options.values()
-        )
 
     @staticmethod
     def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:

@@ -100,7 +100,7 @@ class SAINTSampler(Optioned, Sampler):
 
     @sampler.setter
     def sampler(self, sampler: Any) -> None:
-        vars(self)["sampler"] = sampler
+        self.__dict__["sampler"] = sampler
 
     def node_sampler(self, g: Any) -> torch.Tensor:
         """The vertices of a batch of ``g`` in mode ``'node'``, ascending."""
@@ -117,7 +117,7 @@ class SAINTSampler(Optioned, Sampler):
     def _vertices(self, g: Any) -> torch.Tensor:
         check_graph(g)
         nodes, _, _ = self.sample_blocks(g, torch.empty(0, dtype=g.idtype, device=g.device))
-        distinct: torch.Tensor = nodes.unique()
+        distinct: torch.Tensor = torch.unique(nodes)
         return distinct
 
     def _draws_itself(self) -> bool:

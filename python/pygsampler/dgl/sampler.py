@@ -111,14 +111,13 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     def seed(self) -> Any:
         """The 64-bit seed of the random numbers; in a subclass that has assigned another ``seed``,
         which DGL's classes have not, the subclass's own."""
-        own = vars(self)
-        return own["seed"] if "seed" in own else self._identity.seed
+        return vars(self).get("seed", self._identity.seed)
 
     @seed.setter
     def seed(self, seed: Any) -> None:
         if type(self).__module__.partition(".")[0] == "pygsampler":
             raise AttributeError("seed: expected a call of set_seed, which takes another seed")
-        vars(self)["seed"] = seed
+        self.__dict__["seed"] = seed
 
     def set_seed(self, seed: int | None) -> None:
         """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
@@ -430,8 +429,9 @@ class PGSampler(Directed, Optioned, Sampler):
         }
         # Of heterographs: what the sampler was made of, and the sampler.
         self._typed: tuple[Any, _core.PGSampler] | None = None
-        # DGL's own method keeps what it knows of a graph in the last two.
-        self.fused, self.mapping, self.g = fused, {}, None
+        # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
+        self.fused, self.g = fused, None
+        self.mapping: dict[Any, Any] = {}
         super().__init__(
             options,
             seed,
@@ -448,11 +448,13 @@ class PGSampler(Directed, Optioned, Sampler):
         "be assigned where there is a mask too: all edges are equal."
     )
     mask = Option("The name of the array in ``g.edata`` that says which edges there are, or None.")
-    edge_weights = Option("``\"ht\"``, or None: blocks have no factors.")
+    edge_weights = Option('``"ht"``, or None: blocks have no factors.')
 
     def _option(self, name: str) -> Any:
         # A subclass that samples by DGL's methods leaves out no more than these do by ``prob``.
-        return self._options[name] or self._options["mask"] if name == "prob" else self._options[name]
+        return (
+            self._options[name] or self._options["mask"] if name == "prob" else self._options[name]
+        )
 
     def _assign(self, name: str, value: Any) -> None:
         if name != "prob":

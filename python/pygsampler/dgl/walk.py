@@ -257,7 +257,12 @@ def _packed(
     inside = rows != -1
     if inside.all():
         starts = torch.arange(walks) * places
-        return traces.flatten().clone(), types.repeat(walks), torch.full_like(starts, places), starts
+        return (
+            traces.flatten().clone(),
+            types.repeat(walks),
+            torch.full_like(starts, places),
+            starts,
+        )
     np.logical_and.accumulate(inside, 1, out=inside)
     lengths, at = inside.sum(1), inside.ravel().nonzero()[0]
     arrays = rows.ravel()[at], types.numpy()[at % places], lengths, lengths.cumsum() - lengths
