@@ -106,5 +106,5 @@ def test_mistakes() -> None:
         ClusterGCNSampler(g, 3, None, balance_ntypes=torch.zeros(500))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="k: expected"):
         ClusterGCNSampler(g, 0, None)
-    with pytest.raises(TypeError, match="g: expected a DGLGraph"):
+    with pytest.raises(TypeError, match=r"g: expected a dgl\.DGLGraph"):
         ClusterGCNSampler(3, 3, None)  # type: ignore[arg-type]
