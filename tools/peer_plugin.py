@@ -23,9 +23,9 @@ from urllib.error import URLError
 import peer_stand_ins
 
 HERE = Path(__file__).resolve()
-# Whose names stand for ours: what is not DGL is written for PyG.
-PACKAGES = {"dgl": "dgl"}
-# Their tests get to our classes by code of their own.
+# The packages whose names stand for ours: all that is not DGL is written for PyG.
+PACKAGES = {"dgl": "dgl", "graphstorm": "dgl"}
+# Peers whose tests get to our classes by code of their own.
 INDIRECT = {"relbench", "pygod", "contextgnn", "cugraph"}
 # Classes of PyG's that want torch-sparse, where ours do not.
 WITHOUT_SPARSE = {
@@ -34,6 +34,10 @@ WITHOUT_SPARSE = {
     "GraphSAINTRandomWalkSampler",
     "ShaDowKHopSampler",
 }
+
+
+# Tests of it that want a language model, or a GPU for each process.
+NOT_ALONE = ("Distill", "nccl")
 
 
 Marking = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -137,7 +141,7 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     return loaders | stores | models | samplers
 
 
-SUBSTITUTE = {"dgl": substitute_dgl}
+SUBSTITUTE = {"dgl": substitute_dgl, "graphstorm": substitute_dgl}
 STAND_IN = {
     "dgl": peer_stand_ins.stand_in_dgl,
     "cugraph": peer_stand_ins.stand_in_cugraph,
@@ -167,6 +171,8 @@ class Plugin:
 
     def __init__(self, peer: str, out: Path, plain: bool) -> None:
         self.out, self.plain, self.peer = out, plain, peer
+        # Its tests name loaders of its own, whose samplers are subclasses of ours.
+        self.by_loaders = peer == "graphstorm"
         # What our classes are called, and what they are.
         self.ours: dict[str, Any] = {}
         # Shared with the processes that are forked, where samplers work too.
@@ -208,6 +214,8 @@ class Plugin:
 
     def uses_ours(self, item: Any) -> bool:
         """Whether a test makes a sampler or loader of one of the names that we took."""
+        if self.by_loaders:
+            return not any(each in item.nodeid for each in NOT_ALONE)
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if any(isinstance(value, self.classes) for value in parameters.values()):
             return True

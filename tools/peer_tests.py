@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of DGL, PyG and programs for PyG, with pygsampler's classes in the place of theirs.
+"""Tests of DGL, PyG and programs for them, with pygsampler's classes in the place of theirs.
 
     git clone https://github.com/pyg-team/pytorch_geometric
     python tools/peer_tests.py pytorch_geometric
     python tools/peer_tests.py dgl --file test_spot_target --verbose
+    python tools/peer_tests.py graphstorm
 
 The tests are those of the checkout, best of the version that is installed; what they import is the
 installed package. In memory, and in processes of their own, their names of samplers and loaders
@@ -11,7 +12,9 @@ stand for ours, and PyG believes that it has what ours do without: pyg-lib, torc
 samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
 graph. Of every file that names one of them those tests run that use it, and each is counted once.
 Checkouts of RelBench, PyGOD and ContextGNN, and cugraph-gnn, whose loaders' tests have stores that
-stand in for cuGraph's, run all of their tests, whose programs name our classes:
+stand in for cuGraph's, run all of their tests, whose programs name our classes. GraphStorm, whose
+loaders sample by subclasses of DGL's samplers, is imported from its checkout, and what it needs and
+is not installed, such as language models, is an empty module. Counted are:
 
     passed        with our class at work
     not offered   ended by a NotImplementedError of ours, which names the option
@@ -46,6 +49,9 @@ PLUGIN = HERE.with_name("peer_plugin.py")
 KINDS = ("passed", "not offered", "differs", "peer's", "not run", "failed")
 # Kinds of a test that its teardown does not change.
 FINAL = ("failed", "not offered", "skipped", "network")
+STAND_INS = (
+    "import sys\nfrom peer_stand_ins import EmptyModules\nsys.meta_path.append(EmptyModules())\n"
+)
 # Of a file's tests together; those that start processes take a minute each.
 TIMEOUT = 3600
 
@@ -67,6 +73,9 @@ class Peer(NamedTuple):
     own: bool = True
     # What is installed besides the tests, by its name on PyPI, if it is another.
     also: tuple[str, ...] = ()
+    files: str = "test_*.py"
+    # Whether modules that it imports may be empty ones.
+    stand_ins: bool = False
 
 
 PEERS = {
@@ -153,6 +162,16 @@ PEERS = {
         own=False,
         also=("torch-geometric",),
     ),
+    "graphstorm": Peer(
+        distribution="dgl",
+        source="python/graphstorm",
+        tests="tests/unit-tests",
+        names=("GSgnnNodeDataLoader",),
+        without=(),
+        path=("python",),
+        files="test_dataloading.py",
+        stand_ins=True,
+    ),
 }
 
 
@@ -190,7 +209,7 @@ def files_of(peer: Peer, checkout: Path) -> list[Path]:
     root = checkout / peer.tests
     return [
         path
-        for path in sorted(root.rglob("test_*.py"))
+        for path in sorted(root.rglob(peer.files))
         if not set(path.relative_to(root).parts) & set(peer.without)
         and name.search(path.read_text())
     ]
@@ -210,6 +229,10 @@ def in_a_child(
         ours = Path(pygsampler.__file__).parents[1]
         paths = [str(ours), *(str(checkout / each) for each in PEERS[peer].path)]
         paths += [each for each in [os.environ.get("PYTHONPATH")] if each]
+        if PEERS[peer].stand_ins:
+            # Python runs it as it starts, in the processes that tests start too.
+            Path(folder, "sitecustomize.py").write_text(STAND_INS)
+            paths += [folder, str(HERE.parent)]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

@@ -48,8 +48,8 @@ def test_dgls_names() -> None:
     for block, equal, dgls in zip(mine[2], same[2], other[2], strict=True):
         assert block.edata[dgl.EID].tolist() == equal.edata[dgl.EID].tolist()
         assert sorted(block.edata[dgl.EID].tolist()) == sorted(dgls.edata[dgl.EID].tolist())
-    with pytest.raises(ValueError, match=r"^num_layers: expected an integer >= 1, got 0"):
-        ours_as_a_module.MultiLayerFullNeighborSampler(0)
+    with pytest.raises(ValueError, match=r"^num_layers: expected an integer >= 0, got -1"):
+        ours_as_a_module.MultiLayerFullNeighborSampler(-1)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,6 @@ def test_dgls_names() -> None:
         ({"replace": 1}, TypeError, "replace: expected True or False"),
         ({"seed": 1 << 64}, ValueError, "seed"),
         ({"seed": "a"}, TypeError, "seed"),
-        ({"fanouts": []}, ValueError, "fanouts"),
         ({"fanouts": [3, -3]}, ValueError, r"fanouts\[1\]: expected .*, got -3"),
         ({"fanouts": [1.5]}, TypeError, r"fanouts\[0\]"),
         ({"fanouts": 3}, TypeError, "fanouts"),

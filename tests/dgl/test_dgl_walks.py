@@ -364,6 +364,14 @@ def test_packed() -> None:
         ours, theirs = pack_traces(*given), dgl.sampling.pack_traces(*given)
         for mine, other in zip(ours, theirs, strict=True):
             assert mine.dtype == other.dtype and mine.equal(other)
+    # Walks that all go on to the end, in rows and in columns; and ids behind an end, which go.
+    whole, gap = torch.arange(12).view(4, 3), torch.tensor([[2, -1, 5], [-1, 1, 0]])
+    for given in (whole, whole.t(), gap, gap.t().contiguous().t()):
+        before, places = given.clone(), torch.arange(given.shape[1])
+        ours, theirs = pack_traces(given, places), dgl.sampling.pack_traces(given, places)
+        assert all(mine.equal(other) for mine, other in zip(ours, theirs, strict=True))
+        ours[0].zero_()
+        assert given.equal(before)
     ids, kinds, lengths, offsets = pack_traces(traces[:0], types)
     assert not (ids.numel() or kinds.numel() or lengths.numel() or offsets.numel())
     g = users_and_items()
@@ -391,7 +399,6 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "dtype": ({"nodes": [0.5]}, TypeError, "nodes: expected int32 or int64 ids"),
     "shape": ({"nodes": torch.zeros(2, 2).long()}, ValueError, "nodes: expected a 1-D tensor"),
     "neither": ({"length": None}, ValueError, "length: expected a number of steps, or a metapath"),
-    "both": ({"metapath": ["_E"]}, ValueError, "length: expected none beside a metapath of 1"),
     "length": ({"length": -1}, ValueError, "length: expected an integer from 0"),
     "string": ({"metapath": "_E", "length": None}, TypeError, "metapath: expected a list"),
     "empty": ({"metapath": [], "length": None}, ValueError, "metapath: expected at least one"),
@@ -407,6 +414,16 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         r"restart_prob\[1\]: expected a number in \[0, 1\], got nan",
     ),
 }
+
+
+@pytest.mark.parametrize("length", [None, 0, 3, -1, "many"])
+def test_a_length_beside_a_metapath_is_ignored_as_in_dgl(length: Any) -> None:
+    g, nodes = random_graph(), torch.arange(20)
+    options: dict[str, Any] = {"metapath": ["_E"] * 2}
+    theirs = dgl.sampling.random_walk(g, nodes, length=length, **options)
+    got = random_walk(g, nodes, length=length, seed=3, **options)
+    assert [each.shape for each in got] == [each.shape for each in theirs]
+    assert got[0].equal(random_walk(g, nodes, seed=3, **options)[0])
 
 
 @pytest.mark.parametrize(("given", "kind", "text"), WRONG.values(), ids=WRONG)

@@ -154,6 +154,45 @@ CUGRAPH = {
             NeighborLoader(stores(), [-2])
         """,
 }
+GRAPHSTORM = {
+    "python/graphstorm/__init__.py": """
+        from autogluon.tabular import TabularPredictor  # empty, where it is not installed
+        from dgl.dataloading import NeighborSampler
+
+        class GSgnnNodeDataLoader(NeighborSampler):
+            def __init__(self, mask):
+                self.mask = mask
+                super().__init__([2])
+        """,
+    "tests/unit-tests/test_dataloading.py": """
+        import multiprocessing
+        from graphstorm import GSgnnNodeDataLoader
+
+        def in_a_process():
+            import autogluon
+
+        def test_passed():
+            assert "pygsampler" in GSgnnNodeDataLoader.__base__.__module__
+            assert GSgnnNodeDataLoader("m").mask == "m"
+            child = multiprocessing.get_context("spawn").Process(target=in_a_process)
+            child.start()
+            child.join()
+            assert child.exitcode == 0
+
+        def test_not_run_without_loader():
+            pass
+
+        def test_failed():
+            assert "pygsampler" not in GSgnnNodeDataLoader.__base__.__module__
+
+        def test_nccl():
+            assert False
+
+        def test_Distillation():
+            assert False
+        """,
+    "tests/unit-tests/test_other.py": "GSgnnNodeDataLoader = None\ndef test_it(): assert False",
+}
 KNOWN = """
 [[pyg]]
 test = "test/loader/test_one.py::test_differs*"
@@ -229,6 +268,17 @@ def test_dgl_tests_are_counted_beside_dgls_own_class(root: Path, tmp_path: Path)
     }
     assert status == 1
     assert "1 x seed_nodes" in printed
+
+
+def test_graphstorm_tests_are_counted(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("dgl")
+    status, _, results = run(root, tmp_path, GRAPHSTORM)
+    assert counted(results) == {
+        "test_passed": "passed",
+        "test_not_run_without_loader": "not run",
+        "test_failed": "failed",
+    }
+    assert status == 1
 
 
 def test_cugraphs_tests_are_counted_over_stores_that_stand_in(root: Path, tmp_path: Path) -> None:

@@ -46,10 +46,20 @@ class Coo(NamedTuple):
     node_data: Offers = NO_OFFERS
 
 
-def of_dgl(graph: Any) -> Csc:
-    """DGL's own in-CSC, which it makes and keeps when the graph has none yet."""
+def check_dgl(graph: Any) -> None:
+    """TypeError for what is no DGLGraph."""
+    if hasattr(graph, "get_partition_book"):
+        raise TypeError(
+            "g: expected a dgl.DGLGraph, got a DistGraph, whose edges are in other processes; "
+            "pygsampler.dgl.NeighborSampler has DGL's own sampling for it"
+        )
     if not (hasattr(graph, "adj_tensors") and hasattr(graph, "is_homogeneous")):
         raise TypeError(f"g: expected a dgl.DGLGraph of DGL 1.1 or later, got {describe(graph)}")
+
+
+def of_dgl(graph: Any) -> Csc:
+    """DGL's own in-CSC, which it makes and keeps when the graph has none yet."""
+    check_dgl(graph)
     if getattr(graph, "is_block", False):
         raise TypeError("g: expected a DGL graph, got a block (a DGLBlock is a sampling result)")
     if not graph.is_homogeneous:

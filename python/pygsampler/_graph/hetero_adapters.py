@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pygsampler._core.checks import describe
 from pygsampler._graph import adapters
-from pygsampler._graph.adapters import csr_of
+from pygsampler._graph.adapters import check_dgl, csr_of
 from pygsampler._graph.schema import count_of
 
 
@@ -65,8 +65,7 @@ def of_pyg(data: Any) -> Typed:
 
 def of_dgl(g: Any) -> Typed:
     """DGL's own in-CSCs, without a copy."""
-    if not hasattr(g, "canonical_etypes"):
-        raise TypeError(f"g: expected a DGL graph, got {describe(g)}")
+    check_dgl(g)
     if g.device.type != "cpu":
         raise ValueError(f"g: expected a graph in CPU memory, got one on {g.device}; g.cpu()")
     edges = {}

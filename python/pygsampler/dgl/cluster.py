@@ -8,12 +8,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import dgl
 import numpy as np
 import torch
 
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.checks import boolean, integer
+from pygsampler.dgl.graph import check_graph
 from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.optioned import Renamed
 from pygsampler.dgl.options import offered
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walking import WrongValue
@@ -66,6 +67,9 @@ class ClusterGCNSampler(Sampler):
         Without pymetis, unless the parts are read.
     """
 
+    prefetch_ndata = Renamed("prefetch_node_feats")
+    prefetch_edata = Renamed("prefetch_edge_feats")
+
     def __init__(
         self,
         g: Any,
@@ -78,8 +82,7 @@ class ClusterGCNSampler(Sampler):
         prefetch_edata: Any = None,
         output_device: Any = None,
     ) -> None:
-        if not isinstance(g, dgl.DGLGraph):
-            raise TypeError(f"g: expected a DGLGraph, got {describe(g)}")
+        check_graph(g)
         if not g.is_homogeneous:
             raise NotImplementedError("g: expected a homogeneous graph, got one of several types")
         self._k = integer(k, "k", 1, max(g.num_nodes(), 1))
@@ -127,8 +130,7 @@ class ClusterGCNSampler(Sampler):
             For numbers of a wrong type or shape, that are twice there, or that are no parts; and
             for a graph with another number of vertices.
         """
-        if not isinstance(g, dgl.DGLGraph):
-            raise TypeError(f"g: expected a DGLGraph, got {describe(g)}")
+        check_graph(g)
         ids = as_ids(partition_ids, "partition_ids")
         parts = ids.cpu().long()
         if len(parts) and not 0 <= int(parts.min()) <= int(parts.max()) < self._k:

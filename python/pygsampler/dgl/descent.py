@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -36,12 +36,24 @@ def descent_of(indptr: torch.Tensor, indices: torch.Tensor) -> Descent | None:
     first, length = 0, _FIRST
     while first + 1 < len(indices):
         part = indices[first : first + length + 1]
-        after = (part[:-1] > part[1:]).nonzero().flatten().to(indptr.dtype) + first + 1
-        # Where a row begins, the one before belongs to another.
-        begins = indptr[torch.searchsorted(indptr, after)] == after
-        inside = after[~begins]
+        # On the CPU by NumPy: these are small calls, and torch's take five times as long.
+        inside = (_inside_of_array if part.is_cpu else _inside)(indptr, part, first)
         if len(inside):
             at = int(inside[0])
             return Descent(indices[at - 1 : at + 1])
         first, length = first + length, min(length * _GROWTH, _MOST)
     return None
+
+
+def _inside(indptr: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
+    """The places in all rows of what is below the id before it in its row."""
+    after = (part[:-1] > part[1:]).nonzero().flatten().to(indptr.dtype) + first + 1
+    # Where a row begins, the one before belongs to another.
+    begins = indptr[torch.searchsorted(indptr, after)] == after
+    return after[~begins]
+
+
+def _inside_of_array(indptr: torch.Tensor, part: torch.Tensor, first: int) -> Any:
+    rows, ids = indptr.numpy(), part.numpy()
+    after = (ids[:-1] > ids[1:]).nonzero()[0].astype(rows.dtype) + (first + 1)
+    return after[rows[rows.searchsorted(after)] != after]

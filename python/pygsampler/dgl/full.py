@@ -14,10 +14,10 @@ class MultiLayerFullNeighborSampler(PGSampler):
     Parameters
     ----------
     num_layers : int
-        Hops, at least 1.
+        Hops. Without any a batch has no blocks.
     **options
         Those of ``PGSampler``.
     """
 
     def __init__(self, num_layers: int, **options: Any) -> None:
-        super().__init__([-1] * integer(num_layers, "num_layers", 1), **options)
+        super().__init__([-1] * integer(num_layers, "num_layers", 0), **options)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import dgl
 import torch
+from dgl.distributed import DistGraph
 
 from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
@@ -18,7 +19,15 @@ from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.joint import TYPES, Joint, ends_of
 from pygsampler.graph import Graph
 
-__all__ = ["Places", "drawn_of", "graph_of", "joint_of", "places_of", "walked_of"]
+__all__ = [
+    "Places",
+    "check_graph",
+    "drawn_of",
+    "graph_of",
+    "joint_of",
+    "places_of",
+    "walked_of",
+]
 
 
 class Places(NamedTuple):
@@ -362,9 +371,20 @@ def _make_places(g: Any) -> Places:
     return Places(graph, edge_ids, place)
 
 
-def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
+def check_graph(g: Any, name: str = "g") -> None:
+    """TypeError for what is no DGLGraph; of a DistGraph it says who samples it."""
+    if isinstance(g, DistGraph):
+        raise TypeError(
+            f"{name}: expected a dgl.DGLGraph, got a DistGraph, whose edges are in other processes;"
+            " pygsampler.dgl.NeighborSampler has DGL's own sampling for it, and DGL's classes and "
+            "functions take it"
+        )
     if not isinstance(g, dgl.DGLGraph):
-        raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
+        raise TypeError(f"{name}: expected a dgl.DGLGraph, got {describe(g)}")
+
+
+def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
+    check_graph(g)
     index = g._graph
     key = id(index), types
     known = _graphs.get(key)
@@ -394,11 +414,15 @@ def _take(g: Any) -> tuple[Graph, Descent | None]:
             f"g: expected a homogeneous graph, got {len(g.ntypes)} node types and "
             f"{len(g.etypes)} edge types; dgl.to_homogeneous(g) makes one of a heterograph"
         )
-    if not _has_csc(g):
+    try:
+        indptr, indices, edge_ids = g.adj_tensors("csc")
+    except dgl.DGLError:
+        # The question costs more than half of the answer, so it is asked afterwards.
+        if _has_csc(g):
+            raise
         src, dst = ends_of(g)
         graph = Graph.from_coo(src.cpu(), dst.cpu(), num_nodes=g.num_nodes())
         return graph.to(str(g.device)), None
-    indptr, indices, edge_ids = g.adj_tensors("csc")
     # DGL says "the edge ids are 0, 1, 2, ..." with an empty array.
     consecutive = len(edge_ids) != len(indices)
     graph = Graph.from_csc(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+import torch
+from dgl.dataloading import labor_sampler
 from dgl.heterograph import DGLGraph
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._core.checks import boolean, integer
 from pygsampler.dgl.consecutive_number import ConsecutiveNumber
-from pygsampler.dgl.directed import Directed
+from pygsampler.dgl.directed import Directed, check_direction
 from pygsampler.dgl.graph import reversed_of
 from pygsampler.dgl.hetero import (
     fanouts_by_type,
@@ -22,7 +24,7 @@ from pygsampler.dgl.hetero import (
 )
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
-from pygsampler.dgl.sampler import fanouts_of
+from pygsampler.dgl.sampler import Sampler, fanouts_of, has_no_hops
 from pygsampler.dgl.walking import is_typed
 from pygsampler.hetero_labor import HeteroLabor
 
@@ -30,9 +32,11 @@ __all__ = ["LaborSampler"]
 
 # Each round of LABOR-i goes through a hop's edges a few times, and is written out in the program.
 _MOST_ROUNDS = 16
+# Ours may stand under this name by the time that it is needed.
+_OfDGL = labor_sampler.LaborSampler
 
 
-class LaborSampler(Directed, Optioned):
+class LaborSampler(Directed, Optioned, Sampler):
     """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
@@ -88,6 +92,7 @@ class LaborSampler(Directed, Optioned):
     """
 
     _values_as: str | None = "edge_weights"
+    _ours: ClassVar[frozenset[str]] = frozenset({"batch_dependency"})
 
     def __init__(
         self,
@@ -108,6 +113,7 @@ class LaborSampler(Directed, Optioned):
         self._typed: tuple[Any, HeteroLabor] | None = None
         options = {
             "fanouts": fanouts,
+            "edge_dir": edge_dir,
             "prob": prob,
             "importance_sampling": importance_sampling,
             "layer_dependency": layer_dependency,
@@ -121,10 +127,22 @@ class LaborSampler(Directed, Optioned):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        self._identity = self._consecutive = ConsecutiveNumber(self._sampler.seed)
-        self._identity.set_seed(seed)
         self._consecutive.period = batch_dependency
-        self.edge_dir = edge_dir
+
+    def _numbers(self, seed: int | None) -> ConsecutiveNumber:
+        self._consecutive = ConsecutiveNumber(seed)
+        return self._consecutive
+
+    def __getattr__(self, name: str) -> Any:
+        """What DGL's class keeps its random numbers in, for a subclass that samples by them."""
+        own = vars(self)
+        if name not in ("cnt", "random_seed", "rng") or "_options" not in own or "cnt" in own:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        period = self._options["batch_dependency"]
+        self.cnt = torch.tensor([-1, period])
+        self.random_seed = torch.zeros(2 if period > 1 else 1, dtype=torch.int64)
+        _OfDGL.set_seed(self, None if period > 0 else self._identity.seed)
+        return own[name]
 
     def set_seed(self, random_seed: int | None = None) -> None:
         """As ``Sampler.set_seed``, by DGL's name of the argument; ``None`` is torch's seed.
@@ -133,22 +151,20 @@ class LaborSampler(Directed, Optioned):
         too, so two samplers with one seed draw alike for the same seeds.
         """
         super().set_seed(random_seed)
+        if "cnt" in vars(self):
+            _OfDGL.set_seed(self, random_seed)
 
-    @property
-    def batch_dependency(self) -> int:
-        """In how many batches numbers change to others."""
-        period: int = self._options["batch_dependency"]
-        return period
-
-    @batch_dependency.setter
-    def batch_dependency(self, batch_dependency: int) -> None:
-        self._assign("batch_dependency", batch_dependency)
-        self._consecutive.period = batch_dependency
+    def _assign(self, name: str, value: Any) -> None:
+        super()._assign(name, value)
+        if name == "batch_dependency":
+            self._consecutive.period = value
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
+        if has_no_hops(self.fanouts):
+            return seed_nodes, seed_nodes, []
         turned = self._turns(g)
         of, g = g, reversed_of(g) if turned else g
         if not self._by_types(g, exclude_eids):
@@ -174,7 +190,7 @@ class LaborSampler(Directed, Optioned):
         fanouts = fanouts_by_type(g, list(self.fanouts))
         if turned:
             fanouts = [turned_by_type(g, hop) for hop in fanouts]
-        key = repr((fanouts, self._options)), self.seed
+        key = repr((fanouts, self._options)), self._identity.seed
         if self._typed is None or self._typed[0] != key:
             weighted = prob is not None or self.importance_sampling != 0
             made = HeteroLabor(
@@ -184,7 +200,7 @@ class LaborSampler(Directed, Optioned):
                 batch_dependency=max(self.batch_dependency, 1),
                 prob=prob,
                 edge_weights="mean" if weighted else None,
-                seed=self.seed,
+                seed=self._identity.seed,
             )
             self._typed = key, made
         return self._typed[1]
@@ -202,6 +218,7 @@ class LaborSampler(Directed, Optioned):
     prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")
     importance_sampling = Option("i of LABOR-i.")
     layer_dependency = Option("Whether the numbers are the same in all hops.")
+    batch_dependency = Option("In how many batches numbers change to others.")
 
     def __repr__(self) -> str:
         plain = {"prob": None, "importance_sampling": 0}
@@ -213,6 +230,7 @@ class LaborSampler(Directed, Optioned):
 
     @staticmethod
     def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+        check_direction(options["edge_dir"])
         prob, rounds = array_name(options["prob"]), options["importance_sampling"]
         # Batches of negative ones are sampled by types; what else there is is checked here.
         rounds = max(integer(rounds, "importance_sampling", -(2**31), _MOST_ROUNDS), 0)

@@ -1,17 +1,24 @@
-"""Samplers of programs whose options may be assigned."""
+"""Samplers whose options may be assigned, in subclasses before ``__init__`` too."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
+
+from dgl.dataloading import BlockSampler
 
 from pygsampler import sampler as _core
-from pygsampler.dgl.sampler import Sampler
+from pygsampler._loading.batch_number import BatchNumber
 
-__all__ = ["Option", "Optioned"]
+__all__ = ["Option", "Optioned", "Renamed"]
 
 
 class Option:
-    """An option of a sampler: what is assigned counts from the next batch on."""
+    """An option of a sampler: what is assigned counts from the next batch on.
+
+    Before ``__init__`` of the sampler has run nothing is checked. Of DGL's options the value is
+    then replaced by ``__init__``, as in DGL's own classes; a name that DGL's class does not have
+    stays an attribute of the subclass, without a meaning for sampling.
+    """
 
     def __init__(self, about: str) -> None:
         self.__doc__ = about
@@ -20,24 +27,95 @@ class Option:
         self._name = name
 
     def __get__(self, sampler: Any, owner: type | None = None) -> Any:
-        return self if sampler is None else sampler._options[self._name]
+        if sampler is None:
+            return self
+        own = vars(sampler)
+        if self._name in own:
+            return own[self._name]
+        if "_options" not in own:
+            raise AttributeError(f"{self._name}: expected a sampler whose __init__ has run")
+        return sampler._option(self._name)
 
     def __set__(self, sampler: Any, value: Any) -> None:
-        sampler._assign(self._name, value)
+        own = vars(sampler)
+        if self._name in own or "_options" not in own:
+            own[self._name] = value
+        else:
+            sampler._assign(self._name, value)
 
 
-class Optioned(Sampler):
-    """A sampler that is made anew where an option of it changes."""
+class Renamed:
+    """Another name of an attribute, by which DGL's class has it."""
+
+    def __init__(self, of: str) -> None:
+        self.__doc__ = f"``{of}``, by the name that DGL's class has for it."
+        self._of = of
+
+    def __get__(self, sampler: Any, owner: type | None = None) -> Any:
+        return self if sampler is None else getattr(sampler, self._of)
+
+    def __set__(self, sampler: Any, value: Any) -> None:
+        setattr(sampler, self._of, value)
+
+
+class Optioned(BlockSampler):  # type: ignore[misc]
+    """A sampler by options, made at the first batch after one has changed.
+
+    It stands before ``Sampler`` among the bases. Options are checked at once where our methods
+    sample. A subclass that samples by methods of its own may give its options other values, as
+    with DGL's classes, which check nothing; those are refused when our methods read them.
+    """
+
+    # Options that DGL's class does not have.
+    _ours: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, options: dict[str, Any], seed: int | None, **kwargs: Any) -> None:
+        # Not that of Sampler, which is given a sampler.
+        BlockSampler.__init__(self, **kwargs)
+        self._identity = self._numbers(seed)
+        for name in options.keys() - self._ours:
+            self.__dict__.pop(name, None)
         self._options = options
-        super().__init__(self._made(options, seed), **kwargs)
-        self._identity.set_seed(seed)
+        self._sampler: Any = None
+        self._made_of: Any = None
+        self._made_as: Any = None
+        if self._samples():
+            self._current()
+
+    def _numbers(self, seed: int | None) -> BatchNumber:
+        """The numbers of batches under that seed."""
+        return BatchNumber(seed)
+
+    def _samples(self) -> bool:
+        """True if the methods that sample are ours, and not those of a subclass."""
+        methods = (getattr(type(self), name) for name in ("sample", "sample_blocks"))
+        packages = {getattr(each, "__module__", "").partition(".")[0] for each in methods}
+        return packages <= {"dgl", "pygsampler"}
+
+    def _option(self, name: str) -> Any:
+        """The value that an option is read as."""
+        return self._options[name]
 
     def _assign(self, name: str, value: Any) -> None:
-        options = {**self._options, name: value}
-        self._sampler = self._made(options, self.seed)
+        self._take({name: value})
+
+    def _take(self, changes: dict[str, Any]) -> None:
+        """Has the options other values from the next batch on."""
+        options = {**self._options, **changes}
+        if self._samples():
+            self._made(options, self._identity.seed)
         self._options = options
+
+    def _current(self) -> _core.Sampler[Any]:
+        """The sampler, made anew where an option, or what is in the list of fanouts, has changed."""
+        fanouts = self._options.get("fanouts")
+        # A list may have been written to; options are another dict where one was assigned.
+        now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed
+        if self._made_of is not self._options or self._made_as != now:
+            self._sampler = self._made(self._options, self._identity.seed)
+            self._made_of, self._made_as = self._options, now
+        made: _core.Sampler[Any] = self._sampler
+        return made
 
     @staticmethod
     def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import dgl
+import torch
 
-from pygsampler._core.checks import describe
-from pygsampler.dgl.graph import graph_of, joint_of
+from pygsampler.dgl.graph import check_graph, graph_of, joint_of
 from pygsampler.dgl.joint import TYPES
 from pygsampler.dgl.walking import (
     WrongValue,
@@ -79,8 +79,7 @@ class RandomWalkNeighborSampler:
         *,
         seed: int | None = None,
     ) -> None:
-        if not isinstance(G, dgl.DGLGraph):
-            raise TypeError(f"G: expected a dgl.DGLGraph, got {describe(G)}")
+        check_graph(G, "G")
         if metapath is None:
             if is_typed(G):
                 raise ValueError(
@@ -107,6 +106,18 @@ class RandomWalkNeighborSampler:
         # Wrong numbers are said where they were given.
         with in_names_of_dgl():
             PinSAGE(**self._options(), seed=0)
+
+    @property
+    def full_metapath(self) -> list[Any]:
+        """The edge types of all steps of a walk."""
+        return list(self.metapath) * self.num_traversals
+
+    @property
+    def restart_prob(self) -> torch.Tensor:
+        """The chance that a walk ends before each of its steps, float32, where ``G`` is."""
+        chances = torch.zeros(self.metapath_hops * self.num_traversals)
+        chances[self.metapath_hops :: self.metapath_hops] = self.termination_prob
+        return chances.to(self.G.device)
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {
@@ -198,8 +209,7 @@ class PinSAGESampler(RandomWalkNeighborSampler):
         *,
         seed: int | None = None,
     ) -> None:
-        if not isinstance(G, dgl.DGLGraph):
-            raise TypeError(f"G: expected a dgl.DGLGraph, got {describe(G)}")
+        check_graph(G, "G")
         super().__init__(
             G,
             num_traversals,
@@ -212,12 +222,11 @@ class PinSAGESampler(RandomWalkNeighborSampler):
         )
 
 
-def _between(g: Any, before: str, after: str) -> tuple[str, str, str]:
-    """The first edge type from one node type to another."""
+def _between(g: Any, before: str, after: str) -> Any:
+    """The first edge type from one node type to another: its relation, where no other has it."""
     for triple in g.canonical_etypes:
         if (triple[0], triple[2]) == (before, after):
-            found: tuple[str, str, str] = triple
-            return found
+            return triple[1] if g.etypes.count(triple[1]) == 1 else triple
     have = ", ".join(map(str, g.canonical_etypes))
     raise WrongValue(
         f"ntype, other_type: expected node types with edges from {before!r} to {after!r}, "

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
+from dgl.dataloading import graphsaint
 
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._loading.saint import Draws, Edges, Walks
+from pygsampler.dgl.graph import check_graph
+from pygsampler.dgl.optioned import Option, Optioned, Renamed
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walking import WrongValue
 from pygsampler.programs import program
@@ -18,9 +21,11 @@ from pygsampler.samplers.subgraphs import induced
 __all__ = ["SAINTSampler"]
 
 _MOST = (1 << 31) - 1
+# Ours may stand under this name by the time that it is needed.
+_OfDGL = graphsaint.SAINTSampler
 
 
-class SAINTSampler(Sampler):
+class SAINTSampler(Optioned, Sampler):
     """GraphSAINT in the place of ``dgl.dataloading.SAINTSampler``.
 
     ``sampler.sample(g, indices)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's
@@ -55,6 +60,9 @@ class SAINTSampler(Sampler):
     """
 
     _of_vertices: ClassVar[bool] = False
+    # What draws, and the options that it was made of.
+    _draws: Draws | None = None
+    _drawn_by: Any = None
 
     def __init__(
         self,
@@ -70,43 +78,66 @@ class SAINTSampler(Sampler):
         if mode not in ("node", "edge", "walk"):
             raise WrongValue(f"mode: expected 'node', 'edge' or 'walk', got {describe(mode)}")
         self._mode = mode
-        draws, made = self._of(budget, seed)
         boolean(cache, "cache")
+        # DGL's class keeps the chances of the graph in ``prob``; ours are kept with the graph.
+        self.cache, self.prob = cache, None
         super().__init__(
-            made,
+            {"mode": mode, "budget": budget},
+            seed,
             prefetch_node_feats=prefetch_ndata,
             prefetch_edge_feats=prefetch_edata,
             output_device=output_device,
         )
-        self._identity.set_seed(seed)
-        self._budget, self._draws, self.cache = budget, draws, cache
+
+    budget = Option("As given; what is assigned counts from the next one on.")
+    prefetch_ndata = Renamed("prefetch_node_feats")
+    prefetch_edata = Renamed("prefetch_edge_feats")
 
     @property
-    def budget(self) -> Any:
-        """As given; what is assigned counts from the next one on."""
-        return self._budget
+    def sampler(self) -> Any:
+        """What draws the vertices of a graph: the method of the mode, or what was assigned."""
+        return vars(self).get("sampler") or getattr(self, f"{self._mode}_sampler")
 
-    @budget.setter
-    def budget(self, budget: Any) -> None:
-        self._draws, self._sampler = self._of(budget, self.seed)
-        self._budget = budget
+    @sampler.setter
+    def sampler(self, sampler: Any) -> None:
+        self.__dict__["sampler"] = sampler
 
-    def _of(self, budget: Any, seed: int | None) -> tuple[Draws | None, _core.Sampler[Any]]:
-        """What draws vertices, where the program does not, and the program."""
-        if self._mode == "walk":
-            if not isinstance(budget, Sequence) or len(budget) != 2:
-                raise WrongValue(f"budget: expected a pair (walks, steps), got {describe(budget)}")
-            walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
-            return Walks(walks, steps), induced(seed=seed)
-        budget = integer(budget, "budget", 1, _MOST)
-        if self._mode == "edge":
-            return Edges(budget), induced(seed=seed)
-        return None, _by_out_degree(budget=budget, seed=seed)
+    def node_sampler(self, g: Any) -> torch.Tensor:
+        """The vertices of a batch of ``g`` in mode ``'node'``, ascending."""
+        return self._vertices(g)
+
+    def edge_sampler(self, g: Any) -> torch.Tensor:
+        """The vertices of a batch of ``g`` in mode ``'edge'``, ascending."""
+        return self._vertices(g)
+
+    def walk_sampler(self, g: Any) -> torch.Tensor:
+        """The vertices of a batch of ``g`` in mode ``'walk'``, ascending."""
+        return self._vertices(g)
+
+    def _vertices(self, g: Any) -> torch.Tensor:
+        check_graph(g)
+        nodes, _, _ = self.sample_blocks(g, torch.empty(0, dtype=g.idtype, device=g.device))
+        distinct: torch.Tensor = torch.unique(nodes)
+        return distinct
+
+    def _draws_itself(self) -> bool:
+        """True if a subclass, or who assigned ``sampler``, draws the vertices."""
+        drawn = getattr(self.sampler, "__func__", None)
+        return drawn is not getattr(SAINTSampler, f"{self._mode}_sampler")
+
+    @staticmethod
+    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+        if _draws_of(**options) is None:
+            return _by_out_degree(budget=options["budget"], seed=seed)
+        return induced(seed=seed)
 
     def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
+        if self._drawn_by != self._options:
+            self._draws, self._drawn_by = _draws_of(**self._options), self._options
         if self._draws is None:
             return ids[:0]
-        distinct: torch.Tensor = torch.unique(self._draws(graph, self.seed, epoch, batch))
+        drawn = self._draws(graph, self._identity.seed, epoch, batch)
+        distinct: torch.Tensor = torch.unique(drawn)
         return distinct.to(ids.dtype)
 
     def sample(self, g: Any, indices: Any) -> Any:
@@ -130,11 +161,24 @@ class SAINTSampler(Sampler):
         NotImplementedError
             For a heterograph.
         """
+        if self._draws_itself():
+            return _OfDGL.sample(self, g, indices)
         _, _, subgraph = super().sample(g, indices)
         return subgraph
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.SAINTSampler({self._mode!r}, {self.budget})"
+
+
+def _draws_of(mode: str, budget: Any) -> Draws | None:
+    """What draws vertices of that budget, where the program does not."""
+    if mode == "walk":
+        if not isinstance(budget, Sequence) or len(budget) != 2:
+            raise WrongValue(f"budget: expected a pair (walks, steps), got {describe(budget)}")
+        walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
+        return Walks(walks, steps)
+    budget = integer(budget, "budget", 1, _MOST)
+    return Edges(budget) if mode == "edge" else None
 
 
 @program

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import torch
 from dgl import NID, DGLGraph
-from dgl.dataloading import BlockSampler
+from dgl.dataloading import BlockSampler, neighbor_sampler
 from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
+from dgl.distributed import DistGraph
 from torch.utils.data import get_worker_info
 
 from pygsampler import sampler as _core
@@ -19,8 +20,8 @@ from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
-from pygsampler.dgl.directed import Directed
-from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of, reversed_of
+from pygsampler.dgl.directed import Directed, check_direction
+from pygsampler.dgl.graph import check_graph, drawn_of, graph_of, lent_of, places_of, reversed_of
 from pygsampler.dgl.hetero import (
     fanouts_by_type,
     is_by_type,
@@ -29,10 +30,14 @@ from pygsampler.dgl.hetero import (
     turned_by_type,
 )
 from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.walking import is_typed
 from pygsampler.subgraph import TorchSubgraph
 
-__all__ = ["PGSampler", "Sampler", "fanouts_of"]
+__all__ = ["PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
+
+# Ours may stand under this name by the time that it is needed.
+_OfDGL = neighbor_sampler.NeighborSampler
 
 
 class Sampler(BlockSampler):  # type: ignore[misc]
@@ -103,9 +108,16 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         self._sampler = sampler
 
     @property
-    def seed(self) -> int:
-        """The 64-bit seed of the random numbers."""
-        return self._identity.seed
+    def seed(self) -> Any:
+        """The 64-bit seed of the random numbers; in a subclass that has assigned another ``seed``,
+        which DGL's classes have not, the subclass's own."""
+        return vars(self).get("seed", self._identity.seed)
+
+    @seed.setter
+    def seed(self, seed: Any) -> None:
+        if type(self).__module__.partition(".")[0] == "pygsampler":
+            raise AttributeError("seed: expected a call of set_seed, which takes another seed")
+        self.__dict__["seed"] = seed
 
     def set_seed(self, seed: int | None) -> None:
         """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
@@ -154,9 +166,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         CudaError
             When the GPU fails.
         """
+        check_graph(g)
         given = _only(seed_nodes, "seed_nodes")
         seeds = as_ids(given, "seed_nodes")
-        if not isinstance(given, torch.Tensor) and isinstance(g, DGLGraph):
+        if not isinstance(given, torch.Tensor):
             seeds = seeds.to(g.device)
         graph = graph_of(g, seeds.device)
         exclude, places = None, None
@@ -244,7 +257,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         """What is to be prefetched, of blocks or of a subgraph."""
         nodes, output_nodes, subgraph = result
         if not isinstance(subgraph, DGLGraph):
-            return super().assign_lazy_features(result)
+            # Without fanouts there is no block.
+            return super().assign_lazy_features(result) if subgraph else result
         set_node_lazy_features(subgraph, self.prefetch_node_feats)
         set_node_lazy_features(subgraph, self.prefetch_labels)
         set_edge_lazy_features(subgraph, self.prefetch_edge_feats)
@@ -278,7 +292,7 @@ def _free(g: Any, name: str, held: Any) -> None:
         )
 
 
-class PGSampler(Directed, Sampler):
+class PGSampler(Directed, Optioned, Sampler):
     """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``:
@@ -387,6 +401,8 @@ class PGSampler(Directed, Sampler):
     In a worker process a batch is sampled by one core.
     """
 
+    _ours: ClassVar[frozenset[str]] = frozenset({"mask", "edge_weights"})
+
     def __init__(
         self,
         fanouts: Sequence[int],
@@ -403,70 +419,50 @@ class PGSampler(Directed, Sampler):
         seed: int | None = None,
         edge_weights: str | None = None,
     ) -> None:
-        replace = boolean(replace, "replace")
-        options = {"prob": prob, "mask": mask, "edge_weights": edge_weights}
-        made = _made(fanouts, replace=replace, seed=seed, **options)
+        options = {
+            "fanouts": fanouts,
+            "edge_dir": edge_dir,
+            "prob": prob,
+            "mask": mask,
+            "replace": replace,
+            "edge_weights": edge_weights,
+        }
+        # Of heterographs: what the sampler was made of, and the sampler.
+        self._typed: tuple[Any, _core.PGSampler] | None = None
+        # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
+        self.fused, self.g = fused, None
+        self.mapping: dict[Any, Any] = {}
         super().__init__(
-            made,
+            options,
+            seed,
             prefetch_node_feats=prefetch_node_feats,
             prefetch_labels=prefetch_labels,
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        self._identity.set_seed(seed)
-        self._fanouts, self._replace, self._prob, self._mask = fanouts, replace, prob, mask
-        self._edge_weights = edge_weights
-        self._typed: tuple[Any, _core.PGSampler] | None = None
-        self.edge_dir, self.fused = edge_dir, fused
 
-    @property
-    def fanouts(self) -> Any:
-        """As given, outermost hop first; what is assigned, or put into a list, counts."""
-        return self._fanouts
+    fanouts = Option("As given, outermost hop first; what is assigned, or put into a list, counts.")
+    replace = Option("Whether edges are sampled with replacement.")
+    prob = Option(
+        "The name in ``g.edata`` that edges are drawn by, a mask's too, as in DGL; None, which may "
+        "be assigned where there is a mask too: all edges are equal."
+    )
+    mask = Option("The name of the array in ``g.edata`` that says which edges there are, or None.")
+    edge_weights = Option('``"ht"``, or None: blocks have no factors.')
 
-    @fanouts.setter
-    def fanouts(self, fanouts: Any) -> None:
-        self._sampler = self._made(fanouts=fanouts)
-        self._fanouts = fanouts
+    def _option(self, name: str) -> Any:
+        # A subclass that samples by DGL's methods leaves out no more than these do by ``prob``.
+        return (
+            self._options[name] or self._options["mask"] if name == "prob" else self._options[name]
+        )
 
-    @property
-    def replace(self) -> bool:
-        """Whether edges are sampled with replacement."""
-        return self._replace
-
-    @replace.setter
-    def replace(self, replace: bool) -> None:
-        self._replace = boolean(replace, "replace")
-
-    @property
-    def prob(self) -> str | None:
-        """The name of the weights in ``g.edata``; None: edges are equal."""
-        return self._prob
-
-    @prob.setter
-    def prob(self, prob: str | None) -> None:
-        self._sampler = self._made(prob=prob)
-        self._prob = prob
-
-    @property
-    def mask(self) -> str | None:
-        """The name of the array in ``g.edata`` that says which edges there are; None: all."""
-        return self._mask
-
-    @mask.setter
-    def mask(self, mask: str | None) -> None:
-        self._sampler = self._made(mask=mask)
-        self._mask = mask
-
-    @property
-    def edge_weights(self) -> str | None:
-        """``"ht"``, or None: blocks have no factors."""
-        return self._edge_weights
-
-    @edge_weights.setter
-    def edge_weights(self, edge_weights: str | None) -> None:
-        self._sampler = self._made(edge_weights=edge_weights)
-        self._edge_weights = edge_weights
+    def _assign(self, name: str, value: Any) -> None:
+        if name != "prob":
+            self._take({name: value})
+        elif value is None:
+            self._take({"prob": None, "mask": None})
+        elif value != self.prob:
+            self._take({"prob": value})
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
@@ -474,12 +470,20 @@ class PGSampler(Directed, Sampler):
         """As ``Sampler.sample_blocks``; of a heterograph by types.
 
         Seeds are then a dict of node types to ids, excluded edges one of edge types to ids, input
-        nodes a dict of all node types; blocks have all types of ``g``, empty ones too.
+        nodes a dict of all node types; blocks have all types of ``g``, empty ones too. Without
+        fanouts the seeds are input nodes and output nodes, and there are no blocks.
+
+        A ``dgl.distributed.DistGraph`` is sampled by DGL's own method, with DGL's random numbers.
+        NotImplementedError for ``edge_weights`` of one.
         """
+        if has_no_hops(self.fanouts):
+            return seed_nodes, seed_nodes, []
+        if isinstance(g, DistGraph):
+            return self._by_dgl(g, seed_nodes, exclude_eids)
         typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
         turned = self._turns(g)
         of, g = g, reversed_of(g) if turned else g
-        if not typed and not is_by_type(self._fanouts):
+        if not typed and not is_by_type(self.fanouts):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         if turned:
             exclude_eids = turned_by_type(of, exclude_eids)
@@ -487,42 +491,42 @@ class PGSampler(Directed, Sampler):
         found = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
         return moved(found, self.output_device)
 
+    def _by_dgl(self, g: Any, seed_nodes: Any, exclude_eids: Any) -> tuple[Any, Any, Any]:
+        """A batch of a DistGraph, whose edges are in other processes."""
+        if self._options["edge_weights"] is not None:
+            raise NotImplementedError(
+                "edge_weights: expected None for a DistGraph, which DGL's own method samples, got "
+                f"{self._options['edge_weights']!r}"
+            )
+        batch: tuple[Any, Any, Any] = _OfDGL.sample_blocks(self, g, seed_nodes, exclude_eids)
+        return batch
+
     def _of_types(self, g: Any, turned: bool) -> _core.PGSampler:
         """What samples heterographs of these types, or turned round, made anew where an attribute
         has changed."""
         plain = self._current()
-        fanouts = fanouts_by_type(g, list(self._fanouts))
+        fanouts = fanouts_by_type(g, list(self.fanouts))
         if turned:
             fanouts = [turned_by_type(g, hop) for hop in fanouts]
         key = repr(fanouts), plain
         if self._typed is None or self._typed[0] != key:
-            made = _core.PGSampler(
-                fanouts,
-                replace=self._replace,
-                prob=self._prob,
-                mask=self._mask,
-                edge_weights=self._edge_weights,
-                seed=self.seed,
-            )
-            self._typed = key, made
+            self._typed = key, _core.PGSampler(fanouts, **self._plain_options(), seed=plain.seed)
         return self._typed[1]
 
-    def _current(self) -> _core.Sampler[Any]:
-        """The sampler, made anew where an attribute, or what is in it, has changed."""
-        made = self._sampler
-        assert isinstance(made, _core.PGSampler)
-        asked = tuple(_plain(self._fanouts)), self._replace, self.seed
-        if (made.fanouts, made.replace, made.seed) != asked:
-            made = self._sampler = self._made()
-        return made
+    def _plain_options(self) -> dict[str, Any]:
+        """Those that our sampler has by the same names, but for the fanouts."""
+        names = ("replace", "prob", "mask", "edge_weights")
+        return {name: self._options[name] for name in names}
 
-    def _made(self, **options: Any) -> _core.PGSampler:
-        """A sampler by the attributes, but for those that are given."""
-        names = ("fanouts", "replace", "prob", "mask", "edge_weights", "seed")
-        return _made(**{**{name: getattr(self, name) for name in names}, **options})
+    @staticmethod
+    def _made(options: dict[str, Any], seed: int | None) -> _core.PGSampler:
+        check_direction(options["edge_dir"])
+        boolean(options["replace"], "replace")
+        others = {name: value for name, value in options.items() if name != "edge_dir"}
+        return _core.PGSampler(**{**others, "fanouts": _plain(options["fanouts"]), "seed": seed})
 
     def __repr__(self) -> str:
-        named = {"prob": self.prob, "mask": self.mask, "edge_weights": self.edge_weights}
+        named = {name: self._options[name] for name in ("prob", "mask", "edge_weights")}
         drawn = [f", {k}={v!r}" for k, v in named.items() if v]
         return (
             f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace}"
@@ -530,20 +534,24 @@ class PGSampler(Directed, Sampler):
         )
 
 
-def _made(fanouts: Any, **options: Any) -> _core.PGSampler:
-    return _core.PGSampler(_plain(fanouts), **options)
-
-
 def _plain(fanouts: Any) -> Any:
-    """``fanouts`` without types: what a dict says is known with the graph's types."""
+    """``fanouts`` without types: what a dict says is known with the graph's types. One that draws
+    nothing where there are none, which is for the check of what else there is."""
+    if has_no_hops(fanouts):
+        return [0]
     if not is_by_type(fanouts):
         return fanouts
     return [-1 if isinstance(hop, Mapping) else hop for hop in fanouts]
 
 
+def has_no_hops(fanouts: Any) -> bool:
+    """True if ``fanouts`` is an empty list."""
+    return isinstance(fanouts, Sequence) and not isinstance(fanouts, str) and not fanouts
+
+
 def fanouts_of(fanouts: Any) -> list[int]:
     """The fanouts of a graph of one type, checked as those of ``PGSampler``."""
-    return list(_made(fanouts).fanouts)
+    return list(_core.PGSampler(_plain(fanouts)).fanouts)
 
 
 def _only(values: Any, where: str) -> Any:

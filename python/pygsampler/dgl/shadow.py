@@ -13,13 +13,13 @@ from pygsampler._core.checks import boolean
 from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed, subgraph_of_types
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
-from pygsampler.dgl.sampler import fanouts_of
+from pygsampler.dgl.sampler import Sampler, fanouts_of
 from pygsampler.dgl.walking import is_typed
 
 __all__ = ["ShaDowKHopSampler"]
 
 
-class ShaDowKHopSampler(Optioned):
+class ShaDowKHopSampler(Optioned, Sampler):
     """ShaDow (Zeng et al., 2021) in the place of ``dgl.dataloading.ShaDowKHopSampler``.
 
     A batch is ``(input_nodes, output_nodes, subgraph)``: some hops around the seeds, in each of
@@ -73,6 +73,9 @@ class ShaDowKHopSampler(Optioned):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
+        # As given, where other classes of DGL have a list for None.
+        self.prefetch_node_feats = prefetch_node_feats
+        self.prefetch_edge_feats = prefetch_edge_feats
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
@@ -81,10 +84,10 @@ class ShaDowKHopSampler(Optioned):
         if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         by_type = _core.PGSampler(
-            fanouts_by_type(g, list(self.fanouts)),
+            fanouts_by_type(g, list(self.fanouts) or [0]),
             replace=self.replace,
             prob=self.prob,
-            seed=self.seed,
+            seed=self._identity.seed,
         )
         # A hop of theirs expands all vertices met so far, as ShaDow's.
         nodes, seeds, _ = sample_typed(by_type, self._identity, g, seed_nodes, exclude_eids)

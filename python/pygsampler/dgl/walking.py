@@ -80,17 +80,18 @@ def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tupl
         raise NotImplementedError("g: expected a graph, got a block, which walks do not take")
     if isinstance(metapath, str) or not isinstance(metapath, Sequence):
         raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
-    if length is not None and length != len(metapath):
-        raise ValueError(
-            f"length: expected none beside a metapath of {len(metapath)} steps, got {length}"
-        )
-    path = [g.get_etype_id(etype) for etype in metapath]
+    # Most metapaths repeat a few types, and DGL looks each up for some microseconds.
+    known = {etype: g.get_etype_id(etype) for etype in dict.fromkeys(metapath)}
+    ends = {}
+    for etype in known.values():
+        before, _, after = g.canonical_etypes[etype]
+        ends[etype] = g.get_ntype_id(before), g.get_ntype_id(after)
+    path = [known[etype] for etype in metapath]
     if not path:
         raise WrongValue("metapath: expected at least one edge type, got none")
     types: list[int] = []
     for i, etype in enumerate(path):
-        before, _, after = (g.canonical_etypes[etype][j] for j in range(3))
-        here, there = g.get_ntype_id(before), g.get_ntype_id(after)
+        here, there = ends[etype]
         if types and types[-1] != here:
             raise WrongValue(
                 f"metapath[{i}]: expected an edge type from {g.ntypes[types[-1]]!r}, where "
