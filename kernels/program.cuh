@@ -441,6 +441,24 @@ struct Machine {
     Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, purpose);
     return numbers([&](const Stream& stream) { return uniform(draw_bits(state_of(stream, of), 0)); });
   }
+  // Whether an edge is a copy of one before it in its row, where array k says what csc.Copies does.
+  __device__ __forceinline__ bool copy(u32 k, Place p) const {
+    const u32* copies = (const u32*)a().arrays[k];
+    return copies && copies[p] && copy_of(copies, p);
+  }
+  __device__ __noinline__ bool copy_of(const u32* copies, Place p) const {
+    for (u32 back = copies[p]; back; back = copies[p]) {
+      p -= back;
+      if (kept(p)) return true;
+    }
+    return false;
+  }
+  // The number of its own that a copy has. Go twin: numberCopies.
+  __device__ __noinline__ double random_of_copy(u32 site, Id row, Place p, u32 batches) const {
+    Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, PURPOSE_CANDIDATES);
+    u64 draw = edge_id(p) + 1;
+    return numbers([&](const Stream& stream) { return uniform(draw_bits64(state_of(stream, (u64)row), draw)); });
+  }
   // That of one, where it is asked for so many edges that a call would count.
   __device__ __forceinline__ double random_here(u32 site, u32 purpose, u64 of) const {
     return uniform(draw_bits(row_state(stream(site, purpose), of), 0));
