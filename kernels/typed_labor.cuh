@@ -330,7 +330,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
       m.each(SEARCH_CELLS, [&](u32 i) { l.work.cells[cells + i] = 0; });
       m.barrier();
       // What a round takes the next one has.
-      m.now().used = used, m.now().cells = cells;
+      m.set(m.now().used, used), m.set(m.now().cells, cells);
       const double* known = factors;
       bool goes_on = solve([&](u32 i) { return ratio(i); }, [&](u32 row) {
         u32 relation = relation_of(row);
@@ -378,7 +378,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // Which candidates stay, and how many; false where the batch has ended.
   __device__ bool choose(u32 items, u32 hop, u64& edges) {
     enter();
-    m.now().used = 0;
+    m.set(m.now().used, (u64)0);
     Gradual numbers(a.key0, a.key1, l.same_layers ? 0 : hop, a.batch0, a.batch1, l.batches, PURPOSE_CANDIDATES);
     bool well = read_rows(items, hop);
     if (well && all.n) {
