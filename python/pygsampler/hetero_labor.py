@@ -56,7 +56,8 @@ class HeteroLabor(TypesAlone):
         ten thousand, LABOR-*.
     exact : bool
         Each destination has ``fanout`` edges of a relation, or all where it has fewer: those of the
-        smallest numbers over weights (sequential Poisson sampling). Without ``importance``.
+        smallest numbers over weights (sequential Poisson sampling). Of parallel edges all but the
+        first have numbers of their own. Without ``importance``.
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int

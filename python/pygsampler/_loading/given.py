@@ -75,7 +75,7 @@ def _labor(
     made: Sampler[Any] = samplers.labor(
         fanouts=list(PGSampler(fanouts).fanouts),
         exact=exact,
-        weights=edge_weights is not None,
+        weights="ht" if prob and edge_weights else edge_weights is not None,
         weight=prob,
         seed=seed,
     )
