@@ -107,7 +107,7 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         self._options = options
 
     def _current(self) -> _core.Sampler[Any]:
-        """The sampler, made anew where an option, or what is in the list of fanouts, has changed."""
+        """The sampler, made anew where an option or an item of the list of fanouts has changed."""
         fanouts = self._options.get("fanouts")
         # A list may have been written to; options are another dict where one was assigned.
         now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed
