@@ -20,10 +20,10 @@ func (g *Graph) copies() (gpu.Address, error) {
 	s := g.engine.stream
 	host := csc.Graph{NumNodes: g.Nodes}
 	var err error
-	if host.Indptr, err = download(s, g.Indptr, g.Rows+1, g.IndptrBits); err != nil {
+	if host.Indptr, err = onHost(s, g.Indptr, g.Rows+1, g.IndptrBits); err != nil {
 		return 0, err
 	}
-	if host.Indices, err = download(s, g.Indices, g.Edges, g.IDBits); err != nil {
+	if host.Indices, err = onHost(s, g.Indices, g.Edges, g.IDBits); err != nil {
 		return 0, err
 	}
 	of, err := host.Copies()
@@ -46,7 +46,7 @@ func (g *Graph) copies() (gpu.Address, error) {
 }
 
 // onHost is a copy of an array of the device, of so many integers of some width.
-func download(s gpu.Stream, from gpu.Address, n int64, bits int) (csc.Array, error) {
+func onHost(s gpu.Stream, from gpu.Address, n int64, bits int) (csc.Array, error) {
 	if bits == 32 {
 		to := make([]int32, n)
 		return csc.Array{I32: to, Bits: 32}, s.Download(unsafe.Pointer(unsafe.SliceData(to)), from, uint64(n)*4)
