@@ -242,7 +242,9 @@ def test_graphstorm_tests_are_counted(root: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_no_checkout_is_refused(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="expected a checkout of PyTorch Geometric, DGL or GraphStorm"):
+    with pytest.raises(
+        SystemExit, match="expected a checkout of PyTorch Geometric, DGL or GraphStorm"
+    ):
         load(root).main([str(tmp_path)])
 
 
