@@ -19,7 +19,7 @@ from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.joint import TYPES, Joint, ends_of
 from pygsampler.graph import Graph
 
-__all__ = ["Places", "check_graph", "drawn_of", "graph_of", "joint_of", "places_of", "walked_of"]
+__all__ = ["Places", "check_graph", "drawn_of", "graph_of", "places_of", "walked_of"]
 
 
 class Places(NamedTuple):
@@ -50,29 +50,11 @@ class _Taken:
     """What was made of one graph of DGL's, or of some of its edge types, each part when it was
     first asked for."""
 
-    __slots__ = (
-        "__weakref__",
-        "descent",
-        "drawn",
-        "host",
-        "index",
-        "joint",
-        "own",
-        "pinned",
-        "places",
-    )
+    __slots__ = ("__weakref__", "descent", "drawn", "host", "index", "own", "pinned", "places")
 
-    def __init__(
-        self,
-        index: weakref.ref[Any],
-        own: Graph,
-        descent: Descent | None = None,
-        joint: Joint | None = None,
-    ) -> None:
+    def __init__(self, index: weakref.ref[Any], own: Graph, descent: Descent | None = None) -> None:
         self.index = index
         self.own = own
-        # Of several edge types.
-        self.joint = joint
         # Of a graph that shares DGL's arrays.
         self.descent = descent
         # By the name of the GPU that reads it.
@@ -136,13 +118,6 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     if pinned is None:
         pinned = taken.pinned[name] = own.pin(name)
     return pinned
-
-
-def joint_of(g: Any, types: Sequence[int]) -> Joint:
-    """How ``graph_of`` joins those edge types of ``g``: at its first call the graph is made."""
-    joint = _taken(g, tuple(types)).joint
-    assert joint is not None
-    return joint
 
 
 _turned: dict[int, tuple[weakref.ref[Any], Any]] = {}
@@ -391,8 +366,7 @@ def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
     end = weakref.ref(index, lambda _: _forget(key))
     if types:
         # A copy, by the ids of edges.
-        joint = Joint(g, types)
-        known = _Taken(end, joint.graph_of(g).to(str(g.device)), joint=joint)
+        known = _Taken(end, Joint(g, types).graph_of(g).to(str(g.device)))
     else:
         known = _Taken(end, *_take(g))
     _graphs[key] = known

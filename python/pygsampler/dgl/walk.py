@@ -9,7 +9,7 @@ import torch
 from dgl.sampling import randomwalks
 
 from pygsampler._core.checks import describe, integer
-from pygsampler.dgl.graph import check_graph, joint_of, walked_of
+from pygsampler.dgl.graph import check_graph, walked_of
 from pygsampler.dgl.joint import TYPES, Joint
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.walking import (
@@ -114,7 +114,7 @@ def random_walk(
     if restart_prob is not None:
         stop, chances = _chances(restart_prob, steps)
     ids = nodes_of(g, nodes)
-    joint = joint_of(g, sorted(set(path))) if is_typed(g) else None
+    joint = Joint(g, sorted(set(path))) if is_typed(g) else None
     options: dict[str, Any] = {"prob": prob, "stop": stop}
     _check_prob(g, prob, joint)
     if joint is None:
