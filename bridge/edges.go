@@ -8,6 +8,18 @@ import (
 
 var edgesJobs table[*core.EdgesJob]
 
+// EdgesEnds says, as JSON, which of a table's columns are the ends of edges; the JSON
+// has the names of all.
+func EdgesEnds(about string) (places string, err error) {
+	defer finish(&err)
+	ends, err := core.EdgesEnds(about)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(ends)
+	return string(text), err
+}
+
 // EdgesStart begins to read the file of edges that the JSON describes.
 func EdgesStart(plan string) (job int64, err error) {
 	defer finish(&err)

@@ -87,7 +87,7 @@ def train(rank: int, processes: int, epochs: int, seed: int, parts: str | None) 
     for epoch in range(epochs):
         total = torch.zeros(2, device=device)
         for batch in loader:
-            logits = model(batch.blocks, batch.x)
+            logits = model(batch.blocks, batch.x)[batch.output_index]
             loss = functional.cross_entropy(logits, labels[batch.output_nodes])
             optimizer.zero_grad()
             loss.backward()

@@ -51,7 +51,7 @@ def train(path: Path, epochs: int, seed: int) -> float:
         own = h[: block.num_dst_nodes]
         mean = torch.zeros_like(own).index_add_(0, dst, h[src])
         mean /= block.indptr.diff().clamp(min=1).unsqueeze(1)
-        return model(torch.cat([own, mean], dim=1))
+        return model(torch.cat([own, mean], dim=1))[batch.output_index]
 
     options = {"batch_size": 1024, "seed": seed}
     loader = DataLoader(graph, graph.arrays["train"], [10], shuffle=True, **options)

@@ -35,7 +35,7 @@ def train(loader: DataLoader, model: torch.nn.Module) -> float:
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     losses = []
     for batch in loader:
-        loss = functional.cross_entropy(model(batch.blocks, batch.x), batch.y)
+        loss = functional.cross_entropy(model(batch.blocks, batch.x)[batch.output_index], batch.y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

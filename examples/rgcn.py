@@ -76,7 +76,7 @@ class RGCN(nn.Module):
                     kind: functional.dropout(rows.relu(), 0.5, self.training)
                     for kind, rows in h.items()
                 }
-        return h["package"]
+        return h["package"][batch.output_index["package"]]
 
 
 def train(graph: pgs.HeteroGraph, fanout: int, data: datasets.Debian, epochs: int) -> float:

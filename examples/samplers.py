@@ -367,7 +367,7 @@ def main() -> None:
     )
     for name in options.only or ALGORITHMS:
         if name == "cluster_gcn" and not find_spec("pymetis"):
-            print(f"{name:15} left out: METIS needs pymetis, pip install 'pygsampler[metis]'")
+            print(f"{name:15} left out: METIS needs pymetis, pip install pymetis")
             continue
         if name == "pinsage" and options.device != "cpu":
             print(f"{name:15} left out: its blocks are made on the CPU", flush=True)

@@ -83,7 +83,7 @@ class SAGE(nn.Module):
             h = layer(block, h)
             if layer is not self.layers[-1]:
                 h = functional.dropout(h.relu(), 0.5, self.training)
-        return h
+        return h[batch.output_index]
 
 
 def accuracies(

@@ -1,6 +1,7 @@
-/* The driver's functions that mumax lacks, as Go calls them: each makes its context the thread's
- * current one for the length of the call and puts back what was there, so that no caller has to be
- * on a certain thread and nobody's current context changes.
+/* The driver's functions as Go calls them. mumax has about a third of them, which act on whatever
+ * context is current on the calling thread. Each function here makes its context current for the
+ * length of the call and then restores the former one, so that a caller may be on any thread and
+ * the current context never changes for others.
  *
  * Handles are integers here. Go may not hold 1 and 2, which name streams, in a pointer: moving a
  * goroutine's stack ends the process when it finds them there.

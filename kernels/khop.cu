@@ -15,6 +15,8 @@
 //   layer     a block a sample: the sums of its transits' edges; then a thread a slot looks its rank up there.
 //             All transits of a sample draw from one list, so there is nothing that the transits of one vertex
 //             would do alike: it is by sample alone
+//   or for each step of k-hop in which no node occurs twice in a sample:
+//   unique    a team, which is a warp or a block, a sample: a thread a slot
 //   finish    the report
 //
 // Draws are those of sample, step and slot, never of the vertex: neither the execution nor the grid changes a
@@ -42,14 +44,19 @@ struct KHopArgs {
   const uint2* order;
   const uint4* tasks;
   u32 *counts, *counters;
-  u64* sums;  // of layer: [blocks][of], where they do not fit into shared memory
+  // Of layer the sums, [blocks][of], and of unique the tables, [blocks][2 * capacity + of], where they do not
+  // fit into shared memory.
+  u64* sums;
   u64 samples, num_rows, num_nodes;
   u64 nodes_at, edges_at;  // edges_at 0: nobody asks for them
   // The step: where the vertices before it begin and how many a sample has, where its own do and how many,
   // and where its edges begin.
   u64 before, of, first, width, edges;
   u32 count;  // draws of a transit, or with layer of a sample
-  u32 hop, unique;
+  u32 hop, distinct;
+  // Of unique: the tries of a slot, the threads of a team, and the entries of its table, a power of two.
+  u32 tries, team;
+  u64 capacity;
   u32 id_bits, seed_bits, indptr_bits, edge_id_bits, out_edge_bits;
   u32 key0, key1, batch0, batch1;
 };
@@ -91,9 +98,9 @@ struct Hop {
   __device__ __forceinline__ void draw(u32 transit, u32 j, ulonglong2 row, const I* ids) const {
     u32 sample = transit / (u32)a.of;
     u64 slot = (u64)transit * a.count + j, first = (u64)(transit - sample * (u32)a.of) * a.count;
-    if (row.y == 0 || (a.unique && j >= row.y)) return none(slot);
+    if (row.y == 0 || (a.distinct && j >= row.y)) return none(slot);
     u64 own = state(sample);
-    put(slot, ids, row.x, a.unique ? distinct(own, first, j, row.y) : below(draw_bits64(own, first + j), row.y));
+    put(slot, ids, row.x, a.distinct ? distinct(own, first, j, row.y) : below(draw_bits64(own, first + j), row.y));
   }
   __device__ __forceinline__ void draw(u32 transit, u32 j, long long v) const {
     ulonglong2 row = row_of(v);
@@ -220,6 +227,125 @@ __device__ __forceinline__ void khop_layer(const KHopArgs& a) {
   }
 }
 
+// A step of a sample in which no node occurs twice: slot after slot takes the first edge of its own list
+// whose node no earlier slot has. A slot's list is its tries, then all edges of its transit by the key that
+// the slot draws for each.
+//
+// Any order of the slots comes to that: a node is held by the lowest slot that has asked for it, and a slot
+// that loses its node goes on in its list. Holders only fall, so a slot that was refused once is refused for
+// good: this is deferred acceptance (Gale and Shapley, 1962) where all nodes prefer lower slots, and it has one
+// outcome. The thread that takes a node from another slot goes on for that slot, so nobody waits.
+template <typename I>
+struct UniqueStep {
+  const KHopArgs& a;
+  const Hop<I> hop;
+  u64 *keys, *holders;  // a node, or ~0; and slot << PLACE_BITS | place in the row of the edge that it holds it by
+  u32* spent;           // of a transit: the lowest of its slots known to find nothing left
+  u64 state;
+  u32 sample;
+
+  static constexpr u32 PLACE_BITS = 33;
+  static constexpr u64 NONE = ~0ull;
+
+  // The node's entry, which is made where create says so; NONE if there is none.
+  __device__ __forceinline__ u64 entry(u64 v, bool create) const {
+    u64 at = v * GOLDEN >> 32 & (a.capacity - 1);
+    for (u64 i = 0; i < a.capacity; i++) {
+      u64 found = create ? atomicCAS(keys + at, NONE, v) : load(keys + at);
+      if (found == v || (found == NONE && create)) return at;
+      if (found == NONE) return NONE;
+      at = (at + 1) & (a.capacity - 1);
+    }
+    return NONE;
+  }
+  // Other threads change entries meanwhile: an atomic that changes nothing, so that racecheck sees no race.
+  __device__ __forceinline__ static u64 load(u64* p) { return atomicCAS(p, NONE, NONE); }
+
+  // Asks for the edge at a place of a slot's row. True if the slot has it now; only then other is written: the
+  // slot that lost the node, or NONE.
+  __device__ __forceinline__ bool take(const I* edges, u32 slot, u64 place, u64& other) const {
+    u64 at = entry((u64)edges[place], true);
+    if (at == NONE) return false;
+    u64 own = (u64)slot << PLACE_BITS | place, before = atomicMin(holders + at, own);
+    if (own > before) return false;
+    other = before == NONE ? NONE : before >> PLACE_BITS;
+    return true;
+  }
+  // The place with the least key among those whose node no lower slot has, or NONE.
+  __device__ u64 least(const I* edges, u64 degree, u32 slot) const {
+    u64 own = part_state(state, slot), least = 0, at = NONE;
+    for (u64 p = 0; p < degree; p++) {
+      u64 key = draw_bits64(own, p);
+      if (at != NONE && key >= least) continue;
+      u64 met = entry((u64)edges[p], false);
+      if (met != NONE && load(holders + met) >> PLACE_BITS < slot) continue;
+      least = key, at = p;
+    }
+    return at;
+  }
+  // Has a slot take what it can, and so each slot that loses its node by that.
+  __device__ void settle(u64 slot) const {
+    while (slot != NONE) {
+      u32 t = (u32)slot, transit = t / a.count;
+      slot = NONE;
+      ulonglong2 row = hop.row_of((long long)hop.nodes()[a.before + (u64)sample * a.of + transit]);
+      // Slot d of d edges finds nothing left, or a slot before it did.
+      if (t - transit * a.count >= row.y || t >= atomicMin(spent + transit, ~0u)) continue;
+      const I* edges = (const I*)a.indices + row.x;
+      bool has = false;
+      for (u64 i = 0, n = min((u64)a.tries, row.y); i < n && !has; i++)
+        has = take(edges, t, below(draw_bits64(state, i * a.width + t), row.y), slot);
+      while (!has) {
+        u64 place = least(edges, row.y, t);
+        if (place == NONE) {
+          atomicMin(spent + transit, t);
+          break;
+        }
+        has = take(edges, t, place, slot);
+      }
+    }
+  }
+};
+
+// Threads of a team meet.
+__device__ __forceinline__ void team_sync(u32 team) {
+  if (team == 32) __syncwarp();
+  else __syncthreads();
+}
+
+template <typename I>
+__device__ __forceinline__ void khop_unique(const KHopArgs& a) {
+  // Of all teams of a block. Slots, and so transits, are half of that at most where these are used.
+  __shared__ u64 keys[TRANSIT_ROW], holders[TRANSIT_ROW];
+  __shared__ u32 spent[TRANSIT_ROW / 2];
+  u32 teams = KHOP_THREADS / a.team, team = threadIdx.x / a.team, lane = threadIdx.x % a.team;
+  bool kept = teams * a.width <= TRANSIT_ROW / 2;
+  u64* own = a.sums + blockIdx.x * (2 * a.capacity + a.of);
+  UniqueStep<I> step{a, Hop<I>{a}};
+  step.keys = kept ? keys + team * a.capacity : own;
+  step.holders = kept ? holders + team * a.capacity : own + a.capacity;
+  step.spent = kept ? spent + team * a.of : (u32*)(own + 2 * a.capacity);
+#pragma unroll 1
+  for (u64 w = blockIdx.x * teams + team; w < a.samples; w += (u64)gridDim.x * teams) {
+    step.sample = (u32)w;
+    step.state = step.hop.state(w);
+    for (u64 i = lane; i < a.capacity; i += a.team) step.keys[i] = step.holders[i] = step.NONE;
+    for (u64 i = lane; i < a.of; i += a.team) step.spent[i] = ~0u;
+    for (u64 i = lane; i < a.width; i += a.team) step.hop.none(w * a.width + i);
+    team_sync(a.team);
+#pragma unroll 1
+    for (u64 i = lane; i < a.width; i += a.team) step.settle(i);
+    team_sync(a.team);
+    for (u64 i = lane; i < a.capacity; i += a.team) {
+      if (step.keys[i] == step.NONE) continue;
+      u64 slot = step.holders[i] >> step.PLACE_BITS, place = step.holders[i] & ((1ull << step.PLACE_BITS) - 1);
+      u64 start = step.hop.row_of((long long)step.hop.nodes()[a.before + w * a.of + slot / a.count]).x;
+      step.hop.put(w * a.width + slot, (const I*)a.indices + start, start, place);
+    }
+    team_sync(a.team);  // the next sample's table takes the place of this one
+  }
+}
+
 #define KHOP(NAME, SUFFIX, I) \
   extern "C" __global__ void __launch_bounds__(KHOP_THREADS) NAME##SUFFIX(const __grid_constant__ KHopArgs a) { NAME<I>(a); }
 #define KHOPS(SUFFIX, I)         \
@@ -227,7 +353,8 @@ __device__ __forceinline__ void khop_layer(const KHopArgs& a) {
   KHOP(khop_step, SUFFIX, I)     \
   KHOP(khop_enter, SUFFIX, I)    \
   KHOP(khop_transits, SUFFIX, I) \
-  KHOP(khop_layer, SUFFIX, I)
+  KHOP(khop_layer, SUFFIX, I)    \
+  KHOP(khop_unique, SUFFIX, I)
 KHOPS(32, int)
 KHOPS(64, long long)
 

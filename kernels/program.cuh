@@ -72,7 +72,7 @@ struct List {
   __device__ __forceinline__ Id operator()(u32 i) const { return vertices ? vertices[i] : (Id)i; }
 };
 
-// How far a program is, alike in all threads of the grid. Each warp has its own.
+// How far a program is, alike in all threads of the grid. Each warp has its own, which its first lane writes.
 struct Progress {
   u64 status, detail, value, owner;
   u64 used;  // bytes of working memory
@@ -100,19 +100,52 @@ __device__ __forceinline__ ProgramShared& program_shared() {
   return s;
 }
 
-__device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z, u32 turn) {
+__device__ __forceinline__ bool first_lane() { return (threadIdx.x & 31) == 0; }
+// What was, once all lanes of the warp have seen it; then it is what `next` makes of it.
+template <class T, class Next>
+__device__ __forceinline__ T advance(T& at, Next next) {
+  T was = at;
+  __syncwarp();
+  if (first_lane()) at = next(was);
+  __syncwarp();
+  return was;
+}
+// Which of two that take turns; all meet next.
+__device__ __forceinline__ u32 turn_of(Progress& now) {
+  u32 was = now.exchanges;
+  __syncwarp();
+  if (first_lane()) now.exchanges = was + 1, now.loose = false;
+  __syncwarp();
+  return was & 1;
+}
+__device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z) {
   ProgramShared& s = program_shared();
+  u32 turn = turn_of(s.progress[threadIdx.x >> 5]);
   return grid_sums(x, y, z, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
 }
 struct OneSum {
   u32 before, total;
 };
-__device__ __noinline__ OneSum sum_of(u32 x, u32 turn) {
+__device__ __noinline__ OneSum sum_of(u32 x) {
   ProgramShared& s = program_shared();
+  u32 turn = turn_of(s.progress[threadIdx.x >> 5]);
   Sums all = grid_sums<1>(x, 0, 0, s.args.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
   return OneSum{all.before[0], all.total[0]};
 }
-__device__ __noinline__ void barrier_of() { grid_barrier(program_shared().meeting); }
+__device__ __noinline__ void barrier_of() {
+  ProgramShared& s = program_shared();
+  // All lanes have read it that are to come here.
+  __syncwarp();
+  if (first_lane()) s.progress[threadIdx.x >> 5].loose = false;
+  grid_barrier(s.meeting);
+}
+__device__ __noinline__ bool failed(u64 why, u64 what) {
+  Progress& now = program_shared().progress[threadIdx.x >> 5];
+  __syncwarp();
+  if (first_lane()) now.status = why, now.detail = what;
+  __syncwarp();
+  return false;
+}
 __device__ __noinline__ u64 state_of(Stream stream, u64 v) { return row_state(stream, v); }
 
 struct Machine {
@@ -126,42 +159,41 @@ struct Machine {
     static_assert(sizeof(ProgramArgs) % 4 == 0, "copied by words");
     for (u32 i = threadIdx.x; i < sizeof(ProgramArgs) / 4; i += blockDim.x) ((u32*)&s().args)[i] = ((const u32*)&args)[i];
     if (threadIdx.x == 0) s().meeting.begin(args.arrived);
-    now() = Progress{STATUS_OK};
+    if (first_lane()) now() = Progress{STATUS_OK};
     __syncthreads();
   }
 
-  // What was, once all lanes of the warp have seen it; then it is what `next` makes of it.
-  template <class T, class Next>
-  static __device__ __forceinline__ T advance(T& at, Next next) {
-    __syncwarp();
-    T was = at;
-    __syncwarp();
-    at = next(was);
-    return was;
+  // A word of progress, by whole warps.
+  template <class T>
+  static __device__ __forceinline__ void set(T& at, T value) {
+    advance(at, [&](T) { return value; });
   }
+
+  // What all threads of a block know alike is in shared memory, where the first of them writes it: it is there for the others once
+  // the block has met, and nobody may read there before what is written over. What is each thread's own each writes.
+  template <class T, class V>
+  static __device__ __forceinline__ void put(T& at, V value) {
+    if (threadIdx.x == 0 || !__isShared(&at)) at = value;
+  }
+  static __device__ __forceinline__ void meet() { __syncthreads(); }
 
   // What a step returns: whether the program goes on.
   static __device__ __forceinline__ bool well() { return now().status == STATUS_OK; }
-  static __device__ __forceinline__ bool fail(u64 why, u64 what) {
-    now().status = why, now().detail = what;
-    return false;
+  static __device__ __forceinline__ bool fail(u64 why, u64 what) { return failed(why, what); }
+  // Likewise, of a value that an operator does not take.
+  static __device__ __forceinline__ bool refuse(u64 node, u64 value, u64 owner = 0) {
+    if (first_lane()) now().value = value, now().owner = owner;
+    return fail(STATUS_VALUE_REFUSED, node);
   }
 
-  static __device__ __forceinline__ void loosen() { now().loose = true; }
-  static __device__ __forceinline__ void barrier() {
-    now().loose = false;
-    barrier_of();
-  }
-  // A step that only writes leaves the barrier to the first one that reads it.
+  static __device__ __forceinline__ void loosen() { set(now().loose, true); }
+  static __device__ __forceinline__ void barrier() { barrier_of(); }
+  // A step that only writes leaves the barrier to the first one that reads it. The lanes have met since one of them wrote.
   static __device__ __forceinline__ void sync() {
-    if (advance(now().loose, [](bool) { return false; })) barrier_of();
+    if (now().loose) barrier_of();
   }
-  static __device__ __forceinline__ u32 turn() {
-    now().loose = false;
-    return advance(now().exchanges, [](u32 n) { return n + 1; }) & 1;
-  }
-  static __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z = 0) { return sums_of(x, y, z, turn()); }
-  static __device__ __forceinline__ OneSum sum(u32 x) { return sum_of(x, turn()); }
+  static __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z = 0) { return sums_of(x, y, z); }
+  static __device__ __forceinline__ OneSum sum(u32 x) { return sum_of(x); }
 
   // n elements of the working memory. Beyond its end the program fails, and nothing is to be written.
   template <class T>
@@ -321,7 +353,8 @@ struct Machine {
   // `of_each` is what else is made of each of them at the same meetings: things are counted, and it is told where they begin.
   // Which places are first is noted, a bit each, so that the map is free once all have been counted.
   template <class Vertex, class OfEach>
-  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex, const List* whole, OfEach& of_each) {
+  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex, const List* whole, OfEach& made, typename OfEach::About about) {
+    OfEach of_each = OfEach::of(about);
     u32 *firsts = take<u32>(n / 32 + 1), lane = threadIdx.x & 31, own = 0;
     if (!well()) return false;
     Span mine = span(n);
@@ -336,10 +369,15 @@ struct Machine {
     Scan vertices, begins;
     if (!scanned(vertices, all, 0) || !scanned(begins, all, 1)) return false;
     bool same = whole && vertices.total == n;
-    if (same) list = *whole;
-    if (same && !OfEach::MAKES) return true;
+    if (same) put(list, *whole);
+    if (same && !OfEach::MAKES) {
+      meet();
+      return true;
+    }
     Id* of = same ? nullptr : take<Id>(vertices.total);
     if (!of_each.room(*this, vertices.total, begins.total)) return false;
+    if (!same) put(list, List{vertices.total, of});
+    if (OfEach::MAKES) put(made, of_each);
     u32 at = vertices.before, begin = begins.before;
 #pragma unroll 1
     for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
@@ -353,7 +391,6 @@ struct Machine {
       at += __popc(word), begin += all;
     }
     barrier();
-    if (!same) list = List{vertices.total, of};
     return true;
   }
 
@@ -411,8 +448,7 @@ struct Machine {
   __device__ __forceinline__ bool looked(u32* worst, u32 node, Vertex vertex, P p) {
     u32 found = load_relaxed(worst);
     if (!found) return true;
-    now().value = bits_of(p(~found)), now().owner = (u64)vertex(~found);
-    return fail(STATUS_VALUE_REFUSED, node);
+    return refuse(node, bits_of(p(~found)), (u64)vertex(~found));
   }
 
   // Element i of array k.
@@ -440,6 +476,24 @@ struct Machine {
   __device__ __noinline__ double random(u32 site, u32 purpose, u64 of, u32 batches) const {
     Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, purpose);
     return numbers([&](const Stream& stream) { return uniform(draw_bits(state_of(stream, of), 0)); });
+  }
+  // Whether an edge is a copy of one before it in its row, where array k says what csc.Copies does.
+  __device__ __forceinline__ bool copy(u32 k, Place p) const {
+    const u32* copies = (const u32*)a().arrays[k];
+    return copies && copies[p] && copy_of(copies, p);
+  }
+  __device__ __noinline__ bool copy_of(const u32* copies, Place p) const {
+    for (u32 back = copies[p]; back; back = copies[p]) {
+      p -= back;
+      if (kept(p)) return true;
+    }
+    return false;
+  }
+  // The number of its own that a copy has. Go twin: numberCopies.
+  __device__ __noinline__ double random_of_copy(u32 site, Id row, Place p, u32 batches) const {
+    Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, PURPOSE_CANDIDATES);
+    u64 draw = edge_id(p) + 1;
+    return numbers([&](const Stream& stream) { return uniform(draw_bits64(state_of(stream, (u64)row), draw)); });
   }
   // That of one, where it is asked for so many edges that a call would count.
   __device__ __forceinline__ double random_here(u32 site, u32 purpose, u64 of) const {

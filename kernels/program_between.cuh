@@ -40,7 +40,8 @@ struct Ranks {
   __device__ __forceinline__ u32 operator()(u32 i) const { return before[i / 32] + __popc(words[i / 32] & ((1u << (i & 31)) - 1)); }
 };
 
-__device__ __noinline__ bool by_rows(Machine& m, Edges& e, const u32*& number, OutEdges out, u32 in) {
+__device__ __noinline__ bool by_rows(Machine& m, Edges& made, const u32*& number, OutEdges out, u32 in) {
+  Edges e;
   u32 words = in / 32 + 1, columns = out.columns.n;
   Ranks ranks{m.zeros<u32>(words), m.take<u32>(words)};
   if (!m.well()) return false;
@@ -52,6 +53,7 @@ __device__ __noinline__ bool by_rows(Machine& m, Edges& e, const u32*& number, O
   if (!m.counted(words, scan, set)) return false;
   u32 *begins = m.take<u32>(columns + 1), *of = m.take<u32>(scan.total);
   if (!edges_of(m, e, out.columns, begins, scan.total)) return false;
+  m.put(made, e), m.put(number, of);
   m.placed(words, scan, set, [&](u32 w, u32 at, u32) { ranks.before[w] = at; });
   m.barrier();
   out.each(m, [&](u32 r, u32 c, Place p, u32 i) {
@@ -60,7 +62,6 @@ __device__ __noinline__ bool by_rows(Machine& m, Edges& e, const u32*& number, O
   });
   m.each(columns + 1, [&](u32 c) { begins[c] = c == columns ? e.n : ranks(out.all ? out.all[c] : (u32)m.start(c)); });
   m.barrier();
-  number = of;
   return true;
 }
 
@@ -72,8 +73,8 @@ __device__ __forceinline__ float lost_by(const Machine& m, float in, float out) 
 // cross() by the way that costs less; by the rows where `forced`.
 __device__ __noinline__ bool between(Machine& m, Edges& e, const u32*& number, float& lost, List rows, List columns, bool forced) {
   auto by_columns = [&](bool asks) {
-    Ranges in{false};
-    if (!ranges(m, in, columns)) return false;
+    Ranges in;
+    if (!ranges(m, in, columns, false)) return false;
     // By the mean degree.
     if (asks) lost += fmaxf(0, lost_by(m, (float)in.n, (float)rows.n * (float)m.a().num_edges / (float)m.a().num_nodes));
     m.sync();

@@ -354,8 +354,18 @@ __device__ __noinline__ bool individual(Machine& m, Edges& e, const Edges& c, lo
 }
 
 // What draws of the in-edges of distinct vertices need.
+struct DrawsAbout {
+  Uniform uniform;
+  u32 site;
+};
 struct Draws {
   static const bool MAKES = true;
+  typedef DrawsAbout About;
+  __device__ __forceinline__ static Draws of(About about) {
+    Draws d{};
+    d.uniform = about.uniform, d.site = about.site;
+    return d;
+  }
   Uniform uniform;
   u32 site;
   u32 n;         // draws
@@ -379,7 +389,7 @@ struct Draws {
     states[at] = state_of(m.stream(site, PURPOSE_NEIGHBORS), (u64)v);
   }
 };
-__device__ __noinline__ bool draws(Machine& m, Draws& d, List list) { return of_list(m, d, list); }
+__device__ __noinline__ bool draws(Machine& m, Draws& d, List list, DrawsAbout about) { return of_list(m, d, list, about); }
 
 // What a row of few draws chooses is found by each thread from the draws before its own, which it makes again; of more
 // they are written down, for another meeting.
@@ -387,11 +397,13 @@ const long long FEW_DRAWS = 32;
 
 // k in-edges of each of distinct vertices. Where it is asked for, what is to be numbered next is claimed: the vertices
 // of a list, then the rows of the edges.
-__device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const Draws& of, Claims claims) {
+__device__ __noinline__ bool neighbors(Machine& m, Edges& made, List columns, const Draws& of, Claims claims) {
+  Edges e;
   List before = claims.before;
   Uniform uniform = of.uniform;
   const u32 *begins = of.begins, *degrees = of.degrees;
   if (!edges_of(m, e, columns, begins, of.n)) return false;
+  m.put(made, e);
   const u64* states = of.states;
   bool few = uniform.k <= FEW_DRAWS;
   u32 *column = (u32*)e.column, *draws = few ? nullptr : m.take<u32>(e.n);

@@ -242,12 +242,13 @@ __device__ __forceinline__ bool multiply_rows(Machine& m, const float*& product,
   u32 found = load_relaxed(worst);
   if (found) {
     u32 i = ~found;
+    u64 wrong = 0;
 #pragma unroll 1
     for (u32 k = h; k--;) {
       double p = __dmul_rn(v(i), (double)x((u32)from(i), k));
-      if (!finite(p)) m.now().value = bits_of(p);
+      if (!finite(p)) wrong = bits_of(p);
     }
-    return m.fail(STATUS_VALUE_REFUSED, node);
+    return m.refuse(node, wrong);
   }
   each_product<h>(
       n, row, v, from, x,

@@ -94,8 +94,7 @@ __device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Pl
   }
 }
 
-// Edges and lists of a program are in shared memory, where all threads of a block write the same. So no member may be
-// written with two values that no meeting is between.
+// Edges and lists of a program are in shared memory (Machine::put). What makes some has them for itself until all meet.
 __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, const u32* begins, u32 n) {
   char* at = m.take_bytes(m.room<u32>(n) + m.room<Place>(n) + m.room<Id>(n));
   u32* column = m.next<u32>(at, n);
@@ -109,6 +108,8 @@ __device__ bool number_claimed(Machine& m, Edges& e);
 // What is made of each vertex of a list when the list is (Machine::distinct): nothing.
 struct Alone {
   static const bool MAKES = false;
+  typedef int About;
+  __device__ __forceinline__ static Alone of(int) { return Alone(); }
   __device__ __forceinline__ u32 count(Machine&, Id) const { return 0; }
   __device__ __forceinline__ bool room(Machine& m, u32, u32) { return m.well(); }
   __device__ __forceinline__ void put(Machine&, u32, Id, u32) const {}
@@ -122,6 +123,12 @@ struct Ranges {
   u32* begins;  // of each vertex its first one among them all, and n
   Place* from;  // of each its first place less that
   u64 word;     // of a claim
+  typedef bool About;
+  __device__ __forceinline__ static Ranges of(bool claims) {
+    Ranges r{};
+    r.claims = claims;
+    return r;
+  }
   __device__ __forceinline__ u32 count(Machine& m, Id v) const { return at_most(m.start((u64)v + 1) - m.start((u64)v)); }
   __device__ __forceinline__ bool room(Machine& m, u32 vertices, u32 edges) {
     n = edges, begins = m.take<u32>(vertices + 1), from = m.take<Place>(vertices);
@@ -138,20 +145,25 @@ struct Ranges {
 
 // What is made of each vertex of a list of distinct ones.
 template <class OfEach>
-__device__ __forceinline__ bool of_list(Machine& m, OfEach& of_each, List list) {
+__device__ __forceinline__ bool of_list(Machine& m, OfEach& made, List list, typename OfEach::About about) {
+  OfEach of_each = OfEach::of(about);
   auto count = [&](u32 i) -> u32 { return of_each.count(m, list(i)); };
   Machine::Scan scan;
   if (!m.counted(list.n, scan, count) || !of_each.room(m, list.n, scan.total)) return false;
+  m.put(made, of_each);
   m.placed(list.n, scan, count, [&](u32 i, u32 begin, u32) { of_each.put(m, i, list(i), begin); });
   m.loosen();
+  m.meet();
   return true;
 }
-__device__ __noinline__ bool ranges(Machine& m, Ranges& r, List list) { return of_list(m, r, list); }
+__device__ __noinline__ bool ranges(Machine& m, Ranges& r, List list, bool claims) { return of_list(m, r, list, claims); }
 
 // All in-edges of distinct vertices; their rows are claimed where they are to be numbered.
-__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, const Ranges& r, bool numbered) {
+__device__ __noinline__ bool slice(Machine& m, Edges& made, List columns, const Ranges& r, bool numbered) {
   const u32* begins = r.begins;
+  Edges e;
   if (!edges_of(m, e, columns, begins, r.n)) return false;
+  m.put(made, e);
   const Place* from = r.from;
   u64 numbering = numbered ? m.next_numbering() : 0;
   u32 *column = (u32*)e.column, n = r.n;
@@ -165,7 +177,7 @@ __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, const Ran
              if (seen > (numbering | i)) atomicMin(map + (u64)row, numbering | i);
            });
   m.barrier();
-  return !numbered || number_claimed(m, e);
+  return !numbered || number_claimed(m, made);
 }
 
 // Those edges of c for which kept(i) is 1, in their order.
@@ -176,10 +188,13 @@ __device__ __forceinline__ bool filter(Machine& m, Edges& e, const Edges& c, Kep
 }
 // Likewise, once they were counted; `more` is done before all meet.
 template <class Kept, class More>
-__device__ __forceinline__ bool filtered(Machine& m, Edges& e, const Edges& c, const Machine::Scan& scan, Kept kept, More more) {
+__device__ __forceinline__ bool filtered(Machine& m, Edges& made, const Edges& c, const Machine::Scan& scan, Kept kept, More more) {
+  Edges e;
   u32* begins = m.take<u32>(c.columns.n + 1);
   u32* parent = m.take<u32>(scan.total);
   if (!edges_of(m, e, c.columns, begins, scan.total)) return false;
+  e.parent = parent;
+  m.put(made, e);
   more();
   m.placed(c.n, scan, kept, [&](u32 i, u32 at, u32 is) {
     u32 column = c.column[i];
@@ -196,13 +211,13 @@ __device__ __forceinline__ bool filtered(Machine& m, Edges& e, const Edges& c, c
     if (c.begins[k] == c.n) begins[k] = scan.total;
   });
   m.barrier();
-  e.parent = parent;
   return true;
 }
 
 // The edges of c at places from(column, j) of their columns, j below the counts of those.
 template <class Count, class From>
-__device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count count, From from) {
+__device__ __forceinline__ bool pick(Machine& m, Edges& made, const Edges& c, Count count, From from) {
+  Edges e;
   Machine::Scan scan;
   if (!m.counted(c.columns.n, scan, count)) return false;
   u32* begins = m.take<u32>(c.columns.n + 1);
@@ -210,8 +225,9 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
   if (!edges_of(m, e, c.columns, begins, scan.total)) return false;
   m.placed(c.columns.n, scan, count, [&](u32 k, u32 begin, u32) { begins[k] = begin; });
   if (m.reporter()) begins[c.columns.n] = scan.total;
-  m.barrier();
   e.parent = parent;
+  m.put(made, e);
+  m.barrier();
   // Each parent is read by the thread that wrote it.
   if (!from(parent)) return false;
   m.each(e.n, [&](u32 i) {
@@ -224,7 +240,8 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
 
 // The edges from vertices of distinct rows to those of distinct columns. `number` is their place among the rows, which may
 // have been claimed by it. The edges of the columns are not written down: a first look notes which are kept, a bit each.
-__device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns, const Ranges& r) {
+__device__ __noinline__ bool cross(Machine& m, Edges& made, const u32*& number, List rows, List columns, const Ranges& r) {
+  Edges e;
   u32 n = r.n;
   const u32* all = r.begins;
   const Place* from = r.from;
@@ -243,6 +260,7 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
   if (!m.scanned(scan, m.sum(own))) return false;
   u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
   if (!edges_of(m, e, columns, begins, scan.total)) return false;
+  m.put(made, e), m.put(number, of);
   const Id* indices = (const Id*)m.a().indices;
   Machine::Span mine = m.span(n);
   u32 at = scan.before, c = mine.lo < mine.hi ? column_by_warp(all, columns.n, mine.lo) : 0;
@@ -268,17 +286,19 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
     if (all[k] == n) begins[k] = e.n;
   });
   m.barrier();
-  number = of;
   return true;
 }
 
 // In each column the edges of c, then those of d, which has the same columns. A parent from c.n on is of d.
-__device__ __noinline__ bool merge(Machine& m, Edges& e, const Edges& c, const Edges& d) {
+__device__ __noinline__ bool merge(Machine& m, Edges& made, const Edges& c, const Edges& d) {
+  Edges e;
   if ((u64)c.n + d.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)c.n + d.n);
   u32 columns = c.columns.n;
   u32* begins = m.take<u32>(columns + 1);
   u32* parent = m.take<u32>(c.n + d.n);
   if (!edges_of(m, e, c.columns, begins, c.n + d.n)) return false;
+  e.parent = parent;
+  m.put(made, e);
   m.each(columns + 1, [&](u32 k) { begins[k] = c.begins[k] + d.begins[k]; });
   auto put = [&](const Edges& from, u32 i, u32 at, u32 of) {
     parent[at] = of, ((u32*)e.column)[at] = from.column[i], ((Place*)e.place)[at] = from.place[i], ((Id*)e.row)[at] = from.row[i];
@@ -286,7 +306,6 @@ __device__ __noinline__ bool merge(Machine& m, Edges& e, const Edges& c, const E
   m.each(c.n, [&](u32 i) { put(c, i, i + d.begins[c.column[i]], i); });
   m.each(d.n, [&](u32 i) { put(d, i, i + c.begins[d.column[i] + 1], c.n + i); });
   m.barrier();
-  e.parent = parent;
   return true;
 }
 
@@ -318,6 +337,7 @@ __device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
     if (word >> lane & 1) rows[at] = row[i], first[at] = i, number[i] = at;
     before += __popc(word);
   }
+  m.put(e.rows, List{scan.total, rows}), m.put(e.number, number), m.put(e.first, first);
   m.barrier();
   // Numbers of first edges are read, those of others are written.
   const u64* map = m.a().map;
@@ -336,7 +356,6 @@ __device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
       if (i0 + j * stride < n && at[j] != i0 + j * stride) number[i0 + j * stride] = number[at[j]];
   }
   m.loosen();
-  e.rows = List{scan.total, rows}, e.number = number, e.first = first;
   return true;
 }
 
@@ -379,8 +398,9 @@ __device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges&
     number[i] = at;
     if (c.first[r] == from) first[at] = i;
   });
+  m.put(e.rows, List{some.total, vertices}), m.put(e.number, number), m.put(e.first, first);
   m.loosen();
-  e.rows = List{some.total, vertices}, e.number = number, e.first = first;
+  m.meet();
   return true;
 }
 
@@ -394,8 +414,8 @@ __device__ __forceinline__ bool some(Machine& m, List& list, List of, Kept kept)
   m.placed(of.n, scan, kept, [&](u32 i, u32 at, u32 is) {
     if (is) to[at] = of(i);
   });
+  m.put(list, List{scan.total, to});
   m.barrier();
-  list = List{scan.total, to};
   return true;
 }
 
@@ -412,18 +432,18 @@ __device__ __forceinline__ bool store(Machine& m, const double*& values, u32 n, 
 
 // The distinct vertices of a list, which may have been claimed.
 template <class OfEach>
-__device__ __noinline__ bool unique(Machine& m, List& list, List of, bool claimed, OfEach& of_each) {
+__device__ __noinline__ bool unique(Machine& m, List& list, List of, bool claimed, OfEach& made, typename OfEach::About about) {
   if (!claimed) m.claim(of.n, of);
-  return m.distinct(of.n, list, of, &of, of_each);
+  return m.distinct(of.n, list, of, &of, made, about);
 }
 
 // Likewise of two, one behind another. Those that have been claimed are as many as can be.
 template <class OfEach>
-__device__ __noinline__ bool unite(Machine& m, List& list, List x, List y, bool claimed, OfEach& of_each) {
+__device__ __noinline__ bool unite(Machine& m, List& list, List x, List y, bool claimed, OfEach& made, typename OfEach::About about) {
   auto vertex = [&](u32 i) { return i < x.n ? x(i) : y(i - x.n); };
   if ((u64)x.n + y.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)x.n + y.n);
   if (!claimed) m.claim(x.n + y.n, vertex);
-  return m.distinct(x.n + y.n, list, vertex, nullptr, of_each);
+  return m.distinct(x.n + y.n, list, vertex, nullptr, made, about);
 }
 
 // One list behind another.
@@ -433,7 +453,7 @@ __device__ __noinline__ bool join(Machine& m, List& list, List x, List y) {
   Id* to = m.take<Id>(x.n + y.n);
   if (!m.well()) return false;
   m.each(x.n + y.n, [&](u32 i) { to[i] = vertex(i); });
+  m.put(list, List{x.n + y.n, to});
   m.barrier();
-  list = List{x.n + y.n, to};
   return true;
 }

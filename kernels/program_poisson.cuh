@@ -73,7 +73,7 @@ struct Poisson {
   static constexpr u64 ALL = ~0ull;
   static constexpr u32 AHEAD = 4;  // words of edges that a warp has on their way
 
-  __device__ __forceinline__ Poisson(Machine& m) : m(m), b(m, m.a().hops, 0) { m.now().numberings = 1; }
+  __device__ __forceinline__ Poisson(Machine& m) : m(m), b(m, m.a().hops, 0) { m.set(m.now().numberings, 1u); }
 
   __device__ __forceinline__ static double chance(long long k, u32 degree) {
     return k < 0 ? 1 : op_min(op_div((double)k, (double)degree), 1.0);
@@ -177,7 +177,7 @@ struct Poisson {
       auto q = [pi = pi, looks = looks](u32 i, u32 column) {
         return of_bits(load_relaxed(pi + (u64)((const Id*)Machine::a().indices)[looks[column].x + i]));
       };
-      m.now().cells = cells;
+      m.set(m.now().cells, cells);
       Stays stays{looks, words, m.stream(site, PURPOSE_CANDIDATES), round == rounds};
       if (!factors_of(m, factors, all, LaborSearch<Ones, decltype(q)>{k, Ones(), q, notes}, stays)) return false;
       m.sync();
@@ -187,7 +187,7 @@ struct Poisson {
       m.each(SEARCH_CELLS, [&](u32 i) { counters[i] = 0; });
       m.barrier();
       // What a round takes the next one has.
-      m.now().used = used;
+      m.set(m.now().used, used);
     }
   }
 

@@ -167,8 +167,8 @@ __device__ __forceinline__ bool draw_again(Machine& m, List& list, List of, u32 
   Id* to = m.take<Id>(k);
   if (!m.well()) return false;
   if (total) drawn(m, k, site, sums, of.n, total, [&](u32 i, u32 which) { to[i] = of(which); });
+  m.put(list, List{k, to});
   m.barrier();
-  list = List{k, to};
   return true;
 }
 

@@ -33,7 +33,7 @@ struct Batching {
   __device__ __forceinline__ bool fits() const { return size <= m.a().out_bytes; }
   __device__ __forceinline__ bool end() {
     set(WORD_SIZE, size);
-    m.now().detail = m.now().used;
+    m.set(m.now().detail, m.now().used);
     return fits() || m.fail(STATUS_TOO_SMALL, size);
   }
 };
@@ -77,8 +77,8 @@ __device__ __forceinline__ bool number_all(Machine& m, Of& o, u32& total, bool c
   if (!m.counted(o.n, scan, is_first)) return false;
   m.placed(o.n, scan, is_first, [&](u32 i, u32 at, u32) { o.before[i] = at; });
   if (m.reporter()) o.before[o.n] = scan.total;
+  m.put(total, scan.total);
   m.barrier();
-  total = scan.total;
   return true;
 }
 __device__ __noinline__ bool number(Machine& m, Occurrences o, u32& total) {
@@ -90,7 +90,7 @@ __device__ __noinline__ bool nest(Machine& m, Nested& o, List x, List y, u32& to
   u64 n = (u64)x.n + y.n;
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
   Nested all{x, y, m.take<u32>(n + 1), (u32)n};
-  o = all;
+  m.put(o, all);
   return m.well() && number_all(m, all, total, claimed);
 }
 

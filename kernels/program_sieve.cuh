@@ -29,7 +29,8 @@ __device__ __forceinline__ void sieve(Sieve& s, List columns, const Ranges& r) {
 // The edges for which kept(i) is 1, in their order; it reads the edge in s. It is asked once an edge, since it may be a
 // random number: a bit each tells the second part, which goes through the bits that are set.
 template <class Kept>
-__device__ __forceinline__ bool sift(Machine& m, Edges& e, Sieve& s, Kept kept) {
+__device__ __forceinline__ bool sift(Machine& m, Edges& made, Sieve& s, Kept kept) {
+  Edges e;
   u32 columns = s.columns.n, n = s.n, lane = threadIdx.x & 31, own = 0;
   const u32* all = s.begins;
   u32 *bits = m.take<u32>((u64)n / 32 + 1), *before = m.take<u32>((u64)n / 32 + 1);
@@ -45,6 +46,7 @@ __device__ __forceinline__ bool sift(Machine& m, Edges& e, Sieve& s, Kept kept) 
   if (!m.scanned(scan, m.sum(own))) return false;
   u32* begins = m.take<u32>(columns + 1);
   if (!edges_of(m, e, s.columns, begins, scan.total)) return false;
+  m.put(made, e);
   const Id* indices = (const Id*)m.a().indices;
   Machine::Span mine = m.span(n);
   u32 at = scan.before, words = mine.lo < mine.hi ? (mine.hi + 31) / 32 : 0;

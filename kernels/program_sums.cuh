@@ -35,8 +35,7 @@ __device__ __forceinline__ bool bins_of(Machine& m, u32* worst, Bins& bins, u64&
   m.barrier();
   u32 found = load_relaxed(worst);
   if (found) {
-    m.now().value = bits_of(of(~found));
-    return m.fail(STATUS_VALUE_REFUSED, node);
+    return m.refuse(node, bits_of(of(~found)));
   }
   largest = load_relaxed(most);
   bins = bins_of(largest, n);

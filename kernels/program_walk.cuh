@@ -10,8 +10,9 @@ __device__ __noinline__ bool roots(Machine& m, List& list, u32 k, u32 site) {
   if (!m.well()) return false;
   Stream stream = m.stream(site, PURPOSE_NEGATIVES);
   m.each(k, [&](u32 i) { to[i] = (Id)draw_below(state_of(stream, i), 0, (u64)m.all().n); });
+  m.put(list, List{k, to});
   m.loosen();
-  list = List{k, to};
+  m.meet();
   return true;
 }
 
@@ -37,7 +38,7 @@ __device__ __noinline__ bool walk(Machine& m, List& list, List from, u32 k, u32 
       at += from.n;
     }
   });
+  m.put(list, List{(u32)n, to});
   m.barrier();
-  list = List{(u32)n, to};
   return true;
 }

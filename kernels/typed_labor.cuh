@@ -215,6 +215,26 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
 
   // ---- exact ---------------------------------------------------------------------------------
 
+  // Whether an edge of a row is a copy of one before it there that is not excluded. Go twin: csc.Copies.Is.
+  __device__ __noinline__ bool copy_of(const TypedRelation& r, const u32* copies, u64 p) const {
+    for (u32 back = copies[p]; back; back = copies[p]) {
+      p -= back;
+      const u64* excluded = a.excluded + r.excluded_at;
+      u64 at = excluded_below(excluded, r.num_excluded, p);
+      if (at == r.num_excluded || excluded[at] != p) return true;
+    }
+    return false;
+  }
+  // The number of its own that a copy has. Go twin: numberCopies.
+  __device__ __noinline__ double uniform_of_copy(const Gradual& numbers, const TypedRelation& r, u64 v, u64 p) const {
+    u64 draw = (r.edge_id_bits ? read(r.edge_ids, r.edge_id_bits, p) : p) + 1;
+    return numbers([&](const Stream& of) {
+      u64 state = row_state(of, v);
+      if (a.mixed) state = state_of_type(state, l.salts[r.src]);
+      return uniform(draw_bits64(state, draw));
+    });
+  }
+
   // Of each row the bound of its smallest numbers over weights.
   __device__ bool bound_rows(u32 hop, const Gradual& numbers) {
     keys = m.take<u64>(all.n), limits = m.take<u64>(all.columns.n), upto = m.take<u32>(all.columns.n);
@@ -222,8 +242,10 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     each([&](u32 i, u32 row, u32 relation, bool is) {
       if (!is) return;
       const TypedRelation& r = a.relations[relation];
-      I v = ((const I*)r.indices)[place(r, row, i)];
-      keys[i] = bits_of(op_div(uniform_of(numbers, (u64)v, r.src), weight(i)));
+      u64 p = place(r, row, i), v = (u64)((const I*)r.indices)[p];
+      const u32* copies = (const u32*)r.keys;
+      bool copy = copies && copies[p] && copy_of(r, copies, p);
+      keys[i] = bits_of(op_div(copy ? uniform_of_copy(numbers, r, v, p) : uniform_of(numbers, v, r.src), weight(i)));
     });
     m.barrier();
     return column_bounds(m, all, keys, [&](u32 row) { return this->fanout_of(relation_of(row), hop); }, limits, upto);
@@ -308,7 +330,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
       m.each(SEARCH_CELLS, [&](u32 i) { l.work.cells[cells + i] = 0; });
       m.barrier();
       // What a round takes the next one has.
-      m.now().used = used, m.now().cells = cells;
+      m.set(m.now().used, used), m.set(m.now().cells, cells);
       const double* known = factors;
       bool goes_on = solve([&](u32 i) { return ratio(i); }, [&](u32 row) {
         u32 relation = relation_of(row);
@@ -356,7 +378,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // Which candidates stay, and how many; false where the batch has ended.
   __device__ bool choose(u32 items, u32 hop, u64& edges) {
     enter();
-    m.now().used = 0;
+    m.set(m.now().used, (u64)0);
     Gradual numbers(a.key0, a.key1, l.same_layers ? 0 : hop, a.batch0, a.batch1, l.batches, PURPOSE_CANDIDATES);
     bool well = read_rows(items, hop);
     if (well && all.n) {

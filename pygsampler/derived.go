@@ -10,6 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/pagerank"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
@@ -119,18 +120,27 @@ func derive(g *Graph, build derivation) (*DerivedJob, error) {
 		return nil, err
 	}
 	deriving.Lock()
-	defer deriving.Unlock()
 	if deriving.jobs == nil {
 		deriving.jobs = make(map[*DerivedJob]struct{})
 	}
 	deriving.jobs[j] = struct{}{}
-	go j.run()
+	deriving.Unlock()
+	_, ranks := build.(*pagerank.Scores)
+	if !ranks && g.csc.NumNodes <= inline && g.csc.NumEdges() <= inline {
+		j.run()
+	} else {
+		go j.run()
+	}
 	return j, nil
 }
 
+// inline bounds the nodes and the edges of graphs whose derivations the caller makes itself: those take less
+// time than to wake a thread. Walks of PageRank look at edges many times.
+const inline = 1 << 13
+
 func (j *DerivedJob) run() {
 	// The array may be of a mapped file that another process makes shorter.
-	debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			j.err = Errorf(KindOther, "derived graph: %v", p)

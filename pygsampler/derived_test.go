@@ -45,6 +45,25 @@ func TestTransposeJob(t *testing.T) {
 	}
 }
 
+// A small graph's is there when the call returns: no thread was woken for it.
+func TestSmallTransposeIsThereAtOnce(t *testing.T) {
+	a := random(20)
+	g := a.open(t)
+	for _, types := range [][]int8{make([]int8, len(a.indices)), {1}} {
+		j := transposeJob(t, g, types)
+		if _, _, finished := j.Poll(0); !finished {
+			t.Fatal("still on its way")
+		}
+		at, err := j.Take()
+		if wrong := len(types) == 1; wrong != (err != nil) {
+			t.Fatalf("%d types: %v", len(types), err)
+		}
+		if err == nil {
+			memory.FromAddress(at).Release()
+		}
+	}
+}
+
 // However far they are when they are ended, nothing is lost and nothing is read afterwards.
 func TestTransposeJobsEnd(t *testing.T) {
 	before := memory.Count().Live

@@ -31,6 +31,21 @@ type edgesData struct {
 	Words  bool         `json:"words"` // it has names; EdgesState says which
 }
 
+// EdgesEnds is where the columns of sources and targets are among the names of a table's
+// columns, by JSON that has them beside src and dst.
+func EdgesEnds(about string) (ends [2]int, err error) {
+	var table struct {
+		Path     string   `json:"path"`
+		Names    []string `json:"names"`
+		Src, Dst edges.Column
+	}
+	if err := json.Unmarshal([]byte(about), &table); err != nil {
+		return ends, Errorf(KindValue, "table: expected JSON, got %v", err)
+	}
+	ends[0], ends[1], err = edges.Ends(table.Path, table.Names, table.Src, table.Dst)
+	return ends, err
+}
+
 // EdgesJob is a file of edges on its way to become a graph. It is finished exactly
 // once, by a result or an error.
 type EdgesJob struct {

@@ -25,10 +25,11 @@ type typedDocument struct {
 	Nodes     []int64  `json:"nodes"`
 	Salts     []string `json:"salts"` // of the types, decimal
 	Relations []struct {
-		Name string `json:"name"`
-		Src  int    `json:"src"`
-		Dst  int    `json:"dst"`
-		Salt string `json:"salt"` // decimal
+		Name  string `json:"name"`
+		Short string `json:"short"`
+		Src   int    `json:"src"`
+		Dst   int    `json:"dst"`
+		Salt  string `json:"salt"` // decimal
 	} `json:"relations"`
 }
 
@@ -60,7 +61,7 @@ func NewTyped(document string, graphs []*Graph) (made *Typed, err error) {
 			return nil, Errorf(KindValue, "relations[%q]: expected all graphs on the CPU, or all brought from there to one device, got another", r.Name)
 		}
 		t.csc.Relations = append(t.csc.Relations, csc.Relation{
-			Graph: &host.csc, Name: r.Name, Src: r.Src, Dst: r.Dst, Salt: salt,
+			Graph: &host.csc, Name: r.Name, Short: r.Short, Src: r.Src, Dst: r.Dst, Salt: salt,
 		})
 	}
 	// Of a graph on a device too it is the arrays on the CPU that are looked at.

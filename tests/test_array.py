@@ -229,6 +229,25 @@ def test_missing_libraries_are_named(run_python):
     """
     assert run_python(script).splitlines() == [
         "Array.numpy: expected NumPy, found none; pip install numpy",
-        "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'",
-        "MiniBatch.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'",
+        "Array.torch: expected PyTorch, found none; pip install torch",
+        "MiniBatch.arrow: expected pyarrow, found none; pip install pyarrow",
     ]
+
+
+def test_arrays_compare_value_by_value() -> None:
+    values = pgs.Graph.from_coo([0, 1, 1], [1, 0, 0]).indices
+    assert (values == values).tolist() == [True] * 3
+    assert (values == [1, 1, 7]).tolist() == [True, True, False]
+    assert (values != np.array([1, 0, 0])).tolist() == [False, True, False]
+    assert (np.array([1, 1, 0]) == values).all()
+    assert (values == torch.tensor([1, 1, 0])).all()
+    assert (values == 1).tolist() == [True, True, False]
+    assert not (values == None).any()  # noqa: E711
+    with pytest.raises(ValueError, match="truth value of an array"):
+        bool(values == values)
+    # Sets and dicts go by identity.
+    other = values[:]
+    assert {values: 1}[values] == 1
+    assert len({values, other}) == 2
+    rows = pgs.Graph.from_coo([0], [1], edge_data={"w": [[1.0, 2.0]]}).edata["w"]
+    assert (rows == [[1, 3]]).tolist() == [[True, False]]

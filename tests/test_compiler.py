@@ -162,7 +162,7 @@ def test_folder_that_cannot_be_written(machine: Machine, embedded: Any) -> None:
             {"PYGSAMPLER_NVRTC": "/nowhere/libnvrtc.so.12"},
             "CudaError: pygsampler: kernel neighbor: expected NVRTC to compile it, found none that "
             "will do (PYGSAMPLER_NVRTC is /nowhere/libnvrtc.so.12); "
-            'pip install "pygsampler[cuda]" (nvidia-cuda-nvrtc-cu12) brings it',
+            "pip install nvidia-cuda-nvrtc-cu12 (nvidia-cuda-nvrtc-cu12) brings it",
         ),
         (
             {"PYGSAMPLER_KERNELS": "yes"},

@@ -23,6 +23,7 @@ MODULES = (
         "edges",
         "graph_files",
         "graph_data",
+        "names",
         "transit",
         "khop",
         "typed",

@@ -83,7 +83,6 @@ def sources() -> dict[str, Any]:
         "columns": torch.from_numpy(np.tile(values, 2))[:, 4:],
         "read-only": readonly,
         "big-endian": values.astype(">i4"),
-        "requires grad": torch.from_numpy(values).double().requires_grad_(),
         "features": pgs.Features.from_tensor(values),
     }
 

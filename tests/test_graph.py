@@ -303,13 +303,20 @@ def test_other_pyg_data_is_refused():
 
 
 @pytest.mark.parametrize("container", [sp.coo_matrix, sp.coo_array])
+@pytest.mark.parametrize("bipartite", [False, True])
 @pytest.mark.parametrize("format", ["csc", "csr", "coo", "lil", "dok"])
-def test_a_scipy_matrix_has_its_entries_as_edges(container, format):
+def test_a_scipy_matrix_has_its_entries_as_edges(container, format, bipartite):
     src, dst = np.array([1, 2, 0, 0, 3]), np.array([0, 0, 1, 3, 3])
     weights = np.arange(100, 105)
-    matrix = container((weights, (src, dst)), shape=(4, 6)).asformat(format)
-    graph = pgs.Graph.from_scipy(matrix)
-    assert graph.num_nodes == 6
+    shape = (4, 6) if bipartite else (6, 6)
+    matrix = container((weights, (src, dst)), shape=shape).asformat(format)
+    if bipartite:
+        with pytest.raises(ValueError, match=r"m: expected a square matrix, got shape \(4, 6\)"):
+            pgs.Graph.from_scipy(matrix)
+    graph = pgs.Graph.from_scipy(matrix, bipartite=bipartite)
+    # The columns are numbered behind the rows.
+    dst += 4 * bipartite
+    assert graph.num_nodes == (10 if bipartite else 6)
     data = matrix.data if format in ("csc", "csr", "coo") else matrix.tocoo().data
     found = sorted((u, v, int(data[e])) for u, v, e in edges(graph))
     assert found == sorted(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True))

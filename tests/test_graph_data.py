@@ -126,7 +126,7 @@ def test_the_mappings_are_read_only():
         graph.edata["w"] = WEIGHTS  # type: ignore[index]
     with pytest.raises(KeyError):
         graph.ndata["w"]
-    assert repr(graph.edata) == "Named(w)"
+    assert repr(graph.edata) == "{'w': float32 [6]}"
     assert pickle.loads(pickle.dumps(graph.edata))["w"].tolist() == WEIGHTS.tolist()
     assert pgs.Graph.from_csc(INDPTR, INDICES).edata == {} == circulant(3, 1).ndata
 
@@ -452,3 +452,46 @@ def test_a_part_of_an_array_of_a_tensor_is_taken_as_that_part():
     (block,) = pgs.PGSampler([-1]).sample(part, [0, 1]).blocks
     assert block.src_nodes.tolist() == [0, 1, 2]
     assert block.indices.tolist() == [2, 0]
+
+
+def tables() -> dict[str, Any]:
+    pandas = partner("pandas")
+    columns = {"w": WEIGHTS, "n": np.arange(6)}
+    table = pa.table(columns)
+    # Rows of an index of its own, and a table of several chunks.
+    return {
+        "pandas": pandas.DataFrame(columns, index=np.arange(6)[::-1] + 4),
+        "arrow": table,
+        "chunks": pa.concat_tables([table.slice(0, 2), table.slice(2)]),
+        "record batch": table.to_batches()[0],
+    }
+
+
+@pytest.mark.parametrize("name", ["pandas", "arrow", "chunks", "record batch"])
+def test_the_columns_of_a_table_are_named_arrays(name: str) -> None:
+    table = tables()[name]
+    for graph in (
+        pgs.Graph.from_csc(INDPTR, INDICES, edge_data=table),
+        pgs.Graph.from_csc(INDPTR, INDICES).with_data(table),
+        pgs.Graph.from_coo(INDICES, INDICES, num_nodes=6, edge_data=table, node_data=table),
+    ):
+        assert graph.edata["w"].tolist() == WEIGHTS.tolist()
+        assert graph.edata["n"].tolist() == list(range(6))
+    assert graph.ndata["w"].tolist() == WEIGHTS.tolist()
+    types = pgs.HeteroGraph.from_coo(
+        {("a", "to", "b"): (INDICES, INDICES)},
+        {"a": 6, "b": 6},
+        edge_data={("a", "to", "b"): table},
+    )
+    assert types.edata[("a", "to", "b")]["n"].tolist() == list(range(6))
+
+
+def test_what_is_no_table_is_named() -> None:
+    pandas = partner("pandas")
+    for data, text in (
+        (pandas.Series(WEIGHTS, name="w"), "expected a mapping of names to arrays, got Series"),
+        (pandas.DataFrame({3: WEIGHTS}), "expected names of type str, got int 3"),
+        (np.ones((6, 2)), "expected a mapping of names to arrays, got ndarray"),
+    ):
+        with pytest.raises(TypeError, match=f"edge_data: {text}"):
+            pgs.Graph.from_csc(INDPTR, INDICES, edge_data=data)

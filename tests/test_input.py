@@ -176,7 +176,6 @@ EXPECTED = "x: expected a one-dimensional array of int32 or int64 in CPU memory"
         (np.zeros(3, "int16"), "got int16"),
         (np.zeros(3, "uint8"), "got uint8"),
         (np.zeros(3, ">i8"), "got >i8"),
-        (np.array([1, None]), "got object"),
         (np.ma.array([1, 2], mask=[0, 1]), "got a masked array"),
         (np.array(["a"]), "got <U1"),
         (torch.zeros(3), "got torch.float32"),

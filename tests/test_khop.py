@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import itertools
 import pickle
 from typing import Any
 
@@ -10,6 +12,9 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from tests.support.parity import awkward, of_rows, with_degrees
+from tests.support.reference_steps import khop, unique_law
+from tests.support.sampler_laws import plausible
 
 AT = {"epoch": 2, "batch": 5}
 # 0-1, 0-2, 1-2, 2-3 and 3-4, in both directions; 5 has no edges.
@@ -27,8 +32,8 @@ def parents(samples: Any, step: int, fanout: int) -> Any:
     return np.repeat(before, fanout, axis=1)
 
 
-@pytest.mark.parametrize("unique", [False, True])
-def test_slots_have_the_edges_of_their_transits(unique: bool) -> None:
+@pytest.mark.parametrize("unique", [False, True, "transit"])
+def test_slots_have_the_edges_of_their_transits(unique: Any) -> None:
     ids = np.arange(10)[::-1].copy()
     fanouts = [3, 2, 4]
     sampler = pgs.KHop(fanouts, unique=unique, edge_ids=True, seed=3)
@@ -48,12 +53,97 @@ def test_slots_have_the_edges_of_their_transits(unique: bool) -> None:
         assert (np.array(INDICES)[places] == got[there]).all()
         degrees = np.where(drew >= 0, np.diff(INDPTR)[drew], 0)
         slot = np.arange(got.shape[1]) % fanout
+        if unique is True:
+            for row, transits in zip(got, drew, strict=True):
+                nodes = row[row >= 0].tolist()
+                assert len(set(nodes)) == len(nodes)
+                # A place is empty only where nothing was left for it.
+                for v in transits[(row < 0) & (transits >= 0)]:
+                    assert set(INDICES[INDPTR[v] : INDPTR[v + 1]]) <= set(nodes)
+            continue
         assert (there == (slot < degrees if unique else degrees > 0)).all()
         if unique:
             for row in edges.reshape(-1, fanout):
                 assert len(set(row[row >= 0])) == (row >= 0).sum()
     # Two samples on one vertex.
     assert not np.array_equal(samples.steps[2][2], samples.steps[2][3])
+
+
+def test_unique_steps_have_no_node_twice_over_all_transits() -> None:
+    # 2 draws 0 and 1, which both have the neighbors 3, 4 and 5.
+    graph = pgs.Graph.from_coo([0, 1, 3, 4, 5, 3, 4, 5], [2, 2, 0, 0, 0, 1, 1, 1])
+    seeds = np.full(2000, 2)
+    steps = pgs.KHop([2, 2], unique=True, seed=0).sample(graph, seeds, **AT).numpy().steps
+    assert (np.sort(steps[0]) == [0, 1]).all()
+    assert (np.sort(steps[1]) == [-1, 3, 4, 5]).all()
+    own = pgs.KHop([2, 2], unique="transit", seed=0).sample(graph, seeds, **AT).numpy().steps
+    assert (own[1] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("lists", "fanout"),
+    [
+        # The second transit finds one of three left; fewer tries than that takes, too.
+        ([[3, 4, 5], [3, 4, 5]], 2),
+        ([[3, 4], [3, 4, 5], [5, 4]], 1),
+        # Parallel edges have their chance each, and go together.
+        ([[3, 3, 4], [3, 4, 4, 5]], 2),
+        ([[3, 4, 5, 6], [], [6, 6]], 3),
+        # Most tries are in vain: the look at all edges decides.
+        ([[3, 4], [3, 4, 4, 4, 3, 5]], 3),
+    ],
+)
+def test_unique_steps_have_their_exact_law(lists: list[list[int]], fanout: int) -> None:
+    # One step from fixed transits: the roots' only neighbors are these, in their order.
+    samples, transits = 6000, len(lists)
+    rows = [[], *lists, *[[]] * 8]
+    indptr = np.cumsum([0, *map(len, rows)])
+    graph = pgs.Graph.from_csc(indptr, np.array([3 + v for r in lists for v in r]), num_nodes=12)
+    chain = pgs.Graph.from_csc(
+        np.array([0, transits, *[transits] * 11]), np.arange(1, transits + 1), num_nodes=12
+    )
+    first = pgs.KHop([transits], unique=True, seed=5).sample(chain, np.zeros(samples, int), **AT)
+    # Transits come in any order, so that of a sample says which law is its own.
+    both = pgs.Graph.from_csc(
+        np.concatenate([[0], transits + indptr[1:]]),
+        np.concatenate([chain.indices.numpy(), graph.indices.numpy()]),
+        num_nodes=12,
+    )
+    drawn = pgs.KHop([transits, fanout], unique=True, seed=5).sample(
+        both, np.zeros(samples, int), **AT
+    )
+    before, got = drawn.numpy().steps
+    np.testing.assert_array_equal(before, first.numpy().steps[0])
+    law: dict[Any, float] = {}
+    orders = list(itertools.permutations(range(1, transits + 1)))
+    for order in orders:
+        for nodes, chance in unique_law([lists[v - 1] for v in order], fanout).items():
+            law[(order, nodes)] = chance / len(orders)
+    pairs = zip(before.tolist(), np.where(got < 0, -1, got - 3).tolist(), strict=True)
+    plausible(collections.Counter((tuple(a), tuple(b)) for a, b in pairs), law)
+
+
+@pytest.mark.parametrize("name", [*sorted(awkward()), "every degree", "hub"])
+@pytest.mark.parametrize("unique", [False, True, "transit"])
+def test_samples_are_the_reference(name: str, unique: Any) -> None:
+    if name == "every degree":
+        csc = with_degrees(range(71), 71)
+    elif name == "hub":
+        # More than 32 neighbors, all of which are taken in the end.
+        csc = of_rows([range(1, 4), *[range(4, 50)] * 3], 50)
+    else:
+        csc = awkward()[name]
+    indptr, indices = csc.indptr.tolist(), csc.indices.tolist()
+    indptr += [indptr[-1]] * (csc.num_nodes + 1 - len(indptr))
+    for bits in (32, 64):
+        graph, seeds = csc.graph(bits, bits, 0), list(range(min(csc.num_nodes, 71)))
+        for fanouts in ([1], [2, 3], [6, 1, 2], [40]):
+            sampler = pgs.KHop(fanouts, unique=unique, edge_ids=True, seed=11)
+            got = sampler.sample(graph, seeds, **AT).numpy()
+            want = khop(indptr, indices, seeds, fanouts, unique, 11, AT["epoch"], AT["batch"])
+            for step in range(len(fanouts)):
+                assert got.steps[step].tolist() == want.nodes[step]
+                assert got.edge_ids[step].tolist() == want.places[step]
 
 
 def test_layers_draw_from_the_edges_of_the_step_before() -> None:
@@ -106,7 +196,11 @@ def test_views() -> None:
 
 def test_samplers_are_samplers() -> None:
     graph = tree()
-    for sampler in (pgs.KHop([3, 2], unique=True, seed=7), pgs.LayerSample([3, 2], seed=7)):
+    for sampler in (
+        pgs.KHop([3, 2], unique="transit", seed=7),
+        pgs.KHop([3, 2], unique=True, seed=7),
+        pgs.LayerSample([3, 2], seed=7),
+    ):
         want = sampler.sample(graph, [0, 1, 2], **AT).steps[1].tolist()
         assert sampler.result == "steps"
         for other in (
@@ -136,7 +230,11 @@ def test_many_threads_change_nothing() -> None:
         np.concatenate([[0], np.cumsum(degrees)]), random.integers(0, 3000, degrees.sum())
     )
     seeds = random.integers(0, 3000, 2000)
-    for sampler in (pgs.KHop([6, 5], seed=1), pgs.LayerSample([40, 30], seed=1)):
+    for sampler in (
+        pgs.KHop([6, 5], seed=1),
+        pgs.KHop([6, 5], unique=True, seed=1),
+        pgs.LayerSample([40, 30], seed=1),
+    ):
         one = sampler.sample(graph, seeds, **AT, threads=1).numpy()
         all_ = sampler.sample(graph, seeds, **AT).numpy()
         for mine, theirs in zip(one.steps, all_.steps, strict=True):
@@ -172,8 +270,11 @@ def test_bad_input() -> None:
             pgs.LayerSample(wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="execution: expected"):
         pgs.KHop([2], execution="fast")
-    with pytest.raises(TypeError, match="unique: expected"):
-        pgs.KHop([2], unique=2)  # type: ignore[arg-type]
+    for unique in (2, "sample", None):
+        with pytest.raises(TypeError, match="unique: expected True, False or 'transit', got"):
+            pgs.KHop([2], unique=unique)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="execution: expected 'auto' or 'sample' with unique=True"):
+        pgs.KHop([2], unique=True, execution="transit")
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, 6\), got 6"):
         pgs.KHop([2]).sample(tree(), [0, 6])
     with pytest.raises(NotImplementedError, match="exclude"):

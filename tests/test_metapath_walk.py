@@ -174,7 +174,8 @@ def test_loaders_take_it(graph: pgs.HeteroGraph) -> None:
     [
         (([],), ValueError, "metapath: expected at least one edge type"),
         (("writes",), TypeError, "metapath: expected a list of edge types, got str"),
-        ((["writes"],), TypeError, r"metapath\[0\]: expected \(source, relation, destination\)"),
+        (([2],), TypeError, r"metapath\[0\]: expected \(source, relation, destination\)"),
+        (([("a", "b")],), TypeError, r"metapath\[0\]: expected \(source, relation, destination\)"),
         (([WRITES, WRITES],), ValueError, r"metapath\[1\]: .* from 'paper', where metapath\[0\]"),
         (([WRITES, CITES], 3), ValueError, r"metapath\[0\]: .* from 'paper', where metapath\[1\]"),
         (([WRITES], -1), ValueError, "length: expected an integer >= 0, got -1"),
@@ -195,7 +196,8 @@ def test_wrong_calls(graph: pgs.HeteroGraph) -> None:
         walk.sample(graph, [-1])
     with pytest.raises(TypeError, match="graph: expected a HeteroGraph"):
         walk.sample(pgs.Graph.from_csc([0, 1], [0]), [0])
-    with pytest.raises(ValueError, match="metapath: expected types of edges of the graph, got"):
+    text = r"metapath: expected types of the graph, got .*likes.*; there are .*writes"
+    with pytest.raises(ValueError, match=text):
         pgs.MetaPathWalk([("author", "likes", "paper")]).sample(graph, [0])
     with pytest.raises(ValueError, match="edge_data: expected arrays of all types, got 'x'"):
         pgs.MetaPathWalk([WRITES], prob="x").sample(graph, [0])

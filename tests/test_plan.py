@@ -1,12 +1,14 @@
 """Plans: what equals what, what cannot be changed, and what is refused with which words."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import pygsampler as pgs
+from pygsampler import samplers
 
 
 def test_equal_options_are_equal_plans():
@@ -77,3 +79,23 @@ def test_a_description_is_no_value():
 
     with pytest.raises(TypeError, match=r"^fanouts\[0\]: expected an integer >= -1, got int 3"):
         pgs.PGSampler([int()])
+
+
+@pytest.mark.parametrize("name", ["fanouts", "seed", "epoch", "fanout", "replaced"])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pgs.PGSampler([2], seed=1),
+        pgs.RandomWalk(3, seed=1),
+        pgs.KHop([2], seed=1),
+        pgs.HGTSampler([2], seed=1),
+        pgs.HeteroLabor([2], seed=1),
+        samplers.labor(fanouts=[2], seed=1),
+    ],
+    ids=lambda sampler: type(sampler).__name__,
+)
+def test_options_of_a_sampler_cannot_be_assigned(sampler: Any, name: str) -> None:
+    before = repr(sampler)
+    with pytest.raises(AttributeError):
+        setattr(sampler, name, [3])
+    assert repr(sampler) == before

@@ -4,8 +4,8 @@
     python tools/figures.py            # after new results were put there
     python tools/figures.py --check    # 1 where a page shows others than the kept ones
 
-What stands between `<!-- figures NAME -->` and `<!-- end -->` is replaced by what the function NAME
-returns in tools/shown.
+The text between `<!-- figures NAME -->` (a table) or `<!-- figure NAME -->` (inside a sentence) and
+`<!-- end -->` is replaced by the result of the function NAME in tools/shown.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ PAGES = tuple(
         *(
             f"docs/{name}.md"
             for name in (
-                *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
-                *("pipeline", "pyg", "gnnsampler", "parts", "peers", "several-gpus", "samplers"),
+                *("index", "hetero", "performance", "features", "cuda-graphs", "turbognn"),
+                *("nextdoor", "pipeline", "pyg", "gnnsampler", "parts", "peers"),
+                *("several-gpus", "samplers", "walks"),
             )
         ),
     )
 )
-PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(page: Path) -> str:

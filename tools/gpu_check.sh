@@ -4,7 +4,7 @@
 #
 #   tools/gpu_check.sh FOLDER [WHEEL]
 #
-# FOLDER gets tests.xml, tests.txt, sanitizer-*.txt, soak/ and benchmarks/ with JSON and pictures,
+# FOLDER gets tests.xml, tests.txt, kernels.txt, sanitizer-*.txt, soak/ and benchmarks/ with JSON and pictures,
 # summary.txt.
 # WHEEL is the newest in dist/ when not given. The interpreter must have pytest, NumPy and a torch with
 # CUDA; CuPy and JAX add tests, and CuPy the roofline. Status 0 only where all of it passed.
@@ -38,7 +38,7 @@ for module in pytest numpy torch; do
   "$python" -c "import $module" 2>/dev/null || fail "expected $module for $executable, found none"
 done
 mkdir -p "$1" && out=$(cd "$1" && pwd) || fail "expected a folder for the results, got $1"
-rm -f "$out"/{summary.txt,tests.txt,tests.xml,fuzz.txt,soak.txt} "$out"/sanitizer-*.txt
+rm -f "$out"/{summary.txt,kernels.txt,tests.txt,tests.xml,fuzz.txt,soak.txt} "$out"/sanitizer-*.txt
 
 # A wheel is an archive that imports from where it is unpacked; the interpreter's packages stay in sight.
 packages=$(mktemp -d) || exit 1
@@ -70,7 +70,14 @@ read -ra chosen <<<"${TESTS:-tests/cuda}"
 [ "${PIPESTATUS[0]}" = 0 ] || failed+=(tests)
 say "tests: $(tail -1 "$out/tests.txt") ($((SECONDS - begin)) s)"
 
-# The sanitizer slows kernels down a hundredfold: one small program that runs every mode.
+# All kernels, checked and noted: the profiler that notes them goes with no sanitizer.
+begin=$SECONDS
+"$python" tools/gpu_check_small.py --kernels >"$out/kernels.txt" 2>&1
+status=$?
+[ "$status" = 0 ] || failed+=(kernels)
+say "kernels: status $status, $(tail -1 "$out/kernels.txt") ($((SECONDS - begin)) s)"
+
+# The sanitizer slows kernels down a hundredfold: one small program that runs every kernel.
 sanitizer=$(command -v compute-sanitizer || find /usr/local/cuda*/bin /usr/local/cuda*/compute-sanitizer \
   -name compute-sanitizer -type f -perm -u+x 2>/dev/null | head -1)
 if [ "${SANITIZE:-1}" = 0 ]; then
@@ -82,7 +89,7 @@ else
     begin=$SECONDS
     # Refusals of the driver that the program expects (a question that older drivers lack) are no errors.
     options=(); [ "$tool" = memcheck ] && options=(--report-api-errors no)
-    timeout 400 "$sanitizer" --tool "$tool" "${options[@]}" --error-exitcode 9 --print-limit 20 \
+    timeout 600 "$sanitizer" --tool "$tool" "${options[@]}" --error-exitcode 9 --print-limit 20 \
       "$python" tools/gpu_check_small.py >"$out/sanitizer-$tool.txt" 2>&1
     status=$?
     [ "$status" = 0 ] || failed+=("$tool")

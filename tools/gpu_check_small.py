@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """Every kernel a few times on small graphs, checked: what tools/gpu_check.sh runs in a sanitizer.
 
-Names of parts (PARTS) choose among them.
+    python tools/gpu_check_small.py [--kernels] [PART...]
+
+Parts are those of PARTS, all of them if none is named. Each compares what the kernels make with the
+CPU engine's; the status is not 0 where anything differs. ``--kernels`` also notes which kernels the
+GPU ran, by torch's profiler, which no sanitizer allows beside it, and fails unless these are all of
+``kernels/*.cu``.
 
 Small, since a sanitizer makes a kernel a hundred times slower; with more than one block a launch
 all the same, so that what blocks tell each other is looked at, too.
@@ -9,15 +14,20 @@ all the same, so that what blocks tell each other is looked at, too.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
 import pygsampler as pgs
+from pygsampler import samplers
+from tests.support import typed_parity
 from tests.support.parity import (
     MODES,
     SWITCHES,
@@ -28,6 +38,7 @@ from tests.support.parity import (
     on_own_pages,
     random_graph,
     same,
+    scaled,
 )
 
 
@@ -109,9 +120,37 @@ def segments(device: str) -> None:
                 if heads:
                     source = torch.randn(mine.num_src_nodes, heads)
                     target = torch.randn(mine.num_dst_nodes, heads)
-                    made = theirs.attend(*(t.to(device) for t in (x, source, target)))
-                    want = mine.attend(x, source, target)
-                    assert torch.allclose(made.cpu(), want, atol=1e-5)
+                    for kind in (torch.float32, torch.float16):
+                        found = []
+                        for block, at in ((mine, "cpu"), (theirs, device)):
+                            # Numbers of two bytes come from the same ones.
+                            inputs = [t.to(kind).to(at, copy=True) for t in (x, source, target)]
+                            if at == "cpu":
+                                inputs = [t.float() for t in inputs]
+                            inputs = [t.detach().requires_grad_() for t in inputs]
+                            made = block.attend(*inputs)
+                            made.sum().backward()
+                            found.append([made.detach(), *(one.grad for one in inputs)])
+                        close = 1e-4 if kind == torch.float32 else 5e-2
+                        for a, b in zip(*found, strict=True):
+                            assert torch.allclose(b.float().cpu(), a, close, close), (kind, bits)
+                    scores = torch.randn(mine.num_edges, heads)
+                    made = theirs.softmax(scores.to(device))
+                    assert torch.allclose(made.cpu(), mine.softmax(scores), atol=1e-5)
+            # Numbers of two bytes, in sums of floats.
+            half = torch.randn(mine.num_src_nodes, 4, 16).half()
+            for kind in ("sum", "mean", "max", "weighted_sum", "heads"):
+                weights = torch.randn((mine.num_edges, 4) if kind == "heads" else mine.num_edges)
+                given = (weights.half(),) if kind in ("weighted_sum", "heads") else ()
+                found = []
+                for block, at in ((mine, "cpu"), (theirs, device)):
+                    inputs = [t.to(at, copy=True) for t in (half, *given)]
+                    inputs = [(t.float() if at == "cpu" else t).requires_grad_() for t in inputs]
+                    made = getattr(block, "weighted_sum" if kind == "heads" else kind)(*inputs)
+                    made.sum().backward()
+                    found.append([made.detach(), *(one.grad for one in inputs)])
+                for a, b in zip(*found, strict=True):
+                    assert torch.allclose(b.float().cpu(), a, 5e-2, 5e-2), (kind, bits)
 
 
 def statics(device: str) -> None:
@@ -141,22 +180,69 @@ def statics(device: str) -> None:
                 assert torch.equal(means, real.mean(want.x))
 
 
-def walks(device: str) -> None:
-    """Walks of every kind, visits and negatives: the CPU's bytes."""
+def statics_of_found(device: str) -> None:
+    """Batches of fixed sizes whose frontiers are what a hop found."""
     import torch
 
-    from pygsampler.torch import skip_gram
+    from pygsampler.torch import DataLoader
 
-    csc = random_graph(3000, seed=1, most=70)
+    for bits in (32, 64):
+        cpu = random_graph(3000, seed=1, most=70).graph(bits)
+        weights = np.random.default_rng(1).uniform(1, 2, cpu.num_edges)
+        graph = cpu.with_data(edge_data={"w": weights}).to(device)
+        for prob in (None, "w"):
+            sampler = pgs.PGSampler([5, 4], frontier="new", prob=prob, seed=1)
+            about: Any = graph, torch.arange(900), sampler
+            fixed = DataLoader(*about, batch_size=200, static=True)
+            for got, want in zip(fixed, DataLoader(*about, batch_size=200), strict=True):
+                mine = got.trimmed()
+                assert torch.equal(mine.input_nodes, want.input_nodes)
+                for block, real in zip(mine.blocks, want.blocks, strict=True):
+                    assert torch.equal(block.edge_ids, real.edge_ids)
+
+
+def statics_of_types(device: str) -> None:
+    """Batches of fixed sizes of a graph with types."""
+    import torch
+
+    from pygsampler.torch import DataLoader
+
+    random = np.random.default_rng(2)
+    for dtype in ("int32", "int64"):
+        kinds = {
+            kind: tuple(random.integers(0, 200, 3000).astype(dtype) for _ in range(2))
+            for kind in (("a", "x", "b"), ("b", "y", "a"))
+        }
+        data = {kind: {"w": random.random(3000) + 0.1} for kind in kinds}
+        graph = pgs.HeteroGraph.from_coo(kinds, {"a": 200, "b": 200}, edge_data=data).to(device)
+        x = {kind: torch.randn(200, 8, device=device) for kind in "ab"}
+        for prob in (None, "w"):
+            about: Any = graph, {"a": torch.arange(150)}, [3, 2]
+            options: Any = {"batch_size": 50, "seed": 1, "prob": prob, "features": {"x": x}}
+            fixed = DataLoader(*about, static=True, **options)
+            for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
+                mine = got.trimmed()
+                for kind in "ab":
+                    assert torch.equal(mine.nodes[kind], want.nodes[kind])
+                    assert torch.equal(mine.x[kind], want.x[kind])
+                for hop, others in zip(mine.blocks, want.blocks, strict=True):
+                    for edge, block in hop.items():
+                        assert torch.equal(block.edge_ids, others[edge].edge_ids)
+
+
+def walks() -> None:
+    """Walks of every kind, visits, and steps of samples: the CPU's bytes."""
+    csc = random_graph(scaled(3000, 400), seed=1, most=70)
     draw = np.random.default_rng(5)
     for bits in (32, 64):
         edges = csc.graph(bits).num_edges
         data = {"w": draw.pareto(0.6, edges), "t": draw.integers(0, 2, edges)}
         cpu = csc.graph(bits).with_data(edge_data=data)
-        there = cpu.to(device)
+        there = cpu.to("cuda")
         for options in (
             {"edge_ids": True},
             {"prob": "w", "stop": 0.1},
+            {"prob": "w"},
             {"restart": 0.2, "count_jumps": True},
             {"p": 0.25, "q": 4.0},
             {"p": 2.0, "q": 0.5, "prob": "w"},
@@ -171,12 +257,14 @@ def walks(device: str) -> None:
                 assert (got.nodes == want.nodes).all(), (options, way)
                 assert (got.edge_ids == want.edge_ids).all(), (options, way)
         for sampler in (pgs.PinSAGE(2, 0.5, 10, 5, seed=1), pgs.MultiRW(150, 40, seed=1)):
-            found = [sampler.sample(g, np.arange(300), batch=0).torch() for g in (there, cpu)]
-            assert torch.equal(found[0].nodes.cpu(), found[1].nodes), sampler
+            found = [sampler.sample(g, np.arange(300), batch=0).nodes for g in (there, cpu)]
+            assert (found[0].cpu().numpy() == found[1].numpy()).all(), sampler
         # Steps of one sample, of several tasks a hub, and of sums that are not in shared memory.
         for by_steps in (
             pgs.KHop([7, 5], edge_ids=True, seed=1),
-            pgs.KHop([7, 5], unique=True, edge_ids=True, execution="transit", seed=1),
+            pgs.KHop([7, 5], unique="transit", edge_ids=True, execution="transit", seed=1),
+            pgs.KHop([7, 5], unique=True, edge_ids=True, seed=1),
+            pgs.KHop([40, 30], unique=True, edge_ids=True, seed=1),
             pgs.LayerSample([2100, 40], edge_ids=True, seed=1),
         ):
             got, want = (
@@ -187,16 +275,29 @@ def walks(device: str) -> None:
             ):
                 assert (mine == theirs).all(), by_steps
         # So many that blocks are full, and what lies behind ended walks is filled before.
-        many = pgs.RandomWalk(4, stop=0.3, walks_per_seed=200, seed=1)
-        found = [many.sample(g, np.arange(300), batch=0).torch() for g in (there, cpu)]
-        assert torch.equal(found[0].nodes.cpu(), found[1].nodes)
-        pairs = [skip_gram(g, w, 3, negatives=2) for g, w in zip((there, cpu), found, strict=True)]
+        many = pgs.RandomWalk(4, stop=0.3, walks_per_seed=scaled(200, 20), seed=1)
+        found = [many.sample(g, np.arange(300), batch=0).cpu().numpy() for g in (there, cpu)]
+        assert (found[0].nodes == found[1].nodes).all()
+
+
+def negatives() -> None:
+    """Nodes that walks are compared with."""
+    import torch
+
+    from pygsampler.torch import skip_gram
+
+    for bits in (32, 64):
+        cpu = random_graph(3000, seed=1, most=70).graph(bits)
+        walk = pgs.RandomWalk(4, stop=0.3, walks_per_seed=20, seed=1)
+        graphs = cpu.to("cuda"), cpu
+        found = [walk.sample(g, np.arange(300), batch=0).torch() for g in graphs]
+        pairs = [skip_gram(g, w, 3, negatives=2) for g, w in zip(graphs, found, strict=True)]
         assert torch.equal(pairs[0].negatives.cpu(), pairs[1].negatives)
 
 
 def batches() -> None:
     """Batches of blocks, by every mode."""
-    graphs = {"random": random_graph(3000, seed=1, most=70), **awkward()}
+    graphs = {"random": random_graph(scaled(3000, 200), seed=1, most=70), **awkward()}
     for name in ("random", "star", "parallel_edges", "trailing"):
         csc = graphs[name]
         for ids in (32, 64):
@@ -219,9 +320,10 @@ def batches() -> None:
                 cpu, there, seeds, [3], [{}], exclude=np.arange(len(csc.indices) // 2)
             )
     # By weights that rows draw from with few repeats, and with so many that the sums take over.
-    plain = graphs["random"].graph(32)
     draw = np.random.default_rng(2)
-    for weights in (draw.uniform(1, 5, plain.num_edges), draw.pareto(0.3, plain.num_edges)):
+    count = len(graphs["random"].indices)
+    for ids, weights in ((32, draw.uniform(1, 5, count)), (64, draw.pareto(0.3, count))):
+        plain = graphs["random"].graph(ids)
         cpu = plain.with_data(edge_data={"w": weights, "m": weights > 1.5})
         there = cpu.to("cuda")
         seeds = np.arange(200)
@@ -229,16 +331,18 @@ def batches() -> None:
             compare(cpu, there, seeds, fanouts, modes=["auto"], prob="w")
         compare(cpu, there, seeds, [5, 4], modes=["auto"], mask="m")
         compare(cpu, there, seeds, [5, 4], modes=["auto"], prob="w", disjoint=True)
+        compare(cpu, there, seeds, [5, 4], modes=["auto"], disjoint=True)
         without = np.arange(0, plain.num_edges, 2)
         compare(cpu, there, seeds, [5, 4], modes=["auto"], prob="w", exclude=without)
         for options in ({}, {"prob": "w"}, {"prob": "w", "replace": True}, {"mask": "m"}):
             compare(cpu, there, seeds, [5, 4], modes=["auto"], edge_weights="ht", **options)
-        sampler = pgs.PGSampler([6, 5], seed=1, prob="w")
-        lists = [np.arange(i, 2000, 7) for i in range(4)]
-        for got, want in zip(
-            *(sampler.sample_many(g, lists, batch=0) for g in (there, cpu)), strict=True
-        ):
-            same(got, want)
+        lists = [np.arange(i, scaled(2000, 200), 7) for i in range(4)]
+        for prob in (None, "w"):
+            sampler = pgs.PGSampler([6, 5], seed=1, prob=prob)
+            for got, want in zip(
+                *(sampler.sample_many(g, lists, batch=0) for g in (there, cpu)), strict=True
+            ):
+                same(got, want)
     cpu = graphs["random"].graph(32, 32, 64, to_pin=True)
     there = cpu.to("cuda")
     pinned = cpu.pin()
@@ -255,7 +359,7 @@ def batches() -> None:
         assert got.coo()[1].cpu().tolist() == want.coo()[1].tolist()
     for mode in MODES:
         sampler = pgs.PGSampler([6, 5], seed=1, mode=mode)
-        lists = [np.arange(i, 2000, 7) for i in range(4)]
+        lists = [np.arange(i, scaled(2000, 200), 7) for i in range(4)]
         jobs = [sampler.submit(there, seeds, batch=i) for i, seeds in enumerate(lists)]
         many = sampler.sample_many(there, lists, batch=0)
         for i, seeds in enumerate(lists):
@@ -267,19 +371,224 @@ def batches() -> None:
     assert edges_of(loose.sample(there, np.arange(100), batch=0)) == edges_of(want)
 
 
+def large() -> None:
+    """A map that no cache holds: edges in bins. The first batch says that there are as many."""
+    rows, degree, nodes = 4096, 66, (1 << 25) + 1000
+    random = np.random.default_rng(3)
+    indptr, indices = np.arange(rows + 1) * degree, random.integers(0, nodes, rows * degree)
+    for ids in (np.int32, np.int64):
+        plain = pgs.Graph.from_csc(indptr, indices.astype(ids), num_nodes=nodes)
+        cpu = plain.with_data(edge_data={"w": random.uniform(1, 2, len(indices))})
+        there = cpu.to("cuda")
+        for prob in (None, "w"):
+            sampler = pgs.PGSampler([65], seed=1, prob=prob)
+            for batch in range(3):
+                got, want = (sampler.sample(g, np.arange(rows), batch=batch) for g in (there, cpu))
+                same(got, want)
+
+
+def types() -> None:
+    """Graphs with types: neighbours, by weight and by time, HGT's nodes, LABOR's edges."""
+    numbers: Any = {"epoch": 3, "batch": 1 << 33}
+    for dtype in ("int32", "int64"):
+        random = np.random.default_rng(5)
+        graph = typed_parity.make(5, 3, 6, dtype, 40)
+        there, seeds = graph.to("cuda"), typed_parity.seeds_of(graph, random)
+        without = typed_parity.half_of(graph, random)
+        labor: list[dict[str, Any]] = [
+            {},
+            {"exact": True, "edge_weights": "mean"},
+            {"exact": True, "prob": "w", "batch_dependency": 3},
+            {"importance": -1, "frontier": "new"},
+            {"importance": 2, "prob": "w"},
+        ]
+        made: list[Any] = [
+            pgs.PGSampler([3, 2], seed=1),
+            pgs.PGSampler([3, -1], prob="w", edge_weights="ht", seed=1),
+            pgs.PGSampler([40, 2], replace=True, frontier="new", seed=1),
+            pgs.PGSampler([3, 2], disjoint=True, seed=1),
+            pgs.HGTSampler([8, 40], seed=1),
+            *(pgs.HeteroLabor([3, 2], seed=1, **options) for options in labor),
+        ]
+        for sampler in made:
+            for exclude in ({}, without) if not isinstance(sampler, pgs.HGTSampler) else ({},):
+                options = {"exclude": exclude} if exclude else {}
+                want = sampler.sample(graph, seeds, **numbers, **options)
+                got = sampler.sample(there, seeds, **numbers, **options)
+                typed_parity.same(got, want, sampler)
+        ends = [random.integers(0, 60, 800).astype(dtype) for _ in range(4)]
+        kinds = {("a", "x", "b"): tuple(ends[:2]), ("b", "y", "a"): tuple(ends[2:])}
+        when = {kind: {"t": np.arange(800) % 50, "w": random.random(800)} for kind in kinds}
+        dated = pgs.HeteroGraph.from_coo(kinds, {"a": 60, "b": 60}, edge_data=when)
+        about: Any = {"seed_time": {"a": np.full(20, 30)}, **numbers}
+        for options in ({"prob": "w"}, {"strategy": "last"}):
+            timed = pgs.PGSampler([3, 2], time="t", disjoint=True, seed=1, **options)
+            found = [
+                timed.sample(g, {"a": np.arange(20)}, **about) for g in (dated.to("cuda"), dated)
+            ]
+            typed_parity.same(*found, timed)
+
+
+def arrays_of(result: Any) -> dict[str, Any]:
+    """The arrays of what a program returned, on the CPU, by name."""
+    here = result.cpu().numpy()
+    names = ("nodes", "input_nodes", "root_index", "indptr", "indices", "edge_ids")
+    found = {name: getattr(here, name) for name in names if hasattr(here, name)}
+    found |= dict(getattr(here, "edge_data", None) or {})
+    for i, block in enumerate(getattr(here, "blocks", ())):
+        found |= {f"{name} {i}": getattr(block, name) for name in ("indptr", "indices", "edge_ids")}
+        found |= {f"{name} {i}": array for name, array in (block.edge_data or {}).items()}
+    return found
+
+
+def programs() -> None:
+    """Generated kernels: at least one of each step that a program may have."""
+    csc = random_graph(300, seed=1, most=60)
+    draw = np.random.default_rng(6)
+    nodes = {name: draw.random(300) for name in ("up", "down", "share", "bound")}
+    cpu = csc.graph(32).with_data(
+        edge_data={"w": draw.random(len(csc.indices))},
+        node_data={**nodes, "rows": draw.random((300, 6)).astype(np.float32)},
+    )
+    there = cpu.to("cuda")
+    w1, w2 = (draw.random((6, 8)).astype(np.float32) for _ in range(2))
+    tensors = {"W1": w1, "W2": w2, "W3": draw.random(3).astype(np.float32)}
+    made: dict[str, Any] = {
+        "labor": samplers.labor(fanouts=[3, 4], seed=1),
+        "labor, rounds": samplers.labor(fanouts=[3, 4], importance=2, seed=1),
+        "labor, weights": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
+        "labor, exact": samplers.labor(
+            fanouts=[3, 4], exact=True, batch_dependency=2, weight="w", seed=1
+        ),
+        "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
+        "ladies, poisson": samplers.ladies(nodes=[20, 40], method="poisson", weight="w", seed=1),
+        "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
+        "asgcn": samplers.asgcn(nodes=[20, 30], source="up", target="down", weight="w", seed=1),
+        "exp3m": samplers.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
+        "graphsage": samplers.graphsage(fanouts=[40, 3], seed=1),
+        "kgcn": samplers.kgcn(fanouts=[4, 8], weight="w", seed=1),
+        "vrgcn": samplers.vrgcn(fanouts=[2, 2], seed=1),
+        "pass": samplers.pass_sampler(
+            fanouts=[4, 3], **tensors, features="rows", scope=20, weight="w", seed=1
+        ),
+        "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
+        "saint_walk": samplers.saint_walk(roots=20, length=3, seed=1),
+        "seal": samplers.seal(fanouts=[4, 3], seed=1),
+        "mvs": samplers.mvs(size=20, fanouts=[4, -1], bound="bound", seed=1),
+    }
+    seeds = np.arange(0, 80, 2)
+    for name, sampler in made.items():
+        got, want = (arrays_of(sampler.sample(g, seeds, epoch=1, batch=3)) for g in (there, cpu))
+        assert want.keys() == got.keys() and want, name
+        for array in want:
+            assert np.array_equal(got[array], want[array], equal_nan=True), (name, array)
+
+
+def times() -> None:
+    """Rows by the times of their edges, in the kernel of graphs with types."""
+    for bits in (32, 64):
+        csc = random_graph(300, seed=2, most=40)
+        when = np.random.default_rng(3).integers(0, 50, len(csc.indices))
+        cpu = csc.graph(bits).with_data(edge_data={"t": when})
+        sampler = pgs.PGSampler([4, 3], time="t", disjoint=True, seed=1)
+        about: Any = {"seed_time": np.full(60, 25), "epoch": 1, "batch": 2}
+        found = [sampler.sample(g, np.arange(60), **about) for g in (cpu.to("cuda"), cpu)]
+        same(*found, sampler)
+
+
+# What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py
+# compares them with the sources, whose macros make most of the names.
+KERNELS = {
+    "attend": "attend_{forward,backward}",
+    "attend_narrow": "narrow_attend{,_back}",
+    "bsp": "bsp_{seeds,count,draw,choose,gather,check,number}{32,64}",
+    "cache": "cache_{tally,touch,bid,put}",
+    "expand": "expand",
+    "factors": "factors",
+    "fused": "fused{32,64}",
+    "gather": "gather",
+    "hgt": "hgt{32,64}",
+    "khop": "khop_{begin,step,enter,transits,layer}{32,64} khop_finish",
+    "negatives": "negatives",
+    "neighbor": "neighbor{32,64}{,_bins,_any,_trees,_many}",
+    "queue": "queue{32,64}",
+    "reservoir": "reservoir_order reservoir_{count,draw}{32,64}",
+    "segment": "segment_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of,taken,dots}"
+    " segment_dots_of",
+    "segment_narrow": "narrow_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of,taken}"
+    " narrow_dots{,_of}",
+    "softmax": "segment_softmax",
+    "static": "static{32,64}{,_any,_weighted,_weighted_any} static_{turn,spread,edges}",
+    "static_typed": "static_typed{32,64}{,_all} static_typed_{turn,spread}",
+    "tally": "walk_{tally,roots}{32,64}",
+    "transit": "transit_{begin,open,place,finish} transit_step{,_alias}{,_first,_second}{32,64}",
+    "transpose": "transpose_{clear,count,scan,place,order}",
+    "typed": "typed{32,64}{,_all}",
+    "typed_labor": "typed_labor{32,64}",
+    "validate": "validate",
+    "walk": "walk{,_alias}_{csr,packed}{,_first,_second}{32,64} walk_pack{,_alias} walk_offsets"
+    " walk_filter",
+    "weighted": "weighted{32,64}{,_bins,_any,_trees,_many}",
+}
+# A generated kernel, of every program and of the recognised ones.
+GENERATED = "program"
+
+
+def kernels() -> dict[str, set[str]]:
+    """The names of the kernels of each file."""
+    return {file: set(chain(*map(spelled, text.split()))) for file, text in KERNELS.items()}
+
+
+def spelled(pattern: str) -> list[str]:
+    """A name for each choice of what stands in braces."""
+    parts = [part.split(",") for part in re.split(r"[{}]", pattern)]
+    return ["".join(one) for one in product(*parts)]
+
+
+def check_launched(names: set[str]) -> None:
+    """Exits with the kernels that are not among the names of those which the GPU ran."""
+    every = {GENERATED}.union(*kernels().values())
+    if missing := sorted(every - names):
+        raise SystemExit(f"{len(missing)} of {len(every)} kernels were not run: {missing}")
+    print(f"all {len(every)} kernels ran")
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "batches": batches,
+    "large": large,
+    "types": types,
+    "times": times,
+    "programs": programs,
     "gathers": lambda: gathers("cuda"),
     "segments": lambda: segments("cuda"),
     "statics": lambda: statics("cuda"),
-    "walks": lambda: walks("cuda"),
+    "statics of found": lambda: statics_of_found("cuda"),
+    "statics of types": lambda: statics_of_types("cuda"),
+    "walks": walks,
+    "negatives": negatives,
 }
 
 
 def main() -> None:
-    for part in sys.argv[1:] or PARTS:
+    noted = "--kernels" in sys.argv
+    parts = [part for part in sys.argv[1:] if part != "--kernels"] or list(PARTS)
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise SystemExit(f"parts: expected some of {list(PARTS)}, got {unknown}")
+    if not noted:
+        run(parts)
+        return
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as found:
+        run(parts)
+    check_launched({event.key for event in found.key_averages()})
+
+
+def run(parts: list[str]) -> None:
+    """What each part compares; AssertionError where something differs."""
+    for part in parts:
         PARTS[part]()
-    print("all batches, rows, reductions and walks are the CPU's")
+    print(f"{', '.join(parts)}: all that was made is the CPU's")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,6 @@ Writes lines of JSON to the file RESULTS: all tests that will run, then what bec
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
-import inspect
 import json
 import mmap
 import os
@@ -21,11 +18,15 @@ import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 from urllib.error import URLError
 
+import peer_stand_ins
+
 HERE = Path(__file__).resolve()
-PACKAGES = {"dgl": "dgl", "pyg": "torch_geometric", "graphstorm": "dgl"}
+# The packages whose names stand for ours: all that is not DGL is written for PyG.
+PACKAGES = {"dgl": "dgl", "graphstorm": "dgl"}
+# Peers whose tests get to our classes by code of their own.
+INDIRECT = {"relbench", "pygod", "contextgnn", "cugraph"}
 # Classes of PyG's that want torch-sparse, where ours do not.
 WITHOUT_SPARSE = {
     "GraphSAINTEdgeSampler",
@@ -35,20 +36,6 @@ WITHOUT_SPARSE = {
 }
 
 
-# What GraphStorm imports, and its tests of loading do without.
-STAND_INS = {
-    "autogluon",
-    "boto3",
-    "botocore",
-    "h5py",
-    "ogb",
-    "psutil",
-    "sagemaker",
-    "scipy",
-    "sklearn",
-    "torchdata",
-    "transformers",
-}
 # Tests of it that want a language model, or a GPU for each process.
 NOT_ALONE = ("Distill", "nccl")
 
@@ -100,14 +87,15 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     from torch_geometric import loader, nn, sampler, testing
 
     from pygsampler import pyg
-    from pygsampler.pyg.hetero_stores import has_types
 
     with_package = testing.withPackage
 
     def with_others(*packages: str) -> Callable[[Any], Any]:
         def decorated(test: Any) -> Any:
             # Others make matrices of torch-sparse's.
-            sparse = not WITHOUT_SPARSE.isdisjoint(test.__code__.co_names)
+            names = {*test.__code__.co_names}
+            older = "NeighborSampler" in names and "SparseTensor" not in names
+            sparse = older or not WITHOUT_SPARSE.isdisjoint(names)
             without = ("pyg_lib", "torch_sparse") if sparse else ("pyg_lib",)
             others = [name for name in packages if not name.startswith(without)]
             return with_package(*others)(test) if others else test
@@ -133,19 +121,13 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     loaders: dict[str, Any] = {kind.__name__: kind for kind in kinds}
     vars(loader).update(loaders)
 
-    class NeighborSampler(pyg.PGSampler):
-        """PyG's one class is two of ours."""
-
-        # PyG's data modules for Lightning ask for its arguments.
-        __signature__ = inspect.signature(pyg.PGSampler)
-
-        def __new__(cls, data: Any, *args: Any, **options: Any) -> Any:
-            if has_types(data):
-                return pyg.HeteroSampler(data, *args, **options)
-            return super().__new__(cls)
-
-    # Beside it stands an older class of that name, in torch_geometric.loader.
-    sampler.NeighborSampler = sampler.neighbor_sampler.NeighborSampler = NeighborSampler
+    # An older class of the name of the first is in torch_geometric.loader.
+    samplers: dict[str, Any] = {
+        kind.__name__: kind for kind in (pyg.NeighborSampler, pyg.BidirectionalNeighborSampler)
+    }
+    vars(sampler).update(samplers)
+    vars(sampler.neighbor_sampler).update(samplers)
+    loader.NeighborSampler = pyg.loader.NeighborSampler
     # Those of its tests alone, which print their names.
     stores = {
         "MyFeatureStore": type("MyFeatureStore", (pyg.FeatureStore,), {}),
@@ -154,48 +136,17 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     vars(testing).update(stores)
     models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
     vars(nn).update(models)
-    samplers = {"NeighborSampler": NeighborSampler, "HeteroSampler": pyg.HeteroSampler}
+    samplers["OlderLoader"] = pyg.loader.NeighborSampler
+    samplers |= {"PGSampler": pyg.PGSampler, "HeteroSampler": pyg.HeteroSampler}
     return loaders | stores | models | samplers
 
 
-def stand_in() -> None:
-    """A generated graph in the place of the data set that DGL's tests of subgraphs download."""
-    import dgl
-    import torch
-
-    class CoraFullDataset:
-        def __init__(self) -> None:
-            # The same each time: tests keep what they made of it in files.
-            numbers = torch.Generator().manual_seed(0)
-            src, dst = torch.randint(2000, (2, 13000), generator=numbers)
-            self._graph = dgl.graph((src, dst), num_nodes=2000)
-            self._graph.ndata["feat"] = torch.rand(2000, 8, generator=numbers)
-            self._graph.ndata["label"] = torch.randint(70, (2000,), generator=numbers)
-
-        def __getitem__(self, number: int) -> dgl.DGLGraph:
-            return [self._graph][number]
-
-    dgl.data.CoraFullDataset = CoraFullDataset
-
-
-class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Empty modules for those of ``STAND_INS`` that are not installed, in each process."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name.partition(".")[0] in STAND_INS:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec: Any) -> Any:
-        module = mock.MagicMock(name=spec.name)
-        module.__path__, module.__spec__, module.__file__ = [], spec, ""
-        return module
-
-    def exec_module(self, module: Any) -> None:
-        pass
-
-
-SUBSTITUTE = {"dgl": substitute_dgl, "pyg": substitute_pyg, "graphstorm": substitute_dgl}
+SUBSTITUTE = {"dgl": substitute_dgl, "graphstorm": substitute_dgl}
+STAND_IN = {
+    "dgl": peer_stand_ins.stand_in_dgl,
+    "cugraph": peer_stand_ins.stand_in_cugraph,
+    "pygod": peer_stand_ins.stand_in_pygod,
+}
 
 
 def names_in(function: Any, module: types.ModuleType) -> set[str]:
@@ -219,7 +170,7 @@ class Plugin:
     """Tells pytest which tests to run, and writes a line of JSON for each."""
 
     def __init__(self, peer: str, out: Path, plain: bool) -> None:
-        self.out, self.plain = out, plain
+        self.out, self.plain, self.peer = out, plain, peer
         # Its tests name loaders of its own, whose samplers are subclasses of ours.
         self.by_loaders = peer == "graphstorm"
         # What our classes are called, and what they are.
@@ -227,7 +178,7 @@ class Plugin:
         # Shared with the processes that are forked, where samplers work too.
         self.used = mmap.mmap(-1, 1)
         if not plain:
-            self.ours = SUBSTITUTE[peer](self.marking)
+            self.ours = SUBSTITUTE.get(peer, substitute_pyg)(self.marking)
             self.watch()
 
     @property
@@ -239,7 +190,12 @@ class Plugin:
         from pygsampler.programs import Program
         from pygsampler.sampler import PGSampler
 
-        methods = [(each, "__init__") for each in self.classes]
+        # A class of ours that has another's is one of it, and is marked so.
+        methods = [
+            (each, "__init__")
+            for each in self.classes
+            if "__init__" in vars(each) or not set(each.__mro__[1:]) & set(self.classes)
+        ]
         for owner, name in [*methods, (PGSampler, "launch"), (Program, "launch")]:
             setattr(owner, name, self.marking(getattr(owner, name)))
 
@@ -264,13 +220,16 @@ class Plugin:
         if any(isinstance(value, self.classes) for value in parameters.values()):
             return True
         # A module may have imported another class of that name; without it is an attribute.
+        ours = set(map(id, self.ours.values()))
         return any(
-            getattr(item.module, name, self.ours[name]) is self.ours[name]
+            id(getattr(item.module, name, self.ours[name])) in ours
             for name in names_in(item.function, item.module) & set(self.ours)
         )
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         if self.plain:
+            return
+        if self.peer in INDIRECT:
             return
         wanted = [item for item in items if self.uses_ours(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
@@ -342,14 +301,16 @@ def is_not_offered(error: BaseException) -> bool:
 def main(peer: str, checkout: str, out: str, whose: str, *tests: str) -> int:
     import pytest
 
-    package = __import__(PACKAGES[peer])
-    if peer == "dgl":
-        stand_in()
+    name = PACKAGES.get(peer, "torch_geometric")
+    package = __import__(name)
+    plugin = Plugin(peer, Path(out), whose == "plain")
+    if peer in STAND_IN:
+        STAND_IN[peer](checkout)
     if Path(package.__file__).resolve().is_relative_to(checkout):
-        raise SystemExit(f"{PACKAGES[peer]} is that of the checkout: nothing was tested")
+        raise SystemExit(f"{name} is that of the checkout: nothing was tested")
     # Its settings are for its own machines.
     options = ["-q", "-c", os.devnull, "--rootdir", checkout, "-p", "no:cacheprovider"]
-    status = pytest.main([*options, *tests], plugins=[Plugin(peer, Path(out), whose == "plain")])
+    status = pytest.main([*options, *tests], plugins=[plugin])
     return int(status)
 
 

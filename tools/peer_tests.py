@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DGL's and PyG's own tests, and GraphStorm's of loading, with our classes in the place of theirs.
+"""Tests of DGL, PyG and programs for them, with pygsampler's classes in the place of theirs.
 
     git clone https://github.com/pyg-team/pytorch_geometric
     python tools/peer_tests.py pytorch_geometric
@@ -11,8 +11,10 @@ installed package. In memory, and in processes of their own, their names of samp
 stand for ours, and PyG believes that it has what ours do without: pyg-lib, torch-sparse for the
 samplers of subgraphs, and its METIS. What DGL's tests of subgraphs would download is a generated
 graph. Of every file that names one of them those tests run that use it, and each is counted once.
-GraphStorm, whose loaders sample by subclasses of DGL's samplers, is imported from its checkout, and
-what it needs and is not installed, such as language models, is an empty module. Counted are:
+Checkouts of RelBench, PyGOD and ContextGNN, and cugraph-gnn, whose loaders' tests have stores that
+stand in for cuGraph's, run all of their tests, whose programs name our classes. GraphStorm, whose
+loaders sample by subclasses of DGL's samplers, is imported from its checkout, and what it needs and
+is not installed, such as language models, is an empty module. Counted are:
 
     passed        with our class at work
     not offered   ended by a NotImplementedError of ours, which names the option
@@ -47,7 +49,9 @@ PLUGIN = HERE.with_name("peer_plugin.py")
 KINDS = ("passed", "not offered", "differs", "peer's", "not run", "failed")
 # Kinds of a test that its teardown does not change.
 FINAL = ("failed", "not offered", "skipped", "network")
-STAND_INS = "import sys\nfrom peer_plugin import StandIns\nsys.meta_path.append(StandIns())\n"
+STAND_INS = (
+    "import sys\nfrom peer_stand_ins import EmptyModules\nsys.meta_path.append(EmptyModules())\n"
+)
 # Of a file's tests together; those that start processes take a minute each.
 TIMEOUT = 3600
 
@@ -63,6 +67,12 @@ class Peer(NamedTuple):
     without: tuple[str, ...]
     # Folders of modules that its tests share.
     path: tuple[str, ...] = ()
+    # Whether its tests get to our classes by code of its own, so that all of them run.
+    indirect: bool = False
+    # Whether its tests can be run again with its own classes.
+    own: bool = True
+    # What is installed besides the tests, by its name on PyPI, if it is another.
+    also: tuple[str, ...] = ()
     files: str = "test_*.py"
     # Whether modules that it imports may be empty ones.
     stand_ins: bool = False
@@ -112,6 +122,46 @@ PEERS = {
         without=("graphbolt", "distributed"),
         path=("tests",),
     ),
+    "relbench": Peer(
+        distribution="relbench",
+        source="relbench/modeling",
+        tests="test/modeling",
+        names=("test_.*",),
+        without=(),
+        indirect=True,
+        also=("torch-geometric", "pytorch-frame"),
+    ),
+    "pygod": Peer(
+        distribution="pygod",
+        source="pygod/detector",
+        tests="pygod/test",
+        names=("test_.*",),
+        without=(),
+        path=(".",),
+        indirect=True,
+        also=("torch-geometric",),
+    ),
+    "contextgnn": Peer(
+        distribution="contextgnn",
+        source="contextgnn",
+        tests="test",
+        names=("test_.*",),
+        without=(),
+        path=(".",),
+        indirect=True,
+        also=("torch-geometric", "relbench", "pytorch-frame"),
+    ),
+    "cugraph": Peer(
+        distribution="cugraph-pyg",
+        source="python/cugraph-pyg/cugraph_pyg/loader",
+        tests="python/cugraph-pyg/cugraph_pyg/tests/loader",
+        names=("NeighborLoader", "LinkNeighborLoader"),
+        # Tests of several GPUs.
+        without=("test_neighbor_loader_mg.py",),
+        indirect=True,
+        own=False,
+        also=("torch-geometric",),
+    ),
     "graphstorm": Peer(
         distribution="dgl",
         source="python/graphstorm",
@@ -150,7 +200,7 @@ def peer_of(checkout: Path) -> str:
     for name, peer in PEERS.items():
         if (checkout / peer.source).is_dir() and (checkout / peer.tests).is_dir():
             return name
-    raise SystemExit(f"{checkout}: expected a checkout of PyTorch Geometric, DGL or GraphStorm")
+    raise SystemExit(f"{checkout}: expected a checkout of one of {', '.join(PEERS)}")
 
 
 def files_of(peer: Peer, checkout: Path) -> list[Path]:
@@ -274,7 +324,7 @@ def table(results: list[Result]) -> str:
 
 
 def report(peer: Peer, checkout: Path, results: list[Result], known: list[Known]) -> None:
-    names = ("pygsampler", peer.distribution, "torch", "numpy")
+    names = ("pygsampler", peer.distribution, *peer.also, "torch", "numpy")
     found = []
     for name in names:
         try:
@@ -308,7 +358,7 @@ def arguments_of(values: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("checkout", type=Path, help="a clone of PyG, DGL or GraphStorm")
+    parser.add_argument("checkout", type=Path, help="a clone of DGL, PyG or another")
     parser.add_argument("--file", default="", help="only files with this in their path")
     parser.add_argument("--known", type=Path, default=HERE.with_suffix(".toml"))
     parser.add_argument("--out", type=Path, help="a JSON file with every test's result")
@@ -327,7 +377,7 @@ def main(values: list[str] | None = None) -> int:
         print(file.relative_to(checkout), file=sys.stderr, flush=True)
 
         def with_peer(tests: list[str]) -> set[str]:
-            paths = [str(checkout / test) for test in tests]
+            paths = [str(checkout / test) for test in tests if PEERS[name].own]
             again = in_a_child(name, checkout, paths, True, arguments.verbose) if paths else []
             # PyG's own class ends so without pyg-lib, which says nothing of the test.
             return {

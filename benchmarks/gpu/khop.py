@@ -3,7 +3,8 @@
 The paper's applications (Jangda et al., section 8) that are no walks; those are the part transit:
 
 - k-hop           25 draws with replacement of each seed, then 10 of each of these
-- k-hop, unique   the draws of a vertex distinct
+- k-hop, unique   the nodes of a sample's step distinct; by sample alone
+- k-hop, unique in a transit   the edges that a node draws distinct
 - layer           2000 vertices of a sample, 1000 a step; a sample is a block's, and by sample alone
 - MVS             all neighbours of 64 seeds; by ``PGSampler([-1])``
 - Cluster-GCN     the subgraph of 20 clusters of random vertices, 500 each; a program
@@ -38,6 +39,7 @@ _LAYER_SHARE = 10
 KINDS: dict[str, dict[str, Any]] = {
     "k-hop": {"fanouts": [25, 10]},
     "k-hop, unique": {"fanouts": [25, 10], "unique": True},
+    "k-hop, unique in a transit": {"fanouts": [25, 10], "unique": "transit"},
     "layer": {"sizes": [1000, 1000]},
 }
 OTHERS: dict[str, tuple[Any, int]] = {
@@ -56,7 +58,8 @@ def ways(kind: str) -> dict[str, Any]:
     options = dict(KINDS[kind])
     if "sizes" in options:
         return {"sample": pgs.LayerSample(options["sizes"], seed=7)}
-    return {way: pgs.KHop(**options, execution=way, seed=7) for way in ("sample", "transit")}
+    ways = ("sample",) if options.get("unique") is True else ("sample", "transit")
+    return {way: pgs.KHop(**options, execution=way, seed=7) for way in ways}
 
 
 def prove(found: dict[str, Any], there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor) -> None:

@@ -11,6 +11,11 @@ from pygsampler._sampling.base import Sampler
 
 __all__ = ["AroundProgram", "WithInputs"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S", bound="AroundProgram[Any]")
 

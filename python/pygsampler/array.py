@@ -29,10 +29,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Array"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _CPU_DLPACK = (devices.DL_CPU, 0)
 # Aligned for every dtype; nothing is read there.
 _NOWHERE = 64
 _SHOWN = 3
+
+
+# The source of arrays of the engine's that torch puts into shared memory when they are sent to
+# other processes.
+BY_TORCH = object()
 
 
 class Array(Viewed):
@@ -46,7 +56,7 @@ class Array(Viewed):
     from may go. It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX
     and others (``from_dlpack``) and, where it holds ids, pyarrow (``pyarrow.array``). ``len``,
     iteration, an integer index (gives a value, or an array where there are more dimensions) and a
-    slice of step 1 (gives a view) work; ``==`` compares identity.
+    slice of step 1 (gives a view) work; ``==`` and ``!=`` compare value by value, as NumPy does.
 
     Of a graph file it is a read-only view of the mapped file: nothing is read before it is used,
     and all processes share what was read.
@@ -83,6 +93,7 @@ class Array(Viewed):
     # Of two dimensions: the memory has the second one outermost.
     _turned: bool
     _owner: object
+    # What it was made of, and is pickled as; BY_TORCH: a tensor on the same memory.
     _source: object | None
 
     def __init__(self) -> None:
@@ -213,7 +224,9 @@ class Array(Viewed):
             raise TypeError(
                 f"array: expected a one-dimensional array of int32 or int64, got {self!r}"
             )
-        source = self if self._source is None else self._source
+        source = self._source
+        if source is None or source is BY_TORCH:
+            source = self
         return View(
             self._address,
             self._length,
@@ -290,7 +303,7 @@ class Array(Viewed):
             from torch.utils.dlpack import from_dlpack
         except ImportError:
             raise ImportError(
-                "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'"
+                "Array.torch: expected PyTorch, found none; pip install torch"
             ) from None
         if self._device >= 0:
             self._order(devices.current_stream(self._device))
@@ -360,6 +373,19 @@ class Array(Viewed):
         part = self._at(self._address + place % count * row, rest)
         return part if rest else part._values()[0]
 
+    def __eq__(self, other: object) -> Any:
+        """Compares value by value, as NumPy does: a bool array; TypeError on a device.
+
+        Where an array is looked for, in a list or a dict, use ``is``.
+        """
+        return self.numpy() == _values_of(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.numpy() != _values_of(other)
+
+    # By identity: arrays are kept in sets and dicts.
+    __hash__ = Viewed.__hash__
+
     def __repr__(self) -> str:
         flag = ", read-only" if self._readonly else ""
         if self._device >= 0:
@@ -375,6 +401,8 @@ class Array(Viewed):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """The values, or their place in a file; another library's object pickles itself."""
         self._need_cpu()
+        if self._source is BY_TORCH:
+            self._source = self.torch()
         if self._source is not None:
             self._source = without_moving(self, self._source)
             return _from_source if self._ids else _from_tensor, (self._source,)
@@ -601,6 +629,16 @@ def as_array(value: Any, where: str) -> Array:
     if isinstance(value, Array) and value._device < 0:
         return value._in_order()
     return Array._of_region(as_region(value, where))
+
+
+def _values_of(other: Any) -> Any:
+    """What an array is compared with, as NumPy takes it."""
+    if not hasattr(other, "__array__"):
+        return other
+    # NumPy leaves the comparison to torch, which has none.
+    import numpy
+
+    return numpy.asarray(other)
 
 
 def _on_device(values: Array, device: int) -> Array:

@@ -12,6 +12,13 @@ from pygsampler._core import library, memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
 
+__all__ = ["Block"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _ROWS = {row.name: row for row in at.BLOCK_ROWS}
 
 

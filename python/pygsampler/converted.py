@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from pygsampler._batch.exports import Exports
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.made import Made
 from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.shown import blocks_html
 from pygsampler.converted_block import ArrowBlock, ConvertedBlock, NumpyBlock, TorchBlock
 
 if TYPE_CHECKING:
@@ -34,6 +37,11 @@ __all__ = [
     "arrow_array",
     "as_torch",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 ArrayT = TypeVar("ArrayT")
 BlockT = TypeVar("BlockT", bound="ConvertedBlock[Any]")
@@ -84,8 +92,15 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
             f"blocks=[{blocks}], epoch={self.epoch}, batch={self.batch})"
         )
 
+    def _repr_html_(self) -> str:
+        title = (
+            f"{type(self).__name__} of {len(self.output_nodes):,} seeds, "  # type: ignore[arg-type]
+            f"epoch {self.epoch}, batch {self.batch}"
+        )
+        return blocks_html(title, self.blocks)
 
-class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
+
+class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports):
     """A mini-batch of torch tensors.
 
     Of a batch that was sampled on a GPU they are views of one tensor, each made when it is first
@@ -210,15 +225,21 @@ class ArrowBatch(ConvertedBatch[Any, ArrowBlock]):
 
 
 def arrow_array(values: Array) -> Any:
-    """``values`` as a ``pyarrow.Array`` on the same memory."""
+    """Returns ``values`` as a ``pyarrow.Array`` on the same memory, rows as lists."""
     try:
         import pyarrow
     except ImportError:
         raise ImportError(
-            "MiniBatch.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+            "MiniBatch.arrow: expected pyarrow, found none; pip install pyarrow"
         ) from None
     if values.dtype != "float32":
         return pyarrow.array(values)
     values._need_cpu()
     data = pyarrow.foreign_buffer(values._address, values.nbytes, base=values)
-    return pyarrow.Array.from_buffers(pyarrow.float32(), len(values), [None, data])
+    count, *width = values.shape
+    length = math.prod(values.shape)
+    flat = pyarrow.Array.from_buffers(pyarrow.float32(), length, [None, data])
+    if not width:
+        return flat
+    kind = pyarrow.list_(pyarrow.float32(), math.prod(width))
+    return pyarrow.Array.from_buffers(kind, count, [None], children=[flat])

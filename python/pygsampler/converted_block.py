@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowBlock", "ConvertedBlock", "NumpyBlock", "TorchBlock"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 ArrayT = TypeVar("ArrayT")
 
 
@@ -116,6 +121,9 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
     def num_edges(self) -> int:
         """Number of sampled edges."""
         return self._count(2, "indices")
+
+    def _rows_by(self, name: str) -> str:
+        return f"edge_features={{{name!r}: ...}}"
 
     def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The edges as (source, destination) in local ids, each of shape [num_edges].

@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def is_available() -> bool:
     """Whether there is a CUDA device that this process may use.
 

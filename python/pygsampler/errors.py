@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+__all__ = ["ClosedError", "CudaError", "Error"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class Error(Exception):
     """Something went wrong inside pygsampler; the base of its other errors.

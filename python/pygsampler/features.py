@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Features", "Reading"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _MOST_THREADS = (1 << 31) - 1
 
 
@@ -102,6 +107,17 @@ class Features:
         """
         if isinstance(values, Features):
             return values
+        if getattr(values, "requires_grad", False) is True:
+            raise ValueError(
+                "features: expected values without gradients, since rows are copied, got a "
+                f"{type(values).__name__} with requires_grad=True; to train it take its rows in "
+                "the loop, weight[batch.input_nodes], else give weight.detach()"
+            )
+        if callable(getattr(values, "parameters", None)):
+            raise TypeError(
+                f"features: expected an array, got the module {type(values).__name__}; to train it "
+                "call it in the loop, embedding(batch.input_nodes)"
+            )
         if isinstance(values, Array):
             return cls._of(values._in_order())
         if is_tensor(values) and values.is_cuda:
@@ -581,8 +597,7 @@ def _need_torch() -> Any:
         import torch
     except ImportError:
         raise ImportError(
-            "Features: expected PyTorch to allocate on a GPU, found none; "
-            "pip install 'pygsampler[torch]'"
+            "Features: expected PyTorch to allocate on a GPU, found none; pip install torch"
         ) from None
     return torch
 

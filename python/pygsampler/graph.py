@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import weakref
-from array import array
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import ANYWHERE, as_ids
+from pygsampler._arrays.interning import IDS, intern
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, integer
-from pygsampler._graph import adapters, peers
+from pygsampler._graph import (
+    adapters,
+    dgl_conversion,
+    networkx_conversion,
+    node_names,
+    peers,
+    pyg_conversion,
+    scipy_conversion,
+)
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.lent import NONE_NAMED, Lent, Named
 from pygsampler._graph.parts import Parts
+from pygsampler._graph.reverses import reverse_edge_ids
 from pygsampler._graph.state import GraphState, Seat, Whole
 from pygsampler._graph.stored import names as edge_arrays
 from pygsampler._graph.timed import Timed, TimedByOthers, sorted_by_time
@@ -31,6 +41,13 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
+    from pygsampler._graph.node_names import NodeNames
+
+__all__ = ["Graph"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 # What is kept with a graph.
@@ -138,6 +155,7 @@ class Graph(GraphState):
         dst: Any,
         *,
         num_nodes: int | None = None,
+        renumber: bool = False,
         edge_data: Mapping[str, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
@@ -148,10 +166,17 @@ class Graph(GraphState):
 
         Parameters
         ----------
-        src, dst : int32 or int64, both alike, shape [E]
+        src, dst : int32 or int64, shape [E]
+            Ids that number the nodes from 0. Of one int32 and one int64 array both become int64.
+            With ``renumber`` also names: lists of str, NumPy's str and object arrays, strings and
+            categories of pandas and Arrow.
         num_nodes : int, optional
             Without it the last vertex is the largest id that occurs: give it where vertices after
             that have no edges.
+        renumber : bool
+            True numbers the nodes from 0 by ascending id or name, for names, and for ids that have
+            gaps, such as hashes. ``graph.node_names`` or ``graph.node_ids`` have the old ones, and
+            ``graph.index_of`` finds nodes by them. Needs NumPy.
         edge_data : mapping of str to arrays of shape [E, ...], optional
             As for ``from_csc``; row i is of the edge ``src[i] -> dst[i]``. Not copied.
         node_data : mapping of str to arrays of shape [num_nodes, ...], optional
@@ -162,9 +187,22 @@ class Graph(GraphState):
         TypeError, ValueError, IndexError
             As ``from_csc``.
         """
+        interned = None
+        if boolean(renumber, "renumber"):
+            if num_nodes is not None:
+                raise ValueError(
+                    "num_nodes: expected None with renumber=True, which counts the ids that occur, "
+                    f"got {num_nodes!r}"
+                )
+            interned = intern({"src": src, "dst": dst})
+            (src, dst), num_nodes = interned.numbers, interned.num_nodes
         graph = cls._checked(*host_graph.of_edges(src, dst, num_nodes))
-        edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
-        return graph._furnished(graph_data.named(edge_data, edges), node_data)
+        if interned is not None:
+            graph._arrays = node_names.beside(interned)
+        if edge_data is not None:
+            edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
+            edge_data = graph_data.named(edge_data, edges)
+        return graph._furnished(edge_data, node_data)
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
@@ -179,15 +217,41 @@ class Graph(GraphState):
         return cls._from(adapters.of_dgl(g))
 
     @classmethod
-    def from_networkx(cls, g: Any) -> Graph:
-        """The graph ``g`` of NetworkX; an undirected edge e of E is also edge E + e, backwards.
+    def from_networkx(
+        cls,
+        g: Any,
+        *,
+        edge_attrs: Iterable[str] | None = None,
+        node_attrs: Iterable[str] | None = None,
+    ) -> Graph:
+        """The graph ``g`` of NetworkX, with or without directions, simple or with parallel edges.
 
-        Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
-        and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
-        ``edata["weight"]`` is the attribute of that name, by edge id, if all edges have it and it
-        is a number: int64 where all are ints, else float64.
+        Nodes that are the integers 0 to n - 1 keep their ids, in whatever order they were added.
+        Others are numbered in ``g``'s order: ``node_ids`` has integers, ``node_names`` str, and
+        ``index_of`` finds both.
+
+        The id of an edge is its place in ``g.edges``, or the attribute "edge_id" of a graph that
+        ``to_networkx`` made. Without directions the edges of E that are no self loops are also, in
+        their order, the edges from E on, backwards; ``reverse_edge_ids`` says which is whose.
+
+        Parameters
+        ----------
+        edge_attrs : iterable of str, optional
+            Attributes that all edges have, numbers or rows of numbers: ``edata`` has them by edge
+            id. Without it that is "weight", if all edges have it and it is a number: int64 where
+            all are ints, else float64.
+        node_attrs : iterable of str, optional
+            Attributes that all nodes have, for ``ndata``.
+
+        Raises
+        ------
+        TypeError
+            For another graph, and for nodes that are neither str nor int, or some of either:
+            ``networkx.relabel_nodes(g, str)``. For attributes that are no numbers.
+        ValueError
+            For an edge or a node without an attribute.
         """
-        return cls._from(adapters.of_networkx(g))
+        return cls._from(networkx_conversion.of_networkx(g, edge_attrs, node_attrs))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
@@ -207,16 +271,34 @@ class Graph(GraphState):
         return cls._from(adapters.of_pyg(data))
 
     @classmethod
-    def from_scipy(cls, m: Any) -> Graph:
+    def from_scipy(cls, m: Any, *, bipartite: bool = False) -> Graph:
         """The graph whose adjacency is the sparse matrix ``m``: an entry [src, dst] is an edge.
 
         Column v of a CSC matrix lists the in-neighbours of v, so that form is used without a
         copy; others are converted. The id of an edge is the place of its entry in ``m.data`` (in
         ``m.tocoo().data`` for formats other than CSC, CSR and COO). Stored zeros and repeated
-        entries are edges too. The number of vertices is the larger side of ``m``.
-        ``edata["weight"]`` is ``m.data``, without a copy, unless it is complex or of objects.
+        entries are edges too. ``edata["weight"]`` is ``m.data``, without a copy, unless it is
+        complex or of objects.
+
+        Parameters
+        ----------
+        m : scipy.sparse matrix or array, shape [num_nodes, num_nodes]
+        bipartite : bool
+            True takes rows and columns for different nodes, and a matrix of any shape [R, C]: rows
+            are the nodes 0 to R - 1, columns the nodes R to R + C - 1.
+            ``HeteroGraph.from_scipy`` keeps the two apart.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything else, and for a matrix that is not square without ``bipartite``.
         """
-        return cls._from(adapters.of_scipy(m))
+        parts = adapters.of_scipy(m)
+        if boolean(bipartite, "bipartite"):
+            return cls._from(adapters.behind(parts, m.shape[0]))
+        keeping = 'HeteroGraph.from_scipy({("user", "to", "item"): m}) keeps them apart'
+        adapters.square(m.shape, "m", f"{keeping}, bipartite=True numbers columns behind rows")
+        return cls._from(parts)
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
@@ -268,12 +350,7 @@ class Graph(GraphState):
 
     @classmethod
     def _completed(cls, graph: Graph, parts: adapters.Coo) -> Graph:
-        """``graph`` with the ids and arrays that ``parts`` has beyond its edges."""
-        if parts.edge_ids is not None and graph.edge_ids is not None:
-            ids = array("q", (parts.edge_ids[place] for place in graph.edge_ids.tolist()))
-            graph = cls.from_csc(
-                graph.indptr, graph.indices, edge_ids=ids, num_nodes=graph.num_nodes
-            )
+        """``graph`` with the arrays that ``parts`` has beyond its edges."""
         if parts.arrays:
             named = {name: as_array(value, name) for name, value in parts.arrays.items()}
             graph._arrays = MappingProxyType(named)
@@ -338,6 +415,8 @@ class Graph(GraphState):
 
     def _furnished(self, edge_data: Any, node_data: Any) -> Graph:
         """This graph, which is new, with these arrays too."""
+        if edge_data is None and node_data is None:
+            return self
         edges, nodes = self._rows()
         self._edata = self._edata.with_more(graph_data.named(edge_data, edges))
         self._ndata = self._ndata.with_more(graph_data.named(node_data, nodes))
@@ -399,10 +478,93 @@ class Graph(GraphState):
 
         ``"node_ids"`` (int64, [num_nodes]) are the ids that vertices had where they came from, and
         ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
-        names in UTF-8. Empty for a graph that was made in memory.
+        names in UTF-8.
         """
         self._known()
         return self._arrays
+
+    @property
+    def node_names(self) -> NodeNames | None:
+        """The names of nodes by id, as a sequence of str; None where they have none.
+
+        They are those of ``from_coo(..., renumber=True)``, of ``from_networkx`` and of files.
+        ``node_names[block.src_nodes]`` is a list of the names of a block's nodes.
+        """
+        self._known()
+        return node_names.names_of(self._arrays)
+
+    @property
+    def node_ids(self) -> Array | None:
+        """The ids that nodes had before they were numbered, int64, shape [num_nodes]; or None."""
+        self._known()
+        return self._arrays.get(IDS)
+
+    def index_of(self, labels: Any) -> Any:
+        """The ids of nodes by the names or ids that they had before they were numbered.
+
+        Parameters
+        ----------
+        labels : sequence of str, or of int
+            As ``node_names`` or ``node_ids`` have them; one alone gives an int.
+
+        Returns
+        -------
+        Array
+            Ids in the graph's dtype, as every sampler and loader takes them; needs NumPy.
+
+        Raises
+        ------
+        KeyError
+            For labels that no node has, by the first of them.
+        TypeError, ValueError
+            For integers where nodes have names and the other way round, and for a graph whose nodes
+            have neither.
+        """
+        self._known()
+        arrays = self._on_cpu()._arrays
+        lookup = self._kept(("lookup",), lambda: node_names.Lookup(arrays))
+        return node_names.index_of(lookup, labels, "labels", self.dtype)
+
+    def in_degrees(self, nodes: Any = None) -> Any:
+        """How many edges lead to each node, int64, shape [num_nodes], on the CPU.
+
+        Parameters
+        ----------
+        nodes : int, or int32 or int64, shape [N], optional
+            The nodes to tell it of, in their order; one alone gives an int. Needs NumPy.
+
+        Raises
+        ------
+        IndexError
+            For ids that are no nodes.
+        """
+        self._known()
+        return degrees_of(self._on_cpu(), "in", self._num_nodes, nodes)
+
+    def out_degrees(self, nodes: Any = None) -> Any:
+        """How many edges lead from each node; as ``in_degrees``, but that the whole graph is read
+        by each call."""
+        self._known()
+        return degrees_of(self._on_cpu(), "out", self._num_nodes, nodes)
+
+    def reverse_edge_ids(self) -> Array:
+        """For each edge by its id the id of its reverse, int64, shape [num_edges], on the CPU.
+
+        A self loop is its own reverse. In a graph that was made of edges without directions
+        (``from_networkx``, ``datasets.read(..., undirected=True)``), and in any whose edges stand
+        once more, backwards and in their order, behind the others, the two copies belong together;
+        else the i-th edge from u to v by id belongs to the i-th edge from v to u. It is computed
+        anew by each call. Needs NumPy.
+
+        Raises
+        ------
+        ValueError
+            For a graph with an edge that has no reverse, which it names, and for ``edge_ids`` that
+            do not number the edges from 0.
+        """
+        self._known()
+        host = self._on_cpu()
+        return reverse_edge_ids(host, host, ("the graph", "the graph"))
 
     @property
     def edata(self) -> Mapping[str, Array]:
@@ -563,6 +725,84 @@ class Graph(GraphState):
             return self
         devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, True))
+
+    def to_networkx(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``, whose nodes are labels.
+
+        Nodes are called by their ``node_names`` or ``node_ids``, or else by their ids. Edges have
+        their id as "edge_id", by which ``from_networkx`` numbers them again, and the values of
+        arrays: numbers, or lists.
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str, optional
+            The names of the arrays to take along; all when not given.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
+        """
+        self._known()
+        return networkx_conversion.graph_to_networkx(self._on_cpu(), edge_data, node_data)
+
+    def to_scipy(self, *, weight: str | None = None) -> Any:
+        """The graph as a sparse array of SciPy, shape [num_nodes, num_nodes].
+
+        An entry [src, dst] is an edge; parallel edges are entries of their own. It is a
+        ``csc_array`` on the graph's memory where an edge's id is its place (``edge_ids`` is None),
+        else a ``coo_array`` by edge id: ``from_scipy`` gives the same graph.
+
+        Parameters
+        ----------
+        weight : str, optional
+            The name of the edge array that gives the values: "weight" where there is one, else
+            ones.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array of shape [num_edges], and for ``edge_ids`` that do not
+            number the edges from 0.
+        """
+        self._known()
+        shape = self._num_nodes, self._num_nodes
+        return scipy_conversion.to_scipy(self._on_cpu(), shape, weight)
+
+    def to_dgl(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``dgl.DGLGraph`` on the CPU, by its CSC, with the ids of its edges.
+
+        Arrays of edges and nodes, all or those of the given names, become ``edata`` and ``ndata``;
+        they share their memory with this graph's.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
+        """
+        self._known()
+        return dgl_conversion.to_dgl(self._on_cpu(), edge_data, node_data)
+
+    def to_pyg(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``torch_geometric.data.Data`` on the CPU.
+
+        Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes, all or those of
+        the given names, become attributes, which share their memory with this graph's.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, or that edges and nodes both have, and for ``edge_ids``
+            that do not number the edges from 0.
+        """
+        self._known()
+        return pyg_conversion.to_pyg(self._on_cpu(), edge_data, node_data)
 
     def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it.

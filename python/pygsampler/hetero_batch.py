@@ -11,15 +11,22 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
+from pygsampler._batch.exports import HeteroExports
 from pygsampler._core import memories
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.array import Array, _on_device
 from pygsampler.block import Block
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
-    from pygsampler._graph.schema import Schema
+    from pygsampler._graph.schema import EdgeTypeMapping, Schema
     from pygsampler.hetero_converted import TorchHeteroBatch
-    from pygsampler.hetero_graph import EdgeType
+
+__all__ = ["HeteroBatch", "HeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class HeteroBlock(Block):
@@ -61,11 +68,12 @@ _TYPE_ROWS = {row.name: row for row in at.TYPE_ROWS}
 _PLACE = frozenset(("_data", "_words_at"))
 
 
-class HeteroBatch:
+class HeteroBatch(HeteroExports):
     """The sampled neighbourhood of seeds of a graph with types.
 
     ``blocks`` has the outermost hop first; each is a mapping of edge types to blocks, all types
-    among them, also those without edges. Local ids count within a vertex type, in the order of
+    among them, also those without edges; ``blocks[0]["writes"]`` is the block of the only type
+    with that relation. Local ids count within a vertex type, in the order of
     first occurrence: hop by hop, and within a hop relation by relation. All arrays are views of
     one memory, on the CPU or, of a graph on a GPU, there; ``to`` copies it. Pickling
     stores that of the CPU.
@@ -91,7 +99,7 @@ class HeteroBatch:
         "num_edges",
     )
 
-    blocks: tuple[Mapping[EdgeType, HeteroBlock], ...]
+    blocks: tuple[EdgeTypeMapping[HeteroBlock], ...]
     nodes: Mapping[str, Array]
     """Original ids of the vertices of each type, in the graph's id dtype; the seeds are first."""
     num_edges: int
@@ -180,10 +188,10 @@ class HeteroBatch:
             self._counts[kind] = words[start : start + hops + 1]
         nodes = self._of_types("input_nodes")
         self.nodes = MappingProxyType(nodes)
-        blocks: list[Mapping[EdgeType, HeteroBlock]] = []
+        blocks: list[EdgeTypeMapping[HeteroBlock]] = []
         edges, start = 0, first
         for _ in range(hops):
-            by_type: dict[EdgeType, HeteroBlock] = {}
+            by_type: ByEdgeType[HeteroBlock] = ByEdgeType()
             for place, edge_type in enumerate(self._schema.edge_types):
                 about = words[start : start + at.WORDS]
                 start += at.WORDS
@@ -194,12 +202,12 @@ class HeteroBatch:
                 assert isinstance(block, HeteroBlock)
                 block._dst_nodes = nodes[dst]
                 by_type[edge_type] = block
-            blocks.append(MappingProxyType(by_type))
+            blocks.append(by_type.read_only())
         self.blocks, self.num_edges = tuple(blocks), edges
 
     def _of_types(self, name: str) -> dict[str, Any]:
         """An array of each type of vertices, or None, by its name among the words."""
-        row, words, found = _TYPE_ROWS[name], self._words, {}
+        row, words, found = _TYPE_ROWS[name], self._words, ByNodeType[Any]()
         start = at.HEADER_WORDS
         for kind in self._schema.node_types:
             about = words[start : start + at.TYPE_WORDS]
@@ -238,18 +246,18 @@ class HeteroBatch:
     def num_sampled_nodes(self) -> dict[str, list[int]]:
         """Of each type the distinct seeds, and how many vertices each hop found, the seeds'
         neighbours first."""
-        return {
-            kind: [ends[0], *(b - a for a, b in itertools.pairwise(ends))]
+        return ByNodeType(
+            (kind, [ends[0], *(b - a for a, b in itertools.pairwise(ends))])
             for kind, ends in self._counts.items()
-        }
+        )
 
     @property
-    def num_sampled_edges(self) -> dict[EdgeType, list[int]]:
+    def num_sampled_edges(self) -> ByEdgeType[list[int]]:
         """Of each type how many edges each hop has, that of the seeds first."""
-        return {
-            kind: [hop[kind].num_edges for hop in reversed(self.blocks)]
+        return ByEdgeType(
+            (kind, [hop[kind].num_edges for hop in reversed(self.blocks)])
             for kind in self._schema.edge_types
-        }
+        )
 
     def _whole(self) -> Array:
         """All of its memory, as int32."""
@@ -343,6 +351,11 @@ class HeteroBatch:
             f"HeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch}{where})"
         )
+
+    def _repr_html_(self) -> str:
+        from pygsampler._batch.shown import types_html
+
+        return types_html(repr(self), self.blocks)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._device >= 0:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.exports import HeteroExports
 from pygsampler._batch.furnished import Furnished
+from pygsampler._batch.shown import types_html
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.converted_block import TorchBlock
 
 if TYPE_CHECKING:
@@ -14,12 +17,19 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._graph.schema import EdgeTypeMapping
     from pygsampler.array import Array
     from pygsampler.block import Block
     from pygsampler.features import Features
     from pygsampler.hetero_graph import EdgeType
 
     Tensors = Mapping[str, torch.Tensor]
+
+__all__ = ["TorchHeteroBatch", "TorchHeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class TorchHeteroBlock(TorchBlock):
@@ -84,6 +94,7 @@ class TorchHeteroBlock(TorchBlock):
             nodes[dst][first : first + self.num_dst_nodes],
             first,
             None if weights is None else move(weights),
+            {name: move(values) for name, values in self.edge_values.items()},
         )
         made.__dict__["_kind"] = self.edge_type
         for name, rows in self.features.items():
@@ -95,7 +106,7 @@ class TorchHeteroBlock(TorchBlock):
         return _block, (kind, self.edge_type, arrays), features
 
 
-class TorchHeteroBatch(Furnished):
+class TorchHeteroBatch(Furnished, HeteroExports):
     """A mini-batch of a graph with types, of torch tensors: what ``HeteroBatch.torch()`` returns.
 
     Names and shapes are those of ``HeteroBatch``. A loader that was given ``features`` puts, under
@@ -111,7 +122,7 @@ class TorchHeteroBatch(Furnished):
     """For each seed of a type its place among ``nodes`` of that type."""
     trees: Tensors | None
     """For each of ``nodes`` which seed's tree it is in; None without ``disjoint=True``."""
-    blocks: tuple[Mapping[EdgeType, TorchHeteroBlock], ...]
+    blocks: tuple[EdgeTypeMapping[TorchHeteroBlock], ...]
     """Of each hop, the outermost first, a mapping of all edge types to blocks."""
     num_sampled_nodes: Mapping[str, list[int]]
     """Of each type the distinct seeds, and how many vertices each hop found."""
@@ -131,11 +142,11 @@ class TorchHeteroBatch(Furnished):
 
     @classmethod
     def _of(cls, batch: Any) -> TorchHeteroBatch:
-        nodes = {kind: ids.torch() for kind, ids in batch.nodes.items()}
+        nodes = ByNodeType((kind, ids.torch()) for kind, ids in batch.nodes.items())
         views = _Views(batch, nodes)
         flat = iter(range(len(views.flat)))
         blocks = tuple(
-            MappingProxyType({kind: _viewed(views, next(flat), kind) for kind in hop})
+            ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop).read_only()
             for hop in batch.blocks
         )
         trees = batch.trees
@@ -195,7 +206,9 @@ class TorchHeteroBatch(Furnished):
             "output_index": _mapped(move, self.output_index),
             "trees": None if self.trees is None else _mapped(move, self.trees),
             "blocks": tuple(
-                MappingProxyType({kind: block._moved(move, nodes) for kind, block in hop.items()})
+                ByEdgeType(
+                    (kind, block._moved(move, nodes)) for kind, block in hop.items()
+                ).read_only()
                 for hop in self.blocks
             ),
         }
@@ -210,9 +223,12 @@ class TorchHeteroBatch(Furnished):
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
         return (
-            f"TorchHeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
+            f"{type(self).__name__}({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch})"
         )
+
+    def _repr_html_(self) -> str:
+        return types_html(repr(self), self.blocks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {
@@ -286,11 +302,11 @@ def _viewed(views: _Views, place: int, kind: EdgeType) -> TorchHeteroBlock:
 
 
 def _tensors(arrays: Mapping[str, Array]) -> Tensors:
-    return MappingProxyType({kind: values.torch() for kind, values in arrays.items()})
+    return MappingProxyType(ByNodeType((kind, values.torch()) for kind, values in arrays.items()))
 
 
 def _mapped(move: Any, tensors: Tensors) -> Tensors:
-    return MappingProxyType({kind: move(values) for kind, values in tensors.items()})
+    return MappingProxyType(ByNodeType((kind, move(values)) for kind, values in tensors.items()))
 
 
 def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
@@ -302,6 +318,6 @@ def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
 def _batch(kind: type, parts: dict[str, Any]) -> Any:
     for name in ("nodes", "output_nodes", "output_index", "trees"):
         if parts[name] is not None:
-            parts[name] = MappingProxyType(parts[name])
-    parts["blocks"] = tuple(MappingProxyType(hop) for hop in parts["blocks"])
+            parts[name] = MappingProxyType(ByNodeType(parts[name]))
+    parts["blocks"] = tuple(ByEdgeType(hop).read_only() for hop in parts["blocks"])
     return kind(**parts)

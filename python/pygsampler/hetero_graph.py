@@ -11,23 +11,37 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.interning import IDS
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import boolean, describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
+from pygsampler._graph import (
+    dgl_conversion,
+    hetero_adapters,
+    networkx_conversion,
+    node_names,
+    pyg_conversion,
+    scipy_conversion,
+    typed_file,
+)
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import hetero_adapters, typed_file
 from pygsampler._graph import layout as at
-from pygsampler._graph.ends import check_ends, ends_of
+from pygsampler._graph.degrees import degrees_of
+from pygsampler._graph.ends import check_ends, ends_of, in_one_width, numbered
 from pygsampler._graph.joint import Joint, joined
+from pygsampler._graph.reverses import reverse_edge_ids
 from pygsampler._graph.schema import (
     TYPE,
+    ByEdgeType,
+    ByNodeType,
     EdgeType,
     Schema,
     by_type,
     count_of,
     counts_of,
+    edge_type_of,
     name_of,
     relations_of,
 )
@@ -41,9 +55,14 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.dates import Kind
     from pygsampler._core.progress import Progress
+    from pygsampler._graph.node_names import NodeNames
     from pygsampler._graph.timed import Timed
 
 __all__ = ["EdgeType", "HeteroGraph"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class HeteroGraph(EngineHandle):
@@ -87,6 +106,8 @@ class HeteroGraph(EngineHandle):
         "_graphs",
         "_host",
         "_joints",
+        "_labels",
+        "_lookups",
         "_made_of",
         "_ndata",
         "_nodes",
@@ -113,6 +134,9 @@ class HeteroGraph(EngineHandle):
     # Empty once closed.
     _graphs: dict[EdgeType, Graph]
     _ndata: dict[str, graph_data.Named]
+    # The arrays beside the graph that hold the names of a type's nodes, and what finds nodes.
+    _labels: dict[str, Mapping[str, Array]]
+    _lookups: dict[str, node_names.Lookup]
     _derived: dict[tuple[str, str], HeteroGraph]
     _times: dict[tuple[str, str | None, str | None], TypedTimed]
     _joints: dict[tuple[Any, ...], Joint]
@@ -124,7 +148,7 @@ class HeteroGraph(EngineHandle):
         edges: Mapping[EdgeType, Any],
         num_nodes: Mapping[str, int] | None = None,
         *,
-        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         EngineHandle.__init__(self)
@@ -152,10 +176,11 @@ class HeteroGraph(EngineHandle):
         host: HeteroGraph | None = None,
         pinned: bool = False,
     ) -> None:
-        self._nodes, self._graphs = nodes, graphs
+        self._nodes, self._graphs = ByNodeType(nodes), graphs
         self._device, self._host, self._pinned, self._file = device, host, pinned, None
         self._schema = Schema(tuple(nodes), tuple(graphs))
-        self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
+        self._ndata = ByNodeType.fromkeys(nodes, graph_data.NO_DATA)
+        self._labels, self._lookups = {} if host is None else host._labels, {}
         self._derived, self._joints, self._times = {}, {}, {}
         self._made_of = []
 
@@ -163,23 +188,102 @@ class HeteroGraph(EngineHandle):
     def from_coo(
         cls,
         edges: Mapping[EdgeType, tuple[Any, Any]],
-        num_nodes: Mapping[str, int],
+        num_nodes: Mapping[str, int] | None = None,
         *,
-        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        renumber: bool = False,
+        edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> HeteroGraph:
         """A graph of lists of edges: (src, dst) for each type; the id of an edge is its place.
 
-        The arrays are copied, as by ``Graph.from_coo``. ``num_nodes`` has all types.
+        The arrays are copied, as by ``Graph.from_coo``, and all are int64 where one is.
+
+        Parameters
+        ----------
+        edges : mapping of (str, str, str) to (src, dst)
+            int32 or int64, shape [E]; with ``renumber`` also names, as ``Graph.from_coo`` takes
+            them.
+        num_nodes : mapping of str to int
+            How many nodes each type has, of all types; None with ``renumber``.
+        renumber : bool
+            True numbers the nodes of each type from 0 by ascending id or name, over all relations
+            that have the type. ``node_names[type]`` or ``node_ids[type]`` have the old ones, and
+            ``index_of`` finds nodes by them. Needs NumPy.
+        edge_data, node_data
+            As for ``HeteroGraph``.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            As ``Graph.from_coo``, with the type.
         """
         relations = relations_of(edges)
+        if boolean(renumber, "renumber"):
+            return cls._renumbered(relations, num_nodes, edge_data, node_data)
         if not isinstance(num_nodes, Mapping):
             raise TypeError(
-                f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}"
+                f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}; "
+                "renumber=True counts the ids that occur"
             )
         counts = {kind: count_of(kind, of) for kind, of in num_nodes.items()}
         made = hetero_adapters.Typed(relations, counts, edge_data, node_data, relations)
         return cls._of(made)
+
+    @classmethod
+    def _renumbered(
+        cls,
+        relations: Mapping[EdgeType, Any],
+        num_nodes: Any,
+        edge_data: Any,
+        node_data: Any,
+    ) -> HeteroGraph:
+        if num_nodes is not None:
+            raise ValueError(
+                "num_nodes: expected None with renumber=True, which counts the ids that occur, got "
+                f"{num_nodes!r}"
+            )
+        ends, labels = numbered({kind: ends_of(kind, of) for kind, of in relations.items()})
+        counts = {kind: interned.num_nodes for kind, interned in labels.items()}
+        made = cls._of(hetero_adapters.Typed(ends, counts, edge_data, node_data, ends))
+        for kind, interned in labels.items():
+            arrays = node_names.beside(interned)
+            if IDS in arrays:
+                rows = graph_data.Rows(graph_data.NODES, counts[kind])
+                made._ndata[kind] = made._ndata[kind].with_more(graph_data.named(arrays, rows))
+            else:
+                made._labels[kind] = arrays
+        return made
+
+    @classmethod
+    def from_scipy(
+        cls,
+        matrices: Mapping[EdgeType, Any],
+        *,
+        num_nodes: Mapping[str, int] | None = None,
+        node_data: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> HeteroGraph:
+        """The graph of a sparse matrix for each relation: an entry [src, dst] is an edge.
+
+        The id of an edge is the place of its entry in the matrix's ``data``, and
+        ``edata[type]["weight"]`` that array, as by ``Graph.from_scipy``.
+
+        Parameters
+        ----------
+        matrices : mapping of (str, str, str) to scipy.sparse matrices or arrays
+            A row for each node of the source type, a column for each of the destination type: a
+            type has as many nodes in all of them. All ids are int64 where those of one are.
+        num_nodes : mapping of str to int, optional
+            Types without edges, and how many nodes they have.
+        node_data : mapping of str to mappings of str to arrays of shape [N, ...], optional
+            As for ``HeteroGraph``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no sparse matrix, and for one of another shape than the others say.
+        """
+        relations = relations_of(matrices, "matrices")
+        return cls._of(hetero_adapters.of_scipy(relations, num_nodes, node_data))
 
     @classmethod
     def from_pyg(cls, data: Any) -> HeteroGraph:
@@ -205,7 +309,7 @@ class HeteroGraph(EngineHandle):
             for end in (kind[0], kind[2]):
                 if end not in nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        ends = {kind: ends_of(kind, edges[kind]) for kind in parts.lists}
+        ends = in_one_width({kind: ends_of(kind, edges[kind]) for kind in parts.lists})
         try:
             edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
             return cls(edges, nodes, edge_data=parts.edge_data, node_data=parts.node_data)
@@ -225,7 +329,8 @@ class HeteroGraph(EngineHandle):
             kind: {**own.ndata.get(kind, {}), **given.get(kind, {})}
             for kind in {**own.ndata, **given}
         }
-        return cls(own._open(), own.num_nodes, edge_data=parts.edge_data, node_data=of_nodes)
+        nodes = own._with_types(hetero_adapters.sizes_of(features)).num_nodes
+        return cls(own._open(), nodes, edge_data=parts.edge_data, node_data=of_nodes)
 
     @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
@@ -252,6 +357,7 @@ class HeteroGraph(EngineHandle):
         nodes, parts = typed_file.types_of(pages)
         made = cls({kind: Graph._mapped(part) for kind, part in parts.items()}, nodes)
         made._ndata.update(typed_file.node_data_of(pages, nodes))
+        made._labels.update(typed_file.names_of(pages, nodes))
         made._file = pages
         return made
 
@@ -275,7 +381,8 @@ class HeteroGraph(EngineHandle):
             for: 4096 arrays in all, whose names have up to 63 bytes, the type's place among them.
         """
         host = self if self._host is None else self._host
-        typed_file.save(graph_file.path_of(path), host._open(), host._nodes, host._ndata, progress)
+        relations, target = host._open(), graph_file.path_of(path)
+        typed_file.save(target, relations, host._nodes, host._ndata, host._labels, progress)
 
     @property
     def path(self) -> Path | None:
@@ -306,9 +413,9 @@ class HeteroGraph(EngineHandle):
         return MappingProxyType(self._nodes)
 
     @property
-    def num_edges(self) -> Mapping[EdgeType, int]:
-        """How many edges each type has."""
-        return {kind: graph.num_edges for kind, graph in self._open().items()}
+    def num_edges(self) -> ByEdgeType[int]:
+        """How many edges each type has; a type may be named by its relation, if no other has it."""
+        return ByEdgeType((kind, graph.num_edges) for kind, graph in self._open().items())
 
     @property
     def dtype(self) -> str:
@@ -321,9 +428,10 @@ class HeteroGraph(EngineHandle):
         return devices.name(self._device)
 
     @property
-    def edata(self) -> Mapping[EdgeType, Mapping[str, Array]]:
-        """The arrays of the edges of each type, by name."""
-        return {kind: graph.edata for kind, graph in self._open().items()}
+    def edata(self) -> ByEdgeType[Mapping[str, Array]]:
+        """The arrays of the edges of each type, by name; a type may be named by its relation, if no
+        other has it: ``graph.edata["writes"]["w"]``."""
+        return ByEdgeType((kind, graph.edata) for kind, graph in self._open().items())
 
     @property
     def ndata(self) -> Mapping[str, Mapping[str, Array]]:
@@ -331,12 +439,130 @@ class HeteroGraph(EngineHandle):
         self._open()
         return MappingProxyType(self._ndata)
 
-    def __getitem__(self, edge_type: EdgeType) -> Graph:
-        """The CSC of a relation; as many vertices as its larger type has."""
+    @property
+    def node_names(self) -> Mapping[str, NodeNames]:
+        """The names of the nodes of each type that has names, by id; as ``Graph.node_names``."""
+        self._open()
+        found = {kind: node_names.names_of(arrays) for kind, arrays in self._labels.items()}
+        return {kind: names for kind, names in found.items() if names is not None}
+
+    @property
+    def node_ids(self) -> Mapping[str, Array]:
+        """The ids that nodes had before they were numbered, int64, of each type that has them:
+        ``ndata[type]["node_ids"]``."""
+        self._open()
+        return {kind: arrays[IDS] for kind, arrays in self._ndata.items() if IDS in arrays}
+
+    def index_of(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """The ids of nodes by the names or ids that they had before they were numbered.
+
+        Parameters
+        ----------
+        labels : mapping of str to sequences of str, or of int
+            By type, as ``node_names`` or ``node_ids`` have them.
+
+        Returns
+        -------
+        dict of str to Array
+            Ids by type, in the graph's dtype, as every sampler and loader takes them; an int for
+            one label alone. Needs NumPy.
+
+        Raises
+        ------
+        KeyError
+            For labels that no node of the type has, by the first of them.
+        TypeError, ValueError
+            As ``Graph.index_of``, and for types that the graph does not have.
+        """
+        self._open()
+        found = {}
+        for kind, of_type in by_type(labels, "labels", self._nodes).items():
+            lookup = self._lookups.get(kind)
+            if lookup is None:
+                lookup = node_names.Lookup({**self._ndata[kind], **self._labels.get(kind, {})})
+                self._lookups[kind] = lookup
+            where = f"labels[{kind!r}]"
+            found[kind] = node_names.index_of(lookup, of_type, where, self.dtype)
+        return found
+
+    def in_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
+        """How many edges of a type lead to each node of its destination type, int64, on the CPU.
+
+        Parameters
+        ----------
+        nodes : int, or int32 or int64, shape [N], optional
+            The nodes to tell it of; all, shape [num_nodes[edge_type[2]]], when not given. One alone
+            gives an int. Needs NumPy.
+        edge_type : (str, str, str) or str, optional
+            May be left out where the graph has one type of edges.
+
+        Raises
+        ------
+        IndexError
+            For ids that are no nodes of the type.
+        ValueError
+            For a type that the graph does not have, and for none where it has several.
+        """
+        kind = self._one_relation(edge_type)
+        return degrees_of(self[kind]._on_cpu(), "in", self._nodes[kind[2]], nodes)
+
+    def out_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
+        """How many edges of a type lead from each node of its source type; as ``in_degrees``."""
+        kind = self._one_relation(edge_type)
+        return degrees_of(self[kind]._on_cpu(), "out", self._nodes[kind[0]], nodes)
+
+    def _one_relation(self, edge_type: EdgeType | str | None) -> EdgeType:
+        kinds = list(self._open())
+        if edge_type is None and len(kinds) > 1:
+            have = ", ".join(map(repr, kinds))
+            raise ValueError(f"edge_type: expected one of {have}, got None")
+        return kinds[0] if edge_type is None else edge_type_of(edge_type, kinds, "edge_type")
+
+    def reverse_edge_ids(
+        self, edge_type: EdgeType | str, reverse_type: EdgeType | str | None = None
+    ) -> Array:
+        """For each edge of a type by its id the id of its reverse, int64, on the CPU.
+
+        Where the edges of ``reverse_type`` stand in the order of those of ``edge_type``, as PyG's
+        ``ToUndirected`` and DGL's ``AddReverse`` write them, an edge belongs to the edge of its own
+        id; else the i-th edge from u to v by id belongs to the i-th edge from v to u. Needs NumPy.
+
+        Parameters
+        ----------
+        edge_type : (str, str, str) or str
+        reverse_type : (str, str, str) or str, optional
+            The type that has the reverses, from ``edge_type``'s destinations to its sources;
+            ``edge_type`` itself when not given, where both ends are of one type.
+
+        Raises
+        ------
+        ValueError
+            For types that the graph does not have or that do not fit, and for an edge that has no
+            reverse, which it names.
+        """
+        host = self if self._host is None else self._host
+        edge_type = edge_type_of(edge_type, self.edge_types, "edge_type")
+        reverse = edge_type
+        if reverse_type is not None:
+            reverse = edge_type_of(reverse_type, self.edge_types, "reverse_type")
+        graph, other = host[edge_type], host[reverse]
+        if (reverse[0], reverse[2]) != (edge_type[2], edge_type[0]):
+            raise ValueError(
+                f"reverse_type: expected a type from {edge_type[2]!r} to {edge_type[0]!r}, got "
+                f"{reverse_type!r}"
+            )
+        return reverse_edge_ids(graph, other, (name_of(edge_type), name_of(reverse)))
+
+    def __getitem__(self, edge_type: EdgeType | str) -> Graph:
+        """The CSC of a relation; as many vertices as its larger type has.
+
+        ``edge_type`` is (source type, relation, destination type), or the relation alone where no
+        other edge type has it. KeyError for an edge type that the graph does not have.
+        """
         graphs = self._open()
-        if edge_type not in graphs:
-            raise KeyError(edge_type)
-        return graphs[edge_type]
+        if isinstance(edge_type, tuple) and edge_type in graphs:
+            return graphs[edge_type]
+        return ByEdgeType(graphs)[edge_type]
 
     def to(self, device: Any) -> HeteroGraph:
         """This graph on another device, as ``Graph.to``: all relations' CSCs are copied there.
@@ -421,6 +647,58 @@ class HeteroGraph(EngineHandle):
         made._handle()
         return made
 
+    def _with_types(self, counts: Mapping[str, int]) -> HeteroGraph:
+        """This graph, with further node types that have no edges."""
+        nodes = dict(self._nodes)
+        for kind, count in counts.items():
+            nodes.setdefault(kind, count)
+        if len(nodes) == len(self._nodes):
+            return self
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        host = None if self._host is None else self._host._with_types(counts)
+        made._hold(nodes, self._open(), self._device, host, self._pinned)
+        made._ndata |= self._ndata
+        made._labels = self._labels
+        return made
+
+    def to_networkx(self) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``, for looking at it.
+
+        Nodes are (type, label), where labels are names, old ids or ids, and have "node_type"; edges
+        have "edge_type", their id as "edge_id", and the values of arrays.
+        """
+        host = self if self._host is None else self._host
+        labels, ndata = host._labels, host._ndata
+        return networkx_conversion.hetero_to_networkx(host._open(), host._nodes, labels, ndata)
+
+    def to_scipy(self, *, weight: str | None = None) -> ByEdgeType[Any]:
+        """The graph as a sparse array of SciPy for each relation, [sources, destinations]; as by
+        ``Graph.to_scipy``, so that ``from_scipy`` gives the same graph.
+
+        ``weight`` is the name of an edge array of all types; without it "weight" where a type has
+        one, else ones.
+        """
+        host = self if self._host is None else self._host
+        found: ByEdgeType[Any] = ByEdgeType()
+        for kind, graph in host._open().items():
+            shape = host._nodes[kind[0]], host._nodes[kind[2]]
+            with _of_type(kind):
+                found[kind] = scipy_conversion.to_scipy(graph, shape, weight)
+        return found
+
+    def to_dgl(self) -> Any:
+        """The graph as a heterograph of DGL on the CPU, with all of its arrays, which share their
+        memory; as by ``Graph.to_dgl``. DGL puts types into the order of their names."""
+        host = self if self._host is None else self._host
+        return dgl_conversion.to_heterograph(host._open(), host._nodes, host._ndata)
+
+    def to_pyg(self) -> Any:
+        """The graph as a ``torch_geometric.data.HeteroData`` on the CPU, with all of its arrays,
+        which share their memory: column i of an ``edge_index`` is the edge with id i."""
+        host = self if self._host is None else self._host
+        return pyg_conversion.to_hetero_data(host._open(), host._nodes, host._ndata)
+
     def to_homogeneous(
         self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()
     ) -> Graph:
@@ -490,8 +768,7 @@ class HeteroGraph(EngineHandle):
             there = joint._replace(graph=put(joint.graph, self._device))
             return self._joints.setdefault(key, there)
         for kind in types:
-            if kind not in graphs:
-                raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
+            edge_type_of(kind, graphs, "metapath")
         ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
         nodes = {kind: self._nodes[kind] for kind in ends}
         part = object.__new__(HeteroGraph)
@@ -524,6 +801,7 @@ class HeteroGraph(EngineHandle):
         for relation in graphs.values():
             relation.close()
         self._ndata, self._file = {}, None
+        self._labels, self._lookups = {}, {}
 
     def __enter__(self) -> HeteroGraph:
         self._open()
@@ -637,7 +915,7 @@ class HeteroGraph(EngineHandle):
         if not self._graphs:
             return "HeteroGraph(closed)"
         lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
-        lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
+        lines += [f"  {kind!r}: {n} edges" for kind, n in self.num_edges.items()]
         pinned = ", pinned" if self._pinned else ""
         pinned += ", shared" if any(graph.shared for graph in self._graphs.values()) else ""
         lines.append(f"  dtype={self.dtype}, device={self.device}{pinned})")
@@ -655,7 +933,8 @@ class HeteroGraph(EngineHandle):
             return put, (self._host, self.device)
         if self._file is not None:
             return HeteroGraph._reopened, (self._file.path, self._file.identity)
-        return _restored, (dict(self._open()), dict(self._nodes), dict(self._ndata))
+        parts = dict(self._open()), dict(self._nodes), dict(self._ndata)
+        return _restored, (*parts, {kind: dict(of) for kind, of in self._labels.items()})
 
 
 @contextmanager
@@ -668,9 +947,14 @@ def _of_type(kind: Any) -> Iterator[None]:
 
 
 def _restored(
-    graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, Mapping[str, Array]]
+    graphs: dict[EdgeType, Graph],
+    nodes: dict[str, int],
+    of_nodes: dict[str, Mapping[str, Array]],
+    labels: dict[str, Mapping[str, Array]],
 ) -> HeteroGraph:
-    return HeteroGraph(graphs, nodes, node_data=of_nodes)
+    made = HeteroGraph(graphs, nodes, node_data=of_nodes)
+    made._labels.update(labels)
+    return made
 
 
 def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> Graph:

@@ -13,9 +13,13 @@ from pygsampler._sampling.types_alone import TypesAlone
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroLabor"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 _OPTIONS = (
     "importance",
@@ -52,7 +56,8 @@ class HeteroLabor(TypesAlone):
         ten thousand, LABOR-*.
     exact : bool
         Each destination has ``fanout`` edges of a relation, or all where it has fewer: those of the
-        smallest numbers over weights (sequential Poisson sampling). Without ``importance``.
+        smallest numbers over weights (sequential Poisson sampling). Of parallel edges all but the
+        first have numbers of their own. Without ``importance``.
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int
@@ -104,7 +109,7 @@ class HeteroLabor(TypesAlone):
 
     def __init__(
         self,
-        fanouts: Sequence[int | Mapping[EdgeType, int]],
+        fanouts: Sequence[int | Mapping[Any, int]],
         *,
         importance: int = 0,
         exact: bool = False,
@@ -141,7 +146,7 @@ class HeteroLabor(TypesAlone):
         super().__init__(plan, seed)
 
     @property
-    def fanouts(self) -> tuple[int | Mapping[EdgeType, int], ...]:
+    def fanouts(self) -> tuple[int | Mapping[Any, int], ...]:
         """In-edges for each vertex in the mean, outermost hop first."""
         return self._fanouts
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["HGTSampler"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class HGTSampler(TypesAlone):
     """Samples a subgraph around seeds, by the budgets of the Heterogeneous Graph Transformer.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Launcher, Sampler
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
 __all__ = ["KHop", "LayerSample"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 S = TypeVar("S", bound="_StepSampler")
 
@@ -140,14 +145,19 @@ class KHop(_StepSampler):
     fanouts : sequence of int
         Draws of each vertex, step by step, the first from the seeds: 1 to 16 steps of 1 to 2**20,
         and fewer than 2**31 vertices of a sample in all.
-    unique : bool
-        The draws of one vertex are distinct edges, in random order; -1 stands behind all of them
-        where it has fewer. Costs grow with the square of a fanout.
+    unique : bool or "transit"
+        True: no node occurs twice in a step of a sample, whichever nodes drew it, as in NextDoor.
+        An edge to a node that an earlier place of the step has is drawn again; -1 stands where
+        all neighbors of a place's node are in the step already. Parallel edges lead to one node,
+        and have their chance each. ``"transit"``: the draws of one node are distinct edges, in
+        random order, and other nodes may draw the same; -1 stands behind all of them where the
+        node has fewer edges. Costs of ``"transit"`` grow with the square of a fanout.
     edge_ids : bool
         Make ``StepSamples.edge_ids``.
     execution : str
         On a GPU: ``"sample"`` draws a slot a thread; ``"transit"`` groups the vertices that draw,
         step by step (docs/nextdoor.md); ``"auto"`` is ``"sample"``. The samples are the same.
+        With ``unique=True`` a sample's nodes depend on each other, and ``"transit"`` is refused.
     seed : int, optional
         As for ``PGSampler``.
 
@@ -158,7 +168,8 @@ class KHop(_StepSampler):
 
     Notes
     -----
-    Source: NextDoor (Jangda et al., 2021), sections 4 and 6. docs/randomness.md has the rules.
+    Source: NextDoor (Jangda et al., 2021), sections 4 and 6; ``unique`` is of 4.1 and 6.3.
+    docs/randomness.md has the rules.
 
     One sampler may be used from many threads at once.
     """
@@ -169,7 +180,7 @@ class KHop(_StepSampler):
         self,
         fanouts: Sequence[int],
         *,
-        unique: bool = False,
+        unique: bool | Literal["transit"] = False,
         edge_ids: bool = False,
         execution: str = "auto",
         seed: int | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.metapath import check_chain, columns, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards
 from pygsampler._sampling.parts_job import PartsJob
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["MetaPathWalk"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class MetaPathWalk(RandomWalk):
     """Walks of a ``HeteroGraph`` along types of edges.
 
@@ -38,9 +43,10 @@ class MetaPathWalk(RandomWalk):
 
     Parameters
     ----------
-    metapath : sequence of (str, str, str)
+    metapath : sequence of (str, str, str) or str
         Types of edges, each from where the one before it leads; 1 to 64 of them. Against the edges
-        (``direction="in"``) each leads from its last part to its first.
+        (``direction="in"``) each leads from its last part to its first. A relation alone names the
+        only edge type of the graph that has it: ``["writes", "cites"]``.
     length : int, optional
         Steps of a walk, for walks that begin again with the metapath's first type, at which it then
         ends. Default: as many as the metapath has.
@@ -53,7 +59,8 @@ class MetaPathWalk(RandomWalk):
     Raises
     ------
     TypeError, ValueError
-        For a metapath that does not chain, and as ``RandomWalk``.
+        For a metapath that does not chain, and as ``RandomWalk``; of names of relations when a
+        graph is sampled.
 
     Notes
     -----
@@ -70,7 +77,7 @@ class MetaPathWalk(RandomWalk):
 
     def __init__(
         self,
-        metapath: Sequence[EdgeType],
+        metapath: Sequence[EdgeType | str],
         length: int | None = None,
         *,
         prob: str | None = None,
@@ -80,7 +87,7 @@ class MetaPathWalk(RandomWalk):
         seed: int | None = None,
     ) -> None:
         steps = _steps(metapath, length)
-        self._path = tuple(metapath)
+        self._path = metapath_of(metapath)
         types = list(dict.fromkeys(self._path))
         self._begin(
             seed,
@@ -92,10 +99,11 @@ class MetaPathWalk(RandomWalk):
             walks_per_seed=walks_per_seed,
             edge_ids=edge_ids,
         )
-        _check_chain(self._path, self._against, steps)
+        if not is_named(self._path):
+            check_chain(self._path, self._against, steps > len(self._path))
 
     @property
-    def metapath(self) -> tuple[EdgeType, ...]:
+    def metapath(self) -> tuple[EdgeType | str, ...]:
         """The types of edges, as they were given."""
         return self._path
 
@@ -105,8 +113,21 @@ class MetaPathWalk(RandomWalk):
 
     @property
     def node_types(self) -> tuple[str, ...]:
-        """The type of each column of ``HeteroWalks.nodes``."""
-        return _columns(self._path, self._against, self.length)
+        """The type of each column of ``HeteroWalks.nodes``; ValueError for a metapath of names of
+        relations, whose types a graph knows: ``HeteroWalks.node_types`` has them."""
+        if is_named(self._path):
+            raise ValueError(
+                "node_types: expected a metapath of (source, relation, destination), got names of "
+                "relations; node_types of the walks has the types"
+            )
+        return columns(self._path, self._against, self.length)
+
+    def _along(self, graph: HeteroGraph) -> tuple[EdgeType, ...]:
+        """The metapath in the edge types of a graph."""
+        path = resolved(self._path, graph.edge_types)
+        if path is not self._path:
+            check_chain(path, self._against, self.length > len(path))
+        return path
 
     def graph_of(self, graph: Any) -> Any:
         """The graph without types that is walked, made once and kept with ``graph``."""
@@ -115,9 +136,9 @@ class MetaPathWalk(RandomWalk):
         return super().graph_of(self._joint(graph).graph)
 
     def _joint(self, graph: HeteroGraph) -> Joint:
-        prob = self._plan["prob"]
+        prob, path = self._plan["prob"], self._along(graph)
         names = () if prob is None else (prob,)
-        return graph._joint(tuple(dict.fromkeys(self._path)), self.node_types[0], names)
+        return graph._joint(tuple(dict.fromkeys(path)), path[0][2 if self._against else 0], names)
 
     def launch(
         self,
@@ -132,23 +153,26 @@ class MetaPathWalk(RandomWalk):
         beside: bool = False,
     ) -> Pending[HeteroWalks]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        path = self._along(graph)
         if isinstance(seeds, Mapping):
-            first = self.node_types[0]
+            first = path[0][2 if self._against else 0]
             if list(seeds) != [first]:
                 raise ValueError(
                     f"seeds: expected ids of {first!r}, where the metapath begins, got "
                     f"those of {list(seeds)}"
                 )
             seeds = seeds[first]
-        if isinstance(graph, HeteroGraph) and graph._service is not None:
-            return self._in_parts(graph, seeds, epoch, batch, exclude)
+        if graph._service is not None:
+            return self._in_parts(graph, path, seeds, epoch, batch, exclude)
         how = {"exclude": exclude, "threads": threads, "beside": beside}
-        job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
+        job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)  # type: ignore[arg-type]
         joint = self._joint(graph)
-        return Afterwards(job, lambda walks: self._by_type(walks, joint))
+        return Afterwards(job, lambda walks: self._by_type(walks, path, joint))
 
     def _in_parts(
-        self, graph: HeteroGraph, seeds: Any, epoch: int, batch: int, exclude: Any
+        self, graph: HeteroGraph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
     ) -> Pending[HeteroWalks]:
         """Of a graph whose parts lie in several processes; ids are those of types there."""
         if exclude is not None:
@@ -156,22 +180,22 @@ class MetaPathWalk(RandomWalk):
                 f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "
                 "(prob=) leave edges out"
             )
-        types, roots = tuple(dict.fromkeys(self._path)), self.node_types[0]
+        types, roots = tuple(dict.fromkeys(path)), path[0][2 if self._against else 0]
         job = PartsJob.start_along(graph, self, types, roots, seeds, epoch=epoch, batch=batch)
-        return Afterwards(job, self._named)
+        return Afterwards(job, lambda walks: self._named(walks, path))
 
-    def _named(self, walks: HeteroWalks) -> HeteroWalks:
+    def _named(self, walks: HeteroWalks, path: tuple[EdgeType, ...]) -> HeteroWalks:
         """The walks, with the types of what they have."""
-        walks.node_types = self.node_types
-        walks.edge_types = tuple(itertools.islice(itertools.cycle(self._path), self.length))
+        walks.node_types = columns(path, self._against, self.length)
+        walks.edge_types = tuple(itertools.islice(itertools.cycle(path), self.length))
         return walks
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
         return HeteroWalks._of(memory, epoch, batch, self.seed)
 
-    def _by_type(self, walks: HeteroWalks, joint: Joint) -> HeteroWalks:
+    def _by_type(self, walks: HeteroWalks, path: tuple[EdgeType, ...], joint: Joint) -> HeteroWalks:
         """New walks with the ids of their types, where they had those of the joint graph."""
-        self._named(walks)
+        self._named(walks, path)
         nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])
         edges = array("q", [joint.edges[kind] for kind in walks.edge_types])
         if joint.graph._device >= 0:
@@ -208,35 +232,10 @@ def _by_type_there(walks: Walks, nodes: array[int], edges: array[int], roots: in
         ids -= begins * (ids >= 0)
 
 
-def _columns(path: Sequence[EdgeType], against: bool, steps: int) -> tuple[str, ...]:
-    """The type of the vertex at each place of a walk."""
-    here, there = (2, 0) if against else (0, 2)
-    kinds = itertools.islice(itertools.cycle(path), steps)
-    return path[0][here], *(kind[there] for kind in kinds)
-
-
 def _steps(metapath: Any, length: int | None) -> int:
     """How many steps walks have, of a metapath whose parts are types of edges."""
     if isinstance(metapath, str) or not isinstance(metapath, (list, tuple)):
         raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
     if not metapath:
         raise ValueError("metapath: expected at least one edge type, got none")
-    for i, kind in enumerate(metapath):
-        if not isinstance(kind, tuple) or len(kind) != 3:
-            raise TypeError(
-                f"metapath[{i}]: expected (source, relation, destination), got {describe(kind)}"
-            )
     return len(metapath) if length is None else integer(length, "length", 0)
-
-
-def _check_chain(path: Sequence[EdgeType], against: bool, steps: int) -> None:
-    here, there = (2, 0) if against else (0, 2)
-    # What comes after the last is the first, where walks are longer.
-    count = len(path) if steps > len(path) else len(path) - 1
-    for i in range(count):
-        after = (i + 1) % len(path)
-        if path[i][there] != path[after][here]:
-            raise ValueError(
-                f"metapath[{after}]: expected a type of edges from {path[i][there]!r}, where "
-                f"metapath[{i}] leads, got {path[after]}"
-            )

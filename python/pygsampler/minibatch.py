@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
+from pygsampler._batch.exports import Exports
 from pygsampler._batch.named import NO_VALUES, EdgeName, parted
 from pygsampler._batch.packed import packed
+from pygsampler._batch.shown import blocks_html
 from pygsampler._batch.views import HostViews, RegionViews
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 # A pickle of less reserve than this is not worth a copy.
 _WORTH_A_COPY = 1 << 12
 _DESCRIBED = frozenset({"_data", "_device", "_extra_words", "_size", "_words"})
@@ -43,7 +49,7 @@ _EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
 
 
-class MiniBatch:
+class MiniBatch(Exports):
     """The sampled neighbourhood of some seeds: one block a hop, and the vertices they touch.
 
     ``blocks`` has the outermost hop first: ``blocks[-1]`` leads into the seeds, and the
@@ -330,25 +336,12 @@ class MiniBatch:
         )
 
     def _repr_html_(self) -> str:
-        names = ("block", "sources", "destinations", "edges")
-        rows = [
-            (f"blocks[{i}]", block.num_src_nodes, block.num_dst_nodes, block.num_edges)
-            for i, block in enumerate(self.blocks)
-        ]
-        head = "".join(f"<th>{name}</th>" for name in names)
-        body = "".join(
-            f"<tr><th>{name}</th>" + "".join(f"<td>{count:,}</td>" for count in counts) + "</tr>"
-            for name, *counts in rows
-        )
         title = (
-            f"MiniBatch of {len(self._output_nodes):,} seeds, "
+            f"{type(self).__name__} of {len(self._output_nodes):,} seeds, "
             f"{self._output_nodes.dtype}, epoch {self.epoch}, batch {self.batch}"
             f"{self._where()}"
         )
-        return (
-            f"<table><caption>{escape(title)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return blocks_html(title, self.blocks)
 
     def _where(self) -> str:
         return "" if self._device < 0 else f", device={self.device}"

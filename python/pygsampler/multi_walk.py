@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["MultiRW"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class MultiRW(RandomWalk):
     """Frontier sampling (Ribeiro and Towsley, 2010): one walk that steps from one of several roots.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.ids import as_ids, kept
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.metapath import check_chain, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards, Launcher, Pending, Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["PinSAGE", "RestartNeighbors"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class PinSAGE(RandomWalk):
     """The neighbours of a vertex that short random walks visit most (Ying et al., 2018, section
     3.1).
@@ -52,8 +57,8 @@ class PinSAGE(RandomWalk):
         How many of the vertices are told.
     metapath, edge_types
         As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
-        ``HeteroGraph`` ``metapath`` is a list of its edge types that leads back to where
-        it begins; seeds and visits are ids of that type of vertices.
+        ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
+        that leads back to where it begins; seeds and visits are ids of that type of vertices.
     prob, direction, layout, seed
         As for ``RandomWalk``.
     """
@@ -64,7 +69,7 @@ class PinSAGE(RandomWalk):
     _beside = ("_path",)
 
     # The metapath by edge types of a graph with types, else empty.
-    _path: tuple[EdgeType, ...]
+    _path: tuple[Any, ...]
 
     _called: ClassVar[Mapping[str, str]] = {
         "length": "num_traversals",
@@ -80,7 +85,7 @@ class PinSAGE(RandomWalk):
         num_random_walks: int = 10,
         num_neighbors: int = 3,
         *,
-        metapath: Sequence[int] | Sequence[EdgeType] | None = None,
+        metapath: Sequence[int] | Sequence[EdgeType | str] | None = None,
         edge_types: str | None = None,
         prob: str | None = None,
         direction: str = "out",
@@ -89,7 +94,7 @@ class PinSAGE(RandomWalk):
     ) -> None:
         cycle = 1 if metapath is None else len(metapath)
         self._path = ()
-        if metapath and isinstance(metapath[0], tuple):
+        if metapath and isinstance(metapath[0], (tuple, list, str)):
             self._path, metapath = _closed(metapath, edge_types, direction == "in")
             edge_types = TYPE
         traversals = integer(num_traversals, "num_traversals", 1)
@@ -121,14 +126,20 @@ class PinSAGE(RandomWalk):
             raise TypeError(
                 f"graph: expected a HeteroGraph for a metapath of edge types, got {describe(graph)}"
             )
-        prob = self._plan["prob"]
+        prob, path = self._plan["prob"], self._along(graph)
         names = () if prob is None else (prob,)
-        return graph._joint(tuple(dict.fromkeys(self._path)), self._first, names)
+        return graph._joint(tuple(dict.fromkeys(path)), self._first(path), names)
 
-    @property
-    def _first(self) -> str:
+    def _along(self, graph: HeteroGraph) -> tuple[EdgeType, ...]:
+        """The metapath in the edge types of a graph."""
+        path = resolved(self._path, graph.edge_types)
+        if path is not self._path:
+            check_chain(path, self._plan["direction"] == "in", closed=True)
+        return path
+
+    def _first(self, path: tuple[EdgeType, ...]) -> str:
         """Where the metapath begins."""
-        return self._path[0][2 if self._plan["direction"] == "in" else 0]
+        return path[0][2 if self._plan["direction"] == "in" else 0]
 
     def launch(
         self,
@@ -145,15 +156,16 @@ class PinSAGE(RandomWalk):
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         kind = None
         if self._path:
-            kind = self._first
-            if not isinstance(seeds, Mapping) or list(seeds) != [self._first]:
+            joint = self._joint(graph)
+            kind = next(iter(joint.nodes))
+            if not isinstance(seeds, Mapping) or list(seeds) != [kind]:
                 got = list(seeds) if isinstance(seeds, Mapping) else describe(seeds)
                 raise ValueError(
-                    f"seeds: expected a mapping of {self._first!r}, where the metapath begins, to "
+                    f"seeds: expected a mapping of {kind!r}, where the metapath begins, to "
                     f"ids, got {got}"
                 )
             # The first type's vertices are the joined graph's first: visits have its ids as well.
-            seeds = joint_ids(seeds, graph, self._joint(graph))
+            seeds = joint_ids(seeds, graph, joint)
         ids = kept(as_ids(seeds, "seeds", graph._device))
         job = super().launch(
             graph,
@@ -226,21 +238,11 @@ def _closed(
         raise ValueError(
             f"edge_types: expected None, since metapath has edge types, got {edge_types!r}"
         )
-    for i, kind in enumerate(path):
-        if not isinstance(kind, tuple) or len(kind) != 3:
-            raise TypeError(
-                f"metapath[{i}]: expected (source, relation, destination), got {describe(kind)}"
-            )
-    here, there = (2, 0) if against else (0, 2)
-    for i, kind in enumerate(path):
-        after = (i + 1) % len(path)
-        if kind[there] != path[after][here]:
-            raise ValueError(
-                f"metapath[{after}]: expected a type of edges from {kind[there]!r}, where "
-                f"metapath[{i}] leads, got {path[after]}"
-            )
+    path = metapath_of(path)
+    if not is_named(path):
+        check_chain(path, against, closed=True)
     known = list(dict.fromkeys(path))
-    return tuple(path), [known.index(kind) for kind in path]
+    return path, [known.index(kind) for kind in path]
 
 
 class RestartNeighbors(Sampler[TypedVisits]):

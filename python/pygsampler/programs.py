@@ -66,6 +66,11 @@ __all__ = [
     "stack",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 # Options of the sampler, which no program has as arguments.
 _OWN = ("passes", "seed", "weight")
 # Passes that choose where edges and values are stored, and who makes them.

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DeepWalk", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 R = TypeVar("R", bound="RandomWalk")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from pygsampler._arrays.dates import check_span, kind_of
+from pygsampler._arrays.dates import as_numpy_span, check_span, kind_of
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
@@ -29,14 +30,30 @@ from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import torch
+    from typing_extensions import Unpack
 
     from pygsampler._core.memories import Memory
     from pygsampler.graph import Graph
+    from pygsampler.hetero_batch import HeteroBatch
 
 __all__ = ["Group", "Job", "Launcher", "PGSampler", "Pending", "Ready", "Sampler"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Options(TypedDict, total=False):
+    """Options of ``sample`` and ``submit``, as type checkers see them."""
+
+    epoch: int | None
+    batch: int | None
+    exclude: Any
+    threads: int
+    seed_time: Any
 
 
 class PGSampler(EngineSampler, Sampler["MiniBatch"]):
@@ -101,15 +118,15 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         its places says (docs/weights.md). None: no factors.
     time : str, optional
         The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
-        float64 (datetime64 is taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
+        float64 (dates are taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
         and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
         later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
         the order of time once, and kept with the graph. docs/time.md says more.
     compare : str
         ``"le"``: up to the bound. ``"lt"``: before it.
-    window : float or timedelta64, optional
-        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a
-        timedelta64 beside times that are numbers.
+    window : float or timedelta, optional
+        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a span,
+        which is one of ``datetime``, NumPy, pandas or Arrow, beside times that are numbers.
     carry : str
         ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
         the time of the edge that first reached it (with a vertex array: by its own time).
@@ -137,6 +154,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     __slots__ = (
         "__weakref__",
+        "_given",
         "_numbers",
         "_span",
         "_timed",
@@ -147,7 +165,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def __init__(
         self,
-        fanouts: Sequence[int],
+        fanouts: Sequence[int | Mapping[Any, int]],
         *,
         replace: bool = False,
         frontier: str = "all",
@@ -163,7 +181,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         default: int | None = None,
         time: str | None = None,
         compare: str = "le",
-        window: float | None = None,
+        window: Any = None,
         carry: str = "seed",
         strategy: str = "uniform",
     ) -> None:
@@ -190,8 +208,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             }
         )
         EngineSampler.__init__(self, plan, self._numbers.seed)
+        # Types are shown as they were given; the plan has names of them.
+        self._given: tuple[Any, ...] | None = None
+        if plan["family"] == "typed":
+            self._given = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
         # What the plan has as a number: whether it fits the times is known once there is a graph.
-        self._span = window if kind_of(window) else None
+        span = as_numpy_span(window)
+        self._span = span if kind_of(span) else None
         self._typed: TypedSampler | None = None
         self._timed = TimedSampler(plan, self.seed) if plan["family"] == "temporal" else None
 
@@ -398,9 +421,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             beside=beside,
         )
 
+    # Only of a graph without types are they the class's own kind of batches.
+    @overload  # type: ignore[override]
+    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_Options]) -> MiniBatch: ...
+    @overload
+    def sample(
+        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
+    ) -> HeteroBatch: ...
     def sample(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -408,21 +438,29 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         exclude: Any = None,
         threads: int = 0,
         seed_time: Any = None,
-    ) -> MiniBatch:
+    ) -> Any:
         """As ``Sampler.sample``; a sampler with ``time`` needs ``seed_time``.
 
         Parameters
         ----------
-        seed_time : array of shape [N], or a number for all seeds, optional
+        seed_time : array of shape [N], or one for all seeds, optional
+            Numbers, or dates of ``datetime``, NumPy, pandas, Arrow, or as text (docs/time.md).
             The bound of each seed's tree: integers where the graph's times are such, else numbers.
         """
         job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)
-        made: MiniBatch = job.result()
-        return made
+        return job.result()
 
+    @overload  # type: ignore[override]
+    def submit(
+        self, graph: Graph, seeds: Any, **options: Unpack[_Options]
+    ) -> Pending[MiniBatch]: ...
+    @overload
+    def submit(
+        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
+    ) -> Pending[HeteroBatch]: ...
     def submit(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -430,13 +468,35 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         exclude: Any = None,
         threads: int = 0,
         seed_time: Any = None,
-    ) -> Pending[MiniBatch]:
+    ) -> Pending[Any]:
         """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
         return self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=True)
 
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def sample_many(
+            self,
+            graph: Graph,
+            seeds: Iterable[Any],
+            *,
+            epoch: int | None = None,
+            batch: int | None = None,
+        ) -> list[MiniBatch]: ...
+        @overload
+        def sample_many(
+            self,
+            graph: HeteroGraph,
+            seeds: Iterable[Any],
+            *,
+            epoch: int | None = None,
+            batch: int | None = None,
+        ) -> list[HeteroBatch]: ...
+        def sample_many(self, graph: Any, seeds: Any, **options: Any) -> Any: ...
+
     def _start_at(
         self,
-        graph: Graph,
+        graph: Any,
         seeds: Any,
         seed_time: Any,
         epoch: int | None,
@@ -487,7 +547,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
         return view
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
+    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0 and not isinstance(graph, HeteroGraph):
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
@@ -499,13 +559,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     def _arguments(self) -> dict[str, Any]:
         """What the sampler was made with, but for the seed."""
         given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
+        if self._given is not None:
+            given["fanouts"] = self._given
         return given if self._span is None else {**given, "window": self._span}
 
     def __repr__(self) -> str:
         """As it is written in a call, but for what is as by default."""
         given = self._arguments()
         options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
-        return f"PGSampler({', '.join([str(list(self.fanouts)), *options])}, seed={self.seed})"
+        fanouts = str(list(given["fanouts"]))
+        return f"PGSampler({', '.join([fanouts, *options])}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored, (PGSampler, self._arguments(), self.seed, self.epoch, self._numbers.next)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.converted import TorchBatch, TorchBlock
 from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
 
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pygsampler._batch.segments import Segments
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeTypeMapping
 
 __all__ = ["StaticBatch", "StaticBlock", "StaticHeteroBatch", "StaticHeteroBlock"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class StaticBlock(TorchBlock):
@@ -205,7 +210,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
     # Whether the edges of all blocks may be joined.
     _joins: bool = False
     if TYPE_CHECKING:
-        blocks: tuple[Mapping[EdgeType, StaticHeteroBlock], ...]
+        blocks: tuple[EdgeTypeMapping[StaticHeteroBlock], ...]
 
     @property
     def counts(self) -> torch.Tensor:
@@ -267,16 +272,18 @@ class StaticHeteroBatch(TorchHeteroBatch):
         ends = dict(zip(types, all_ends, strict=True))
         seeds = dict(zip(types, told, strict=False))
         place, blocks = len(types), []
-        edges: dict[EdgeType, list[int]] = {kind: [] for kind in self.blocks[0]}
-        nodes = {kind: ids[: ends[kind][-1]].clone() for kind, ids in self.nodes.items()}
+        edges: ByEdgeType[list[int]] = ByEdgeType((kind, []) for kind in self.blocks[0])
+        nodes = ByNodeType(
+            (kind, ids[: ends[kind][-1]].clone()) for kind, ids in self.nodes.items()
+        )
         for hop in self.blocks:
-            of = {}
+            of: ByEdgeType[Any] = ByEdgeType()
             for kind, block in hop.items():
                 own = of[kind] = block._trimmed(told[place : place + 3], TorchHeteroBlock)
                 own.__dict__["_kind"] = kind
                 edges[kind].insert(0, told[place + 2])
                 place += 3
-            blocks.append(MappingProxyType(of))
+            blocks.append(of.read_only())
         trees = self.trees
         made = TorchHeteroBatch(
             nodes=MappingProxyType(nodes),
@@ -284,10 +291,10 @@ class StaticHeteroBatch(TorchHeteroBatch):
             output_index=_first(self.output_index, seeds),
             trees=None if trees is None else _first(trees, {kind: ends[kind][-1] for kind in ends}),
             blocks=tuple(blocks),
-            num_sampled_nodes={
-                kind: [of[0], *(b - a for a, b in itertools.pairwise(of))]
+            num_sampled_nodes=ByNodeType(
+                (kind, [of[0], *(b - a for a, b in itertools.pairwise(of))])
                 for kind, of in ends.items()
-            },
+            ),
             num_sampled_edges=edges,
             num_edges=sum(map(sum, edges.values())),
             epoch=self.epoch,
@@ -324,7 +331,9 @@ _UNKNOWN = (
 
 def _first(tensors: Mapping[str, torch.Tensor], counts: dict[str, int]) -> Any:
     """The first of each type, so many, in memory of their own."""
-    return MappingProxyType({kind: ids[: counts[kind]].clone() for kind, ids in tensors.items()})
+    return MappingProxyType(
+        ByNodeType((kind, ids[: counts[kind]].clone()) for kind, ids in tensors.items())
+    )
 
 
 def first(count: int, used: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.region import integers
+from pygsampler._batch.shown import arrays_html
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["NumpyStepSamples", "StepSamples", "TorchStepSamples"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 T = TypeVar("T")
 
@@ -182,7 +188,7 @@ class StepSamples:
             import pyarrow
         except ImportError:
             raise ImportError(
-                "StepSamples.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+                "StepSamples.arrow: expected pyarrow, found none; pip install pyarrow"
             ) from None
         made = self.numpy()
 
@@ -228,10 +234,18 @@ class StepSamples:
             f"epoch={self.epoch}, batch={self.batch}{where})"
         )
 
+    def _repr_html_(self) -> str:
+        return _html(self)
+
 
 def _restore(values: Any, epoch: int, batch: int, seed: int) -> StepSamples:
     buffer, address = unpickled(values)
     return StepSamples._read(buffer, address, address, devices.CPU, epoch, batch, seed)
+
+
+def _html(samples: Any) -> str:
+    steps = ((f"steps[{i}]", step) for i, step in enumerate(samples.steps))
+    return arrays_html(repr(samples), [("seeds", samples.seeds), *steps])
 
 
 def _widths(words: Sequence[int]) -> tuple[int, ...]:
@@ -312,6 +326,9 @@ class _Views(Generic[T]):
             f"{type(self).__name__}({self._samples}, widths={list(self.widths)}, "
             f"epoch={self.epoch}, batch={self.batch})"
         )
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
 
 class NumpyStepSamples(_Views["numpy.ndarray[Any, Any]"]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from pygsampler._batch.exports import SubgraphExports
 from pygsampler.array import Array
 from pygsampler.converted import ArrowBatch, NumpyBatch, TorchBatch
 from pygsampler.minibatch import MiniBatch
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["ArrowSubgraph", "NumpySubgraph", "Subgraph", "TorchSubgraph"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 ArrayT = TypeVar("ArrayT")
 
@@ -93,7 +99,7 @@ class Rooted(NamedTuple):
     old: torch.Tensor | None
 
 
-class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
+class TorchSubgraph(SubgraphExports, _Names["torch.Tensor"], TorchBatch):
     """A subgraph of torch tensors. A loader's ``features`` are those of ``nodes``."""
 
     @property
@@ -154,7 +160,7 @@ class ArrowSubgraph(_Names[Any], ArrowBatch):
     """A subgraph of ``pyarrow.Array``."""
 
 
-class Subgraph(_Names[Array], MiniBatch):
+class Subgraph(SubgraphExports, _Names[Array], MiniBatch):
     """Vertices of the graph, and edges among them in local ids: what ``A.induce(V)`` gives.
 
     It is a batch of one block, from all of its vertices to all of them, and has what that has
@@ -170,6 +176,3 @@ class Subgraph(_Names[Array], MiniBatch):
     def __repr__(self) -> str:
         numbers = f"epoch={self.epoch}, batch={self.batch}"
         return f"Subgraph(nodes={self.num_nodes}, edges={self.num_edges}, {numbers}{self._where()})"
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_().replace("MiniBatch", "Subgraph", 1)

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
 
 try:
     import torch
 except ImportError as error:
-    raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
+    raise ImportError("pygsampler.torch needs PyTorch: pip install torch") from error
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
 from pygsampler._batch.reduce import segment_reduce
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.checks import boolean, integer
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
 from pygsampler._loading.epochs import shuffled
@@ -35,9 +35,11 @@ from pygsampler._loading.maybe_static import MaybeStatic
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.metered import watch
 from pygsampler._loading.negatives import Negatives
+from pygsampler._loading.options import checked_keywords
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.resumed import Pass, checked_deal
 from pygsampler._loading.rows import Rows
+from pygsampler._loading.seed_weights import seed_weights as checked_seed_weights
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.skip_gram import SkipGram, skip_gram
@@ -52,6 +54,14 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
 from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from pygsampler._loading.options import DataLoaderOptions
+    from pygsampler.hetero_converted import TorchHeteroBatch
+    from pygsampler.pinsage import PinSAGE
+    from pygsampler.visits import SeedVisits
 
 __all__ = [
     "DataLoader",
@@ -71,13 +81,28 @@ __all__ = [
     "skip_gram",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8
 # How often a bar's figures change.
 BAR_SECONDS = 1.0
 
 
-class DataLoader(MaybeStatic):
+BatchT = TypeVar("BatchT")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class _Sampled(Protocol[T_co]):
+    """What a sampler makes: a loader gives it in torch's tensors."""
+
+    def torch(self) -> T_co: ...
+
+
+class DataLoader(MaybeStatic, Generic[BatchT]):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -177,6 +202,15 @@ class DataLoader(MaybeStatic):
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
         blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
         effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
+    seed_weights : array of shape [N], or a mapping of types to such, optional
+        Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
+        weight: finite numbers, 0 for never, as for rare classes. The draws are a function of
+        ``seed`` and the epoch (docs/randomness.md), the same on all ranks, which share them out
+        as they share seeds. A seed may be more than once in a batch: its outputs are rows
+        ``batch.output_index``. Not with ``shuffle``.
+    num_samples : int, optional
+        With ``seed_weights``, how many seeds an epoch has on all ranks. Default: as many as there
+        are seeds.
     static : bool
         Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
         is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroBatch``; on a
@@ -192,9 +226,9 @@ class DataLoader(MaybeStatic):
         pair is a mapping of vertex types to how many a batch may have after that hop, and one of
         edge types to how many edges; types that are not named have as few as may be.
 
-    seed_time : array of shape [N], or a mapping of types to such, or a number, optional
-        With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
-        A number is that of all.
+    seed_time : array of shape [N], or a mapping of types to such, or one for all, optional
+        With a sampler that has ``time``, the bound of each seed's tree, a number or a date: see
+        ``PGSampler.sample``.
 
     Notes
     -----
@@ -223,8 +257,14 @@ class DataLoader(MaybeStatic):
 
     A loader can be pickled when its graph can; its iterators cannot.
 
+    ``batch_size``, ``drop_last``, ``shuffle``, ``prefetch``, ``low_mark``, ``progress`` and
+    ``sampler_share`` may be assigned: the next ``iter()`` has them, and passes that go on do not.
+    All else is fixed, and assigning it is an error that says what to do.
+
     Raises
     ------
+    AttributeError
+        For assignments that could have no effect.
     TypeError, ValueError
         For arguments of a wrong type or value, naming the argument, and weights that are none,
         naming the edge. With ``world_size`` > 1 where
@@ -236,11 +276,89 @@ class DataLoader(MaybeStatic):
         For a ``device`` that is not there, or that torch cannot use.
     """
 
+    @overload
     def __init__(
-        self,
+        self: DataLoader[StaticBatch],
         graph: Graph,
         seeds: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[int],
+        sampler_or_fanouts: PGSampler | Sequence[int],
+        *,
+        batch_size: int,
+        static: Literal[True],
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[StaticHeteroBatch],
+        graph: HeteroGraph,
+        seeds: Any,
+        sampler_or_fanouts: PGSampler | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[True],
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[TorchBatch],
+        graph: Graph,
+        seeds: Any,
+        sampler_or_fanouts: Sequence[int],
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[TorchHeteroBatch],
+        graph: HeteroGraph,
+        seeds: Any,
+        sampler_or_fanouts: PGSampler | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[SeedVisits],
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        sampler_or_fanouts: PinSAGE,
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        sampler_or_fanouts: Sampler[_Sampled[BatchT]],
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[Any],
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: bool = False,
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @checked_keywords
+    def __init__(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -263,23 +381,25 @@ class DataLoader(MaybeStatic):
         low_mark: int | None = None,
         sampler_share: float | None = None,
         static: bool = False,
-        capacities: Sequence[Sequence[int]] | str | None = None,
+        capacities: Any = None,
         seed_time: Any = None,
+        seed_weights: Any = None,
+        num_samples: int | None = None,
     ) -> None:
         check_graph(graph, with_types=True)
-        self.batch_size = integer(batch_size, "batch_size", 1)
-        self.shuffle = boolean(shuffle, "shuffle")
-        self.drop_last = boolean(drop_last, "drop_last")
-        self.prefetch = integer(prefetch, "prefetch", 0)
-        self.low_mark = low_mark
-        if low_mark is not None:
-            self.low_mark = integer(low_mark, "low_mark", 0, max(self.prefetch - 1, 0))
-        self.world_size = integer(world_size, "world_size", 1)
-        self.rank = integer(rank, "rank", 0, self.world_size - 1)
-        self.progress = boolean(progress, "progress")
+        # By `__setattr__` each would take twice as long.
+        own, world_size = vars(self), integer(world_size, "world_size", 1)
+        own["batch_size"] = integer(batch_size, "batch_size", 1)
+        own["shuffle"] = boolean(shuffle, "shuffle")
+        own["drop_last"] = boolean(drop_last, "drop_last")
+        own["prefetch"] = integer(prefetch, "prefetch", 0)
+        own["low_mark"] = None if low_mark is None else self._checked("low_mark", low_mark)
+        own["world_size"] = world_size
+        own["rank"] = integer(rank, "rank", 0, world_size - 1)
+        own["progress"] = boolean(progress, "progress")
         if seed is not None:
             seed = chosen_seed(seed)
-        self.sampler = chosen_sampler(
+        own["sampler"] = chosen_sampler(
             sampler_or_fanouts,
             seed,
             labor=labor,
@@ -288,12 +408,13 @@ class DataLoader(MaybeStatic):
             mask=mask,
             edge_weights=edge_weights,
         )
-        self.sampler_share = _share(sampler_share, self.sampler)
+        if sampler_share is not None:
+            self.sampler_share = self._checked("sampler_share", sampler_share)
         # A sampler that was given has a seed of its own, which its owner sees.
-        self._follows = seed is None and self.sampler is not sampler_or_fanouts
-        self._check_seed(seed is None and self.sampler._numbers.drawn)
-        self.seed = self.sampler.seed if seed is None else seed
-        self._types = None
+        own["_follows"] = seed is None and self.sampler is not sampler_or_fanouts
+        own["_seed_drawn"] = seed is None and self.sampler._numbers.drawn
+        own["seed"] = self.sampler.seed if seed is None else seed
+        self._types: HeteroSeeds | None = None
         if isinstance(graph, HeteroGraph):
             check_graph(graph, self.sampler._takes_types)
             if self.sampler.result == "relations":
@@ -302,14 +423,22 @@ class DataLoader(MaybeStatic):
                     f"{self.sampler!r}, a program over relations: call its sample or submit"
                 )
             self._types = HeteroSeeds(graph, seeds)
-        self._seeds = self._types.order if self._types else seed_tensor(seeds, graph.num_nodes)
+            self._seeds = self._types.order
+        else:
+            self._seeds = seed_tensor(seeds, graph.num_nodes)
         self._times = self._times_of(seed_time, graph)
-        about = len(self._seeds), self.batch_size, self.world_size, self.drop_last
-        self._shards = Shards(*about, checked_deal(deal))
-        self._from = None, integer(start, "start", 0)
-        self._epoch = 0
-        # Whether the epoch is the count of passes, rather than one that was chosen.
-        self._counted = True
+        if seed_weights is not None or num_samples is not None:
+            about = seed_weights, num_samples, self._types, len(self._seeds)
+            self._weights = checked_seed_weights(*about)
+            if self.shuffle:
+                self._check_shuffle()
+        self._check_seed(self._seed_drawn)
+        own["_shards"] = Shards(
+            self._number, self.batch_size, world_size, self.drop_last, checked_deal(deal)
+        )
+        own["_from"] = None, integer(start, "start", 0)
+        # The epoch is the count of passes, until one is chosen.
+        own["_epoch"], own["_counted"] = 0, True
         # Last, since it may copy a graph of many gigabytes.
         self.graph = graph_on(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
@@ -319,12 +448,19 @@ class DataLoader(MaybeStatic):
         self._rows = rows(self.graph, features, labels, edge_features)
         self._passes = None
         if boolean(static, "static"):
-            size = min(self.batch_size, len(self._seeds))
-            form = self._form(self._types.most(size) if self._types else size)
+            size = min(self.batch_size, self._number)
+            again = self._weights is not None
+            form = self._form(self._types.most(size, again) if self._types else size)
             given = form.checked(capacities, self.sampler)  # type: ignore[arg-type]
             owned = self.graph, self._shards, self.rank, self._rows, form, given
             self._passes = StaticPasses(*owned)
         self._check_static(capacities, start)
+        own["_complete"] = True
+
+    @property
+    def _number(self) -> int:
+        """How many seeds an epoch has, on all ranks."""
+        return len(self._seeds) if self._weights is None else self._weights.count
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank.
@@ -333,17 +469,19 @@ class DataLoader(MaybeStatic):
         """
         return Part(self._shards, self.rank).steps
 
-    def __iter__(self) -> Iterator[TorchBatch]:
+    def __iter__(self) -> Iterator[BatchT]:
         going, meter = self._next_pass()
         # A later set_seed must not reach a pass that goes on.
         batches = copy.copy(self)._batches(going, meter)
-        return close_at_exit(self._with_bar(batches, meter) if self.progress else batches)
+        shown: Any = self._with_bar(batches, meter) if self.progress else batches
+        return close_at_exit(shown)
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
         device = "" if self.device == "cpu" else f", device={self.device!r}"
+        drawn = "" if self._weights is None else f"{self._number} by weight of "
         return (
-            f"DataLoader({len(self._seeds)} seeds, {self.sampler!r}, "
+            f"DataLoader({drawn}{len(self._seeds)} seeds, {self.sampler!r}, "
             f"batch_size={self.batch_size}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
             f"prefetch={self.prefetch}{ranks}{device})"
         )
@@ -518,6 +656,8 @@ class DataLoader(MaybeStatic):
     def _times_in_order(self, epoch: int) -> torch.Tensor | None:
         """The times of the seeds of the epoch on the CPU; None: they have none."""
         times = self._times
+        if times is not None and self._weights is not None:
+            return times[self._weights.places(self.seed, epoch)]
         if times is None or not self.shuffle:
             return times
         # The order depends on the number of seeds alone; a float64 moves as its bits.
@@ -525,6 +665,8 @@ class DataLoader(MaybeStatic):
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""
+        if self._weights is not None:
+            return self._seeds[self._weights.places(self.seed, epoch)]
         return shuffled(self._seeds, self.seed, epoch) if self.shuffle else self._seeds
 
     def _with_bar(
@@ -541,23 +683,6 @@ class DataLoader(MaybeStatic):
                 yield batch
                 shown.update()
             shown.set_postfix_str(in_words(meter.stats()))
-
-
-def _share(share: Any, sampler: Sampler[Any]) -> float | None:
-    """A part of a GPU that the sampler can be kept within."""
-    if share is None:
-        return None
-    if isinstance(share, bool) or not isinstance(share, (int, float)):
-        raise TypeError(f"sampler_share: expected a number, got {describe(share)}")
-    if not 0 < share <= 1:
-        raise ValueError(f"sampler_share: expected a number in (0, 1], got {share}")
-    try:
-        sampler.within(share)
-    except NotImplementedError as error:
-        raise ValueError(
-            f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
-        ) from None
-    return float(share)
 
 
 def _check_rows(sampler: Sampler[Any], **given: Any) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.ids import as_ids, on_host
 from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.shown import table_html
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._graph.schema import TYPE
+from pygsampler._graph.schema import TYPE, ByEdgeType, by_type
 from pygsampler._program.reports import Explanation
 from pygsampler._sampling.base import Afterwards, Pending
 from pygsampler.around_program import WithInputs
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class RelationEdges(NamedTuple):
@@ -128,7 +133,7 @@ class RelationBatch:
             values = block.edge_data.get("w")
             values = None if values is None else own(values)
             named = {name: own(array) for name, array in block.edge_values.items()}
-            of_relations = {}
+            of_relations: ByEdgeType[RelationEdges] = ByEdgeType()
             for i, kind in enumerate(joint.edges):
                 mine = relations == i
                 kept = None if values is None else values[mine]
@@ -149,6 +154,14 @@ class RelationBatch:
         nodes = {kind: len(ids) for kind, ids in self.nodes.items()}
         edges = sum(len(each.src) for block in self.blocks for each in block.values())
         return f"RelationBatch(nodes={nodes}, blocks={len(self.blocks)}, edges={edges})"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (f"blocks[{i}][{kind!r}]", len(each.src))
+            for i, block in enumerate(self.blocks)
+            for kind, each in block.items()
+        )
+        return table_html(repr(self), ("block", "edges"), rows)
 
 
 class TypedProgram(WithInputs[RelationBatch]):
@@ -234,7 +247,8 @@ class TypedProgram(WithInputs[RelationBatch]):
         without = None
         if exclude is not None:
             counts = {kind: graph[kind]._rows()[0].number for kind in joint.edges}
-            without = _joined(exclude, "exclude", joint.edges, counts, "int64", graph._device)
+            without = by_type(exclude, "exclude", joint.edges, "the program")
+            without = _joined(without, "exclude", joint.edges, counts, "int64", graph._device)
         job = self._program.launch(
             joint.graph,
             joint_ids(seeds, graph, joint),

@@ -11,6 +11,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids
 from pygsampler._batch import layout as at
 from pygsampler._batch.furnished import Furnished
+from pygsampler._batch.shown import arrays_html
 from pygsampler._core import memories
 from pygsampler.array import Array
 from pygsampler.hetero_converted import OfType
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
 
 __all__ = ["SeedVisits", "TorchVisits", "TypedVisits", "Visits"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 V = TypeVar("V", bound="TorchVisits")
 
@@ -124,6 +130,9 @@ class Visits:
         numbers = f"epoch={self.epoch}, batch={self.batch}"
         return f"Visits({seeds}, num_neighbors={top}, {numbers}{where})"
 
+    def _repr_html_(self) -> str:
+        return arrays_html(repr(self), (("nodes", self.nodes), ("counts", self.counts)))
+
 
 def _restored(
     rows: dict[str, Array], seeds: Array, kind: str | None, epoch: int, batch: int
@@ -199,6 +208,9 @@ class TorchVisits:
             f"{type(self).__name__}({seeds}, num_neighbors={top}, epoch={self.epoch}, "
             f"batch={self.batch}, device={str(self.nodes.device)!r})"
         )
+
+    def _repr_html_(self) -> str:
+        return arrays_html(repr(self), (("nodes", self.nodes), ("counts", self.counts)))
 
 
 class _Numbered(NamedTuple):
@@ -406,6 +418,14 @@ class TypedVisits(_OfSeeds, Mapping[Any, TorchVisits]):
         seeds = self.output_nodes
         count = sum(map(len, seeds.values())) if isinstance(seeds, Mapping) else len(seeds)
         return f"TypedVisits({count}, {told}, epoch={self.epoch}, batch={self.batch})"
+
+    def _repr_html_(self) -> str:
+        arrays = (
+            (f"batch[{kind!r}].{name}", getattr(visits, name))
+            for kind, visits in self.items()
+            for name in ("nodes", "counts")
+        )
+        return arrays_html(repr(self), arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
         seeds = self.output_nodes

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["WalkProgram"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class WalkProgram(WithInputs[Walks]):
     """A sampler of walks, which a program makes that returns ``A.walk(seeds, length)``.
 

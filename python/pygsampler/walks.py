@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
@@ -10,6 +9,7 @@ from pygsampler._arrays.pickled import pickled, unpickled
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.region import integers
+from pygsampler._batch.shown import arrays_html, walks_html
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.memories import Memory
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["HeteroWalks", "NumpyWalks", "TorchWalks", "Walks"]
 
-W = TypeVar("W", bound="Walks")
 
-# Walks that a notebook's table shows, and the vertices of each.
-_SHOWN = 6
-_STEPS_SHOWN = 9
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+W = TypeVar("W", bound="Walks")
 
 _NO_EDGES = (
     "edge_ids: expected walks of a sampler with edge_ids=True, got some that were copied or "
@@ -202,8 +203,8 @@ class Walks:
         return NumpyWalks(self)
 
     def arrow(self) -> Any:
-        """A ``pyarrow.Table``: a row for each walk, whose ``nodes`` (and ``edge_ids``, where the
-        sampler made them) are lists without padding. They are copied.
+        """Returns a ``pyarrow.Table``: a row for each walk, whose ``nodes`` (and ``edge_ids`` and
+        ``slots``, where the sampler made them) are lists without padding. They are copied.
 
         TypeError for walks on a device, which ``cpu()`` copies; ImportError without pyarrow.
         """
@@ -212,12 +213,14 @@ class Walks:
             import pyarrow
         except ImportError:
             raise ImportError(
-                "Walks.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+                "Walks.arrow: expected pyarrow, found none; pip install pyarrow"
             ) from None
         numpy = self.numpy()
         columns = {"nodes": _lists(pyarrow, numpy.nodes, numpy.lengths + 1)}
         if "edge_ids" in self._arrays:
             columns["edge_ids"] = _lists(pyarrow, numpy.edge_ids, numpy.lengths)
+        if numpy.slots is not None:
+            columns["slots"] = _lists(pyarrow, numpy.slots, numpy.lengths)
         return pyarrow.table(columns)
 
     def cpu(self) -> Walks:
@@ -237,30 +240,24 @@ class Walks:
     def __repr__(self) -> str:
         where = "" if self._device < 0 else f", device={self.device}"
         return (
-            f"Walks({len(self)}, length={self.length}, walks_per_seed={self.walks_per_seed}, "
+            f"{type(self).__name__}({len(self)}, length={self.length}, "
+            f"walks_per_seed={self.walks_per_seed}, "
             f"dtype={self._arrays['nodes'].dtype}, epoch={self.epoch}, batch={self.batch}{where})"
         )
 
     def _repr_html_(self) -> str:
-        title = escape(repr(self))
+        return self._table(repr(self))
+
+    def _table(self, title: str) -> str:
         if self._device >= 0:
-            return f"<table><caption>{title}</caption></table>"
-        flat, count = self._arrays["nodes"], len(self)
-        steps = min(self.length + 1, _STEPS_SHOWN)
-        rows = []
-        for walk in range(min(count, _SHOWN)):
-            ids = [flat[step * count + walk] for step in range(steps)]
-            shown = "".join(f"<td>{'' if v < 0 else v}</td>" for v in ids)
-            more = "<td>…</td>" if steps <= self.length else ""
-            rows.append(f"<tr><th>{walk}</th>{shown}{more}<td>{self.lengths[walk]}</td></tr>")
-        if count > _SHOWN:
-            rows.append(f"<tr><th>…</th><td colspan={steps + 2}></td></tr>")
-        head = "".join(f"<th>{step}</th>" for step in range(steps))
-        more = "<th></th>" if steps <= self.length else ""
-        return (
-            f"<table><caption>{title}</caption><thead><tr><th>walk</th>{head}{more}"
-            f"<th>steps</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        )
+            return arrays_html(title, self._named())
+        nodes, count = self._arrays["nodes"], len(self)
+        by_step = [nodes[i * count : (i + 1) * count] for i in range(self.length + 1)]
+        return walks_html(title, by_step, self.lengths)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """The arrays that were made, by name."""
+        return [("nodes", self.nodes), ("lengths", self.lengths), ("slots", self.slots)]
 
     def _need_cpu(self, what: str) -> None:
         if self._device >= 0:
@@ -328,7 +325,7 @@ def _lists(pyarrow: Any, rows: Any, lengths: Any) -> Any:
 
 
 class NumpyWalks:
-    """``Walks`` in NumPy arrays: ``nodes``, ``edge_ids``, ``lengths`` and ``per_step()``."""
+    """``Walks`` in NumPy arrays, by the same names."""
 
     __slots__ = ("_walks",)
 
@@ -349,6 +346,61 @@ class NumpyWalks:
     def lengths(self) -> numpy.ndarray[Any, Any]:
         """As ``Walks.lengths``: shape [walks], int32."""
         return self._walks.lengths.numpy()
+
+    @property
+    def slots(self) -> numpy.ndarray[Any, Any] | None:
+        """As ``Walks.slots``: shape [walks, length], int32, or None."""
+        slots = self._walks.slots
+        return None if slots is None else slots.numpy()
+
+    @property
+    def node_types(self) -> tuple[str, ...] | None:
+        """The type of each column of ``nodes``; None of walks on a graph without types."""
+        return self._walks.node_types if isinstance(self._walks, HeteroWalks) else None
+
+    @property
+    def edge_types(self) -> tuple[tuple[str, str, str], ...] | None:
+        """The type of each column of ``edge_ids``; None likewise."""
+        return self._walks.edge_types if isinstance(self._walks, HeteroWalks) else None
+
+    @property
+    def length(self) -> int:
+        """How many steps a walk has at most."""
+        return self._walks.length
+
+    @property
+    def walks_per_seed(self) -> int:
+        """How many walks each seed has."""
+        return self._walks.walks_per_seed
+
+    @property
+    def num_edges(self) -> int:
+        """The steps that all walks would have if none ended before."""
+        return self._walks.num_edges
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the walks."""
+        return self._walks.epoch
+
+    @property
+    def batch(self) -> int:
+        """The batch's number."""
+        return self._walks.batch
+
+    @property
+    def seed(self) -> int:
+        """The seed of the sampler."""
+        return self._walks.seed
+
+    def __len__(self) -> int:
+        return len(self._walks)
+
+    def __repr__(self) -> str:
+        return f"Numpy{self._walks!r}"
+
+    def _repr_html_(self) -> str:
+        return self._walks._table(repr(self))
 
     def per_step(self) -> numpy.ndarray[Any, Any]:
         """As ``Walks.per_step``: shape [length + 1, walks]."""
@@ -373,12 +425,14 @@ class TorchWalks:
         made = object.__new__(cls)
         made.epoch, made.batch, made.seed = walks.epoch, walks.batch, walks.seed
         made._nodes = walks.per_step().torch()
-        made._lengths = walks.lengths.torch()
+        made._lengths = walks.lengths
         made._edge_ids = None
         made._ask = lambda: walks._edges().torch()
         slots = walks.slots
         made.slots = None if slots is None else slots.torch()
         made.walks_per_seed = walks.walks_per_seed
+        if isinstance(walks, HeteroWalks):
+            made.node_types, made.edge_types = walks.node_types, walks.edge_types
         return made
 
     @classmethod
@@ -412,11 +466,16 @@ class TorchWalks:
         return made
 
     _nodes: torch.Tensor
-    _lengths: torch.Tensor
+    # An array until somebody asks: few do, and a tensor costs a tenth of a small walk.
+    _lengths: torch.Tensor | Array
     _edge_ids: torch.Tensor | None
     _ask: Callable[[], torch.Tensor] | None
     walks_per_seed: int
     """How many walks each seed has."""
+    node_types: tuple[str, ...] | None = None
+    """The type of each column of ``nodes``; None of walks on a graph without types."""
+    edge_types: tuple[tuple[str, str, str], ...] | None = None
+    """The type of each column of ``edge_ids``; None likewise."""
     slots: torch.Tensor | None
     """As ``Walks.slots``."""
 
@@ -441,6 +500,8 @@ class TorchWalks:
     @property
     def lengths(self) -> torch.Tensor:
         """As ``Walks.lengths``: shape [walks], int32."""
+        if isinstance(self._lengths, Array):
+            self._lengths = self._lengths.torch()
         return self._lengths
 
     @property
@@ -467,13 +528,13 @@ class TorchWalks:
 
     def __getstate__(self) -> dict[str, Any]:
         # Without what finds the edges, as Walks are: the graph stays where it is.
-        return {**self.__dict__, "_ask": None}
+        return {**self.__dict__, "_ask": None, "_lengths": self.lengths}
 
     def ends(self) -> torch.Tensor:
         """The last vertex of each walk: shape [walks], in the graph's id dtype."""
         import torch
 
-        last = self._lengths.to(torch.int64)
+        last = self.lengths.to(torch.int64)
         return self._nodes.gather(0, last.unsqueeze(0)).squeeze(0)
 
     def staying(self) -> torch.Tensor:
@@ -505,3 +566,9 @@ class TorchWalks:
             f"dtype={self._nodes.dtype}, epoch={self.epoch}, batch={self.batch}, "
             f"device={str(self.device)!r})"
         )
+
+    def _repr_html_(self) -> str:
+        if self._nodes.is_cuda:
+            arrays = ("nodes", self.nodes), ("lengths", self.lengths), ("slots", self.slots)
+            return arrays_html(repr(self), arrays)
+        return walks_html(repr(self), self._nodes, self._lengths)

@@ -38,10 +38,15 @@ def test_costs_are_kept_and_found(tmp_path: Path) -> None:
     before, shown = python(EXPLAIN + FIRST).split("calibrated")
     assert "times by the costs of another machine" in before
     assert f"kept in {folder / 'costs.json'}" in shown.replace("\n", "")
+    from pygsampler.cli.calibrate import _WORK
+
     kept = json.loads((folder / "costs.json").read_text())
     names = "map exp store column row draw race write random gather"
     names += " wide every look out turn"
     assert set(kept) == set(names.split())
+    # Each has a plain name, and stands in the table.
+    assert set(kept) <= set(_WORK)
+    assert all(_WORK[name] in shown for name in kept)
     assert min(kept.values()) > 0
     told = python(EXPLAIN)
     assert "another machine" not in told and " us of one core of the CPU" in told
@@ -67,5 +72,8 @@ def test_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(main, ["calibrate", "--device", "cuda:1"])
     assert result.exit_code == 0, (result.output, result.exception)
     assert asked == [1, ("ProgramCalibrateDevice", 1)]
-    for told in ("nanoseconds of cuda:1", "0.01235", "5000", "kept in there"):
+    for told in ("costs of cuda:1", "0.01235", "5000", "kept in there", "nanoseconds"):
         assert told in result.output
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["looking", "at", "an", "in-edge", "0.01235"] in lines
+    assert ["a", "batch", "that", "takes", "out-edges", "5000"] in lines

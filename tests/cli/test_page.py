@@ -17,7 +17,7 @@ from pygsampler.cli import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 # The command of tests/test_quickstart.py, which takes its time.
-ELSEWHERE = "pygsampler quickstart"
+OTHER_LOADERS = "pygsampler quickstart"
 
 
 def test_the_page_runs(
@@ -29,7 +29,7 @@ def test_the_page_runs(
     monkeypatch.setattr("pygsampler.bench.compare._ROUND_BATCHES", (4, 4))
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     for line in "".join(blocks).splitlines():
-        if line.startswith(ELSEWHERE):
+        if line.startswith(OTHER_LOADERS):
             continue
         if not line.startswith("pygsampler "):
             subprocess.run(["bash", "-euc", line], check=True)

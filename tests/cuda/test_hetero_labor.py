@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from pygsampler import samplers
 from tests.support.parity import scaled
 from tests.support.typed_parity import half_of, make, same, seeds_of
 
@@ -62,6 +63,35 @@ def test_rows_of_every_size(options: dict[str, Any]) -> None:
             sampler = pgs.HeteroLabor([fanout], seed=fanout, prob=prob, **options)
             want = sampler.sample(graph, {"v": range(72)}, **NUMBERS)
             same(sampler.sample(there, {"v": range(72)}, **NUMBERS), want, sampler)
+
+
+@pytest.mark.parametrize("prob", [None, "w"])
+@pytest.mark.parametrize("excluded", [False, True])
+def test_parallel_edges(prob: str | None, excluded: bool) -> None:
+    """Rows of few sources, some of which the batch leaves out: of the program as well."""
+    random = np.random.default_rng(4)
+    src, dst = random.integers(60, 64, 600), np.arange(600) % 60
+    kind, data = ("v", "to", "v"), {"w": random.random(600) + 0.1}
+    one = pgs.Graph.from_coo(src, dst, num_nodes=64, edge_data=data)
+    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 64}, edge_data={kind: data})
+    seeds, out = np.arange(60), np.arange(0, 600 if excluded else 0, 3)
+    options: dict[str, Any] = {"exact": True, "batch_dependency": 3, "seed": 2}
+    program = samplers.labor(fanouts=[3], weight=prob, weights="ht", **options)
+    family = pgs.HeteroLabor([3], prob=prob, **options)
+    for batch in range(2):
+        blocks = [
+            program.sample(g, seeds, epoch=0, batch=batch, exclude=out).cpu().numpy().blocks[0]
+            for g in (one, one.to("cuda"))
+        ]
+        for name in ("indptr", "indices", "edge_ids"):
+            assert getattr(blocks[0], name).tolist() == getattr(blocks[1], name).tolist()
+        assert blocks[0].edge_data["w"].tolist() == blocks[1].edge_data["w"].tolist()
+        here, there = (
+            family.sample(g, {"v": seeds}, epoch=0, batch=batch, exclude={kind: out})
+            for g in (typed, typed.to("cuda"))
+        )
+        same(there, here, family)
+        assert here.blocks[0][kind].edge_ids.tolist() == blocks[0].edge_ids.tolist()
 
 
 def test_nothing_and_what_is_wrong() -> None:

@@ -14,11 +14,20 @@ NUMBERS = {"epoch": 3, "batch": 1 << 33}
 
 
 def samplers() -> list[pgs.KHop | pgs.LayerSample]:
-    hops = [([6, 3], False), ([40], True), ([3, 2, 5], True)]
+    hops: list[tuple[list[int], Any]] = [
+        ([6, 3], False),
+        ([40], "transit"),
+        ([3, 2, 5], "transit"),
+        # In shared memory by a warp and by a block, and in the GPU's memory.
+        ([40], True),
+        ([3, 2, 5], True),
+        ([10, 20, 6], True),
+    ]
     made: list[pgs.KHop | pgs.LayerSample] = [
         pgs.KHop(fanouts, unique=unique, edge_ids=True, execution=execution, seed=9)
         for fanouts, unique in hops
         for execution in ("sample", "transit", "auto")
+        if unique is not True or execution != "transit"
     ]
     return [*made, pgs.LayerSample([30, 40, 5], edge_ids=True, seed=9)]
 

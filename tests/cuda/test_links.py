@@ -78,3 +78,33 @@ def test_loader_of_the_cpu_by_time(exclude: str | None) -> None:
             assert mine.edge_ids.equal(theirs.edge_ids.cpu())
             if exclude is not None:
                 assert not torch.isin(mine.edge_ids, ids[cpu.input_id]).any()
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_reverses_of_another_type_are_left_out(static: bool) -> None:
+    """By ids of their own, by a callable, and as the graph knows them."""
+    random = torch.Generator().manual_seed(2)
+    buys, bought = ("user", "buys", "item"), ("item", "bought", "user")
+    pairs = torch.randperm(60 * 50, generator=random)[:900]
+    order = torch.randperm(900, generator=random)
+    users, items, place = pairs // 50, pairs % 50, order.argsort()
+    graph = pgs.HeteroGraph.from_coo(
+        {buys: (users, items), bought: (items[place], users[place])}, {"user": 60, "item": 50}
+    )
+    given, turned = torch.arange(0, 900, 2), {"reverse_types": {"buys": "bought"}}
+    for how in (
+        {"exclude": "reverse_id", "reverse_eids": {buys: order}, **turned},
+        {"exclude": "reverse_id", **turned},
+        {"exclude": lambda ids: {buys: ids[buys], "bought": order[ids[buys]]}},
+    ):
+        options: dict[str, Any] = {"batch_size": 64, "seed": 3, "shuffle": True, **how}
+        there = LinkLoader(graph, {"buys": given}, [8, 8], device="cuda", static=static, **options)
+        here = LinkLoader(graph, {"buys": given}, [8, 8], **options)
+        for cpu, gpu in zip(here, there, strict=True):
+            made = gpu.trimmed() if static else gpu
+            predicted = given[made.input_id[buys].cpu()]
+            for one, other in zip(cpu.sampled.blocks, made.sampled.blocks, strict=True):
+                for kind, gone in ((buys, predicted), (bought, order[predicted])):
+                    ids = other[kind[1]].edge_ids.cpu()
+                    assert ids.equal(one[kind].edge_ids)
+                    assert not torch.isin(ids, gone).any()

@@ -178,4 +178,4 @@ def test_without_numpy_the_error_says_what_to_install(run_python) -> None:
             print(error)
         """
     )
-    assert said.strip() == "pygsampler.datasets needs NumPy: pip install 'pygsampler[quickstart]'"
+    assert said.strip() == "pygsampler.datasets needs NumPy: pip install numpy"

@@ -82,8 +82,12 @@ def test_every_format_gives_the_same_graph(tmp_path, name):
     found = dict(zip(both.edge_ids.tolist(), both.indices.tolist(), strict=True))
     assert found == {
         **dict(enumerate(SRC.tolist())),
-        **{7 + e: int(DST[e]) for e in np.flatnonzero(loop)},
+        **{7 + i: int(DST[e]) for i, e in enumerate(np.flatnonzero(loop))},
     }
+    reverses = both.reverse_edge_ids().numpy()
+    backwards = [7 + int(loop[:e].sum()) if loop[e] else e for e in range(7)]
+    assert reverses[:7].tolist() == backwards
+    assert reverses[reverses].tolist() == list(range(13))
     with pgs.Graph.open(
         datasets.convert(path, target, undirected=True, dtype="int32", **options)
     ) as opened:
@@ -142,7 +146,8 @@ def test_any_ids_are_numbered_by_size(tmp_path_factory, edges, undirected):
     }
     expected = dict(enumerate(edges))
     if undirected:
-        expected |= {len(edges) + e: (v, u) for e, (u, v) in enumerate(edges) if u != v}
+        back = [(v, u) for u, v in edges if u != v]
+        expected |= dict(enumerate(back, len(edges)))
     assert found == expected
 
 
@@ -160,7 +165,7 @@ def test_columns_are_found_by_name_or_place(tmp_path):
 
 def test_a_table_of_pandas_needs_no_options(tmp_path):
     pd = partner("pandas")
-    for names in (("user_id", "item_id"), ("a", "b")):
+    for names in (("source_id", "target_id"), ("a", "b")):
         table = pd.DataFrame({names[0]: [7, 8], names[1]: [5, 6]}, index=[1, 0])
         table.to_csv(tmp_path / "e.csv")
         table.to_parquet(tmp_path / "e.parquet")
@@ -183,7 +188,7 @@ def test_columns_that_names_do_not_tell_apart(tmp_path, kind):
             with pa.ipc.new_file(path, table.schema) as writer:
                 writer.write_table(table)
 
-    save(time=[9, 9], user_id=[1, 2], item_id=[3, 4])
+    save(time=[9, 9], from_id=[1, 2], to_id=[3, 4])
     assert datasets.read(path).indices.tolist() == [1, 2]
     save(time=[9, 9], buyer=[1, 2], article=[3, -4])
     with pytest.raises(ValueError) as caught:
@@ -326,7 +331,10 @@ def test_networkx_graphs():
     assert text == "baö"
     assert graph.arrays["node_names.offsets"].tolist() == [0, 1, 2, 4, 4]
     ids = dict(zip(graph.edge_ids.tolist(), graph.indices.tolist(), strict=True))
-    assert ids == {0: 0, 1: 1, 2: 1, 3: 1, 5: 2}
+    assert ids == {0: 0, 1: 1, 2: 1, 3: 1, 4: 2}
+    assert graph.reverse_edge_ids().tolist() == [3, 1, 4, 0, 2]
+    assert graph.node_names == ["b", "a", "ö", ""]
+    assert graph.index_of(["ö", "", "b"]).tolist() == [2, 3, 0]
     graph = pgs.Graph.from_networkx(nx.path_graph([30, 10, 20]))
     assert graph.arrays["node_ids"].tolist() == [30, 10, 20]
     assert graph.num_edges == 4

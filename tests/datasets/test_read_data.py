@@ -72,9 +72,13 @@ def test_values_stand_at_the_ids_of_their_edges(tmp_path: Path) -> None:
                 assert (DST[block.edge_ids.numpy()] == nodes[dst]).all()
         both = datasets.read(path, undirected=True, **options)
         assert both.num_edges == 2 * EDGES - LOOPS < 2 * EDGES
-        assert both.edata["w"].tolist() == [*W, *W]
+        expected = [*W, *W[SRC != DST]]
+        assert both.edata["w"].tolist() == expected
         with pgs.Graph.open(datasets.convert(path, target, undirected=True, **options)) as opened:
-            assert opened.edata["w"].tolist() == [*W, *W]
+            assert opened.edata["w"].tolist() == expected
+            # One value for each edge, by its id, in both directions.
+            reverses = opened.reverse_edge_ids().numpy()
+            assert (both.edata["w"].numpy()[reverses] == expected).all()
             assert opened.edge_ids.tolist() == both.edge_ids.tolist()
 
 

@@ -32,6 +32,8 @@ CACHE = ROOT / "build" / "emulator"
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 # CUDA C++ wraps and aliases where it likes, and has pragmas of its own.
 KERNELS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv"]
+# races.cpp has what these call; the kernels alone are compiled so.
+RACES = ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
 
 DYNAMIC = re.compile(
@@ -127,7 +129,7 @@ def unit_of(file: Path, cxx: list[str], *define: str, cwd: Path | None = None) -
     return UNIT.format(name=file.stem, body=body, entries="".join(entries))
 
 
-def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
+def compile_all(made: Path, kernels: list[Path], flags: list[str], races: bool) -> None:
     found = compilers()
     if found is None:
         raise SystemExit("tests/emulator: expected gcc and g++ on PATH, got none or one of them")
@@ -137,11 +139,13 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
     for file in kernels:
         unit = made / f"{file.stem}.cpp"
         unit.write_text(unit_of(file, cxx))
-        jobs.append([*cxx, *common, *KERNELS, f"-I{HERE}", "-o", f"{unit}.o", str(unit)])
-    for name in ("scheduler", "images"):
+        own = [*KERNELS, *(RACES if races else [])]
+        jobs.append([*cxx, *common, *own, f"-I{HERE}", "-o", f"{unit}.o", str(unit)])
+    for name in ("scheduler", "images", *(["races"] if races else [])):
         output = str(made / f"{name}.o")
         source = str(HERE / f"{name}.cpp")
-        jobs.append([*cxx, *common, "-std=c++17", "-O2", *WARNINGS, "-o", output, source])
+        own = ["-std=c++17", "-O2", *WARNINGS, *(["-DRACES"] if races else [])]
+        jobs.append([*cxx, *common, *own, "-o", output, source])
     for name in ("fake_libcuda", "fake_work"):
         source = str(DRIVER / f"{name}.c")
         jobs.append(
@@ -202,6 +206,7 @@ def build(
     *,
     kernels: list[Path] | None = None,
     sanitize: bool = False,
+    races: bool = False,
     flags: tuple[str, ...] = (),
 ) -> Path:
     """Makes ``folder``/libcuda.so.1 of the given files of kernels; of ``kernels/`` if none."""
@@ -215,7 +220,7 @@ def build(
             *DRIVER.glob("fake_*"),
         }
     )
-    key = digest(inputs, *extra, *map(str, compilers() or ()), *map(str, kernels))
+    key = digest(inputs, *extra, str(races), *map(str, compilers() or ()), *map(str, kernels))
     CACHE.mkdir(parents=True, exist_ok=True)
     made = CACHE / key
     with (CACHE / "lock").open("w") as lock:
@@ -223,7 +228,7 @@ def build(
         if not (made / "done").exists():
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir()
-            compile_all(made, kernels, extra)
+            compile_all(made, kernels, extra, races)
             (made / "done").touch()
             for old in sorted(CACHE.glob("*/done"), key=lambda f: f.stat().st_mtime)[:-8]:
                 shutil.rmtree(old.parent)
@@ -271,7 +276,8 @@ def image(file: Path, *define: str) -> None:
     # By its name alone: where it lies must not be in what is compiled.
     unit = unit_of(Path(file.name), cxx, *define, cwd=file.parent)
     headers = [HERE / "device.h", HERE / "scheduler.h", Path(__file__)]
-    kept = CACHE / "images" / digest(headers, unit, *cxx)
+    races = RACES if os.environ.get("EMULATOR_RACES") else []
+    kept = CACHE / "images" / digest(headers, unit, *cxx, *races)
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
@@ -281,6 +287,7 @@ def image(file: Path, *define: str) -> None:
             driver = [*c, "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1")]
             subprocess.run([*driver, str(made / "none.c")], check=True)
             flags = ["-fPIC", "-pthread", "-fno-gnu-unique", *KERNELS, f"-I{HERE}"]
+            flags += ["-g", *races] if races else []
             unit_o = made / "unit.o"
             if subprocess.run(
                 [*cxx, *flags, "-c", "-o", str(unit_o), str(made / "unit.cpp")]
@@ -306,8 +313,11 @@ def main() -> None:
     parser.add_argument(
         "--sanitize", action="store_true", help="with ASan and UBSan; README.md says how to run it"
     )
+    parser.add_argument(
+        "--races", action="store_true", help="finds hazards in shared memory, as README.md says"
+    )
     arguments = parser.parse_args()
-    build(arguments.folder, sanitize=arguments.sanitize)
+    build(arguments.folder, sanitize=arguments.sanitize, races=arguments.races)
     print(arguments.folder / "libcuda.so.1")
 
 

@@ -82,6 +82,7 @@ void yield();
 [[noreturn]] void trap(const char* reason);
 uint64_t clock();
 void* dynamic_shared();
+bool is_shared(const void* p);
 
 template <class T>
 uint64_t bits(T x) {
@@ -100,14 +101,16 @@ template <class T>
 struct Same {
   typedef T type;
 };
+// Hazards with atomics are none (races.cpp).
+#define ATOMICALLY __attribute__((no_sanitize("thread")))
 template <class T>
-T load(const T* p) {
+ATOMICALLY T load(const T* p) {
   T x = *(const volatile T*)p;
   loaded(p, bits(x));
   return x;
 }
 template <class T>
-T atomic(T* p, T next) {
+ATOMICALLY T atomic(T* p, T next) {
   T old = *p;
   *p = next;
   if (bits(old) == bits(next)) loaded(p, bits(old));
@@ -172,6 +175,7 @@ inline unsigned __reduce_xor_sync(unsigned mask, unsigned x) { return (unsigned)
 
 // ---- memory --------------------------------------------------------------------------------------
 
+inline unsigned __isShared(const void* p) { return emulator::is_shared(p); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
@@ -189,7 +193,7 @@ template <class T> void __stwt(T* p, typename emulator::Same<T>::type x) { *p = 
 
 #define ATOMIC(name, next)                                       \
   template <class T>                                             \
-  T name(T* p, typename emulator::Same<T>::type x) {             \
+  ATOMICALLY T name(T* p, typename emulator::Same<T>::type x) {  \
     return emulator::atomic<T>(p, (T)(next));                    \
   }                                                              \
   template <class T>                                             \
@@ -212,7 +216,7 @@ ATOMIC(atomicInc, *p >= x ? 0 : *p + 1)
 ATOMIC(atomicDec, *p == 0 || *p > x ? x : *p - 1)
 #undef ATOMIC
 template <class T>
-T atomicCAS(T* p, typename emulator::Same<T>::type expected, typename emulator::Same<T>::type x) {
+ATOMICALLY T atomicCAS(T* p, typename emulator::Same<T>::type expected, typename emulator::Same<T>::type x) {
   return emulator::atomic<T>(p, *p == expected ? x : *p);
 }
 

@@ -51,3 +51,23 @@ extern "C" __global__ void __launch_bounds__(64) fault(const __grid_constant__ A
   if (a.how == TRAP && threadIdx.x == 9) __trap();
   if (threadIdx.x == 0) a.out[0] = 1;
 }
+
+enum { MEETS, ALIKE, READS, WRITES, ATOMIC };
+
+// Shared memory that several threads use: as they may, or not.
+extern "C" __global__ void __launch_bounds__(64) hazard(const __grid_constant__ Args a) {
+  __shared__ u32 of_warps[2], word, sum;
+  u32 warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+  if (threadIdx.x == 0) word = 1, sum = 0;
+  if (lane == 0) of_warps[warp] = 1;
+  __syncthreads();
+  if (a.how == ALIKE) of_warps[warp] = 2;
+  if (a.how == READS && threadIdx.x == 0) word = 2;
+  u32 own = word + of_warps[warp];
+  if (a.how == WRITES && threadIdx.x == 63) word = 3;
+  if (a.how == ATOMIC) atomicAdd(&sum, own);
+  __syncwarp();
+  if (lane == 0) of_warps[warp] = own;
+  __syncwarp();
+  a.out[threadIdx.x] = of_warps[warp];
+}

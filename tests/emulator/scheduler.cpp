@@ -10,6 +10,12 @@
 
 #include "device.h"
 #include "fiber.h"
+#ifdef RACES
+#include "races.h"
+#define TELL(x) emulator::x
+#else
+#define TELL(x)
+#endif
 
 // ---- state ---------------------------------------------------------------------------------------
 
@@ -207,8 +213,10 @@ const uint3 *thread_index, *block_index;
 dim3 block_size, grid_size;
 
 unsigned lane() { return thread->lane; }
+unsigned thread_number() { return thread->warp * 32 + thread->lane; }
 uint64_t clock() { return ++launch.ticks; }
 void* dynamic_shared() { return block->dynamic; }
+bool is_shared(const void* p) { return (const char*)p >= launch.kernel->shared && (const char*)p < launch.kernel->shared_end; }
 
 uint64_t collective(Kind kind, unsigned mask, uint64_t value, int argument, int width) {
   Warp* w = block->warps + thread->warp;
@@ -237,6 +245,9 @@ uint64_t collective(Kind kind, unsigned mask, uint64_t value, int argument, int 
     abandon();
   }
   finish(w, kind, mask);
+  if (kind == SYNC && mask == w->exists) {
+    TELL(races_warp_met(thread->warp));
+  }
   w->waiting &= ~mask;
   w->ready |= mask;
   launch.progress = true;
@@ -262,6 +273,7 @@ int barrier(Kind kind, int predicate) {
   }
   for (unsigned i = 0; i < launch.warps; i++) b->warps[i].ready |= b->warps[i].at_barrier, b->warps[i].at_barrier = 0;
   b->arrived = 0;
+  TELL(races_met());
   b->result = kind == BARRIER_OR ? b->count > 0 : kind == BARRIER_AND ? b->count == (int)launch.threads : b->count;
   launch.progress = true;
   return b->result;
@@ -327,6 +339,7 @@ void begin(Block* b, uint64_t number, const unsigned grid[3], const unsigned siz
   b->arrived = 0;
   b->shared.assign((size_t)(launch.kernel->shared_end - launch.kernel->shared), (char)GARBAGE);
   memset(b->dynamic, GARBAGE, launch.dynamic_bytes + CANARY);
+  TELL(races_begin(b, b->shared.size()));
   if (launch.in == b) launch.in = nullptr;
   for (unsigned w = 0; w < launch.warps; w++) {
     unsigned left = launch.threads - w * 32, exists = left >= 32 ? ~0u : (1u << left) - 1;
@@ -368,6 +381,7 @@ __attribute__((no_sanitize("address"), optimize("no-tree-loop-distribute-pattern
 void enter(Block* b) {
   block = b;
   emulator::block_index = &b->index;
+  TELL(races_enter(b, launch.kernel->shared));
   if (launch.in == b) return;
   size_t bytes = (size_t)(launch.kernel->shared_end - launch.kernel->shared);
   if (launch.in && launch.in->live) move(launch.in->shared.data(), launch.kernel->shared, bytes);
@@ -428,6 +442,15 @@ void stalled(unsigned resident, const char* how) {
   fail(LAUNCH_TIMEOUT, "%s: %u blocks are left; of block %u, %s", how, blocks, first ? first->index.x : 0, text);
 }
 
+// Appends the names of the kernels that ran to the file EMULATOR_LAUNCHES.
+void note_launch(const char* name) {
+  const char* path = getenv("EMULATOR_LAUNCHES");
+  FILE* file = path && *path ? fopen(path, "a") : nullptr;
+  if (!file) return;
+  fprintf(file, "%s\n", name);
+  fclose(file);
+}
+
 double setting(const char* variable, double otherwise) {
   const char* text = getenv(variable);
   return text && *text ? atof(text) : otherwise;
@@ -444,6 +467,7 @@ int emulator_launch(Kernel* kernel, const unsigned grid[3], const unsigned size[
   launch = {kernel, args, threads, (threads + 31) / 32, dynamic_shared, nullptr, 0, false, 0, begun + seconds};
   emulator::grid_size = {grid[0], grid[1], grid[2]};
   emulator::block_size = {size[0], size[1], size[2]};
+  note_launch(kernel->name);
   double order = setting("EMULATOR_ORDER", 0);
   if (order == 0) chaos = 0;
   else if (!chaos) chaos = (uint64_t)order * 0x9E3779B97F4A7C15ull | 1;
@@ -464,5 +488,6 @@ int emulator_launch(Kernel* kernel, const unsigned grid[3], const unsigned size[
     if (idle == ROUNDS) stalled(resident, "nothing changes any more");
     else if (++turns % 64 == 0 && now() > launch.deadline) stalled(resident, "takes longer than EMULATOR_SECONDS");
   }
+  TELL(races_report(kernel->name));
   return launch.error;
 }

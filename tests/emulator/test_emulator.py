@@ -113,6 +113,67 @@ def test_shapes(faults: Path, blocks: int, threads: int, shared: int, code: int)
     )
 
 
+@pytest.mark.parametrize(
+    ("how", "kinds"), [(0, ()), (1, ("WAW",)), (2, ("RAW", "WAR")), (3, ("RAW", "WAR")), (4, ())]
+)
+def test_hazards_in_shared_memory(tmp_path: Path, how: int, kinds: tuple[str, ...]) -> None:
+    """Of one warp and of two; of threads that meet, and of atomics, there are none."""
+    folder = build(tmp_path / "driver", kernels=[HERE / "faults.cu"], races=True)
+    found = tmp_path / "found"
+    done = launch(folder, "hazard", 1, 64, 0, how, EMULATOR_RACES=str(found))
+    assert done.stderr == ""
+    lines = found.read_text().splitlines() if found.exists() else []
+    found_kinds = {line.split()[0] for line in lines}
+    assert bool(lines) == bool(kinds) and (not kinds or found_kinds & set(kinds)), lines
+
+
+# Programs that have each a shape of their own, and LABOR of graphs with types.
+HAZARDS = """
+import numpy as np
+import pygsampler as pgs
+from pygsampler import samplers
+
+random = np.random.default_rng(3)
+src, dst, w = random.integers(0, 100, 700), random.integers(0, 100, 700), random.random(700)
+graph = pgs.Graph.from_coo(src, dst, num_nodes=100, edge_data={"w": w}).to("cuda")
+kind = {("v", "e", "v"): (src, dst), ("u", "e", "v"): (src, dst)}
+typed = pgs.HeteroGraph.from_coo(kind, {"v": 100, "u": 100}).to("cuda")
+for sampler in (
+    samplers.labor(fanouts=[3, 3], importance=2, seed=1),
+    samplers.labor(fanouts=[3, 3], exact=True, weight="w", seed=1),
+    samplers.ladies(nodes=[20, 20], weight="w", seed=1),
+    samplers.shadow(fanouts=[3, 2], seed=1),
+    samplers.saint_walk(roots=20, length=3, seed=1),
+    samplers.kgcn(fanouts=[4, 8], seed=1),
+):
+    sampler.sample(graph, np.arange(20), epoch=0, batch=1)
+for options in ({"exact": True}, {"importance": -1}):
+    pgs.HeteroLabor([3, 2], seed=1, **options).sample(typed, {"v": np.arange(20)})
+"""
+
+
+def test_programs_have_no_hazards(tmp_path: Path) -> None:
+    """One thread writes what a block shares, and a lane what its warp does."""
+    # Graphs ask for those of neighbours, too.
+    kernels = [ROOT / "kernels" / f"{name}.cu" for name in ("typed_labor", "typed", "neighbor")]
+    folder, found = build(tmp_path / "driver", kernels=kernels, races=True), tmp_path / "found"
+    done = subprocess.run(
+        [sys.executable, "-c", HAZARDS],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "LD_LIBRARY_PATH": str(folder),
+            "PYGSAMPLER_NVRTC": str(folder / "libnvrtc.so.12"),
+            "EMULATOR_RACES": str(found),
+            "PYGSAMPLER_CACHE": str(tmp_path / "cache"),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert not found.exists(), found.read_text()[-3000:]
+
+
 def test_memory_runs_out(faults: Path) -> None:
     done = launch(faults, "fault", 3, 64, 256, TRAP, FAKE_CUDA_MEMORY="767")
     assert done.stderr == "cuMemAlloc_v2: 2\n"

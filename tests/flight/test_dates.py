@@ -59,7 +59,8 @@ def test_dates_of_a_graph_with_dates(dated: Client, count: int, window: Any) -> 
     sampler = pgs.PGSampler([4, 3], time="t", seed=2, window=window)
     at = AT[:count].astype("datetime64[h]")
     want = content(sampler.sample(DATED, MANY[:count], seed_time=at, epoch=1, batch=5))
-    for given in (at, at.astype("datetime64[ns]").astype(np.int64)):
+    numbers = at.astype("datetime64[ns]").astype(np.int64)
+    for given in (at, numbers, at.tolist(), [str(moment) for moment in at]):
         made = dated.sample(sampler, MANY[:count], seed_time=given, epoch=1, batch=5)
         assert content(made) == want
     one = sampler.sample(DATED, MANY[:3], seed_time=at[2], epoch=1, batch=5)

@@ -72,6 +72,9 @@ TYPED: dict[str, Any] = {
     "labor": (pgs.HeteroLabor([2, 2], seed=4), {"paper": [3, 4]}),
     "walks": (pgs.MetaPathWalk([BY, WRITES], 6, direction="in", edge_ids=True, seed=5), [1, 2]),
     "visits": (pgs.PinSAGE(metapath=[BY, WRITES], seed=6), {"paper": [1, 2]}),
+    "names": (pgs.PGSampler([{CITES[1]: 2, WRITES: 3}], default=1, seed=1), {"paper": [3, 4]}),
+    "walks by names": (pgs.MetaPathWalk([BY[1], WRITES], 6, seed=5), [1, 2]),
+    "visits by names": (pgs.PinSAGE(metapath=[BY[1], WRITES[1]], seed=6), {"paper": [1, 2]}),
 }
 
 
@@ -98,6 +101,8 @@ def test_times_and_excluded_edges(client: Client, typed_client: Client, many: in
     about["exclude"] = {CITES: range(6 * many), BY: [1]}
     given = content(typed_client.sample(sampler, by_type, **about))
     assert given == content(sampler.sample(typed(), by_type, **about))
+    about["exclude"] = {CITES[1]: range(6 * many), "__".join(BY): [1]}
+    assert given == content(typed_client.sample(sampler, by_type, **about))
 
 
 def test_ids_of_relations_in_two_widths() -> None:

@@ -72,8 +72,8 @@ PYG = {
         def test_not_counted():
             pass
 
-        def test_not_counted_older():
-            assert NeighborSampler([], []) is None
+        def test_passed_older():
+            assert len(NeighborSampler(data.edge_index, [1])) == 9
 
         def test_failed_by_its_end():
             if "pygsampler" in NeighborLoader.__module__:
@@ -114,6 +114,45 @@ DGL = {
             assert "pygsampler" not in type(dgl.dataloading.NeighborSampler([2])).__module__
         """,
     "python/dgl/__init__.py": "raise SystemExit('the package of the checkout')",
+}
+# The tests of one that is written for PyG, and gets to our classes by code of its own.
+CUGRAPH = {
+    "python/cugraph-pyg/cugraph_pyg/loader/__init__.py": "raise SystemExit('that of the checkout')",
+    "python/cugraph-pyg/cugraph_pyg/tests/loader/test_loaders.py": """
+        import torch
+        from cugraph.datasets import karate
+        from cugraph_pyg.data import FeatureStore, GraphStore
+        from cugraph_pyg.loader import NeighborLoader
+
+        KIND = "person", "knows", "person"
+
+        def stores():
+            edges, ends = GraphStore(), karate.get_edgelist()
+            both = [torch.as_tensor(ends[end], device="cuda") for end in ("src", "dst")]
+            index = torch.stack(both)
+            edges.put_edge_index(index, KIND, "coo", False, (34, 34))
+            features = FeatureStore()
+            features["person", "feat", None] = torch.arange(34)
+            features[KIND, "time", None] = torch.arange(index.shape[1])
+            return features, edges
+
+        def test_passed():
+            loader = NeighborLoader(
+                stores(), [3], input_nodes=torch.arange(9), input_time=torch.full((9,), 50),
+                time_attr="time", temporal_comparison="strictly_increasing", batch_size=9,
+            )
+            (batch,) = loader
+            assert "pygsampler" in NeighborLoader.__mro__[1].__module__
+            assert (batch.feat == batch.n_id).all()
+            assert batch.edge_time.min() > 50
+            assert batch.num_sampled_nodes.shape == (2,)
+
+        def test_not_run():
+            assert stores()
+
+        def test_failed():
+            NeighborLoader(stores(), [-2])
+        """,
 }
 GRAPHSTORM = {
     "python/graphstorm/__init__.py": """
@@ -198,6 +237,7 @@ def test_pyg_tests_are_counted(root: Path, tmp_path: Path) -> None:
     status, printed, results = run(root, tmp_path, PYG)
     assert counted(results) == {
         "test_passed": "passed",
+        "test_passed_older": "passed",
         "test_not_offered[0]": "not offered",
         "test_not_offered[1]": "not offered",
         # PyG's own class says nothing of it, since it wants pyg-lib.
@@ -211,8 +251,8 @@ def test_pyg_tests_are_counted(root: Path, tmp_path: Path) -> None:
         "test_failed_by_its_end": "failed",
     }
     assert status == 1
-    assert "| test/loader/test_one.py | 2 | 2 | 1 | 0 | 3 | 3 |" in printed
-    assert "| all | 2 | 2 | 1 | 0 | 3 | 3 |" in printed
+    assert "| test/loader/test_one.py | 3 | 2 | 1 | 0 | 3 | 3 |" in printed
+    assert "| all | 3 | 2 | 1 | 0 | 3 | 3 |" in printed
     assert "stale: *::test_differs_no_more" in printed
     assert printed.count("stale") == 1
     assert "status 3" in printed
@@ -241,10 +281,20 @@ def test_graphstorm_tests_are_counted(root: Path, tmp_path: Path) -> None:
     assert status == 1
 
 
+def test_cugraphs_tests_are_counted_over_stores_that_stand_in(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch_geometric")
+    status, printed, results = run(root, tmp_path, CUGRAPH)
+    assert counted(results) == {
+        "test_passed": "passed",
+        "test_not_run": "not run",
+        "test_failed": "failed",
+    }
+    assert status == 1
+    assert "cugraph-pyg (not installed)" in printed
+
+
 def test_what_is_no_checkout_is_refused(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        SystemExit, match="expected a checkout of PyTorch Geometric, DGL or GraphStorm"
-    ):
+    with pytest.raises(SystemExit, match="expected a checkout of one of pyg, dgl, relbench"):
         load(root).main([str(tmp_path)])
 
 

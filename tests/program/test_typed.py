@@ -248,9 +248,10 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
         samplers.graphsage(fanouts=[2]).sample(graph, [1])
     with pytest.raises(TypeError, match="sampler: expected one whose batches loaders"):
         DataLoader(graph, SEEDS, sampler, batch_size=2)
-    with pytest.raises(TypeError, match="exclude: expected a mapping of types to ids"):
+    with pytest.raises(TypeError, match="exclude: expected a mapping of edge types"):
         sampler.sample(graph, SEEDS, exclude=[1])
-    with pytest.raises(ValueError, match=r"exclude: expected types among .*cites.*, got .*employs"):
+    text = r"exclude: expected types of the program, got .*employs.*; there are .*cites"
+    with pytest.raises(ValueError, match=text):
         sampler.sample(graph, SEEDS, exclude={EMPLOYS: [1]})
     with pytest.raises(
         IndexError, match=r"exclude\[.*cites.*: expected ids from 0 to 219, got 220"

@@ -8,15 +8,17 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from pyg_reference import content, random_data
 from torch_geometric import loader as loaders
+from torch_geometric.data import HeteroData
 from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NeighborSampler, NodeSamplerInput, NumNeighbors
 
 import pygsampler.pyg
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import HeteroSampler, LinkNeighborLoader, NeighborLoader, PGSampler
 
 SEEDS = torch.arange(0, 60, 2)
 
@@ -67,13 +69,15 @@ def test_edges_of_both_kinds_may_be_kept() -> None:
     [
         ("num_neighbors", [-2], ValueError),
         ("num_neighbors", {("a", "b", "c"): [1]}, NotImplementedError),
-        ("replace", 1, TypeError),
+        ("replace", 2, TypeError),
         ("disjoint", "yes", TypeError),
         ("subgraph_type", "whole", ValueError),
         ("temporal_strategy", "last", AttributeError),
         ("time_attr", "time", AttributeError),
-        ("node_time", SEEDS, NotImplementedError),
-        ("edge_time", SEEDS, NotImplementedError),
+        ("node_time", SEEDS, AttributeError),
+        ("edge_time", SEEDS, AttributeError),
+        ("edge_types", [], AttributeError),
+        ("is_hetero", True, AttributeError),
         ("weight_attr", "w", ValueError),
         ("weight_attr", 1, ValueError),
         ("edge_weight", SEEDS, AttributeError),
@@ -98,6 +102,26 @@ def test_what_cannot_be_assigned_raises_and_changes_nothing(
     assert sampled(sampler) == before
     sampler.time_attr = sampler.weight_attr = None
     sampler.temporal_strategy = "uniform"
+
+
+@pytest.mark.parametrize("yes", [1, numpy.True_])
+@pytest.mark.parametrize("name", ["replace", "disjoint"])
+def test_truth_values_are_taken_as_pyg_takes_them(name: str, yes: Any) -> None:
+    data, typed = random_data(), HeteroData()
+    typed["v"].num_nodes = data.num_nodes
+    typed["v", "to", "v"].edge_index = data.edge_index
+    options: dict[str, Any] = {name: yes, "share_memory": 0, "is_sorted": numpy.False_}
+    for each, seeds in ((data, None), (typed, "v")):
+        found = (PGSampler if each is data else HeteroSampler)(each, [3], **options)
+        assert getattr(found, name) is True
+        setattr(found, name, 0)
+        assert getattr(found, name) is False
+        setattr(found, name, yes)
+        one = NeighborLoader(each, [3], seeds, seed=1, **{name: yes})
+        other = NeighborLoader(each, [3], seeds, seed=1, **{name: True})
+        assert [str(b.to_dict()) for b in one] == [str(b.to_dict()) for b in other]
+    with pytest.raises(TypeError, match=f"{name}: expected True or False, got float 1.0"):
+        PGSampler(data, [3], **{name: 1.0})
 
 
 @pytest.mark.parametrize("make", [NeighborLoader, LinkNeighborLoader])
@@ -219,12 +243,13 @@ def test_backward_of_every_kind_of_graph() -> None:
 
 @pytest.mark.filterwarnings("ignore:directed=False is deprecated")
 def test_arguments_are_those_of_pygs_sampler() -> None:
-    """Also by position; ``seed``, ``device`` and ``edge_weights`` are ours."""
+    """Also by position; ours have more."""
     ours = inspect.signature(PGSampler.__init__).parameters
     theirs = inspect.signature(NeighborSampler.__init__).parameters
     # PyG before 2.7 has no sample_direction.
     assert [*theirs] == [name for name in ours if name in theirs]
-    assert set(ours) - set(theirs) <= {"seed", "device", "edge_weights", "sample_direction"}
+    more = {"seed", "device", "edge_weights", "temporal_comparison", "carry"}
+    assert set(ours) - set(theirs) <= more | {"sample_direction"}
     for name, parameter in theirs.items():
         assert ours[name].kind is parameter.kind
         assert ours[name].default == parameter.default
@@ -233,7 +258,7 @@ def test_arguments_are_those_of_pygs_sampler() -> None:
     by_name = PGSampler(data, [4, 3], replace=True, disjoint=True, directed=False, seed=1)
     assert sampled(by_place) == sampled(by_name)
     with pytest.raises(TypeError, match="share_memory: expected True or False"):
-        PGSampler(data, [4], share_memory=1)  # type: ignore[arg-type]
+        PGSampler(data, [4], share_memory=2)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"])

@@ -89,6 +89,25 @@ def test_batches_are_pygs(metis: Any, sparse_format: Any, workers: int) -> None:
                 assert torch.equal(ours[name], theirs[name])
 
 
+def test_a_chosen_seed_decides_the_order(metis: Any) -> None:
+    parts = ClusterData(random_data(), 7, log=False)
+
+    def passes(seed: int | None, manual: int, **options: Any) -> list[Any]:
+        torch.manual_seed(manual)
+        loader = ClusterLoader(parts, shuffle=True, seed=seed, **options)
+        return [[batch.num_nodes for batch in loader] for _ in range(2)]
+
+    def order(**options: Any) -> list[Any]:
+        loader = ClusterLoader(parts, batch_size=1, shuffle=True, seed=1, **options)
+        loader.set_epoch(2)
+        return [batch.edge_index.tolist() for batch in loader]
+
+    assert passes(1, 1) == passes(1, 2)
+    assert order() == order(num_workers=2)
+    assert passes(None, 1) == passes(None, 1)
+    assert len({str(passes(seed, 1)) for seed in range(4)}) > 1
+
+
 def test_clusters_are_kept(metis: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = ClusterData(six(), 2, save_dir=str(tmp_path), log=False)
     monkeypatch.setattr("pygsampler.pyg.cluster.clusters", None)
@@ -109,9 +128,9 @@ def test_clusters_are_kept(metis: Any, tmp_path: Any, monkeypatch: pytest.Monkey
 
 def test_without_pymetis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(ImportError, match=r"pip install 'pygsampler\[metis\]'"):
+    with pytest.raises(ImportError, match=r"pip install pymetis"):
         ClusterData(six(), 2, log=False)
-    with pytest.raises(ImportError, match=r"pip install 'pygsampler\[metis\]'"):
+    with pytest.raises(ImportError, match=r"pip install pymetis"):
         import pygsampler as pgs
 
         samplers.clusters(pgs.Graph.from_pyg(six()), 2)

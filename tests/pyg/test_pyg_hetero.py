@@ -365,7 +365,7 @@ def test_trimmed_layers() -> None:
         (
             {"num_neighbors": {**{kind: [2] for kind in ALL}, ("a", "b", "c"): [2]}},
             ValueError,
-            r"num_neighbors: expected edge types of data .* got \('a', 'b', 'c'\)",
+            r"num_neighbors: expected types of data, got \('a', 'b', 'c'\); there are \('",
         ),
         (
             {"num_neighbors": NumNeighbors({CITES: [2]}, default=[1, 2])},
@@ -386,7 +386,11 @@ def test_trimmed_layers() -> None:
         ({"edge_weights": "hat"}, ValueError, "edge_weights: expected None or 'ht'"),
         ({"edge_weights": "ht", "subgraph_type": "induced"}, ValueError, "edge_weights"),
         ({"features": {"x": torch.ones(3)}}, TypeError, r"features\['x'\]: expected a mapping of"),
-        ({"features": {"x": {"book": torch.ones(3)}}}, ValueError, "types of nodes .* got 'book'"),
+        (
+            {"features": {"x": {"book": torch.ones(3)}}},
+            ValueError,
+            "types of data, got 'book'",
+        ),
         (
             {"features": {"x": {"paper": torch.ones(3)}}},
             ValueError,

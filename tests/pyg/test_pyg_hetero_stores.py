@@ -199,7 +199,7 @@ def test_mistakes() -> None:
     given = stores(data, "coo", "pyg")
     with pytest.raises(NotImplementedError, match=r"weight_attr: expected None with .* got 'w'"):
         NeighborLoader(given, [2], "paper", weight_attr="w")
-    with pytest.raises(ValueError, match="input_nodes: expected one of the types"):
+    with pytest.raises(ValueError, match=r"input_nodes: expected one of the types"):
         NeighborLoader(given, [2], "venue")
     with pytest.raises(TypeError, match="input_nodes: expected a type of nodes"):
         NeighborLoader(given, [2], torch.arange(3))
@@ -241,3 +241,31 @@ def test_a_graph_of_stores() -> None:
     assert graph.edata[to]["w"].torch().equal(weights[to]["w"])
     with pytest.raises(TypeError, match=r"expected \(FeatureStore, GraphStore\), got \(int 1"):
         pgs.HeteroGraph.from_pyg((1, 2))
+
+
+@pytest.mark.parametrize("kind", ["pyg", "ours", "graph"])
+def test_types_with_features_and_no_edges(kind: str) -> None:
+    """As in PyG they are types: seeds may be of them, and other samples are what they were."""
+    features, graph = stores(typed_data(), "csc", kind)
+    core, seeds = pgs.PGSampler([2, 3], seed=1), {"paper": torch.arange(0, 60, 7)}
+    before = core.sample(HeteroSampler((features, graph), [3, 2]).graph, seeds, batch=0)
+    features.put_tensor(torch.randn(11, 2), group_name="venue", attr_name="x", index=None)
+    data = features, graph
+    sampler = HeteroSampler(data, [3, 2])
+    assert sampler.graph.node_types == ("paper", "author", "venue")
+    assert sampler.num_nodes["venue"] == 11
+    after = core.sample(sampler.graph, seeds, batch=0)
+    for of in NODES:
+        assert after.nodes[of].tolist() == before.nodes[of].tolist()
+    (batch,) = NeighborLoader(data, [3, 2], ("paper", torch.arange(4)), batch_size=4)
+    assert batch["venue"].num_nodes == 0 and batch["venue"].x.shape == (0, 2)
+    for loader in (NeighborLoader, HGTLoader):
+        venues = torch.tensor([10, 3])
+        (batch,) = loader(data, [3, 2], input_nodes=("venue", venues), batch_size=2)
+        assert batch["venue"].n_id.equal(venues) and len(batch["venue"].x) == 2
+        assert batch["paper"].num_nodes == 0 and batch[CITES].edge_index.shape == (2, 0)
+    own = pgs.HeteroGraph.from_pyg(data)
+    assert own.node_types == ("paper", "author", "venue")
+    assert own.ndata["venue"]["x"].shape == (11, 2)
+    with pytest.raises(ValueError, match=r"input_nodes: expected one of the types .*'venue'"):
+        NeighborLoader(data, [3, 2], "book")

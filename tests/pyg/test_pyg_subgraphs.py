@@ -91,8 +91,9 @@ def test_masks_and_mistakes(data: Data) -> None:
         ValueError, match=r"node_idx: expected a mask of \d+ nodes, got shape \[3\]"
     ):
         ShaDowKHopSampler(data, 1, 2, mask[:3])
-    with pytest.raises(TypeError, match="node_idx: expected a tensor, got list"):
-        ShaDowKHopSampler(data, 1, 2, [1, 2])
+    assert ShaDowKHopSampler(data, 1, 2, [1, 2]).node_idx.tolist() == [1, 2]
+    with pytest.raises(TypeError, match="node_idx: expected a tensor of ids, or a mask, got list"):
+        ShaDowKHopSampler(data, 1, 2, ["a"])
     with pytest.raises(TypeError, match="sample_coverage: expected an integer"):
         GraphSAINTNodeSampler(data, 3, sample_coverage="5")
     with pytest.raises(ValueError, match="depth: expected an integer"):

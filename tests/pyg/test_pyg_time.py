@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from pyg_reference import content
@@ -322,3 +324,40 @@ def test_times_in_stores(data: Data, name: str) -> None:
     features.put_tensor(torch.ones(3), group_name=None, attr_name="when", index=None)
     with pytest.raises(ValueError, match="edata: expected a number for each of 3000 edges"):
         PGSampler((features, graph), [3], time_attr="when")
+
+
+@pytest.mark.parametrize("bound", [40, torch.tensor(40), torch.arange(41).max(), np.int64(40)])
+def test_one_bound_is_that_of_all_seeds(data: Data, bound: Any) -> None:
+    about: dict[str, Any] = {"time_attr": "time", "batch_size": 50, "seed": 2}
+    seeds = torch.arange(NODES)
+    want = NeighborLoader(data, [5], seeds, input_time=torch.full((NODES,), 40), **about)
+    got = NeighborLoader(data, [5], seeds, input_time=bound, **about)
+
+    def epoch(loader: Any) -> list[Any]:
+        torch.manual_seed(4)
+        return [(batch.e_id.tolist(), batch.n_id.tolist()) for batch in loader]
+
+    assert epoch(got) == epoch(want)
+    links = data.edge_index[:, :80]
+    want = LinkNeighborLoader(
+        data, [5], edge_label_index=links, edge_label_time=torch.full((80,), 40), **about
+    )
+    got = LinkNeighborLoader(data, [5], edge_label_index=links, edge_label_time=bound, **about)
+    assert epoch(got) == epoch(want)
+
+
+@pytest.mark.parametrize(
+    "bound", ["2024-03-01", date(2024, 3, 1), np.array(["2024-03-01"] * NODES, "datetime64[D]")]
+)
+def test_dates_beside_tensors_of_times_are_refused(data: Data, bound: Any) -> None:
+    text = "expected numbers, in the unit of the data's times, got datetime64.*has seconds since"
+    with pytest.raises(TypeError, match=f"^input_time: {text}"):
+        NeighborLoader(data, [5], torch.arange(NODES), input_time=bound, time_attr="time")
+    with pytest.raises(TypeError, match=f"^edge_label_time: {text}"):
+        LinkNeighborLoader(
+            data,
+            [5],
+            edge_label_index=data.edge_index[:, :NODES],
+            edge_label_time=bound,
+            time_attr="time",
+        )

@@ -328,6 +328,20 @@ def typed(rank: int, world: int, folder: str) -> None:
                     partial(getattr, graph[cites], hidden),
                 )
             assert graph[cites].num_edges == whole.num_edges[cites]
+            # Edge types by the names of their relations.
+            assert graph.num_edges[cites[1]] == whole.num_edges[cites]
+            named = pgs.PGSampler([{cites[1]: 2}], default=1, seed=3)
+            for each in (named, pgs.HeteroLabor([{cites[1]: 2}], default=1, seed=3)):
+                made, want = (
+                    each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
+                    for of in (graph, whole)
+                )
+                assert made.nodes["paper"].tolist() == want.nodes["paper"].tolist()
+            ways = [
+                pgs.MetaPathWalk([way], 3, seed=3).sample(graph, [1, 7], batch=0).nodes.tolist()
+                for way in (cites, cites[1])
+            ]
+            assert ways[0] == ways[1]
             along = pgs.MetaPathWalk([cites])
             fails(
                 IndexError,
@@ -346,7 +360,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             )
             fails(
                 ValueError,
-                "metapath: expected types of edges of the graph",
+                "metapath: expected types of the graph",
                 partial(pgs.MetaPathWalk([("a", "b", "a")]).sample, graph, [1]),
             )
             fails(
@@ -538,6 +552,12 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(ValueError, "got one in 2 parts", lambda: graph.to("cuda"))
         fails(ValueError, "got one in 2 parts", lambda: graph.pin())
         fails(ValueError, "got one in 2 parts", lambda: graph.share(["cuda:0", "cuda:1"]))
+        for name in (
+            *("in_degrees", "out_degrees", "reverse_edge_ids"),
+            *("to_networkx", "to_scipy", "to_dgl", "to_pyg"),
+        ):
+            fails(ValueError, "for its edges, got one in 2 parts", getattr(graph, name))
+        fails(ValueError, "for its names, got one in 2 parts", lambda: graph.index_of(["a"]))
         fails(TypeError, "DistributedGraph", lambda: pickle.dumps(graph))
         assert graph.to("cpu") is graph and "part 0 of 2" in repr(graph)
         assert content(sample()) == content(

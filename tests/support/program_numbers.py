@@ -434,10 +434,10 @@ class Numbers:
     def state(self, site: int, owner: int, purpose: int) -> int:
         return row_state(self.seed, self.epoch, self.batch, site, owner, purpose)
 
-    def random(self, site: int, owner: int, purpose: int, batches: int) -> float:
+    def random(self, site: int, owner: int, purpose: int, batches: int, draw: int = 0) -> float:
         period, j = divmod(self.batch, batches)
         u, v = (
-            uniform(bits_of_draw(row_state(self.seed, self.epoch, at, site, owner, purpose), 0))
+            uniform(bits_of_draw(row_state(self.seed, self.epoch, at, site, owner, purpose), draw))
             for at in (period, period + 1)
         )
         return gradual(u, v, j, batches)

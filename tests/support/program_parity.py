@@ -291,7 +291,7 @@ def kinds_of(program: Program) -> list[str]:
         given = [kinds[i] for i in node.inputs]
         if node.op in lists | dense | vectors:
             kinds.append("other")
-        elif node.op in matrices or node.op in ("merge", "spread", "dependent"):
+        elif node.op in matrices or node.op in ("merge", "spread", "independent", "dependent"):
             kinds.append("matrix")
         elif node.op in ("sum", "mean", "largest", "smallest", "count"):
             kinds.append("other" if "axis" in node.attrs else "scalar")

@@ -160,6 +160,8 @@ class Vertices:
 class Vector:
     along: Vertices
     values: list[float]
+    # Of random numbers: their site, and in how many batches they change.
+    drawn: tuple[int, int] | None = None
 
     @cached_property
     def at(self) -> dict[int, float]:
@@ -410,6 +412,8 @@ class Machine:
                 # Whose values do not count, and so no error of theirs.
                 bare = Matrix(given[0].edges, [0.0] * len(given[0].edges.ids), given[0].times)
                 return self.map(lambda _, y: y, [bare, given[1]], attrs["axis"])
+            case "independent":
+                return self.independent(*given)
             case "cap":
                 return Vector(given[0].along, capped(given[0].values, int(attrs["k"])))
             case "labor":
@@ -531,9 +535,25 @@ class Machine:
         if not given:
             every = self.every()
             of = [self.numbers.random(site, v, CANDIDATE, batches) for v in every.of]
-            return Vector(every, of)
+            return Vector(every, of, (site, batches))
         edges = given[0].edges
         return Matrix(edges, [self.numbers.random(site, i, EDGE, batches) for i in edges.ids])
+
+    def independent(self, c: Matrix, r: Vector) -> Matrix:
+        """The numbers of sources; parallel edges but the first of a row have their own."""
+        edges, graph = c.edges, self.graph
+        assert r.drawn is not None
+        site, batches = r.drawn
+        values = []
+        for v, e, i in zip(edges.column_of, edges.flat, edges.ids, strict=True):
+            u = graph.indices[e]
+            before = [p for p in self.in_edges(v) if p < e and graph.indices[p] == u]
+            ids = before if graph.edge_ids is None else [graph.edge_ids[p] for p in before]
+            if any(other not in self.exclude for other in ids):
+                values.append(self.numbers.random(site, u, CANDIDATE, batches, 1 + i))
+            else:
+                values.append(r.at[u])
+        return Matrix(edges, values)
 
     def sample(
         self, op: str, given: list[Any], k: int, replace: bool, site: int, numbers: Numbers

@@ -363,8 +363,10 @@ class Writer:
         v = self.pick(lambda n: n.kind == VECTOR and self.fits(n.along, edges, axis))
         if v is None:
             return None
-        chance = self.nodes[v].chance
-        return self.add(Node("spread", [c, v], MATRIX, edges, chance=chance), f"axis={axis}")
+        of = self.nodes[v]
+        numbers = of.op == "random" and axis == 1 and self.rng.random() < 0.7
+        op = "independent" if numbers else "spread"
+        return self.add(Node(op, [c, v], MATRIX, edges, chance=of.chance), f"axis={axis}")
 
     def joined(self, nodes: list[Node]) -> tuple[str, int, Along]:
         matrix = next((n for n in nodes if n.kind == MATRIX), None)

@@ -11,12 +11,12 @@ from reference_hgt import CANDIDATES, Edges, EdgeType, salt
 Rows = dict[EdgeType, list[list[tuple[int, int, float]]]]
 
 
-def number(seed: int, batch: int, site: int, kind: str | None, v: int) -> float:
+def number(seed: int, batch: int, site: int, kind: str | None, v: int, draw: int = 0) -> float:
     """A vertex's uniform number; of a graph with one type of either kind none is named."""
     state = row_state(seed, 0, batch, site, v, CANDIDATES)
     if kind is not None:
         state = splitmix64(state ^ salt(kind))
-    return (2 * (splitmix64((state + GAMMA) & MASK64) >> 12) + 1) / 2**53
+    return (2 * (splitmix64((state + (draw + 1) * GAMMA) & MASK64) >> 12) + 1) / 2**53
 
 
 def factor(a: Sequence[float], q: Sequence[float], fanout: int) -> float:
@@ -108,6 +108,11 @@ def sample(
             for i, row in enumerate(full):
                 r = [number(seed, batch, site, of_type, u) for u, _ in row]
                 if exact:
+                    met: set[int] = set()
+                    for j, (u, e) in enumerate(row):
+                        if u in met:
+                            r[j] = number(seed, batch, site, of_type, u, 1 + e)
+                        met.add(u)
                     late = sorted((r[j] / w[e], j) for j, (_, e) in enumerate(row))
                     chosen = late if k < 0 else late[:k]
                     last = late[k][0] if 0 <= k < len(late) else float("inf")

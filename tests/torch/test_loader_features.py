@@ -163,9 +163,9 @@ def test_labels_of_seeds_that_are_there_twice(graph: pgs.Graph) -> None:
     assert batch.x[batch.output_index].equal(batch.y)
 
 
-def test_empty_rows_no_seeds_and_more_rows_than_vertices(graph: pgs.Graph) -> None:
-    nothing, more = torch.zeros(NODES, 0), torch.cat([X, X])
-    features = {"n": nothing, "x": more, "m": np.zeros((NODES, 2, 0))}
+def test_empty_rows_and_no_seeds(graph: pgs.Graph) -> None:
+    nothing = torch.zeros(NODES, 0)
+    features = {"n": nothing, "x": X, "m": np.zeros((NODES, 2, 0))}
     loader = DataLoader(
         graph, SEEDS, [3], batch_size=99, features=features, labels=nothing,
         edge_features={"e": torch.zeros(EDGES, 0)},
@@ -177,6 +177,14 @@ def test_empty_rows_no_seeds_and_more_rows_than_vertices(graph: pgs.Graph) -> No
         assert batch.y.shape == (len(batch.output_nodes), 0)
         assert batch.blocks[0].e.shape == (batch.blocks[0].num_edges, 0)
     assert list(DataLoader(graph, [], [3], batch_size=99, **ALL)) == []
+
+
+@pytest.mark.parametrize("name", ["features", "labels"])
+def test_more_rows_than_nodes_are_an_error(graph: pgs.Graph, name: str) -> None:
+    rows = torch.zeros(NODES + 5)
+    given = {name: {"x": rows} if name == "features" else rows}
+    with pytest.raises(ValueError, match=rf"of {NODES} vertices, got {NODES + 5}; num_nodes="):
+        DataLoader(graph, SEEDS, [3], batch_size=99, **given)
 
 
 def test_rows_of_a_file(tmp_path: Path) -> None:

@@ -217,7 +217,11 @@ graph = typed_graph().to("cuda")
 r, s, t = ("a", "r", "b"), ("b", "s", "a"), ("a", "t", "a")
 given = {r: torch.arange(0, 1500, 5), t: torch.arange(0, 900, 7)}
 when = {kind: torch.arange(len(ids)) % 50 for kind, ids in given.items()}
-turned = torch.arange(900).flip(0)
+turned, other = torch.arange(900).flip(0), torch.randperm(800, generator=random)
+
+def with_others(ids):
+    return {"r": ids[r], "s": other[ids[r]]}
+
 reverse = pgs.HeteroGraph.from_coo(
     {r: torch.randint(0, 200, (2, 800), generator=random),
      s: torch.randint(0, 200, (2, 800), generator=random)}, {"a": 300, "b": 200},
@@ -230,6 +234,9 @@ for of, links, how, more in (
     (graph, given, {"time": "t"}, {"seed_time": when}),
     (reverse, {r: torch.arange(0, 800, 3)}, {},
      {"exclude": "reverse_types", "reverse_types": {r: s, s: r}}),
+    (reverse, {r: torch.arange(0, 800, 3)}, {},
+     {"exclude": "reverse_id", "reverse_types": {r: s}, "reverse_eids": {r: other}}),
+    (reverse, {r: torch.arange(0, 800, 3)}, {}, {"exclude": with_others}),
 ):
     sampler = pgs.PGSampler([5, 3], seed=3, **how)
     options = dict(batch_size=64, shuffle=True, negatives=Negatives("uniform")) | more
@@ -243,9 +250,11 @@ for of, links, how, more in (
             for kind, places in made.input_id.items():
                 for hop in made.sampled.blocks:
                     assert not torch.isin(hop[kind].edge_ids, links[kind][places]).any()
-                    if "reverse_types" in more:
-                        ids = hop[more["reverse_types"][kind]].edge_ids
-                        assert not torch.isin(ids, links[kind][places]).any()
+                    if of is reverse:
+                        back = links[kind][places]
+                        if more["exclude"] != "reverse_types":
+                            back = other[back]
+                        assert not torch.isin(hop[s].edge_ids, back).any()
     again = pickle.loads(pickle.dumps(fixed))
     for expected, batch in zip(eager, again, strict=True):
         assert typed_content(batch.trimmed().sampled) == typed_content(expected.sampled)

@@ -191,8 +191,64 @@ def test_the_bar_shows_them(graph: pgs.Graph, capsys: pytest.CaptureFixture[str]
     for _ in DataLoader(graph, SEEDS, [5], batch_size=100, progress=True):
         pass
     shown = capsys.readouterr().err
-    for part in ("20/20", "M edges/s", "waits ", " ahead"):
+    for part in ("20/20", "M edges/s", "% waiting for data", " batches ahead"):
         assert part in shown
+
+
+def test_stats_print_as_a_table_with_plain_names(graph: pgs.Graph) -> None:
+    loader = DataLoader(graph, SEEDS, [5, 3], batch_size=64, seed=1, features={"x": X})
+    batches = list(loader)
+    found = loader.stats()
+    lines = dict(line.split("  ", 1) for line in str(found).splitlines())
+    lines = {label: text.strip() for label, text in lines.items()}
+    rows = sum(len(batch.input_nodes) for batch in batches)
+    assert lines["batches"] == "32"
+    assert lines["sampled edges"] == f"{found['edges']:,}"
+    assert lines["share of time waiting for data"] == f"{found['waiting_share']:.1%}"
+    assert lines["share of rows from caches"] == "no cache"
+    assert lines["features 'x'"].startswith(f"{rows:,} rows in 32 reads, ")
+    assert "on average" in lines["batches ahead, sampled"]
+    assert len(lines) == len(str(found).splitlines())
+    # To programs it is a dict, whose repr can be read back.
+    assert isinstance(found, dict)
+    assert eval(repr(found)) == found == pickle.loads(pickle.dumps(found))
+
+
+def test_every_figure_has_a_plain_name(graph: pgs.Graph) -> None:
+    from pygsampler._loading.summary import _LABELS
+
+    found = DataLoader(graph, SEEDS, [5], batch_size=9).stats()
+    assert set(found) - {"queues", "features", "bytes"} == set(_LABELS)
+
+
+def test_a_trace_that_is_never_written_warns(
+    graph: pgs.Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    loader = DataLoader(graph, SEEDS, [5], batch_size=500)
+    loader.trace(first)
+    loader.trace(first)
+    assert not caplog.messages
+    loader.trace(second)
+    (said,) = caplog.messages
+    assert said == (
+        f"trace: {first} was not written, since no epoch has ended after loader.trace(path)"
+    )
+    list(loader)
+    assert second.exists()
+    assert len(caplog.messages) == 1
+
+
+def test_a_pending_trace_warns_when_the_process_ends(tmp_path: Path) -> None:
+    script = f"""
+import pygsampler as pgs
+from pygsampler.torch import DataLoader
+loader = DataLoader(pgs.Graph.from_coo([0], [1]), [0], [1], batch_size=1)
+loader.trace({str(tmp_path / "trace.json")!r})
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr.count("trace.json was not written") == 1
 
 
 # ---- the queue ----

@@ -1,6 +1,6 @@
 """The figures that tools/figures.py writes into pages: a file for each kind."""
 
-from shown import cpu, loading, neighbors, parts, peers, programs, training, turbognn, walks
+from shown import cpu, loading, neighbors, parts, peers, programs, prose, training, turbognn, walks
 from shown.record import FIGURES, ROOT
 
 # Each kind puts its own into FIGURES.
@@ -13,6 +13,7 @@ __all__ = [
     "parts",
     "peers",
     "programs",
+    "prose",
     "training",
     "turbognn",
     "walks",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shown.record import Record, figure, milliseconds, source, table
+from shown.record import Record, figure, milliseconds, source, table, unmeasured
 
 BASELINE = "dgl"
 
@@ -129,3 +129,20 @@ def locality(record: Record) -> str:
     head = ["graph", "neighbours", "sample", "read", "epoch", "accuracy"]
     head += ["rows", "pages", "closed triads", "clustering"]
     return f"{table(head, rows, 8)}\n{source(record)}"
+
+
+@figure("small_calls.json", unmeasured("python -m benchmarks.small_calls --out FOLDER", "figures"))
+def small_calls(record: Record) -> str:
+    """Microseconds of calls on a small graph, beside the same calls of PyG and DGL."""
+    rows = [
+        [
+            row["case"],
+            f"{row['ours_us']:.0f}",
+            f"{row['peer']} {row['theirs_us']:.0f}",
+            f"{row['ratio']:.2f}",
+            f"{row['quartiles'][0]:.2f} to {row['quartiles'][1]:.2f}",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["call", "ours, us", "theirs, us", "ours to theirs", "quartiles"]
+    return f"{table(head, rows, 4)}\n{source(record)}"

@@ -101,7 +101,7 @@ func (c *Compiler) nvrtc() (toolchain, error) {
 		if missing := new(nvrtc.NotFound); own != "" && errors.As(err, &missing) && len(missing.Reasons) == 0 {
 			missing.Reasons = []string{"PYGSAMPLER_NVRTC is " + own}
 		}
-		return nil, fmt.Errorf(`%w; pip install "pygsampler[cuda]" (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`, err)
+		return nil, fmt.Errorf(`%w; pip install nvidia-cuda-nvrtc-cu12 (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`, err)
 	}
 	c.found = l
 	return l, nil

@@ -209,7 +209,7 @@ func TestMissing(t *testing.T) {
 	var c Compiler
 	_, err := c.Compile(Program{Name: "neighbor", Source: "x"}, 9, 0)
 	want := `pygsampler: kernel neighbor: expected NVRTC to compile it, found none that will do (PYGSAMPLER_NVRTC is /nowhere/libnvrtc.so.12); ` +
-		`pip install "pygsampler[cuda]" (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`
+		`pip install nvidia-cuda-nvrtc-cu12 (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`
 	if err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}

@@ -181,7 +181,13 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 	if s.SameLayers {
 		site = 0
 	}
-	s.number(rng.NewGradual(s.Seed, s.Epoch, s.Number, s.Batches, uint8(site), rng.Candidates), r)
+	numbers := rng.NewGradual(s.Seed, s.Epoch, s.Number, s.Batches, uint8(site), rng.Candidates)
+	s.number(numbers, r)
+	if s.Exact && fanout > 0 {
+		if err := s.numberCopies(numbers, i); err != nil {
+			return err
+		}
+	}
 	if !s.Exact {
 		if err := s.weigh(r, fanout); err != nil {
 			return err
@@ -228,6 +234,59 @@ func (s *laborBatch[I]) number(numbers rng.Gradual, r *relation[I]) {
 		}
 		copy(rows.uniforms[lo:], first[:len(part)])
 	}
+}
+
+// numberCopies gives parallel edges numbers of their own, all but the first of those that a row has from a vertex: with one
+// number for all, the bound of an edge could be another's that moves with it, and its factor would be wrong.
+func (s *laborBatch[I]) numberCopies(numbers rng.Gradual, relation int) error {
+	r, rows := &s.rels[relation], &s.laborRows
+	var copies csc.Copies
+	if s.Ask != nil {
+		copies = s.near[relation].Copies()
+	} else {
+		var err error
+		if copies, err = r.Graph.Copies(); err != nil {
+			return err
+		}
+	}
+	if copies == nil {
+		return nil
+	}
+	next, between := numbers.Next()
+	of := func(stream rng.Stream, v I, id int64) float64 {
+		state := stream.State(uint64(v))
+		if r.mixed {
+			state = rng.OfType(state, r.src.Salt)
+		}
+		return rng.Uniform(rng.Draw(state, int(id)+1))
+	}
+	lo := int64(0)
+	for row, hi := range rows.ends {
+		var out func(int64) bool
+		if excluded := r.req.Exclude.Of(int64(r.dst.frontier()[row])); len(excluded) > 0 && s.Ask == nil {
+			start := r.starts[row]
+			out = func(p int64) bool {
+				_, is := slices.BinarySearch(excluded, p-start)
+				return is
+			}
+		}
+		for e := lo; e < hi; e++ {
+			p := rows.positions[e]
+			if !copies.Is(p, out) {
+				continue
+			}
+			id := p
+			if r.Graph.EdgeIDs.Bits != 0 {
+				id = r.Graph.EdgeIDs.At(p)
+			}
+			rows.uniforms[e] = of(numbers.Stream, rows.sources[e], id)
+			if between {
+				rows.uniforms[e] = numbers.Between(rows.uniforms[e], of(next, rows.sources[e], id))
+			}
+		}
+		lo = hi
+	}
+	return nil
 }
 
 // draw writes the numbers that a stream has for sources, at most a tile of them.
@@ -454,7 +513,7 @@ func (rows *laborRows[I]) largest(to, values []float64) {
 
 // nearest keeps of a row the edges with the smallest numbers over weights, in their order: sequential Poisson sampling
 // (E. Ohlsson, "Sequential Poisson Sampling", Journal of Official Statistics 14 (2), 1998). Given the others, an edge
-// is there with the chance min(1, a t), t being the smallest that is not.
+// is there with the chance min(1, a t), t being the smallest that is not: all numbers of a row are independent.
 func (s *laborBatch[I]) nearest(kept *laborKept, lo, hi, fanout int64) {
 	rows := &s.laborRows
 	rows.chances = slices.Grow(rows.chances[:0], int(hi))[:hi]

@@ -31,6 +31,8 @@ type Near[I csc.Index] struct {
 	names   []string    // of arrays, in the order in which answers have them
 	values  [][]float64 // these
 	sums    []uint64
+	copies  csc.Copies // of the rows before `copied`; nil: they have none
+	copied  int
 }
 
 // NewNear has no rows yet, of so many vertices whose edges lead from so many; the parts' rows begin at bounds. Names are
@@ -67,6 +69,32 @@ func (r *Near[I]) Rows(vertices []I, starts, degrees []int64) {
 			start = r.ends[k-1]
 		}
 		starts[i], degrees[i] = start, r.ends[k]-start
+	}
+}
+
+// Copies are those of the rows that are here, as csc.Graph has them; nobody else may ask for those of Graph.
+func (r *Near[I]) Copies() csc.Copies {
+	var scratch csc.RowCopies[I]
+	for ; r.copied < len(r.ends); r.copied++ {
+		start := int64(0)
+		if r.copied > 0 {
+			start = r.ends[r.copied-1]
+		}
+		scratch.Each(r.indices[start:r.ends[r.copied]], func(i, back int) {
+			r.grow()
+			r.copies[start+int64(i)] = uint32(back)
+		})
+	}
+	if r.copies != nil {
+		r.grow()
+	}
+	return r.copies
+}
+
+// grow lets copies reach as far as edges do.
+func (r *Near[I]) grow() {
+	if more := len(r.indices) - len(r.copies); more > 0 {
+		r.copies = append(r.copies, make(csc.Copies, more)...)
 	}
 }
 

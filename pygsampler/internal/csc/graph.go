@@ -92,6 +92,10 @@ type Graph struct {
 	inverse    []int64 // CSC position by edge id, where ids are dense
 	byID       []int64 // else: CSC positions sorted by edge id
 	identityID bool
+
+	copying sync.Mutex
+	copies  Copies
+	copied  bool // whether copies are known
 }
 
 // Rows is the number of rows that Indptr describes.

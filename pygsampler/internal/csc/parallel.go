@@ -20,7 +20,13 @@ func Parallel(lo, hi int64, f func(lo, hi int64)) {
 // Together runs f for each part on a goroutine of its own. A panic of one is the
 // caller's once all have ended: in a goroutine that nobody guards it would end the
 // process, and arrays may change, or a mapped file become shorter, under a reader.
+// A single part runs in the caller: to wake a thread for a small graph takes many times as long as the work.
 func Together(parts int64, f func(part int64)) {
+	if parts == 1 {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		f(0)
+		return
+	}
 	var wg sync.WaitGroup
 	panics := make([]any, parts)
 	for p := range parts {

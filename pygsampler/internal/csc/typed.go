@@ -1,6 +1,9 @@
 package csc
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Typed is a graph with types: each relation is a graph of its own, whose rows are the vertices
 // of one type and whose neighbours are those of another. Ids count within a type. It borrows what
@@ -21,6 +24,7 @@ type Kind struct {
 type Relation struct {
 	Graph    *Graph
 	Name     string // "src__rel__dst"
+	Short    string // "rel", which other relations may have too
 	Src, Dst int    // places among the kinds
 	// Salt is the first 8 bytes of BLAKE2b of the name, little-endian: what the draws of its rows
 	// differ by from those of other relations.
@@ -74,4 +78,47 @@ func (t *Typed) Relation(name string) int {
 		}
 	}
 	return -1
+}
+
+// Find is the place of the relation with that name, or of the only one with that short name. The error
+// continues "expected ".
+func (t *Typed) Find(name string) (int, error) {
+	if i := t.Relation(name); i >= 0 {
+		return i, nil
+	}
+	all, matches := make([]int, len(t.Relations)), []int{}
+	for i := range t.Relations {
+		all[i] = i
+		if t.Relations[i].Short == name && name != "" {
+			matches = append(matches, i)
+		}
+	}
+	switch len(matches) {
+	case 0:
+		return 0, fmt.Errorf("edge types of the graph, got %q; there are %s", name, t.list(all))
+	case 1:
+		return matches[0], nil
+	default:
+		return 0, fmt.Errorf("a name that only one edge type has, got %q; it can be any of %s", name, t.list(matches))
+	}
+}
+
+// Written is a relation as Python writes its edge type.
+func (t *Typed) Written(i int) string {
+	r := &t.Relations[i]
+	return fmt.Sprintf("('%s', '%s', '%s')", t.Kinds[r.Src].Name, r.Short, t.Kinds[r.Dst].Name)
+}
+
+// mostListed is how many edge types an error names.
+const mostListed = 20
+
+func (t *Typed) list(relations []int) string {
+	names, more := []string{}, ""
+	if n := len(relations) - mostListed; n > 0 {
+		relations, more = relations[:mostListed], fmt.Sprintf(" and %d more", n)
+	}
+	for _, i := range relations {
+		names = append(names, t.Written(i))
+	}
+	return strings.Join(names, ", ") + more
 }

@@ -18,7 +18,8 @@ type khopArgs struct {
 	Samples, Rows, Nodes                                  uint64
 	NodesAt, EdgesAt                                      uint64
 	Before, Of, First, Width, Edges                       uint64
-	Count, Hop, Unique                                    uint32
+	Count, Hop, Distinct, Tries, Team, _                  uint32
+	Capacity                                              uint64
 	IDBits, SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits uint32
 	Key0, Key1, Batch0, Batch1                            uint32
 }
@@ -37,17 +38,17 @@ const transitsPerVertex = 1 << 31
 
 // khopKernels are those of kernels/khop.cu by the width of ids, and those of transit.cu that group.
 type khopKernels struct {
-	begin, step, enter, transits, layer [2]gpu.Kernel[khopArgs]
-	finish                              gpu.Kernel[khopArgs]
-	open, place                         gpu.Kernel[transitArgs]
-	residents                           int // blocks of step that a multiprocessor runs at a time
+	begin, step, enter, transits, layer, unique [2]gpu.Kernel[khopArgs]
+	finish                                      gpu.Kernel[khopArgs]
+	open, place                                 gpu.Kernel[transitArgs]
+	residents                                   int // blocks of step that a multiprocessor runs at a time
 }
 
 func loadKHop(e *Engine) (*khopKernels, error) {
 	k := new(khopKernels)
 	var err error
 	for name, to := range map[string]*[2]gpu.Kernel[khopArgs]{
-		"begin": &k.begin, "step": &k.step, "enter": &k.enter, "transits": &k.transits, "layer": &k.layer,
+		"begin": &k.begin, "step": &k.step, "enter": &k.enter, "transits": &k.transits, "layer": &k.layer, "unique": &k.unique,
 	} {
 		for wide, bits := range []string{"32", "64"} {
 			if to[wide], err = KernelOf[khopArgs](e, "khop", "khop_"+name+bits, 0); err != nil {
@@ -78,6 +79,8 @@ func (p *KHop) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: exclude: expected no edges for samples by steps, got some", request.ErrValue)
 	case c.NumSeeds > 0 && (1<<31-1)/c.NumSeeds < sum:
 		return fmt.Errorf("%w: samples: expected fewer than 2^31 vertices in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, sum)
+	case p.Unique && g.Edges>>33 != 0:
+		return fmt.Errorf("%w: unique: expected fewer than 2^33 edges for unique samples on a GPU, got %d; the CPU takes more", request.ErrValue, g.Edges)
 	case p.Execution == "transit" && g.Nodes>>32 != 0:
 		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
 	}
@@ -111,7 +114,7 @@ func (p *KHop) Arrived(_ *Flight, status, _ int64) (bool, error) {
 // grouped says whether a step's transits are put together by their vertex.
 func (p *KHop) grouped(g *Graph, transits int64) bool {
 	switch {
-	case p.Collective || g.Nodes>>32 != 0:
+	case p.Collective || p.Unique || g.Nodes>>32 != 0:
 		return false
 	case p.Execution == "transit":
 		return true
@@ -119,7 +122,7 @@ func (p *KHop) grouped(g *Graph, transits int64) bool {
 	return p.Execution != "sample" && transits/transitsPerVertex >= max(g.Nodes, 1)
 }
 
-// khopSpace is the sums of layer sampling's blocks.
+// khopSpace is the sums of layer sampling's blocks, or the tables of unique steps' blocks.
 type khopSpace struct{ sums buffer }
 
 // Forget has nothing to forget.
@@ -142,6 +145,13 @@ func (p *KHop) Fit(f *Flight) error {
 		most = max(most, width)
 	}
 	switch {
+	case p.Unique:
+		bytes, of := uint64(0), int64(1)
+		for _, width := range widths {
+			bytes = max(bytes, p.uniqueStep(f, of, width).bytes)
+			of = width
+		}
+		return SpaceOf[khopSpace](f.space).sums.fit(f.space, bytes, f.stream)
 	case p.Collective && most > transitRow:
 		return SpaceOf[khopSpace](f.space).sums.fit(f.space, uint64(8*most*p.layerBlocks(f)), f.stream)
 	case p.grouped(f.graph, most*f.call.NumSeeds):
@@ -169,7 +179,7 @@ func (p *KHop) Launch(f *Flight) error {
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs,
 		Samples: samples, Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		NodesAt: uint64(words[batch.StepNodes]), EdgesAt: uint64(words[batch.StepEdgeIDs]),
-		Unique: word(p.Unique), IDBits: uint32(g.IDBits), SeedBits: uint32(c.SeedBits),
+		Distinct: word(p.Distinct), IDBits: uint32(g.IDBits), SeedBits: uint32(c.SeedBits),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
@@ -187,6 +197,8 @@ func (p *KHop) Launch(f *Flight) error {
 		switch {
 		case p.Collective:
 			err = p.launchLayer(f, k, &args)
+		case p.Unique:
+			err = p.launchUnique(f, k, &args)
 		case p.grouped(g, int64(samples*args.Of)):
 			err = launchGrouped(f, k, &args)
 		default:
@@ -226,6 +238,50 @@ func (p *KHop) launchLayer(f *Flight, k *khopKernels, args *khopArgs) error {
 	blocks = f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors)
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{khopThreads}}
 	return k.layer[f.graph.wide()].Launch(f.stream, shape, args)
+}
+
+// uniqueStep says how a unique step is launched.
+type uniqueStep struct {
+	team, capacity uint64
+	blocks         int64
+	bytes          uint64 // of all blocks' tables; 0 where they fit into shared memory
+}
+
+// uniqueTables bounds the bytes of the tables of a step's blocks, unless one block needs more.
+const uniqueTables = 1 << 28
+
+// uniqueStep is the launch of a step in which a sample has so many slots, of so many transits.
+func (p *KHop) uniqueStep(f *Flight, of, width int64) (s uniqueStep) {
+	// A warp has a sample of up to an eighth of a block's shared memory.
+	teams := int64(khopThreads / 32)
+	if width > transitRow/2/teams {
+		teams = 1
+	}
+	s.team, s.capacity = uint64(khopThreads/teams), 2
+	for s.capacity < uint64(2*min(width, max(f.graph.Nodes, 1))) {
+		s.capacity *= 2
+	}
+	s.blocks = max(min((f.call.NumSeeds+teams-1)/teams, int64(8*f.engine.context.Properties().Multiprocessors)), 1)
+	if width > transitRow/2 {
+		each := 8 * (2*s.capacity + uint64(of))
+		s.blocks = max(min(s.blocks, int64(uniqueTables/each)), 1)
+		s.bytes = each * uint64(s.blocks)
+	}
+	return s
+}
+
+// launchUnique is a step in which a sample has no node twice.
+func (p *KHop) launchUnique(f *Flight, k *khopKernels, args *khopArgs) error {
+	s := p.uniqueStep(f, int64(args.Of), int64(args.Width))
+	args.Sums = SpaceOf[khopSpace](f.space).sums.Address
+	args.Tries, args.Team, args.Capacity = khop.Tries, uint32(s.team), s.capacity
+	blocks := int(s.blocks)
+	if f.call.Grid > 0 {
+		blocks = min(f.call.Grid, blocks)
+	}
+	blocks = f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors)
+	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{khopThreads}}
+	return k.unique[f.graph.wide()].Launch(f.stream, shape, args)
 }
 
 // launchGrouped is a step by transits. open and place are those of walks, at step 0, whose walkers are the

@@ -20,7 +20,7 @@ func hopsAlike(e *Engine, s gpu.Stream, d *Graph, r *khop.Request, grids ...int)
 		return err
 	}
 	for _, execution := range []string{"sample", "transit"} {
-		if r.Collective && execution == "transit" {
+		if (r.Collective || r.Unique) && execution == "transit" {
 			continue
 		}
 		for _, grid := range grids {
@@ -72,12 +72,13 @@ func TestKHop(t *testing.T) {
 				seeds = append(seeds, i%nodes)
 			}
 			rules := []khop.Rule{
-				{Counts: []int64{5, 3}}, {Counts: []int64{2, 1, 7}, Unique: true, EdgeIDs: true}, {Counts: []int64{40}, Unique: true},
+				{Counts: []int64{5, 3}}, {Counts: []int64{2, 1, 7}, Distinct: true, EdgeIDs: true}, {Counts: []int64{40}, Distinct: true},
+				{Counts: []int64{2, 1, 7}, Unique: true, EdgeIDs: true}, {Counts: []int64{40}, Unique: true}, {Counts: []int64{6, 50, 6}, Unique: true, EdgeIDs: true},
 				{Counts: []int64{40, 3}, EdgeIDs: true}, {Counts: []int64{20, 30, 1}, Collective: true, EdgeIDs: true},
 			}
 			if name == "every degree" {
 				for k := range int64(40) {
-					rules = append(rules, khop.Rule{Counts: []int64{k + 1}, Unique: k%2 == 0, EdgeIDs: true})
+					rules = append(rules, khop.Rule{Counts: []int64{k + 1}, Unique: k%4 == 0, Distinct: k%4 == 2, EdgeIDs: true})
 				}
 			}
 			for _, rule := range rules {
@@ -110,7 +111,7 @@ func TestKHopOfEveryClass(t *testing.T) {
 	for i := range int64(2 * transitPiece) {
 		seeds = append(seeds, 3, i%5, 5900+i%100)
 	}
-	for _, rule := range []khop.Rule{{Counts: []int64{1}}, {Counts: []int64{3, 2}, EdgeIDs: true}, {Counts: []int64{2, 3}, Unique: true}} {
+	for _, rule := range []khop.Rule{{Counts: []int64{1}}, {Counts: []int64{3, 2}, EdgeIDs: true}, {Counts: []int64{2, 3}, Distinct: true}, {Counts: []int64{2, 3}, Unique: true}} {
 		r := khop.Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array(seeds, 32)}}
 		if err := hopsAlike(e, s, d, &r, 0, 3); err != nil {
 			t.Fatalf("%+v: %v", rule, err)

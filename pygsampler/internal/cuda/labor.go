@@ -67,6 +67,15 @@ func (p *Labor) Check(g *Graph, c *Call) error {
 	if err != nil {
 		return err
 	}
+	if p.Exact && p.copies == nil {
+		copies := make([]gpu.Address, len(g.schema.Relations))
+		for i, r := range g.schema.Relations {
+			if copies[i], err = r.Graph.copies(); err != nil {
+				return err
+			}
+		}
+		p.copies = copies
+	}
 	return g.typesFit(k.room, 0)
 }
 

@@ -76,7 +76,7 @@ func programsOf(p *program.Program, text source.Text) *Programs {
 func keyOf(text *source.Text) string {
 	var all strings.Builder
 	for _, a := range text.Arrays {
-		fmt.Fprintf(&all, "%q %t %t %t %d\n", a.Name, a.Vertex, a.Rows, a.Input != nil, a.Once)
+		fmt.Fprintf(&all, "%q %t %t %t %d %t\n", a.Name, a.Vertex, a.Rows, a.Input != nil, a.Once, a.Copies)
 	}
 	return hashed(all.String() + text.Source)
 }
@@ -120,6 +120,12 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 			continue
 		case a.Input != nil:
 			types[i].DType = csc.Float32
+			continue
+		case a.Copies:
+			types[i].DType = csc.Int32
+			if found[i], err = g.copies(); err != nil {
+				return found, nil, err
+			}
 			continue
 		}
 		of, from, what := g.named.edges, "edata", "an edge"

@@ -122,6 +122,8 @@ type Typed struct {
 	Alone bool
 	// numbers stand behind the tables, where the times of seeds would: what the plan of another kernel has beside.
 	numbers []int64
+	// copies are csc.Copies of each relation, where the edges' times would be; nil: the kernel asks for none.
+	copies []gpu.Address
 }
 
 // Times says which edges of a row a bound leaves: the rows of the graph are in the order of time.
@@ -484,8 +486,11 @@ func (p *Typed) describe(graph *Graph, w *Workspace) (size uint64) {
 			OutEdgeBits: uint32(g.sampleBits()), Source: uint32(r.Src), Destination: uint32(r.Dst),
 			Alias: g.Alias, Sums: g.Sums,
 		}
-		if p.Times != nil {
+		switch {
+		case p.Times != nil:
 			relations[i].Keys = p.Times.Keys[i]
+		case p.copies != nil:
+			relations[i].Keys = p.copies[i]
 		}
 		if p.Excluded != nil {
 			relations[i].NumExcluded = uint64(p.Excluded[i])

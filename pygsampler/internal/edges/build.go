@@ -27,8 +27,8 @@ type Plan struct {
 
 // Build reads the source and makes its CSC in the target: row v lists v's
 // in-neighbours in the order of the file, and an edge's id is its place there. With
-// both directions, edge e of E is also edge E + e backwards, and a row lists its
-// backward edges behind the others. Where the file has its targets in ascending
+// both directions, the edges of E that are no self loops are also, in their order, the
+// edges from E on, backwards, and a row lists its backward edges behind the others. Where the file has its targets in ascending
 // order, an edge's place is its id, and none are stored.
 //
 // Besides the buffers of the source and Plan.Keep, what is held is two or three
@@ -71,16 +71,13 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 	if err := s.look(spool, m); err != nil {
 		return shape, err
 	}
-	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew, Data: plan.Data, Rows: s.edges}
-	if plan.Undirected {
-		shape.Rows *= 2
-	}
+	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew, Data: plan.Data, Rows: s.total()}
 	if shape.Bits == 32 && shape.Nodes > csc.MaxNodes32 {
 		return shape, valueError("dtype: expected int64 for %d vertices, got int32", shape.Nodes)
 	}
 	if plan.Undirected || !s.sorted {
 		shape.EdgeBits = shape.Bits
-		if 2*s.edges > math.MaxInt32 && (plan.Undirected || s.edges > math.MaxInt32) {
+		if s.total() > math.MaxInt32 {
 			shape.EdgeBits = 64
 		}
 	}
@@ -214,12 +211,13 @@ func scatterTo[T csc.Index](s *survey, source *spool, indices []T, out Arrays, m
 
 // scatterIDs writes the edges of rows [lo, hi).
 func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, m *Meter, lo, hi int64) error {
-	edge := int64(0)
+	edge, reverse := int64(0), s.edges
 	next := s.forward.n
 	var back []int64
 	if s.plan.Undirected {
 		back = s.backward.n
 	}
+	s.loopsAt = s.loopsAt[:0]
 	err := source.Scan(m, func(b *Batch) error {
 		if edge+int64(len(b.Src)) > s.edges {
 			return errors.New(changed)
@@ -230,9 +228,12 @@ func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, 
 			}
 		}
 		if hi-lo == s.nodes {
-			scatterAll(b, next, back, edge, s.edges, indices, ids)
+			reverse = scatterAll(b, next, back, edge, reverse, indices, ids)
 		} else {
-			scatterRows(b, next, back, edge, s.edges, indices, ids, lo, hi)
+			reverse = scatterRows(b, next, back, edge, reverse, indices, ids, lo, hi)
+		}
+		if back != nil && len(s.plan.Data) > 0 {
+			s.keepLoops(b, edge)
 		}
 		edge += int64(len(b.Src))
 		return nil
@@ -243,10 +244,10 @@ func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, 
 	return err
 }
 
-// scatterAll writes a batch whose first edge has the given id, and where back is
-// not nil also each edge of total backwards. Each loop stands alone: a question an
-// edge costs as much as the edge.
-func scatterAll[T, E csc.Index](b *Batch, next, back []int64, edge, total int64, indices []T, ids []E) {
+// scatterAll writes a batch whose first edge has the given id, and where back is not
+// nil also each edge backwards, by ids from reverse on; it returns the id after the
+// last of these. Each loop stands alone: a question an edge costs as much as the edge.
+func scatterAll[T, E csc.Index](b *Batch, next, back []int64, edge, reverse int64, indices []T, ids []E) int64 {
 	for i, u := range b.Src {
 		at := next[b.Dst[i]]
 		next[b.Dst[i]] = at + 1
@@ -256,19 +257,21 @@ func scatterAll[T, E csc.Index](b *Batch, next, back []int64, edge, total int64,
 		}
 	}
 	if back == nil {
-		return
+		return reverse
 	}
 	for i, u := range b.Src {
 		if v := b.Dst[i]; u != v {
 			at := back[u]
 			back[u] = at + 1
-			indices[at], ids[at] = T(v), E(total+edge+int64(i))
+			indices[at], ids[at] = T(v), E(reverse)
+			reverse++
 		}
 	}
+	return reverse
 }
 
 // scatterRows is scatterAll for the edges of rows [lo, hi).
-func scatterRows[T, E csc.Index](b *Batch, next, back []int64, edge, total int64, indices []T, ids []E, lo, hi int64) {
+func scatterRows[T, E csc.Index](b *Batch, next, back []int64, edge, reverse int64, indices []T, ids []E, lo, hi int64) int64 {
 	for i, u := range b.Src {
 		v := b.Dst[i]
 		if v >= lo && v < hi {
@@ -279,10 +282,24 @@ func scatterRows[T, E csc.Index](b *Batch, next, back []int64, edge, total int64
 				ids[at] = E(edge + int64(i))
 			}
 		}
-		if back != nil && u != v && u >= lo && u < hi {
+		if back == nil || u == v {
+			continue
+		}
+		if u >= lo && u < hi {
 			at := back[u]
 			back[u] = at + 1
-			indices[at], ids[at] = T(v), E(total+edge+int64(i))
+			indices[at], ids[at] = T(v), E(reverse)
+		}
+		reverse++
+	}
+	return reverse
+}
+
+// keepLoops notes the self loops of a batch, whose values have no second place.
+func (s *survey) keepLoops(b *Batch, edge int64) {
+	for i, u := range b.Src {
+		if u == b.Dst[i] {
+			s.loopsAt = append(s.loopsAt, edge+int64(i))
 		}
 	}
 }

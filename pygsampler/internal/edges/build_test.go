@@ -110,9 +110,11 @@ func reference(src, dst []int64, p Plan) graph {
 		rows[v] = append(rows[v], [2]int64{number(src[i]), int64(i)})
 	}
 	if p.Undirected {
+		reverse := int64(len(src))
 		for i := range src {
 			if u := number(src[i]); src[i] != dst[i] {
-				rows[u] = append(rows[u], [2]int64{number(dst[i]), int64(i + len(src))})
+				rows[u] = append(rows[u], [2]int64{number(dst[i]), reverse})
+				reverse++
 			}
 		}
 	}

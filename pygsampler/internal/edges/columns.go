@@ -141,7 +141,12 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 	case dst.Given:
 		c.src, err = guessOther(path, names, c.dst, 0)
 	default:
-		c.src, c.dst, err = guessBoth(path, names)
+		u, v := ofType(names, src.Of), ofType(names, dst.Of)
+		if u >= 0 && v >= 0 && u != v {
+			c.src, c.dst = u, v
+		} else {
+			c.src, c.dst, err = guessBoth(path, names)
+		}
 	}
 	if err != nil {
 		return c, err
@@ -156,8 +161,19 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 	if c.src == c.dst {
 		return c, located(path, "src, dst: expected two columns, got column %s for both", shown(names, c.src))
 	}
+	if a, b, two := twoKinds(names[c.src], names[c.dst]); two && !src.Mixed {
+		return c, located(path, "expected two columns of one kind of nodes, got %s and %s; src_type=%q and dst_type=%q make a heterogeneous graph, one_kind=True one set of nodes",
+			quoted([]byte(names[c.src])), quoted([]byte(names[c.dst])), a, b)
+	}
 	c.srcName, c.dstName = label("src", names[c.src]), label("dst", names[c.dst])
 	return c, nil
+}
+
+// Ends is where the columns of sources and targets are in a table of these names; path
+// is what errors call the table.
+func Ends(path string, names []string, src, dst Column) (u, v int, err error) {
+	c, err := pick(path, names, src, dst)
+	return c.src, c.dst, err
 }
 
 // find is where a column is that was asked for.

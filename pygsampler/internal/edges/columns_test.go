@@ -12,8 +12,8 @@ func TestColumnsAreChosen(t *testing.T) {
 		src, dst Column
 		u, v     int
 	}{
-		{"index,user_id,item_id", Column{}, Column{}, 1, 2},
-		{"timestamp,User,item", Column{}, Column{}, 1, 2},
+		{"index,user_id,item_id", Column{Mixed: true}, Column{}, 1, 2},
+		{"timestamp,User,item", Column{Mixed: true}, Column{}, 1, 2},
 		{"id,head_id,tail_id", Column{}, Column{}, 1, 2},
 		{"tail,rel,head", Column{}, Column{}, 2, 0},
 		{"w,source_node_id,Target-Node", Column{}, Column{}, 1, 2},
@@ -33,7 +33,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		{"a,b,c", named("c"), named("a"), 2, 0},
 		{"a,b,c", nth(1), nth(2), 1, 2},
 		{"a,b,dst", named("b"), Column{}, 1, 2},
-		{"item,x,dst,user", named("user"), Column{}, 3, 0},
+		{"item,x,dst,user", Column{Name: "user", Given: true, Mixed: true}, Column{}, 3, 0},
 		{"a,from,b,to", Column{}, named("to"), 1, 3},
 		{"w,x", nth(0), Column{}, 0, 1},
 		{"w,x", Column{}, named("x"), 0, 1},
@@ -85,7 +85,7 @@ func TestHeadersAreFound(t *testing.T) {
 		"0,1,\n":                    {0, 1},
 		"user,item,9\n1,2,3\n":      {1, 2},
 	} {
-		s, err := Open(write(t, "e", content), "csv", Column{}, Column{})
+		s, err := Open(write(t, "e", content), "csv", Column{Mixed: true}, Column{})
 		if err != nil {
 			t.Errorf("%q: %v", content, err)
 			continue

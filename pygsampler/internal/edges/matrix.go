@@ -50,7 +50,10 @@ func openMatrix(path string, src, dst Column) (Source, error) {
 	if n != 3 || mt.rows < 0 || mt.columns < 0 || mt.entries < 0 {
 		return nil, valueError("%s:%d: expected rows, columns and entries, got %s", t.name, numberLines(head[:start])+1, quoted(line))
 	}
-	t.facts = Facts{Bits: 64, NumNodes: max(mt.rows, mt.columns), Symmetric: words[4] != "general"}
+	if mt.rows != mt.columns {
+		return nil, valueError("%s:%d: expected as many rows as columns, got %d and %d, which are nodes of two kinds; HeteroGraph.from_scipy({(\"user\", \"to\", \"item\"): scipy.io.mmread(path)}) keeps them apart", t.name, numberLines(head[:start])+1, mt.rows, mt.columns)
+	}
+	t.facts = Facts{Bits: 64, NumNodes: mt.rows, Symmetric: words[4] != "general"}
 	return mt, nil
 }
 

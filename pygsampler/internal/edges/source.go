@@ -59,6 +59,8 @@ type Column struct {
 	Name  string `json:"name"`
 	Index int    `json:"index"`
 	Given bool   `json:"given"`
+	Mixed bool   `json:"mixed"` // of sources: targets may be another kind of nodes
+	Of    string `json:"of"`    // the type of its nodes, whose column is called so where none is given
 }
 
 func (c Column) String() string {

@@ -28,6 +28,7 @@ type survey struct {
 	plan     *Plan
 	edges    int64
 	loops    int64
+	loopsAt  []int64 // where self loops are, as the last pass found them; with Data and both directions
 	largest  int64
 	sorted   bool   // no target is less than the one before
 	ids      *idSet // nil where ids are kept

@@ -16,8 +16,7 @@ type Shape struct {
 	Bits     int   `json:"bits"`
 	EdgeBits int   `json:"edge_bits"` // 0: an edge's id is its position
 	Map      bool  `json:"map"`       // node_ids are there
-	// Arrays over the edges, by id: of Rows values, which are more than edges where a
-	// self loop has no reverse.
+	// Arrays over the edges, by id, of Rows values.
 	Data []Data `json:"-"`
 	Rows int64  `json:"-"`
 }

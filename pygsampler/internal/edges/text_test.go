@@ -214,7 +214,7 @@ func TestScanEnds(t *testing.T) {
 }
 
 func TestMatrixIsRead(t *testing.T) {
-	const general = "%%MatrixMarket matrix coordinate real general\n% made by hand\n\n3 5 3\n1 2 0.5\n3 5 1e3\n2 1 -1\n"
+	const general = "%%MatrixMarket matrix coordinate real general\n% made by hand\n\n5 5 3\n1 2 0.5\n3 5 1e3\n2 1 -1\n"
 	s, err := Open(write(t, "m.mtx", general), "mtx", Column{}, Column{})
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +236,7 @@ func TestMatrixIsRead(t *testing.T) {
 		"1 2\n": "m.mtx:1: expected %%MatrixMarket matrix coordinate ..., got '1 2'",
 		"%%MatrixMarket matrix array real general\n2 2\n1\n":              `m.mtx:1: expected a matrix of coordinates, got "array"`,
 		"%%MatrixMarket matrix coordinate real general\n":                 "m.mtx: expected a line with rows",
+		"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 3 1\n":   "m.mtx:2: expected as many rows as columns, got 2 and 3, which are nodes of two kinds; HeteroGraph.from_scipy(",
 		"%%MatrixMarket matrix coordinate real general\n2 2\n":            "m.mtx:2: expected rows, columns and entries, got '2 2'",
 		"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n":   "m.mtx:3: row: expected an integer in [1, 2], got 0",
 		"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n":   "m.mtx:3: column: expected an integer in [1, 2], got 3",

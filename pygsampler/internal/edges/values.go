@@ -65,8 +65,26 @@ func (s *survey) fillData(out Arrays, m *Meter) error {
 		if err != nil {
 			return err
 		}
-		copy(to[size:], to[:size])
+		if s.plan.Undirected {
+			if err := s.reverseData(to, d.DType.Size()); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// reverseData repeats the values of all edges but the self loops, which have no reverse.
+func (s *survey) reverseData(to []byte, size int64) error {
+	if int64(len(s.loopsAt)) != s.loops {
+		return errors.New(changed)
+	}
+	at, from := s.edges*size, int64(0)
+	for _, loop := range s.loopsAt {
+		at += int64(copy(to[at:], to[from*size:loop*size]))
+		from = loop + 1
+	}
+	copy(to[at:], to[from*size:s.edges*size])
 	return nil
 }
 

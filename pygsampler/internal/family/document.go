@@ -86,6 +86,20 @@ func (d *Document) Bool(name string, usual bool) (value bool) {
 	return value
 }
 
+// BoolOr is a truth, or a text that stands for a third value.
+func (d *Document) BoolOr(name, text string) (value, is bool) {
+	raw, given := d.take(name)
+	if given && string(raw) == strconv.Quote(text) {
+		d.note(name, text)
+		return false, true
+	}
+	if given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
+		d.Refuse(request.ErrType, "%s: expected True, False or '%s', got %s", name, text, describe(raw))
+	}
+	d.note(name, value)
+	return value, false
+}
+
 // Flag is a truth of which a plan says nothing where it is not so.
 func (d *Document) Flag(name string) (value bool) {
 	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
@@ -301,7 +315,8 @@ func (d *Document) ByName(name, order string, most int) []HopFanouts {
 		var named map[string]json.RawMessage
 		where := fmt.Sprintf("%s[%d]", name, i)
 		bad := json.Unmarshal(item, &named) != nil || named == nil
-		if _, refused := named["got"]; bad || refused {
+		// A relation may be called "got", but its number is no text.
+		if got := named["got"]; bad || len(got) > 0 && got[0] == '"' {
 			hops[i].All = d.integer(item, where, "an integer >= -1", -1, request.MaxFanout)
 			written[i] = hops[i].All
 			continue

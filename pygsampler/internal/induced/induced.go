@@ -16,6 +16,9 @@ import (
 // and its place in the CSC.
 type edge struct{ source, place int64 }
 
+// crewVertices is how many vertices there are for each worker beside the caller.
+const crewVertices = 256
+
 // Edges makes a memory, with one reference, of integers of 64 bits: where the in-edges of
 // each vertex begin, one more than vertices; the sources of the edges, as places among the
 // vertices; and the ids of the edges. The edges are all those between vertices of one tree,
@@ -30,8 +33,10 @@ func Edges(g *csc.Graph, vertices, trees csc.Array, crew csc.Crew) (m memory.Mem
 	// 16 bytes for each tree's list are small beside the edges of a vertex.
 	found := make([][]edge, len(members))
 	starts := make([]int64, count+1)
+	// A thread is woken for some hundred vertices, not for each tree.
+	units := min(int64(len(members)), 1+count/crewVertices)
 	var next atomic.Int64
-	csc.Crewed(crew, int64(len(members)), func() {
+	csc.Crewed(crew, units, func() {
 		var t numbers.Table
 		for i := next.Add(1) - 1; i < int64(len(members)); i = next.Add(1) - 1 {
 			if g.Indices.Bits == 32 {
@@ -57,7 +62,7 @@ func Edges(g *csc.Graph, vertices, trees csc.Array, crew csc.Crew) (m memory.Mem
 	copy(out, starts)
 	sources, ids := out[count+1:][:total], out[count+1+total:]
 	next.Store(0)
-	csc.Crewed(crew, int64(len(members)), func() {
+	csc.Crewed(crew, units, func() {
 		for i := next.Add(1) - 1; i < int64(len(members)); i = next.Add(1) - 1 {
 			left := found[i]
 			for _, member := range members[i] {

@@ -118,7 +118,7 @@ type step struct {
 // step makes one of all samples, by workers that take some transits, or samples, at a time.
 func (e *engine[P, I]) step(s *step, samples int64, crew csc.Crew, stop *atomic.Bool) {
 	items, each := samples*s.of, s.count
-	if e.Collective {
+	if e.Collective || e.Unique {
 		items, each = samples, s.width
 	}
 	size := max(unitSlots/max(each, 1), 1)
@@ -129,11 +129,16 @@ func (e *engine[P, I]) step(s *step, samples int64, crew csc.Crew, stop *atomic.
 		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
 			first := i * size
 			n := min(items-first, size)
-			if e.Collective {
+			switch {
+			case e.Collective:
 				for w := first; w < first+n; w++ {
 					u.together(w)
 				}
-			} else {
+			case e.Unique:
+				for w := first; w < first+n; w++ {
+					u.unique(w, stop)
+				}
+			default:
 				u.apart(first, n)
 			}
 			u.flush()
@@ -151,6 +156,7 @@ type unit[P, I csc.Index] struct {
 	// Of a sample's transits: edges up to each, and what added to a number among all edges gives the place.
 	sums, shifts []int64
 	swaps        []int64 // of a transit whose draws are distinct
+	met          nodeSet[I]
 }
 
 // put notes that a slot takes the edge at a place.
@@ -228,7 +234,7 @@ func (u *unit[P, I]) apart(first, n int64) {
 		switch {
 		case degree == 0:
 			u.none(slot, s.count)
-		case u.Unique:
+		case u.Distinct:
 			u.distinct(state, draw, slot, start, degree)
 		default:
 			for j := range s.count {

@@ -55,14 +55,26 @@ func reference(rows [][]int64, seeds []int64, r *Request) khoptest.Samples {
 						places, to = append(places, firsts[v]+int64(i)), append(to, u)
 					}
 				}
+				if r.Unique {
+					for range count {
+						at := leftFor(state, int64(draw), r.Widths()[step], to, next)
+						draw++
+						if at < 0 {
+							next, s.Edges = append(next, -1), append(s.Edges, -1)
+						} else {
+							next, s.Edges = append(next, to[at]), append(s.Edges, places[at])
+						}
+					}
+					continue
+				}
 				for j := range count {
 					at, n := int64(0), int64(len(places))
 					switch {
-					case r.Unique && j < n:
+					case r.Distinct && j < n:
 						at = j + int64(rng.Below(rng.Draw(state, draw), uint64(n-j)))
 						places[at], places[j], to[at], to[j] = places[j], places[at], to[j], to[at]
 						at = j
-					case r.Unique || n == 0:
+					case r.Distinct || n == 0:
 						at = -1
 					default:
 						at = int64(rng.Below(rng.Draw(state, draw), uint64(n)))
@@ -80,6 +92,26 @@ func reference(rows [][]int64, seeds []int64, r *Request) khoptest.Samples {
 		}
 	}
 	return s
+}
+
+// leftFor is what slot t of a unique step takes of its transit's edges, which lead to these nodes, where the
+// slots before it have taken others; -1 where nothing is left.
+func leftFor(state uint64, t, width int64, to, others []int64) int {
+	d := len(to)
+	for try := range min(Tries, d) {
+		at := int(rng.Below(rng.Draw(state, try*int(width)+int(t)), uint64(d)))
+		if !slices.Contains(others, to[at]) {
+			return at
+		}
+	}
+	best := -1
+	keys := rng.Part(state, uint64(t))
+	for at, v := range to {
+		if !slices.Contains(others, v) && (best < 0 || rng.Draw(keys, at) < rng.Draw(keys, best)) {
+			best = at
+		}
+	}
+	return best
 }
 
 func TestSamplesAreTheReference(t *testing.T) {
@@ -100,7 +132,8 @@ func TestSamplesAreTheReference(t *testing.T) {
 		for _, bits := range []int{32, 64} {
 			g := csctest.Graph(rows, nodes, bits, 96-bits, false)
 			for _, rule := range []Rule{
-				{Counts: []int64{1}}, {Counts: []int64{3, 2, 4}}, {Counts: []int64{70, 2}, Unique: true}, {Counts: []int64{2, 5, 1}, Unique: true},
+				{Counts: []int64{1}}, {Counts: []int64{3, 2, 4}}, {Counts: []int64{70, 2}, Distinct: true}, {Counts: []int64{2, 5, 1}, Distinct: true},
+				{Counts: []int64{70, 2}, Unique: true}, {Counts: []int64{2, 5, 1}, Unique: true}, {Counts: []int64{4, 300}, Unique: true},
 				{Counts: []int64{1, 1}, Collective: true}, {Counts: []int64{40, 300, 7}, Collective: true},
 			} {
 				rule.EdgeIDs = true
@@ -158,8 +191,10 @@ func TestLaws(t *testing.T) {
 	check("with replacement", count(Rule{Counts: []int64{2}}, pair, 9), ninth)
 	check("two samples", count(Rule{Counts: []int64{1}}, func(s []int64, w int) int { return 3*place[s[w]] + place[s[(w+1)%n]] }, 9), ninth)
 	sixth := 1. / 6
-	distinct := count(Rule{Counts: []int64{2}, Unique: true}, pair, 9)
-	check("distinct", []int{distinct[1], distinct[2], distinct[3], distinct[5], distinct[6], distinct[7]}, []float64{sixth, sixth, sixth, sixth, sixth, sixth})
+	for _, rule := range []Rule{{Counts: []int64{2}, Distinct: true}, {Counts: []int64{2}, Unique: true}} {
+		distinct := count(rule, pair, 9)
+		check("distinct", []int{distinct[1], distinct[2], distinct[3], distinct[5], distinct[6], distinct[7]}, []float64{sixth, sixth, sixth, sixth, sixth, sixth})
+	}
 	// From 2 two of {0, 1, 3}: all have two edges, so any of four, to 1, 2 or 0, 2 or 2, 4.
 	check("layer", count(Rule{Counts: []int64{2, 1}, Collective: true}, func(s []int64, w int) int { return int(s[2*n+w]) }, 5),
 		[]float64{sixth, sixth, .5, 0, sixth})

@@ -20,8 +20,10 @@ type Rule struct {
 	// transits of a sample together.
 	Counts     []int64
 	Collective bool
-	Unique     bool // the draws of a transit are distinct edges
-	EdgeIDs    bool // say which edges were drawn
+	// Unique has the nodes of a sample's step distinct, over all of its transits; Distinct has the edges of
+	// each transit distinct. At most one of them is set, and neither with Collective.
+	Unique, Distinct bool
+	EdgeIDs          bool // say which edges were drawn
 }
 
 // Limits of what a rule is told. MaxWidth bounds the vertices of a sample in all steps.
@@ -30,6 +32,10 @@ const (
 	MaxCount = 1 << 20
 	MaxWidth = 1<<31 - 1
 )
+
+// Tries bounds the edges that a slot of a unique step draws from all edges of its transit, before it chooses
+// among the edges that are left.
+const Tries = 32
 
 // Widths are, by step, how many vertices a sample has there.
 func (r *Rule) Widths() []int64 {

@@ -47,6 +47,33 @@ static void advise(pgs_memory *m) {
   if (m->capacity >= 2 * HUGE_PAGE) madvise(m->data, m->capacity, MADV_HUGEPAGE);
 }
 
+// Up to so many bytes come from the heap: a small mapping takes longer to make, to touch and to end than
+// what is put there. On whole pages, so that to pin them pins nobody else's.
+static const int64_t SMALL = 1LL << 16;
+enum { PAGE = 4096 };
+
+static void *map_pages(int64_t capacity) {
+  if (capacity <= SMALL) {
+    void *data = aligned_alloc(PAGE, capacity);
+    return data ? data : MAP_FAILED;
+  }
+  return mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static void unmap_pages(void *data, int64_t capacity) {
+  if (capacity <= SMALL) free(data);
+  else munmap(data, capacity);
+}
+
+static void *remap_pages(void *data, int64_t capacity, int64_t to) {
+  if (capacity > SMALL) return mremap(data, capacity, to, MREMAP_MAYMOVE);
+  void *moved = map_pages(to);
+  if (moved == MAP_FAILED) return moved;
+  memcpy(moved, data, capacity);
+  free(data);
+  return moved;
+}
+
 static int64_t rounded(int64_t bytes) {
   int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : 1 << 14;
   return (bytes + unit - 1) / unit * unit;
@@ -89,13 +116,13 @@ pgs_memory *pgs_memory_new(int64_t capacity) {
     m->capacity = rounded(capacity);
     // The bound on a batch is often far above its size: pages that nobody touches
     // must not count as memory.
-    m->data = mmap(NULL, m->capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    m->data = map_pages(m->capacity);
     if (m->data == MAP_FAILED) {
       free(m);
       return NULL;
     }
     if (!pgs_memory_has_headroom()) {
-      munmap(m->data, m->capacity);
+      unmap_pages(m->data, m->capacity);
       free(m);
       return NULL;
     }
@@ -112,11 +139,17 @@ pgs_memory *pgs_memory_new(int64_t capacity) {
 int pgs_memory_grow(pgs_memory *m, int64_t capacity) {
   if (capacity <= m->capacity) return 0;
   capacity = rounded(capacity);
-  void *data = mremap(m->data, m->capacity, capacity, MREMAP_MAYMOVE);
+  void *data = remap_pages(m->data, m->capacity, capacity);
   if (data == MAP_FAILED) return -1;
   m->data = m->header = data;
   if (!pgs_memory_has_headroom()) {
-    mremap(data, capacity, m->capacity, 0);
+    // What has left the heap does not go back there.
+    if (m->capacity > SMALL) {
+      mremap(data, capacity, m->capacity, 0);
+    } else {
+      count_live(0, capacity - m->capacity);
+      m->capacity = capacity;
+    }
     return -1;
   }
   count_live(0, capacity - m->capacity);
@@ -142,7 +175,7 @@ void pgs_memory_release(void *memory) {
     return;
   }
   if (give_pooled(m)) return;
-  munmap(m->data, m->capacity);
+  unmap_pages(m->data, m->capacity);
   free(m);
 }
 
@@ -182,7 +215,7 @@ void pgs_memory_trim(void) {
   if (pthread_mutex_trylock(&lock)) return;
   while (pooled) {
     pgs_memory *m = pool[--pooled];
-    munmap(m->data, m->capacity);
+    unmap_pages(m->data, m->capacity);
     free(m);
   }
   pooled_bytes = 0;

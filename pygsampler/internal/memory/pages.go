@@ -18,7 +18,12 @@ const hugePage = 2 << 20
 // or freed.
 type Pages struct {
 	bytes []byte
+	heap  bool // of Go's: there is nothing to unmap
 }
+
+// smallPages is up to how many bytes are of Go's heap: a mapping takes longer to make, to touch and to end than
+// a small graph to be sorted there.
+const smallPages = 1 << 15
 
 // Affordable refuses memory that will all be written and that the machine does not
 // have. Mappings here reserve nothing, so the system itself would not refuse them:
@@ -42,6 +47,11 @@ func Affordable(size int64) error {
 // Map returns at least size zeroed bytes.
 func Map(size int64) (*Pages, error) {
 	size = max((size+4095)&^4095, 4096)
+	if size <= smallPages {
+		// Of words, which are aligned for all that a slice may be of.
+		words := make([]uint64, size/8)
+		return &Pages{bytes: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size), heap: true}, nil
+	}
 	if size >= hugePage {
 		// Whole huge pages: systems put these, and no others, where such pages begin.
 		size = (size + hugePage - 1) &^ (hugePage - 1)
@@ -59,18 +69,18 @@ func Map(size int64) (*Pages, error) {
 		// A hint: without huge pages everything works, more slowly.
 		_ = syscall.Madvise(bytes, syscall.MADV_HUGEPAGE)
 	}
-	p := &Pages{bytes}
+	p := &Pages{bytes: bytes}
 	runtime.SetFinalizer(p, (*Pages).Free)
 	return p, nil
 }
 
 // Free unmaps the pages; slices of them must no longer be used.
 func (p *Pages) Free() {
-	if p.bytes != nil {
+	if p.bytes != nil && !p.heap {
 		runtime.SetFinalizer(p, nil)
 		_ = syscall.Munmap(p.bytes)
-		p.bytes = nil
 	}
+	p.bytes = nil
 }
 
 // All is the pages as elements of T, as many as there are.

@@ -128,6 +128,10 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Vector, Along: in[0].Along}, nil
 	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
+	case Independent:
+		if r := &p.Nodes[n.In[1]]; r.Op != Random || n.Axis != 1 {
+			return t, fmt.Errorf("independent: expected random numbers of all vertices and axis 1, got %s and axis %d", r.Op, n.Axis)
+		}
 	}
 	return p.mapType(n, in)
 }

@@ -59,8 +59,9 @@ const (
 	LessEqual
 	Equal
 	NotEqual
-	Where  // the second where the first is not 0, else the third
-	Spread // a matrix's edges with the values of a vector
+	Where       // the second where the first is not 0, else the third
+	Independent // a matrix's edges with the numbers of their rows; of parallel edges the first, the others with some of their own
+	Spread      // a matrix's edges with the values of a vector
 
 	// Reductions: of a matrix along an axis to a vector, of a vector to a scalar.
 	Sum
@@ -116,7 +117,7 @@ var specs = [numOps]spec{
 	Add: {"add", "xx", "axis"}, Sub: {"sub", "xx", "axis"}, Mul: {"mul", "xx", "axis"}, Div: {"div", "xx", "axis"},
 	Pow: {"pow", "xx", "axis"}, Min: {"min", "xx", "axis"}, Max: {"max", "xx", "axis"},
 	Less: {"lt", "xx", "axis"}, LessEqual: {"le", "xx", "axis"}, Equal: {"eq", "xx", "axis"}, NotEqual: {"ne", "xx", "axis"},
-	Where: {"where", "xxx", ""}, Spread: {"spread", "mv", "axis"},
+	Where: {"where", "xxx", ""}, Independent: {"independent", "mv", "axis"}, Spread: {"spread", "mv", "axis"},
 	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, IsIn: {"isin", "ll", ""}, Cap: {"cap", "v", "k"},

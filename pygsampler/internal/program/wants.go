@@ -71,7 +71,7 @@ func (p *Program) TakesValues(i, k int, want Want) bool {
 		return true
 	}
 	switch n.Op {
-	case Column, Row, Count, Times, Data, Kept, Random, Spread, Dot:
+	case Column, Row, Count, Times, Data, Kept, Random, Independent, Spread, Dot:
 		return false
 	}
 	return !n.Chooses() || want&WantValues != 0 || k > 0 && n.Op != Merge

@@ -3,7 +3,9 @@ package walk
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -128,9 +130,20 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 		e.inUnits(crew, stop, 1, func() func(first, n int64) { return new(frontier[P, I]).of(e) })
 		return
 	}
+	pool := poolOf[P, I]()
 	e.inUnits(crew, stop, unitWalks, func() func(first, n int64) {
-		u := new(unit[P, I])
-		return func(first, n int64) { u.walk(e, first, n) }
+		u, _ := pool.Get().(*unit[P, I])
+		if u == nil {
+			u = new(unit[P, I])
+		}
+		return func(first, n int64) {
+			u.walk(e, first, n)
+			if first+n == e.walks {
+				// The worker's last unit. Others leave theirs to the collector.
+				u.engine = nil
+				pool.Put(u)
+			}
+		}
 	})
 	e.mostVisited(words, m, crew, stop)
 }
@@ -172,6 +185,14 @@ func (e *engine[P, I]) inUnits(crew csc.Crew, stop *atomic.Bool, size int64, wor
 			do(i*size, min(e.walks-i*size, size))
 		}
 	})
+}
+
+// pools keep units of finished calls, by the widths of offsets and ids: one is larger than a small graph, and
+// to make one for each call had the collector run every hundred calls.
+var pools [2][2]sync.Pool
+
+func poolOf[P, I csc.Index]() *sync.Pool {
+	return &pools[unsafe.Sizeof(P(0))/8][unsafe.Sizeof(I(0))/8]
 }
 
 // unit is some walks that go side by side. Lists of places are by the walks still under way.

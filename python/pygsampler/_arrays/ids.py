@@ -198,6 +198,11 @@ def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
 def _from_numpy(values: Any, where: str) -> View:
     dtype = values.dtype
     if dtype.kind != "i" or dtype.itemsize not in (4, 8) or not dtype.isnative:
+        if dtype.kind == "O" and values.ndim == 1:
+            # Integers of pandas stand in such arrays, among others.
+            return _from_sequence(values.tolist(), where)
+        if dtype.kind in "UT":
+            _refuse_names(where, str(dtype))
         _refuse_type(where, str(dtype))
     if hasattr(values, "mask"):
         _refuse_type(where, "a masked array")
@@ -263,6 +268,8 @@ def _from_arrow(value: Any, where: str) -> View:
             )
         )
     except (TypeError, ValueError) as error:
+        if "string" in str(getattr(value, "type", "")):
+            _refuse_names(where, f"Arrow data ({value.type})")
         raise TypeError(f"{where}: expected {_EXPECTED}, got Arrow data: {error}") from None
     if found["null_count"]:
         raise ValueError(f"{where}: expected no nulls, got {found['null_count']}")
@@ -366,6 +373,8 @@ def _element(item: Any, where: str, place: int) -> int:
     try:
         return index(item)
     except TypeError:
+        if isinstance(item, str):
+            _refuse_names(f"{where}[{place}]", describe(item), "an integer")
         text = f"{where}[{place}]: expected an integer, got {describe(item)}"
         raise TypeError(text) from None
 
@@ -377,6 +386,11 @@ _REMEDIES = {
     **dict.fromkeys(("int8", "int16", "uint8", "uint16", "uint32"), '.astype("int64") makes one'),
     **dict.fromkeys(("torch.int8", "torch.int16", "torch.uint8"), ".long() makes one"),
 }
+
+
+def _refuse_names(where: str, got: str, expected: str = _EXPECTED) -> NoReturn:
+    remedy = "graph.index_of(names) gives the ids of nodes by name"
+    raise TypeError(f"{where}: expected {expected}, got {got}; {remedy}")
 
 
 def _refuse_type(where: str, got: str) -> NoReturn:

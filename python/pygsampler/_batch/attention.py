@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 from pygsampler._arrays.devices import current_stream
 from pygsampler._batch import segments as by_edge
 from pygsampler._batch.segments import SUM, Segments, Table
+from pygsampler._core.checks import describe
 from pygsampler._core.library import call
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def attend(
     Edges have the softmax of their scores as weights, ``leaky_relu(source + target)``; rows without
     edges are 0.
     """
-    heads = x.shape[1] if x.dim() > 1 else 1
+    heads = x.shape[1] if isinstance(x, torch.Tensor) and x.dim() > 1 else 1
     _fits("x", x, (segments.sources, heads, ...), segments)
     _fits("source", source, (segments.sources, heads), segments)
     _fits("target", target, (segments.rows, heads), segments)
@@ -163,6 +164,8 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 def _fits(name: str, tensor: Tensor, shape: tuple[Any, ...], segments: Segments) -> None:
     """Raises unless a tensor of floats has such a shape, where the segments are."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {describe(tensor)}")
     if tensor.dtype not in by_edge._OURS:
         raise TypeError(f"{name}: expected floats, got {tensor.dtype}")
     more = shape[-1] is ...

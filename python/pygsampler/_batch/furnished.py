@@ -20,6 +20,26 @@ class Furnished:
 
         def __getattr__(self, name: str) -> torch.Tensor: ...
 
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            made = getattr(type(self), name, None)
+            if hasattr(made, "__get__"):
+                # The property raised: its own message comes again.
+                return made.__get__(self, type(self))
+            kind = type(self).__name__
+            if name.startswith("_"):
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            rows = ", ".join(self.features) or "no rows of features"
+            raise AttributeError(
+                f"{name}: expected an attribute of {kind}, which has {rows}, got {name!r}; "
+                f"a loader reads rows for {self._rows_by(name)}"
+            )
+
+    def _rows_by(self, name: str) -> str:
+        """The option of a loader that puts rows of that name here."""
+        return "labels=..." if name == "y" else f"features={{{name!r}: ...}}"
+
     @property
     def features(self) -> Mapping[str, torch.Tensor]:
         """Those that a loader was asked for; each is an attribute too."""

@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from pygsampler._arrays.devices import current_stream
 from pygsampler._arrays.gather import gather_there
+from pygsampler._core.checks import describe
 from pygsampler._core.library import call
 from pygsampler.array import Array
 
@@ -308,6 +309,11 @@ def weighted_sum(
     segments: Segments, x: Tensor | Features, weights: Tensor, of: Tensor | None = None
 ) -> Tensor:
     """The sum over each row's edges of x at the source times the edge's weight."""
+    if not isinstance(weights, torch.Tensor):
+        raise TypeError(
+            f"weights: expected a tensor with a weight for each edge, got {describe(weights)}; "
+            'sampled with edge_weights="ht" a block has edge_weights'
+        )
     ids = _ids(segments, of)
     edges = len(segments.indices)
     heads = weights.shape[1] if weights.dim() == 2 else 1

@@ -50,8 +50,16 @@ def finite(value: Any, where: str, least: float, most: float = math.inf) -> floa
     return float(value)
 
 
+def is_truth(value: Any) -> bool:
+    """True if ``value`` is a single truth value of NumPy or torch."""
+    return getattr(value, "shape", None) == () and str(value.dtype) in ("bool", "torch.bool")
+
+
 def boolean(value: Any, where: str) -> bool:
-    """``value`` when it is True or False; an int is not, since it is mostly a misplaced fanout."""
-    if value is True or value is False:
+    """Returns ``value`` as a bool when it is True or False, of Python, NumPy or torch.
+
+    An int is not, since it is mostly a misplaced fanout.
+    """
+    if value is True or value is False or is_truth(value):
         return bool(value)
     raise TypeError(f"{where}: expected True or False, got {describe(value)}")

@@ -206,7 +206,8 @@ def extension_path() -> Path:
     version = ".".join(map(str, sys.version_info[:2]))
     raise ImportError(
         f"pygsampler: expected the compiled engine _bridge{EXTENSION_SUFFIXES[0]} in {folder}, "
-        f"found none for CPython {version}; pip install pygsampler (or make build) brings it"
+        f"found none for CPython {version}; a wheel for this Python brings it, or "
+        "pip install . in a clone"
     )
 
 

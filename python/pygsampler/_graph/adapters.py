@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 import sys
-from array import array
 from collections.abc import Mapping
 from functools import partial
-from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,6 +16,8 @@ from pygsampler._graph.data import Later, Offer
 _NO_DATA_OF_PYG = {"edge_index", "adj", "adj_t", "batch", "ptr", "edge_label", "edge_label_index"}
 # The ids that vertices and edges had in another graph.
 _NO_DATA_OF_DGL = {"_ID"}
+
+_TWO_KINDS_OF_PYG = "HeteroGraph.from_pyg takes a HeteroData, which keeps them apart"
 
 Offers = Mapping[str, Offer]
 NO_OFFERS: Offers = MappingProxyType({})
@@ -41,9 +40,8 @@ class Coo(NamedTuple):
     src: Any
     dst: Any
     num_nodes: int | None
-    # The ids of the edges where they are not their places, and arrays beside the graph.
-    edge_ids: Any = None
-    arrays: dict[str, Any] | None = None
+    # Arrays beside the graph.
+    arrays: Mapping[str, Any] | None = None
     edge_data: Offers = NO_OFFERS
     node_data: Offers = NO_OFFERS
 
@@ -66,7 +64,10 @@ def of_dgl(graph: Any) -> Csc:
         raise TypeError("g: expected a DGL graph, got a block (a DGLBlock is a sampling result)")
     if not graph.is_homogeneous:
         kinds = f"{len(graph.ntypes)} node types and {len(graph.etypes)} edge types"
-        raise TypeError(f"g: expected a homogeneous graph, got {kinds}; dgl.to_homogeneous(g)")
+        raise TypeError(
+            f"g: expected a homogeneous graph, got {kinds}; HeteroGraph.from_dgl(g), or "
+            "dgl.to_homogeneous(g)"
+        )
     if graph.device.type != "cpu":
         raise ValueError(f"g: expected a graph in CPU memory, got one on {graph.device}; g.cpu()")
     try:
@@ -108,14 +109,25 @@ def _has_kind(dtype: Any) -> bool:
 def of_pyg(data: Any) -> Csc | Coo:
     """``data.adj_t`` where there is one, else ``data.edge_index``."""
     if hasattr(data, "edge_types"):
-        raise TypeError("data: expected a homogeneous Data, got HeteroData; data.to_homogeneous()")
+        raise TypeError(
+            "data: expected a homogeneous Data, got HeteroData; "
+            "HeteroGraph.from_pyg(data), or data.to_homogeneous()"
+        )
     adjacency = getattr(data, "adj_t", None)
     edge_index: Any = getattr(data, "edge_index", None)
     if adjacency is None and edge_index is None:
         raise TypeError(f"data: expected edge_index or adj_t, got {describe(data)}")
+    if isinstance(getattr(data, "x", None), (tuple, list)):
+        raise ValueError(
+            f"data.x: expected one tensor, got two kinds of nodes; {_TWO_KINDS_OF_PYG}"
+        )
     num_nodes = data.num_nodes
     if adjacency is not None:
         indptr, indices, values = csr_of(adjacency, "data.adj_t")
+        if hasattr(adjacency, "sparse_sizes"):
+            square(adjacency.sparse_sizes(), "data.adj_t", _TWO_KINDS_OF_PYG)
+        elif hasattr(adjacency, "shape"):
+            square(adjacency.shape[:2], "data.adj_t", _TWO_KINDS_OF_PYG)
         data_of_edges = {}
         offer = _of_tensor(values)
         if offer is not None:
@@ -125,10 +137,12 @@ def of_pyg(data: Any) -> Csc | Coo:
     if len(edge_index.shape) != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"data.edge_index: expected shape (2, E), got {tuple(edge_index.shape)}")
     if hasattr(edge_index, "as_tensor"):
+        if None not in (size := edge_index.sparse_size()):
+            square(size, "data.edge_index", _TWO_KINDS_OF_PYG)
         edge_index = edge_index.as_tensor()
     count = None if num_nodes is None else int(num_nodes)
     both = _of_attributes(data, int(edge_index.shape[1]), count)
-    return Coo(edge_index[0], edge_index[1], count, None, None, *both)
+    return Coo(edge_index[0], edge_index[1], count, None, *both)
 
 
 def csr_of(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
@@ -190,14 +204,17 @@ def _of_tensor(value: Any) -> Offer | None:
     return Offer(value.detach(), tuple(value.shape)) if value.dim() else None
 
 
-def of_scipy(matrix: Any) -> Csc | Coo:
-    """CSC as it is, CSR by SciPy with the places in ``matrix.data`` as edge ids, others as COO."""
+def of_scipy(matrix: Any, where: str = "m") -> Csc | Coo:
+    """CSC as it is, CSR by SciPy with the places in ``matrix.data`` as edge ids, others as COO.
+
+    ``num_nodes`` is the number of columns, and rows may be more.
+    """
     kind = getattr(matrix, "format", None)
     if kind is None or not hasattr(matrix, "tocoo"):
-        raise TypeError(f"m: expected a scipy.sparse matrix or array, got {describe(matrix)}")
+        raise TypeError(f"{where}: expected a scipy.sparse matrix or array, got {describe(matrix)}")
     if len(matrix.shape) != 2:
-        raise ValueError(f"m: expected two dimensions (src, dst), got shape {matrix.shape}")
-    num_nodes = max(matrix.shape)
+        raise ValueError(f"{where}: expected two dimensions (src, dst), got shape {matrix.shape}")
+    num_nodes = matrix.shape[1]
     if kind == "csr":
         import numpy
 
@@ -213,65 +230,31 @@ def of_scipy(matrix: Any) -> Csc | Coo:
     return Coo(entries.row, entries.col, num_nodes, edge_data=_of_values(entries.data))
 
 
+def square(shape: Any, where: str, ways: str) -> None:
+    """ValueError for the shape of a matrix whose rows and columns are nodes of two kinds."""
+    rows, columns = shape
+    if rows != columns:
+        raise ValueError(
+            f"{where}: expected a square matrix, got shape {(int(rows), int(columns))}, whose rows "
+            f"and columns are nodes of two kinds; {ways}"
+        )
+
+
+def behind(parts: Csc | Coo, rows: int) -> Csc | Coo:
+    """A bipartite graph of so many rows: the columns are numbered behind them."""
+    import numpy as np
+
+    count = rows + int(parts.num_nodes or 0)
+    if isinstance(parts, Coo):
+        columns = np.asarray(parts.dst)
+        wide = np.int64 if count > np.iinfo(columns.dtype).max else columns.dtype
+        return parts._replace(dst=columns.astype(wide) + rows, num_nodes=count)
+    indptr = np.concatenate([np.zeros(rows, parts.indptr.dtype), parts.indptr])
+    return parts._replace(indptr=indptr, num_nodes=count)
+
+
 def _of_values(values: Any) -> Offers:
     """The values of a sparse matrix, if they are no complex numbers or objects."""
     if values.dtype.name not in KINDS:
         return {}
     return {"weight": Offer(values, tuple(values.shape))}
-
-
-def of_networkx(graph: Any) -> Coo:
-    """The edges in the order of ``graph.edges``, and the labels where they are no numbers."""
-    if not (hasattr(graph, "is_directed") and hasattr(graph, "edges") and hasattr(graph, "nodes")):
-        raise TypeError(f"g: expected a networkx graph, got {describe(graph)}")
-    labels = list(graph.nodes)
-    number = {label: place for place, label in enumerate(labels)}
-    plain = {type(label) for label in labels} <= {int}
-    arrays: dict[str, Any] = {}
-    if plain and sorted(labels) == list(range(len(labels))):
-        # They are vertices already, in whatever order they were added.
-        number = {label: label for label in labels}
-    elif plain and all(-(1 << 63) <= label < 1 << 63 for label in labels):
-        arrays["node_ids"] = array("q", labels)
-    elif {type(label) for label in labels} == {str}:
-        texts = [label.encode() for label in labels]
-        arrays["node_names.offsets"] = array("q", accumulate(map(len, texts), initial=0))
-        arrays["node_names.bytes"] = array("B", b"".join(texts))
-    src, dst = array("q"), array("q")
-    weights: list[Any] = []
-    if any(weight is not None for *_, weight in islice(graph.edges(data="weight"), 1)):
-        for u, v, weight in graph.edges(data="weight"):
-            src.append(number[u])
-            dst.append(number[v])
-            weights.append(weight)
-    else:
-        # Reading attributes takes longer than all else.
-        for u, v in graph.edges():
-            src.append(number[u])
-            dst.append(number[v])
-    count = len(src)
-    ids = None
-    if not graph.is_directed():
-        back = [place for place in range(count) if src[place] != dst[place]]
-        ids = array("q", [*range(count), *(count + place for place in back)])
-        heads = array("q", (dst[place] for place in back))
-        dst.extend(array("q", (src[place] for place in back)))
-        src.extend(heads)
-        if len(back) == count:
-            ids = None
-        # By the ids of edges: a self loop has none backwards, but its place.
-        weights += weights
-    return Coo(src, dst, len(labels), ids, arrays, _of_weights(weights))
-
-
-def _of_weights(weights: list[Any]) -> Offers:
-    """The attribute "weight" of all edges; nothing where one has none, or one that is no number."""
-    kinds = set(map(type, weights))
-    if not kinds or bool in kinds or not all(issubclass(kind, numbers.Real) for kind in kinds):
-        return {}
-    whole = all(issubclass(kind, numbers.Integral) for kind in kinds)
-    try:
-        values = array("q" if whole else "d", weights)
-    except (OverflowError, TypeError):
-        return {}
-    return {"weight": Offer(values, (len(values),))}

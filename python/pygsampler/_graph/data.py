@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.dates import Kind, kind_of, without_dates
+from pygsampler._arrays.dates import Kind, as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.ids import has_moved, is_tensor
 from pygsampler._core.checks import describe
 from pygsampler.array import Array, as_array
@@ -83,6 +83,7 @@ class Named(Mapping[str, Array]):
             where = f"{self._rows.kind}[{name!r}]"
             given = value.make() if isinstance(value, Later) else value
             if not isinstance(given, Array):
+                given = as_numpy_dates(given, where)
                 self._kinds.setdefault(name, kind_of(given))
             array = as_array(without_dates(given, where), where)
             wrong = self._rows.wrong(array.shape)
@@ -101,7 +102,15 @@ class Named(Mapping[str, Array]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"Named({', '.join(self._values)})"
+        return f"{{{', '.join(f'{name!r}: {self._shown(name)}' for name in self)}}}"
+
+    def _shown(self, name: str) -> str:
+        """Dtype and shape of an array, or that it is made when it is first asked for."""
+        value = self._taken.get(name, self._values[name])
+        shape = getattr(value, "shape", None)
+        if shape is None:
+            return "made when it is asked for"
+        return f"{str(value.dtype).removeprefix('torch.')} {list(shape)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Named, (self._rows, dict(self)), (None, {"_kinds": self._kinds})
@@ -138,8 +147,7 @@ NO_DATA = Named(Rows("data", 0), {})
 
 def named(given: Any, rows: Rows) -> Named:
     """Arrays that a caller gives; errors name the one that is wrong."""
-    if given is None:
-        given = {}
+    given = {} if given is None else columns(given)
     if not isinstance(given, Mapping):
         expected = "a mapping of names to arrays"
         raise TypeError(f"{rows.kind}: expected {expected}, got {describe(given)}")
@@ -189,11 +197,45 @@ def of_file(beside: dict[str, Array], rows: Rows, pages: Pages) -> Named:
     return Named(rows, found, stored=found)
 
 
+def selected(
+    arrays: Mapping[str, Array], names: Iterable[str] | None, where: str
+) -> dict[str, Array]:
+    """The arrays of these names, or all; ValueError for a name without an array."""
+    if isinstance(names, str):
+        raise TypeError(f"{where}: expected a list of names, got {describe(names)}")
+    wanted = list(arrays) if names is None else list(names)
+    for name in wanted:
+        if name not in arrays:
+            have = ", ".join(map(repr, arrays)) or "none"
+            raise ValueError(f"{where}: expected names of arrays ({have}), got {name!r}")
+    return {name: arrays[name] for name in wanted}
+
+
 def sections(edge_data: Mapping[str, Array], node_data: Mapping[str, Array]) -> dict[str, Array]:
     """The arrays by the names of their sections in a file."""
     found = {f"{EDGES}.{name}": array for name, array in edge_data.items()}
     found.update((f"{NODES}.{name}", array) for name, array in node_data.items())
     return found
+
+
+def columns(given: Any) -> Any:
+    """Returns the columns of a table of pandas, Arrow or polars by name; all else as it is."""
+    if isinstance(given, Mapping) or getattr(given, "ndim", 2) != 2:
+        return given
+    if hasattr(given, "combine_chunks") and hasattr(given, "column_names"):
+        # Before pandas' way, since an Arrow table has `columns` without names.
+        chunks = given.combine_chunks()
+        return {name: _single_chunk(chunks.column(name)) for name in given.column_names}
+    if hasattr(given, "column_names") and hasattr(given, "column"):
+        return {name: given.column(name) for name in given.column_names}
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        return {name: given[name].to_numpy() for name in given.columns}
+    return given
+
+
+def _single_chunk(column: Any) -> Any:
+    """A column of an Arrow table, which has one chunk or none, as one array."""
+    return column.chunk(0) if column.num_chunks else column.combine_chunks()
 
 
 def _is_name(name: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from pygsampler._arrays.interning import integers
 from pygsampler._core import memories
+from pygsampler._core.checks import index
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph.state import GraphState
-from pygsampler.array import Array
+from pygsampler.array import Array, as_array
 
 # Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
 # second.
@@ -45,6 +47,47 @@ def out_degrees(
     with _counted(graph, False, progress) as count:
         memory = memories.new("DegreesOut", count._number)
         return Array._of(memory.data, graph._num_nodes, 64, memory)
+
+
+def degrees_of(
+    graph: GraphState, direction: Literal["in", "out"], count: int, nodes: Any
+) -> Array | int:
+    """In- or out-degrees of a graph on the CPU, whose nodes of that end are ``count``.
+
+    Of all nodes, of some by their ids, or of one, as an int. Needs NumPy. IndexError for an id out
+    of range.
+    """
+    import numpy as np
+
+    one = hasattr(nodes, "__index__") and not getattr(nodes, "shape", ())
+    if nodes is None:
+        ids = None
+    else:
+        ids = integers([index(nodes)] if one else on_cpu(nodes), "nodes")
+        outside = np.flatnonzero((ids < 0) | (ids >= count))
+        if len(outside):
+            at = int(outside[0])
+            where = "nodes" if one else f"nodes[{at}]"
+            raise IndexError(f"{where}: expected an id in [0, {count}), got {ids[at]}")
+    if direction == "out":
+        degrees = out_degrees(graph)[:count].numpy()
+        degrees = degrees if ids is None else degrees[ids]
+    else:
+        indptr = graph._open()[0].numpy()
+        rows = min(len(indptr) - 1, count)
+        if ids is None:
+            degrees = np.zeros(count, np.int64)
+            degrees[:rows] = np.diff(indptr[: rows + 1])
+        else:
+            # Nodes past the last row have no in-edges.
+            first, end = (indptr[np.minimum(ids + i, rows)] for i in (0, 1))
+            degrees = (end - first).astype(np.int64)
+    return int(degrees[0]) if one else as_array(degrees, "degrees")
+
+
+def on_cpu(nodes: Any) -> Any:
+    """Ids of nodes, copied from a GPU where they are there."""
+    return nodes.cpu() if hasattr(nodes, "cpu") else nodes
 
 
 @contextmanager

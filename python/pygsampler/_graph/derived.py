@@ -117,14 +117,16 @@ def made_of(
     """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
     job = _Job()
     try:
-        with counting(True, count, text, unit) as report:
-            job._make(start, graph._handle(), *arguments)
-            before = 0
-            while (done := job._call("DerivedPoll", SLICE_MS)) >= 0:
-                done = count * done // _ALL
-                report(done - before)
-                before = done
-            report(count - before)
+        job._make(start, graph._handle(), *arguments)
+        # A bar, even one that is never shown, takes longer than a small graph.
+        if job._call("DerivedPoll", SLICE_MS) >= 0:
+            with counting(True, count, text, unit) as report:
+                before = 0
+                while (done := job._call("DerivedPoll", SLICE_MS)) >= 0:
+                    done = count * done // _ALL
+                    report(done - before)
+                    before = done
+                report(count - before)
         memory = memories.new("DerivedTake", job._number)
         job._number = 0
     finally:

@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from pygsampler._core.checks import describe
+from pygsampler._graph import adapters
 from pygsampler._graph.adapters import check_dgl, csr_of
+from pygsampler._graph.schema import count_of
 
 
 class Typed(NamedTuple):
@@ -79,6 +81,48 @@ def of_dgl(g: Any) -> Typed:
     )
 
 
+def of_scipy(
+    matrices: Mapping[Any, Any],
+    num_nodes: Mapping[str, int] | None,
+    node_data: Mapping[str, Mapping[str, Any]] | None,
+) -> Typed:
+    """A CSC for each matrix, and how many nodes the shapes say that each type has."""
+    nodes: dict[str, int] = {}
+    said: dict[str, str] = {}
+    for kind, count in (num_nodes or {}).items():
+        nodes[kind], said[kind] = count_of(kind, count), "num_nodes"
+    edges: dict[Any, Any] = {}
+    lists: list[Any] = []
+    data: dict[Any, dict[str, Any]] = {}
+    for kind, matrix in matrices.items():
+        where = f"matrices[{kind!r}]"
+        parts = adapters.of_scipy(matrix, where)
+        for of, count, side in zip(kind[::2], matrix.shape, ("rows", "columns"), strict=True):
+            known = nodes.setdefault(of, int(count))
+            if known != count:
+                raise ValueError(
+                    f"{where}: expected {known} {side}, as {said[of]} has nodes of type {of!r}, "
+                    f"got {count}"
+                )
+            said.setdefault(of, where)
+        data[kind] = {name: offer.value for name, offer in parts.edge_data.items()}
+        if isinstance(parts, adapters.Coo):
+            edges[kind] = parts.src, parts.dst
+            lists.append(kind)
+        else:
+            ids = () if parts.edge_ids is None else (parts.edge_ids,)
+            edges[kind] = parts.indptr, parts.indices, *ids
+    return Typed(_in_one_width(edges, lists), nodes, data, node_data, lists)
+
+
+def _in_one_width(edges: dict[Any, Any], lists: Collection[Any]) -> dict[Any, Any]:
+    """The relations with ids of 64 bits where those of one are; all are NumPy's."""
+    ids = [each for kind, of in edges.items() for each in (of if kind in lists else of[1:2])]
+    if len({each.dtype for each in ids}) < 2:
+        return edges
+    return {kind: tuple(each.astype("int64") for each in of) for kind, of in edges.items()}
+
+
 def of_stores(features: Any, store: Any, with_edges: bool = True) -> Typed:
     """All that a feature store has by type and name, and the edges of a graph store."""
     if not (hasattr(features, "get_all_tensor_attrs") and hasattr(store, "get_all_edge_attrs")):
@@ -123,23 +167,34 @@ def _reverse(kind: Any) -> Any:
 
 
 def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
-    """By the sizes that the edges have, else by features, else by the edges themselves."""
+    """By the sizes that the edges have, else by features, else by the edges themselves.
+
+    Types that have features and no edges are last.
+    """
     known: dict[str, int] = {}
     for kind, size in sizes.items():
         for end, count in ((kind[0], size[0]), (kind[2], size[1])):
             if count is not None:
                 known[end] = max(known.get(end, 0), int(count))
-    for attr in features.get_all_tensor_attrs():
-        if isinstance(attr.group_name, str) and attr.group_name not in known:
-            size = features.get_tensor_size(attr)
-            if size is not None:
-                known[attr.group_name] = int(size[0])
+    for kind, size in sizes_of(features).items():
+        known.setdefault(kind, size)
     found: dict[str, int] = {}
     for kind in kinds:
         largest = int(rows[kind].max()) + 1 if rows[kind].numel() else 0
         for end, count in ((kind[0], largest), (kind[2], len(indptrs[kind]) - 1)):
             found[end] = max(found.get(end, 0), count)
-    return {end: known.get(end, count) for end, count in found.items()}
+    return {**{end: known.get(end, count) for end, count in found.items()}, **known}
+
+
+def sizes_of(features: Any) -> dict[str, int]:
+    """How many rows the node types of a feature store have."""
+    counts: dict[str, int] = {}
+    for attr in features.get_all_tensor_attrs():
+        if isinstance(attr.group_name, str) and attr.group_name not in counts:
+            size = features.get_tensor_size(attr)
+            if size is not None:
+                counts[attr.group_name] = int(size[0])
+    return counts
 
 
 def _data_of(features: Any) -> tuple[dict[Any, dict[str, Any]], dict[str, dict[str, Any]]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.limits import MAX_NODES
@@ -16,6 +17,19 @@ EdgeType = tuple[str, str, str]
 # The arrays of edges and vertices by which types put together are told apart: their places.
 TYPE = "_TYPE"
 _SEPARATOR = "__"
+
+# How many types an error lists.
+_MOST_LISTED = 20
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+if TYPE_CHECKING:
+
+    class EdgeTypeMapping(Mapping[EdgeType, T_co]):
+        """A read-only ``ByEdgeType``."""
+
+        def __getitem__(self, given: EdgeType | str, /) -> T_co: ...
 
 
 class Schema(NamedTuple):
@@ -35,6 +49,7 @@ class Schema(NamedTuple):
         relations = [
             {
                 "name": name_of(kind),
+                "short": kind[1],
                 "src": place[kind[0]],
                 "dst": place[kind[2]],
                 "salt": str(salt_of(name_of(kind))),
@@ -62,10 +77,10 @@ def salt_of(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
 
 
-def relations_of(edges: Any) -> dict[EdgeType, Any]:
+def relations_of(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
     """The edge types of a mapping, checked."""
     if not isinstance(edges, Mapping):
-        raise TypeError(f"edges: expected a mapping of edge types, got {describe(edges)}")
+        raise TypeError(f"{where}: expected a mapping of edge types, got {describe(edges)}")
     if not edges:
         raise ValueError("edges: expected at least one edge type, got none")
     found: dict[EdgeType, Any] = {}
@@ -79,7 +94,10 @@ def relations_of(edges: Any) -> dict[EdgeType, Any]:
             raise TypeError(f"edges: expected types (source, relation, destination), got {kind!r}")
         other = names.setdefault(name_of(kind), kind)
         if other is not kind:
-            raise ValueError(f"edges: expected types of different names, got {other} and {kind}")
+            raise ValueError(
+                f"edges: expected types of different names, got {other} and {kind}, which are both "
+                f"{name_of(kind)!r}; call one of their parts otherwise"
+            )
         found[kind] = given
     return found
 
@@ -121,13 +139,157 @@ def counts_of(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
     return nodes
 
 
-def by_type(given: Any, where: str, known: Iterable[Any]) -> dict[Any, Any]:
-    """Arrays by type; ValueError for a type that the graph does not have."""
+def edge_type_of(
+    given: Any, kinds: Collection[EdgeType], where: str, owner: str = "the graph"
+) -> EdgeType:
+    """The edge type among ``kinds`` that a caller names.
+
+    ``given`` is (source type, relation, destination type), ``"source__relation__destination"``, or
+    the relation alone where no other edge type has it.
+
+    Raises
+    ------
+    ValueError
+        For an edge type that is not among them, and for a relation that several have.
+    """
+    kind = tuple(given) if isinstance(given, list) else given
+    if isinstance(kind, tuple) and kind in kinds:
+        return kind
+    matches: list[EdgeType] = []
+    if isinstance(kind, str):
+        # PyG's edge types in one text are of a subclass of str.
+        name = str(kind)
+        matches = [each for each in kinds if name_of(each) == name]
+        matches = matches or [each for each in kinds if each[1] == name]
+        kind = name
+    if not matches:
+        raise ValueError(
+            f"{where}: expected types of {owner}, got {kind!r}; there are {listed(kinds)}"
+        )
+    if len(matches) > 1:
+        raise ValueError(
+            f"{where}: expected a name that only one edge type has, got {kind!r}; it can be any of "
+            f"{listed(matches)}"
+        )
+    return matches[0]
+
+
+def number_of(hop: Mapping[Any, Any], kind: EdgeType, default: Any) -> Any:
+    """The number that the fanouts of a hop have for an edge type, however they name it."""
+    return next((hop[name] for name in (kind, name_of(kind), kind[1]) if name in hop), default)
+
+
+def by_name(given: Mapping[Any, Any], known: Collection[Any]) -> Mapping[Any, Any]:
+    """A caller's mapping of names to arrays by type, which may be one of types to arrays by name.
+
+    Keys that could be either are names outside and types inside.
+    """
+    inner = list(given.values())
+    if not all(isinstance(arrays, Mapping) for arrays in inner):
+        return given
+    if all(_is_one(key, known) for arrays in inner for key in arrays):
+        return given
+    if not all(_is_one(kind, known) for kind in given):
+        return given
+    turned: dict[Any, dict[Any, Any]] = {}
+    for kind, arrays in given.items():
+        for name, array in arrays.items():
+            turned.setdefault(name, {})[kind] = array
+    return turned
+
+
+def _is_one(given: Any, known: Collection[Any]) -> bool:
+    """True if ``given`` is a node type, or names an edge type, among ``known``."""
+    if given in known:
+        return True
+    of_edges = isinstance(next(iter(known), None), tuple)
+    return of_edges and any(given in (name_of(kind), kind[1]) for kind in known)
+
+
+def listed(kinds: Iterable[Any]) -> str:
+    """Types as errors list them."""
+    names = [repr(kind) for kind in kinds]
+    more = len(names) - _MOST_LISTED
+    ending = f" and {more} more" if more > 0 else ""
+    return (", ".join(names[:_MOST_LISTED]) or "none") + ending
+
+
+class ByNodeType(dict[str, T]):
+    """Values by node type; the KeyError for a type that is missing lists those that there are."""
+
+    __slots__ = ()
+
+    def __missing__(self, kind: Any) -> T:
+        raise KeyError(f"expected one of {listed(self)}, got {kind!r}")
+
+
+class ByEdgeType(dict[EdgeType, T]):
+    """Values by edge type; a key may also be named as ``edge_type_of`` takes it."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, given: EdgeType | str, /) -> T: ...
+
+    def __missing__(self, given: Any) -> T:
+        try:
+            kind = edge_type_of(given, tuple(self), "key")
+        except ValueError as error:
+            raise KeyError(str(error).removeprefix("key: ")) from None
+        return dict.__getitem__(self, kind)
+
+    def __contains__(self, given: object) -> bool:
+        if dict.__contains__(self, given):
+            return True
+        try:
+            edge_type_of(given, tuple(self), "key")
+        except ValueError:
+            return False
+        return True
+
+    def read_only(self) -> EdgeTypeMapping[T]:
+        """A view of these values that nobody can change."""
+        view: Any = MappingProxyType(self)
+        return view  # type: ignore[no-any-return]
+
+    def get(self, given: Any, default: Any = None) -> Any:
+        """The value of an edge type, or ``default`` where it is missing."""
+        try:
+            return self[given]
+        except KeyError:
+            return default
+
+
+def by_type(
+    given: Any, where: str, known: Collection[Any], owner: str = "the graph"
+) -> dict[Any, Any]:
+    """A caller's mapping of node types, or of edge types as ``edge_type_of`` takes them; {} for
+    None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no mapping, for a type that is not among ``known``, and for an edge type that is
+        named twice.
+    """
     if given is None:
         return {}
+    of_edges = isinstance(next(iter(known), None), tuple)
     if not isinstance(given, Mapping):
-        raise TypeError(f"{where}: expected a mapping of types, got {describe(given)}")
-    for kind in given:
-        if kind not in known:
-            raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
-    return dict(given)
+        what = "edge types" if of_edges else "types"
+        raise TypeError(f"{where}: expected a mapping of {what}, got {describe(given)}")
+    values: dict[Any, Any] = {}
+    for name, value in given.items():
+        if of_edges:
+            kind = edge_type_of(name, known, where, owner)
+            if kind in values:
+                raise ValueError(f"{where}: expected each edge type once, got {kind} twice")
+        else:
+            kind = name
+            if kind not in known:
+                raise ValueError(
+                    f"{where}: expected types of {owner}, got {kind!r}; there are {listed(known)}"
+                )
+        values[kind] = value
+    return values

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pygsampler._arrays.interning import BYTES, OFFSETS
 from pygsampler._arrays.mapped import Pages, checksum
 from pygsampler._core import memories
 from pygsampler._graph import data as graph_data
@@ -30,6 +31,7 @@ def save(
     relations: Mapping[tuple[str, str, str], GraphState],
     nodes: Mapping[str, int],
     node_data: Mapping[str, Named],
+    names: Mapping[str, Mapping[str, Array]],
     progress: Progress,
 ) -> None:
     """Writes the relations of a graph that is on the CPU, and the arrays of all types."""
@@ -38,8 +40,8 @@ def save(
     for place, graph in enumerate(relations.values()):
         of_graph = graph_save.csc(graph._open()) | graph_data.sections(graph._edata, {})
         sections.update((f"{place}.{name}", array) for name, array in of_graph.items())
-    for place, of_type in enumerate(node_data.values()):
-        of_nodes = graph_data.sections({}, of_type)
+    for place, (kind, of_type) in enumerate(node_data.items()):
+        of_nodes = {**graph_data.sections({}, of_type), **names.get(kind, {})}
         sections.update((f"{_NODES}{place}.{name}", array) for name, array in of_nodes.items())
     graph_save.save(path, sections, max(nodes.values()), progress, typed=True)
 
@@ -81,4 +83,22 @@ def node_data_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Named]:
         part = pages.within(f"{_NODES}{place}.", count)
         rows = graph_data.Rows(graph_data.NODES, count)
         found[kind] = graph_data.of_file(graph_file.arrays(part), rows, part)
+    return found
+
+
+def names_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Mapping[str, Array]]:
+    """The arrays with the names of the nodes of each type that has names.
+
+    ValueError for names that are not as many as the type has nodes.
+    """
+    found: dict[str, Mapping[str, Array]] = {}
+    for place, (kind, count) in enumerate(nodes.items()):
+        arrays = graph_file.arrays(pages.within(f"{_NODES}{place}.", count))
+        names = {name: arrays[name] for name in (OFFSETS, BYTES) if name in arrays}
+        if not names:
+            continue
+        if len(names) < 2 or names[OFFSETS].shape != (count + 1,):
+            where = f"{pages.path}: section '{_NODES}{place}.{OFFSETS}'"
+            raise ValueError(f"{where}: expected names of {count} nodes, got others")
+        found[kind] = names
     return found

@@ -12,12 +12,14 @@ from torch.utils.data import get_worker_info
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._loading.shared_words import SharedWords
 from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed_seed
 
 _BATCH_BITS = MAX_BATCH.bit_length()
 _UNSET = -1
-# Places in the shared tensor.
-_EPOCH, _SEED = range(2)
+# Places in the shared tensor. A chosen seed has a number for each pass, from 1 on; the last place
+# counts the passes of all seeds.
+_EPOCH, _SEED, _PASS, _BEGUN = range(4)
 
 
 def batch_of(ids: torch.Tensor) -> int:
@@ -30,20 +32,24 @@ class BatchNumber:
 
     Loaders of other frameworks do not say which batch of which epoch they ask for, but its content
     does: the batch's number is a hash of its ids. Ranks of a data-parallel run differ by it too.
-    Without ``set_epoch`` the hash also takes in a count of the calls, the pass over a loader that
-    ``begin`` announced and, in a worker process, the worker's seed, which torch draws anew for each
-    pass. A seed that nobody chose is torch's, which may be set after this was made: it is asked for
-    by ``set_epoch`` and ``begin`` and, without an epoch, for each batch, but never in a worker,
-    where torch has another. Pickling keeps seed, epoch and the count.
+    Without ``set_epoch`` the hash also takes in a count of the calls and the pass over a loader
+    that ``begin`` announced. Of a chosen seed passes are counted, and a batch has the same numbers
+    in every process and with any number of workers, which torch asks in turn. A seed that
+    nobody chose is torch's: a pass is what torch's generator says when it begins and, in a worker
+    process, the worker's seed, which torch draws anew for each pass. Torch's seed may be set after
+    this was made: it is asked for by ``set_epoch`` and ``begin`` and, without an epoch, for each
+    batch, but never in a worker, where torch has another. Pickling keeps seed, epoch and the count.
+
+    ``chosen`` says whether the seed was, where one that nobody chose was asked for before.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int | None, chosen: bool = True) -> None:
         self._follows = seed is None
+        self._chosen = chosen and seed is not None
         self._count_from(0)
-        self._pass = 0
+        self._pass = self._begun = 0
         # In shared memory, so that workers that live through several epochs see changes too.
-        self._shared: Any = torch.tensor([_UNSET, signed_seed(chosen_seed(seed))])
-        self._shared.share_memory_()  # type: ignore[no-untyped-call]
+        self._shared = SharedWords([_UNSET, signed_seed(chosen_seed(seed)), 0, 0])
 
     @property
     def seed(self) -> int:
@@ -54,6 +60,10 @@ class BatchNumber:
         """Make ``seed`` the seed from now on, and count calls from 0; None: follow torch's."""
         value = chosen_seed(seed)
         self._follows = seed is None
+        self._chosen = not self._follows
+        if self._chosen:
+            self._pass = 0
+        self._shared[_PASS] = 0
         self._restart(value)
 
     def set_epoch(self, epoch: int | None) -> None:
@@ -65,14 +75,36 @@ class BatchNumber:
     def begin(self, generator: torch.Generator | None) -> None:
         """A pass over a torch DataLoader with that generator begins in this process.
 
-        Without an epoch its batches follow from the state of the generator, which torch's loader
-        then advances: ``torch.manual_seed`` before a pass repeats it.
+        Without an epoch, and without a chosen seed, its batches follow from the state of the
+        generator, which torch's loader then advances: ``torch.manual_seed`` before a pass repeats
+        it.
         """
         self._follow()
+        self._count_from(0)
+        if self._chosen:
+            *_, number, begun = self._shared.tolist()
+            self._shared[_PASS] = self._pass = number + 1
+            self._shared[_BEGUN] = self._begun = begun + 1
+            return
         state = (torch.default_generator if generator is None else generator).get_state()
         digest = hashlib.blake2b(state.numpy().tobytes(), digest_size=8).digest()
         self._pass = int.from_bytes(digest, "little")
-        self._count_from(0)
+
+    @property
+    def order(self) -> int | None:
+        """A seed for the order of the pass that has begun; None: that is torch's, as nobody chose
+        a seed."""
+        if not self._chosen:
+            return None
+        epoch, seed, number, _ = self._shared.tolist()
+        which = (b"pass", number) if epoch == _UNSET else (b"epoch", epoch)
+        text = b"order %d %s %d" % (seed, *which)
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+    @property
+    def chosen(self) -> bool:
+        """True if somebody chose the seed, in this process or the one that this comes from."""
+        return self._chosen
 
     def of(
         self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
@@ -87,11 +119,12 @@ class BatchNumber:
         if epoch != _UNSET:
             return epoch, _number(content) & MAX_BATCH
         worker = get_worker_info()
-        if worker is None:
-            self._follow()
+        if worker is not None:
+            return _of_call(content, *self._in_worker(worker))
+        self._follow()
         call = next(self._calls)
         self._coming = call + 1
-        return _of_call(content, call, self._pass if worker is None else worker.seed)
+        return _of_call(content, call, self._pass)
 
     def coming(
         self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
@@ -107,6 +140,19 @@ class BatchNumber:
         if self._follows and fresh_seed() != self.seed:
             return None
         return _of_call(content, self._coming, self._pass)
+
+    def _in_worker(self, worker: Any) -> tuple[int, int]:
+        """The number of this call in its pass, and the pass."""
+        *_, number, begun = self._shared.tolist()
+        if not number:
+            # No pass of a chosen seed.
+            return next(self._calls), worker.seed
+        if begun != self._begun:
+            # The worker lives on from another pass.
+            self._begun = begun
+            self._count_from(0)
+        # Torch asks workers for batches in turn.
+        return next(self._calls) * worker.num_workers + worker.id, number
 
     def copy(self) -> BatchNumber:
         """Another with the same numbers, whose epoch and seed are its own."""
@@ -140,8 +186,6 @@ class BatchNumber:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._count_from(state["_calls"])
-        if not self._shared.is_shared():
-            self._shared.share_memory_()
 
 
 def _content(ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) -> hashlib.blake2b:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,6 +11,9 @@ from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
+
+if TYPE_CHECKING:
+    from pygsampler._loading.seed_weights import SeedWeights
 
 __all__ = ["Epochs", "shuffled"]
 
@@ -27,6 +30,10 @@ class Epochs:
     _epoch: int
     # Whether the epoch is the count of passes, rather than one that was chosen.
     _counted: bool
+    # True if nobody chose the seed: each process has one of its own.
+    _seed_drawn: bool = False
+    # By what seeds are drawn with replacement.
+    _weights: SeedWeights | None = None
 
     @property
     def epoch(self) -> int:
@@ -50,18 +57,19 @@ class Epochs:
         """
         self._check_seed(seed is None)
         value = chosen_seed(seed)
-        self._follows = seed is None
+        self._follows = self._seed_drawn = seed is None
         self._counted = True
         self._reseed(value)
 
     def _reseed(self, seed: int) -> None:
-        self.sampler = self.sampler.with_seed(seed)
-        self.seed = seed
+        # Attributes that are not to be assigned.
+        vars(self).update(sampler=self.sampler.with_seed(seed), seed=seed)
         if self._counted:
             self._epoch = 0
 
-    def _check_seed(self, drawn: bool) -> None:
-        if self.world_size > 1 and self.shuffle and drawn:
+    def _check_seed(self, drawn: bool, *, shuffle: bool = False) -> None:
+        ordered = not (shuffle or self.shuffle or self._weights is not None)
+        if self.world_size > 1 and drawn and not ordered:
             raise ValueError(
                 f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
                 "shuffled order depends on it; got None, for which each process takes its own"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from pygsampler._core.checks import describe
-from pygsampler._loading.links_of import edge_ids
+from pygsampler._graph.schema import by_type, edge_type_of, listed
+from pygsampler._loading.links_of import edge_ids, ids_below
 from pygsampler._sampling.standing import PassEdges
 from pygsampler.hetero_graph import HeteroGraph
 
@@ -23,24 +24,44 @@ __all__ = ["Exclusion"]
 _KINDS = "self", "reverse_id", "reverse_types"
 
 
+class _Reverses(NamedTuple):
+    """Where the reverses of a relation's edges are."""
+
+    kind: Any
+    """The relation that they are of."""
+    ids: torch.Tensor | None
+    """For each edge the id of its reverse there, -1 for none; None: it has the edge's own id."""
+    some: bool
+    """True if an edge has none."""
+
+
 class Exclusion:
     """Edges of a batch, and their reverses, as a loader was told."""
 
-    __slots__ = ("_links", "_reverse", "_turned", "_typed", "kind")
+    __slots__ = ("_counts", "_links", "_reverses", "_typed", "kind")
 
     def __init__(
         self,
         graph: Any,
         links: Mapping[Any, LinksOf],
-        kind: str | None,
+        kind: str | Callable[[Any], Any] | None,
         reverse_eids: Any,
         reverse_types: Any,
     ) -> None:
         self._links = links
         self._typed = isinstance(graph, HeteroGraph)
         self.kind = _checked(kind, links, self._typed)
-        self._reverse = self._ids_of(graph, reverse_eids)
-        self._turned = self._types_of(graph, reverse_types)
+        # Of the edges of each relation, for what a callable returns.
+        self._counts = dict(graph.num_edges) if self._typed else {None: graph.num_edges}
+        if self.kind not in ("reverse_id", "reverse_types"):
+            _unused(reverse_eids, "reverse_eids", self.kind)
+            _unused(reverse_types, "reverse_types", self.kind)
+            self._reverses: dict[Any, _Reverses] = {}
+        elif self._typed:
+            self._reverses = self._of_types(graph, reverse_eids, reverse_types)
+        else:
+            _unused(reverse_types, "reverse_types", self.kind)
+            self._reverses = {None: _by_id(graph, None, None, reverse_eids, "reverse_eids")}
 
     def of(self, places: list[torch.Tensor]) -> Any:
         """The ids of what links at these places of each relation leave out; by type with types."""
@@ -51,14 +72,28 @@ class Exclusion:
             assert links.ids is not None
             ids = links.ids[at]
             found.setdefault(kind, []).append(ids)
-            if kind in self._reverse:
-                found[kind].append(self._reverse[kind][ids])
-            if kind in self._turned:
-                found.setdefault(self._turned[kind], []).append(ids)
+            if kind in self._reverses:
+                reverses = self._reverses[kind]
+                back = ids if reverses.ids is None else reverses.ids[ids]
+                back = back[back >= 0] if reverses.some else back
+                found.setdefault(reverses.kind, []).append(back)
         joined = {
             kind: parts[0] if len(parts) == 1 else torch.cat(parts) for kind, parts in found.items()
         }
+        if callable(self.kind):
+            return self._chosen(joined)
         return joined if self._typed else joined[None]
+
+    def _chosen(self, ids: dict[Any, torch.Tensor]) -> Any:
+        """What a callable returns for the edges of a batch."""
+        assert callable(self.kind)
+        returned = self.kind(ids if self._typed else ids[None])
+        if not self._typed:
+            return None if returned is None else ids_below(returned, "exclude", self._counts[None])
+        return {
+            kind: ids_below(values, f"exclude[{kind!r}]", self._counts[kind])
+            for kind, values in by_type(returned, "exclude", self._counts).items()
+        } or None
 
     def of_pass(self, graph: Any, batches: Iterable[list[torch.Tensor]]) -> PassEdges | None:
         """The same for batch after batch, of each relation of the graph in turn."""
@@ -75,50 +110,66 @@ class Exclusion:
                 starts.append(at)
         return PassEdges(torch.cat(ids), starts)
 
-    def _ids_of(self, graph: Any, given: Any) -> dict[Any, torch.Tensor]:
-        """The reverse of each edge, by relation."""
-        if self.kind != "reverse_id":
-            _unused(given, "reverse_eids", self.kind)
-            return {}
-        if given is None:
-            raise ValueError("reverse_eids: expected an edge id for each edge, got None")
-        if not self._typed:
-            return {None: edge_ids(given, "reverse_eids", graph.num_edges)}
-        made = {}
-        for kind, ids in _mapping(given, "reverse_eids", self._links, graph).items():
-            made[kind] = edge_ids(ids, f"reverse_eids[{kind!r}]", graph[kind].num_edges)
-        return made
-
-    def _types_of(self, graph: Any, given: Any) -> dict[Any, Any]:
-        """The relation of the reverses, which have the ids of their edges."""
-        if self.kind != "reverse_types":
-            _unused(given, "reverse_types", self.kind)
-            return {}
-        made = _mapping(given, "reverse_types", self._links, graph)
-        for kind, turned in made.items():
-            if turned not in graph.edge_types:
-                raise ValueError(f"reverse_types: expected types of the graph, got {turned!r}")
-            counts = graph[kind].num_edges, graph[turned].num_edges
-            if counts[0] != counts[1]:
+    def _of_types(self, graph: Any, reverse_eids: Any, reverse_types: Any) -> dict[Any, _Reverses]:
+        """The reverses of each relation of the loader's edges that has some."""
+        by_id = self.kind == "reverse_id"
+        known = [*dict.fromkeys([*graph.edge_types, *self._links])]
+        ids = by_type(reverse_eids, "reverse_eids", known)
+        types: dict[Any, Any] = {}
+        if not by_id or reverse_types is not None:
+            if reverse_types is None:
+                raise TypeError("reverse_types: expected a mapping of edge types, got None")
+            types = {
+                kind: edge_type_of(of, graph.edge_types, "reverse_types")
+                for kind, of in by_type(reverse_types, "reverse_types", known).items()
+            }
+            if self._links and types.keys().isdisjoint(self._links):
                 raise ValueError(
-                    f"reverse_types[{kind!r}]: expected a type of {counts[0]} edges, with the same "
-                    f"ids, got {turned!r} of {counts[1]}"
+                    "reverse_types: expected the reverse of some type of the loader's edges "
+                    f"({listed(self._links)}), got {listed(types)}"
                 )
-        return made
+        return {
+            kind: _reverses_of(graph, kind, types.get(kind, kind), ids.get(kind), by_id)
+            for kind in self._links
+            if by_id or kind in types
+        }
 
 
-def _mapping(given: Any, name: str, links: Mapping[Any, Any], graph: Any) -> dict[Any, Any]:
-    """By the relations of the loader's edges: all of them. As DGL's it may have others of the
-    graph, which are not asked for."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{name}: expected a mapping of edge types, got {describe(given)}")
-    for kind in given:
-        if kind not in links and kind not in graph.edge_types:
-            raise ValueError(f"{name}: expected types of the graph, got {kind!r}")
-    for kind in links:
-        if kind not in given:
-            raise ValueError(f"{name}: expected one for each type of edges, got none for {kind!r}")
-    return {kind: of for kind, of in given.items() if kind in links}
+def _reverses_of(graph: Any, kind: Any, turned: Any, ids: Any, by_id: bool) -> _Reverses:
+    """The reverses of a relation's edges, among those of ``turned``."""
+    if (kind[0], kind[2]) != (turned[2], turned[0]):
+        way = f"the type of edges from {kind[2]!r} to {kind[0]!r} that has its reverses"
+        if kind == turned:
+            raise ValueError(
+                f"reverse_types: expected {way} with exclude='reverse_id', got none; "
+                f"reverse_types={{{kind!r}: ...}} names it"
+            )
+        raise ValueError(f"reverse_types[{kind!r}]: expected {way}, got {turned!r}")
+    if by_id or ids is not None:
+        return _by_id(graph, kind, turned, ids, f"reverse_eids[{kind!r}]")
+    counts = graph[kind].num_edges, graph[turned].num_edges
+    if counts[0] != counts[1]:
+        raise ValueError(
+            f"reverse_types[{kind!r}]: expected a type of {counts[0]} edges, with the same "
+            f"ids, got {turned!r} of {counts[1]}; reverse_eids= names other ids"
+        )
+    return _Reverses(turned, None, False)
+
+
+def _by_id(graph: Any, kind: Any, turned: Any, ids: Any, where: str) -> _Reverses:
+    """The reverses of a relation's edges by their ids, which the graph knows where none are given;
+    of a graph without types both relations are None."""
+    if ids is None:
+        try:
+            pair = () if kind is None else (kind, turned)
+            return _Reverses(turned, graph.reverse_edge_ids(*pair).torch(), False)
+        except ValueError as error:
+            raise ValueError(
+                f"{where}: expected an edge id for each edge, got None; {error}"
+            ) from None
+    edges, others = (graph, graph) if kind is None else (graph[kind], graph[turned])
+    back = edge_ids(ids, where, edges.num_edges, others.num_edges)
+    return _Reverses(turned, back, bool((back < 0).any()))
 
 
 def _unused(given: Any, name: str, kind: str | None) -> None:
@@ -126,15 +177,15 @@ def _unused(given: Any, name: str, kind: str | None) -> None:
         raise ValueError(f"{name}: expected None with exclude={kind!r}, got one")
 
 
-def _checked(exclude: Any, links: Mapping[Any, LinksOf], typed: bool) -> str | None:
+def _checked(exclude: Any, links: Mapping[Any, LinksOf], typed: bool) -> Any:
     if exclude is None:
         return None
-    if not isinstance(exclude, str):
-        raise TypeError(f"exclude: expected a string or None, got {describe(exclude)}")
+    if not isinstance(exclude, str) and not callable(exclude):
+        raise TypeError(f"exclude: expected a string, a callable or None, got {describe(exclude)}")
     kinds = _KINDS if typed else _KINDS[:2]
-    if exclude not in kinds:
+    if not callable(exclude) and exclude not in kinds:
         raise ValueError(
-            f"exclude: expected {', '.join(map(repr, kinds))} or None, got {exclude!r}"
+            f"exclude: expected {', '.join(map(repr, kinds))}, a callable or None, got {exclude!r}"
         )
     if any(of.ids is None for of in links.values()):
         raise ValueError(

@@ -11,7 +11,6 @@ from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler.errors import CudaError
-from pygsampler.graph import Graph
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.programs import ProgramFunction
 from pygsampler.sampler import PGSampler
@@ -76,14 +75,14 @@ def _labor(
     made: Sampler[Any] = samplers.labor(
         fanouts=list(PGSampler(fanouts).fanouts),
         exact=exact,
-        weights=edge_weights is not None,
+        weights="ht" if prob and edge_weights else edge_weights is not None,
         weight=prob,
         seed=seed,
     )
     return made
 
 
-def graph_on(graph: Graph, device: Any) -> Graph:
+def graph_on(graph: Any, device: Any) -> Any:
     """``graph`` on ``device``, which torch can use too: itself where it is there already.
 
     A pinned graph is on the device that it was pinned for.

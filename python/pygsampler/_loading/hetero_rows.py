@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import by_name, by_type
 from pygsampler._loading.elsewhere import Elsewhere
 from pygsampler._loading.rows import LABELS, Rows, check_name, check_names, checked, near
 from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
@@ -30,8 +31,8 @@ class HeteroRows(Rows):
         self._device = graph._device
         self._caches = []
         nodes = graph.num_nodes
-        edges = {kind: graph[kind]._rows()[0].number for kind in graph.edge_types}
-        check_names(features, labels)
+        edges = {kind: of._rows()[0].number for kind, of in graph._open().items()}
+        check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
         batch, block = TorchHeteroBatch, TorchHeteroBlock
         self._of_nodes = list(self._by_type(features, "features", nodes, "vertices", batch))
@@ -65,15 +66,13 @@ class HeteroRows(Rows):
         if given is None:
             return
         _mapping(given, where, "names to mappings of types to arrays, as {'x': {'paper': x}}")
-        for name, of_types in given.items():
-            labels = where == "labels"
+        labels = where == "labels"
+        for name, of_types in given.items() if labels else by_name(given, counts).items():
             if not labels:
                 check_name(name, where, owner)
             called = where if labels else f"{where}[{name!r}]"
             _mapping(of_types, called, "types to arrays")
-            for kind, value in of_types.items():
-                if kind not in counts:
-                    raise ValueError(f"{called}: expected types of the graph, got {kind!r}")
+            for kind, value in by_type(of_types, called, counts).items():
                 here = f"{called}[{kind!r}]"
                 if isinstance(value, Elsewhere):
                     about = here, counts[kind], f"{things} of that type"

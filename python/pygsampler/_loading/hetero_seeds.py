@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import by_type
 from pygsampler._loading.seeds import seed_tensor
-from pygsampler._loading.times import is_one, times_of
+from pygsampler._loading.times import times_of
+from pygsampler._sampling.seed_times import is_one
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import HeteroGraph
@@ -32,10 +34,11 @@ class HeteroSeeds:
         if not isinstance(seeds, Mapping) and len(types) == 1:
             seeds = {types[0]: seeds}
         if not isinstance(seeds, Mapping):
-            raise TypeError(f"seeds: expected a mapping of types to ids, got {describe(seeds)}")
-        for kind in seeds:
-            if kind not in types:
-                raise ValueError(f"seeds: expected types of the graph, got {kind!r}")
+            raise TypeError(
+                f"seeds: expected a mapping of types to ids, got {describe(seeds)}; "
+                f"{{{types[0]!r}: ids}} are some"
+            )
+        seeds = by_type(seeds, "seeds", types)
         # All of the graph, and those that have seeds.
         self.kinds = list(types)
         self._kinds = [kind for kind in types if kind in seeds]
@@ -53,10 +56,19 @@ class HeteroSeeds:
             parts = [part.long() + first for part, first in zip(parts, [0, *ends], strict=False)]
         self.order = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
-    def most(self, size: int) -> dict[str, int]:
-        """How many of each type a batch of so many may have."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many seeds of each type there are."""
+        return dict(zip(self._kinds, self._counts, strict=True))
+
+    def most(self, size: int, again: bool = False) -> dict[str, int]:
+        """Returns how many of each type a batch of so many has at most.
+
+        With ``again`` a seed may be in a batch more than once.
+        """
         return {
-            kind: min(size, count) for kind, count in zip(self._kinds, self._counts, strict=True)
+            kind: size if again and count else min(size, count)
+            for kind, count in self.counts.items()
         }
 
     def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:
@@ -78,9 +90,7 @@ class HeteroSeeds:
                     f"{describe(given)}"
                 )
             given = dict.fromkeys(self._kinds, given)
-        for kind in given:
-            if kind not in self._kinds:
-                raise ValueError(f"seed_time: expected types of the seeds, got {kind!r}")
+        given = by_type(given, "seed_time", self._kinds, "the seeds")
         parts = []
         for kind, count in zip(self._kinds, self._counts, strict=True):
             times = times_of(given.get(kind), f"seed_time[{kind!r}]", count, "seeds")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from pygsampler._batch.shown import arrays_html
+from pygsampler._graph.schema import ByEdgeType
 from pygsampler.converted import TorchBatch
 from pygsampler.static import StaticBatch, StaticHeteroBatch, first
 
@@ -15,6 +17,51 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
+
+
+# Methods of named tuples, which have no base class of ours.
+
+
+def _shown(batch: Any) -> str:
+    """Returns a batch by the counts of its edges and links, and by what was sampled."""
+    edges = ", ".join(f"{kind}{count}" for kind, count in _counted(batch.input_id, 0))
+    index = batch.edge_label_index
+    links = index if index is not None and len(index) else batch.dst_pos_index
+    counts = _counted(links, -1)
+    told = ", ".join(f"{kind}{count}" for kind, count in counts)
+    return f"{type(batch).__name__}(edges={edges}, links={told or 0}, sampled={batch.sampled!r})"
+
+
+def _counted(tensors: Any, dim: int) -> list[tuple[str, int]]:
+    """How many each type has, behind what it is called; without types one of no name."""
+    if tensors is None:
+        return []
+    if isinstance(tensors, Mapping):
+        return [(f"{kind!r}: ", each.shape[dim]) for kind, each in tensors.items()]
+    return [("", tensors.shape[dim])]
+
+
+def _html(batch: Any) -> str:
+    """Returns a table of a batch's tensors, and that of what was sampled."""
+    arrays = []
+    for name, values in zip(batch._fields[1:], batch[1:], strict=True):
+        if isinstance(values, Mapping):
+            arrays += [(f"{name}[{kind!r}]", each) for kind, each in values.items()]
+        else:
+            arrays.append((name, values))
+    sampled: str = batch.sampled._repr_html_()
+    return arrays_html(repr(batch), arrays) + sampled
+
+
+def _missing(batch: Any, name: str) -> Any:
+    """AttributeError that says where the attributes of what was sampled are."""
+    kind = type(batch).__name__
+    if name.startswith("_") or not hasattr(batch.sampled, name):
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+    raise AttributeError(
+        f"{name}: expected an attribute of {kind}, got {name!r}; what was sampled has it: "
+        f"batch.sampled.{name}"
+    )
 
 
 class LinkBatch(NamedTuple):
@@ -40,6 +87,12 @@ class LinkBatch(NamedTuple):
     dst_neg_index: torch.Tensor | None
     """With triplets the negatives: shape [edges, amount]."""
 
+    def __repr__(self) -> str:
+        return _shown(self)
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
 
 class HeteroLinkBatch(NamedTuple):
     """Links of a graph with types, and what was sampled around their vertices.
@@ -50,13 +103,19 @@ class HeteroLinkBatch(NamedTuple):
     """
 
     sampled: TorchHeteroBatch
-    input_id: dict[EdgeType, torch.Tensor]
+    input_id: ByEdgeType[torch.Tensor]
     """The place of each edge among those that the loader was given of its type."""
-    edge_label_index: dict[EdgeType, torch.Tensor]
-    edge_label: dict[EdgeType, torch.Tensor]
-    src_index: dict[EdgeType, torch.Tensor]
-    dst_pos_index: dict[EdgeType, torch.Tensor]
-    dst_neg_index: dict[EdgeType, torch.Tensor]
+    edge_label_index: ByEdgeType[torch.Tensor]
+    edge_label: ByEdgeType[torch.Tensor]
+    src_index: ByEdgeType[torch.Tensor]
+    dst_pos_index: ByEdgeType[torch.Tensor]
+    dst_neg_index: ByEdgeType[torch.Tensor]
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
 
 class StaticLinkBatch(NamedTuple):
@@ -78,6 +137,12 @@ class StaticLinkBatch(NamedTuple):
     dst_neg_index: torch.Tensor | None
     counts: torch.Tensor
     """How many edges the batch has, and how many links: int64, shape [2], on the GPU."""
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
     @property
     def edge_mask(self) -> torch.Tensor:
@@ -105,16 +170,22 @@ class StaticHeteroLinkBatch(NamedTuple):
     """
 
     sampled: StaticHeteroBatch
-    input_id: dict[EdgeType, torch.Tensor]
+    input_id: ByEdgeType[torch.Tensor]
     """As ``HeteroLinkBatch`` has it, but on the GPU."""
-    edge_label_index: dict[EdgeType, torch.Tensor]
-    edge_label: dict[EdgeType, torch.Tensor]
-    src_index: dict[EdgeType, torch.Tensor]
-    dst_pos_index: dict[EdgeType, torch.Tensor]
-    dst_neg_index: dict[EdgeType, torch.Tensor]
-    counts: dict[EdgeType, torch.Tensor]
+    edge_label_index: ByEdgeType[torch.Tensor]
+    edge_label: ByEdgeType[torch.Tensor]
+    src_index: ByEdgeType[torch.Tensor]
+    dst_pos_index: ByEdgeType[torch.Tensor]
+    dst_neg_index: ByEdgeType[torch.Tensor]
+    counts: ByEdgeType[torch.Tensor]
     """How many edges of each type the batch has, and how many links: int64, shape [2], on the
     GPU."""
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
     @property
     def edge_mask(self) -> dict[EdgeType, torch.Tensor]:
@@ -134,13 +205,20 @@ class StaticHeteroLinkBatch(NamedTuple):
     def _of(self, kind: EdgeType) -> Any:
         """The links of one type."""
         of: Any = self.sampled
-        return StaticLinkBatch(of, *(fields.get(kind) for fields in self[1:]))  # type: ignore[arg-type]
+        return StaticLinkBatch(of, *(fields.get(kind) for fields in self[1:]))
 
 
-def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[dict[EdgeType, Any]]:
+# Not among their methods, where type checkers would take any name.
+for _kind in (LinkBatch, HeteroLinkBatch, StaticLinkBatch, StaticHeteroLinkBatch):
+    _kind.__getattr__ = _missing  # type: ignore[union-attr]
+
+
+def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[ByEdgeType[Any]]:
     """Fields of each type as mappings of types, without those that a type does not have."""
     return [
-        {kind: value for kind, value in zip(fields, of, strict=True) if value is not None}
+        ByEdgeType(
+            (kind, value) for kind, value in zip(fields, of, strict=True) if value is not None
+        )
         for of in zip(*fields.values(), strict=True)
     ]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import torch
 
@@ -23,6 +23,7 @@ from pygsampler._loading.maybe_static import MaybeStatic
 from pygsampler._loading.meter import Meter
 from pygsampler._loading.metered import watch
 from pygsampler._loading.negatives import Negatives
+from pygsampler._loading.options import checked_keywords
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.resumed import Pass, checked_deal
 from pygsampler._loading.rows import Rows
@@ -36,8 +37,11 @@ from pygsampler.converted import as_torch
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
+    from pygsampler._loading.options import LinkLoaderOptions
     from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["LinkLoader"]
 
@@ -45,7 +49,10 @@ __all__ = ["LinkLoader"]
 _MOST_ON_GPU = 8
 
 
-class LinkLoader(MaybeStatic):
+BatchT = TypeVar("BatchT")
+
+
+class LinkLoader(MaybeStatic, Generic[BatchT]):
     """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
 
     Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
@@ -79,13 +86,18 @@ class LinkLoader(MaybeStatic):
     labels : tensor of shape [E, ...], optional
         A label for each edge, in ``edge_label``; not with negatives of mode ``"binary"``, whose
         labels are 1 and 0.
-    exclude : str, optional
+    exclude : str or callable, optional
         Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
         ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
         ids of their ``reverse_types``; None: all are sampled, as it must be for pairs of vertices,
-        and for samplers that exclude nothing, such as walks.
+        and for samplers that exclude nothing, such as walks. A callable takes the ids of a batch's
+        edges, int64, of a ``HeteroGraph`` as a dict of edge types, and returns the ids to leave
+        out, likewise: those alone, or None.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
-        The reverse of each edge of the graph, with ``exclude="reverse_id"``.
+        The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``;
+        ``graph.reverse_edge_ids()`` when not given. Of a ``HeteroGraph`` a mapping; the reverses of
+        edges between two types are edges of another type, which ``reverse_types`` names. With
+        ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
     shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
         As ``DataLoader`` has them, of edges.
     labor : str, optional
@@ -97,8 +109,9 @@ class LinkLoader(MaybeStatic):
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise, of blocks.
     reverse_types : mapping of edge types to edge types, optional
-        With ``exclude="reverse_types"``, of which type the reverse of each edge is.
-    seed_time : numbers of shape [E], or one, optional
+        Of which type the reverse of each edge is. With ``exclude="reverse_types"`` some types of
+        the loader's edges may be missing: they have no reverses.
+    seed_time : numbers or dates of shape [E], or one, optional
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
         trees of the edge and of its negatives, and for negatives with ``time``.
     static : bool
@@ -116,6 +129,8 @@ class LinkLoader(MaybeStatic):
     It yields a ``LinkBatch``, and of a ``HeteroGraph`` a ``HeteroLinkBatch``. Seeds are the
     vertices of the links, ascending and each once; of a disjoint sampler they are all of them,
     sources before destinations: then each has a tree of its own, which the indices count.
+
+    Options may be assigned as those of ``DataLoader``.
 
     Which vertices are drawn is decided on the CPU, for a GPU too, so that no batch waits for the
     work of the one before; tensors are where the graph is.
@@ -137,16 +152,72 @@ class LinkLoader(MaybeStatic):
         For a ``device`` that is not there, or that torch cannot use.
     """
 
+    @overload
+    def __init__(
+        self: LinkLoader[StaticLinkBatch],
+        graph: Graph,
+        edges: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[True],
+        **options: Unpack[LinkLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: LinkLoader[StaticHeteroLinkBatch],
+        graph: HeteroGraph,
+        edges: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[True],
+        **options: Unpack[LinkLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: LinkLoader[LinkBatch],
+        graph: Graph,
+        edges: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
+        **options: Unpack[LinkLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: LinkLoader[HeteroLinkBatch],
+        graph: HeteroGraph,
+        edges: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
+        **options: Unpack[LinkLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: LinkLoader[Any],
+        graph: Graph | HeteroGraph,
+        edges: Any,
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: bool = False,
+        **options: Unpack[LinkLoaderOptions],
+    ) -> None: ...
+    @checked_keywords
     def __init__(
         self,
         graph: Graph | HeteroGraph,
         edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[int],
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
-        negatives: Negatives | Mapping[EdgeType, Negatives] | None = None,
+        negatives: Negatives | Mapping[Any, Negatives] | None = None,
         labels: Any = None,
-        exclude: str | None = "self",
+        exclude: str | Callable[[Any], Any] | None = "self",
         reverse_eids: Any = None,
         shuffle: bool = False,
         drop_last: bool = False,
@@ -163,17 +234,17 @@ class LinkLoader(MaybeStatic):
         labor: str | None = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
-        reverse_types: Mapping[EdgeType, EdgeType] | None = None,
+        reverse_types: Mapping[Any, Any] | None = None,
         seed_time: Any = None,
         static: bool = False,
         capacities: Any = None,
     ) -> None:
         check_graph(graph, with_types=True)
-        self.batch_size = integer(batch_size, "batch_size", 1)
+        self.batch_size = self._checked("batch_size", batch_size)
         self.negatives = negatives
-        self.shuffle = boolean(shuffle, "shuffle")
-        self.drop_last = boolean(drop_last, "drop_last")
-        self.prefetch = integer(prefetch, "prefetch", 0)
+        self.shuffle = self._checked("shuffle", shuffle)
+        self.drop_last = self._checked("drop_last", drop_last)
+        self.prefetch = self._checked("prefetch", prefetch)
         self.world_size = integer(world_size, "world_size", 1)
         self.rank = integer(rank, "rank", 0, self.world_size - 1)
         if seed is not None:
@@ -194,7 +265,8 @@ class LinkLoader(MaybeStatic):
         if not self.sampler.rooted:
             raise ValueError(f"sampler: expected one around its seeds, got {self.sampler!r}")
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
-        self._check_seed(seed is None and self.sampler._numbers.drawn)
+        self._seed_drawn = seed is None and self.sampler._numbers.drawn
+        self._check_seed(self._seed_drawn)
         self.seed = self.sampler.seed if seed is None else seed
         self._epoch, self._counted = 0, True
         by_type = negatives.values() if isinstance(negatives, Mapping) else [negatives]
@@ -214,23 +286,25 @@ class LinkLoader(MaybeStatic):
         self._shards = Shards(*about, checked_deal(deal))
         self._from = None, integer(start, "start", 0)
         # Last, since it may copy a graph of many gigabytes.
-        self.graph: Any = graph_on(graph, device)  # type: ignore[arg-type]
+        self.graph: Any = graph_on(graph, device)
         self.sampler.graph_of(self.graph)
         rows: Any = HeteroRows if typed else Rows
         self._rows = rows(self.graph, features, None, edge_features)
         self._passes = self._static_passes(capacities) if boolean(static, "static") else None
         self._check_static(capacities, start)
+        self._complete = True
 
     @property
-    def exclude(self) -> str | None:
+    def exclude(self) -> str | Callable[[Any], Any] | None:
         """Which edges a batch does not sample."""
-        return self._exclusion.kind
+        kind: str | Callable[[Any], Any] | None = self._exclusion.kind
+        return kind
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank."""
         return Part(self._shards, self.rank).steps
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[BatchT]:
         going, meter = self._next_pass()
         # A later set_seed must not reach a pass that goes on.
         return close_at_exit(copy.copy(self)._batches(going, meter))

@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import by_type
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.relation import Relation, relation_of
-from pygsampler._loading.times import is_one, times_of
+from pygsampler._loading.times import times_of
+from pygsampler._sampling.seed_times import is_one
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
-__all__ = ["Drawn", "Gathered", "LinksOf", "all_links", "edge_ids", "gathered", "moved"]
+__all__ = [
+    "Drawn",
+    "Gathered",
+    "LinksOf",
+    "all_links",
+    "edge_ids",
+    "gathered",
+    "ids_below",
+    "moved",
+]
 
 
 class Drawn(NamedTuple):
@@ -136,15 +148,21 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
         edges = {graph.edge_types[0]: edges}
     if not isinstance(edges, Mapping):
         raise TypeError(f"edges: expected a mapping of edge types to edges, got {describe(edges)}")
-    if isinstance(options["negatives"], Negatives):
+    # Pairs of vertices may be of a type that the graph has no edges of.
+    others = [kind for kind in edges if isinstance(kind, tuple) and kind not in graph.edge_types]
+    edges = by_type(edges, "edges", [*graph.edge_types, *others])
+    if not isinstance(options["negatives"], Mapping) and _negatives(options["negatives"], ""):
         options["negatives"] = dict.fromkeys(edges, options["negatives"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
     options["times"] = dict.fromkeys(order, times) if is_one(times) else times
-    by_type = {name: _by_type(given, name, order) for name, given in options.items()}
+    given = {
+        name: by_type(of, "seed_time" if name == "times" else name, order, "the loader's edges")
+        for name, of in options.items()
+    }
     made = {}
     for kind in order:
-        mine = {name: of.get(kind) for name, of in by_type.items()}
+        mine = {name: of.get(kind) for name, of in given.items()}
         try:
             relation = relation_of(graph, kind)
         except (TypeError, ValueError) as error:
@@ -152,19 +170,6 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
             raise type(error)(text) from None
         made[kind] = LinksOf(relation, edges[kind], dtype=dtype, where=f"[{kind!r}]", **mine)
     return made
-
-
-def _by_type(given: Any, name: str, order: list[Any]) -> Mapping[Any, Any]:
-    """Options by edge type, of the types of the loader's edges."""
-    name = "seed_time" if name == "times" else name
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{name}: expected a mapping of edge types, got {describe(given)}")
-    for kind in given:
-        if kind not in order:
-            raise ValueError(f"{name}: expected types of the loader's edges, got {kind!r}")
-    return given
 
 
 class Gathered(NamedTuple):
@@ -204,18 +209,32 @@ def moved(values: torch.Tensor, index: int) -> torch.Tensor:
     return values.pin_memory().to(torch.device("cuda", index), non_blocking=True)
 
 
-def edge_ids(ids: Any, name: str, count: int) -> torch.Tensor:
-    """An edge id for each of ``count`` edges, which are among them."""
+def edge_ids(ids: Any, name: str, count: int, below: int) -> torch.Tensor:
+    """For each of ``count`` edges the id of one among ``below``, or -1 for none."""
     given = _tensor(ids, name)
     if tuple(given.shape) != (count,):
         raise ValueError(f"{name}: expected shape [{count}], got {tuple(given.shape)}")
-    _check_range(given, name, count, "an edge id")
+    _check_range(given, name, below, "an edge id, or -1 for none,", least=-1)
     return given
+
+
+def ids_below(ids: Any, name: str, below: int) -> torch.Tensor:
+    """Some edges among so many, without those that are -1."""
+    given = _tensor(ids, name)
+    if given.dim() != 1:
+        raise ValueError(f"{name}: expected edge ids of one dimension, got {tuple(given.shape)}")
+    _check_range(given, name, below, "an edge id, or -1 for none,", least=-1)
+    return given[given >= 0]
 
 
 def _negatives(given: Any, where: str) -> Negatives | None:
     if given is not None and not isinstance(given, Negatives):
-        raise TypeError(f"negatives{where}: expected Negatives or None, got {describe(given)}")
+        amount = given if isinstance(given, int) and not isinstance(given, bool) else 1
+        kind = f"{given!r}, " if isinstance(given, str) else ""
+        raise TypeError(
+            f"negatives{where}: expected Negatives or None, got {describe(given)}; "
+            f"Negatives({kind}amount={amount}) draws {amount} for each edge"
+        )
     return given
 
 
@@ -260,8 +279,13 @@ def _labels(
             f"labels{where}: expected None with negatives of mode 'binary', whose labels are 1 "
             "and 0"
         )
+    if getattr(labels, "requires_grad", False) is True:
+        raise ValueError(
+            f"labels{where}: expected a tensor without a gradient, got one with "
+            "requires_grad=True; give labels.detach()"
+        )
     try:
-        made = torch.as_tensor(labels).detach().cpu()
+        made = as_tensor(labels).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"labels{where}: expected a tensor, got {describe(labels)}: {error}"
@@ -274,7 +298,7 @@ def _labels(
 def _tensor(ids: Any, name: str) -> torch.Tensor:
     """A copy on the CPU, in 64 bits."""
     try:
-        made = torch.as_tensor(ids)
+        made = as_tensor(ids)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"{name}: expected an array of int32 or int64, got {describe(ids)}: {error}"
@@ -284,8 +308,10 @@ def _tensor(ids: Any, name: str) -> torch.Tensor:
     return made.detach().to("cpu", torch.int64, copy=True)
 
 
-def _check_range(ids: torch.Tensor, name: str, below: int, what: str, before: str = "") -> None:
-    outside = (ids < 0) | (ids >= below)
+def _check_range(
+    ids: torch.Tensor, name: str, below: int, what: str, before: str = "", least: int = 0
+) -> None:
+    outside = (ids < least) | (ids >= below)
     if bool(outside.any()):
         at = int(outside.nonzero()[0])
         raise IndexError(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
-from pygsampler._loading.metered import Metered, watch
+from pygsampler._loading.adjustable import Adjustable
+from pygsampler._loading.metered import watch
 from pygsampler._loading.static_forms import form_of
 from pygsampler._sampling.neighbor_plan import NEIGHBOR
 from pygsampler.sampler import PGSampler
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["MaybeStatic"]
 
 
-class MaybeStatic(Metered):
+class MaybeStatic(Adjustable):
     """A loader that may have ``static=True``, for which it knows how a pass begins."""
 
     graph: Any
-    progress: bool = False
     _passes: StaticPasses | None
 
     @property

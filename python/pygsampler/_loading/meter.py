@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._loading.pacer import Pacer
+from pygsampler._loading.summary import Stats
 from pygsampler.errors import ClosedError
 
 if TYPE_CHECKING:
@@ -132,8 +133,8 @@ class Meter:
             self.trace.add("next", batch, asked, now)
             self._handed = now
 
-    def stats(self) -> dict[str, Any]:
-        """What ``DataLoader.stats`` says."""
+    def stats(self) -> Stats:
+        """Returns what ``DataLoader.stats`` says."""
         seconds = 0.0
         if self._begun is not None:
             seconds = (perf_counter() if self._ended is None else self._ended) - self._begun
@@ -156,7 +157,7 @@ class Meter:
         asked = [each for each in read.values() if "hits" in each]
         rows = sum(each["rows"] for each in asked)
         found["hit_rate"] = sum(each["hits"] for each in asked) / rows if rows else None
-        return found
+        return Stats(found)
 
     def _shares(self, seconds: float) -> dict[str, Any]:
         if self.events is not None:
@@ -173,14 +174,14 @@ class Meter:
 
 
 def in_words(stats: Mapping[str, Any]) -> str:
-    """The figures of a bar."""
+    """Returns the figures of a bar."""
     words = [
         f"{stats['edges'] / max(stats['seconds'], 1e-9) / 1e6:.2f} M edges/s",
-        f"waits {stats['waiting_share']:.1%}",
-        f"{stats['queues']['sampled']['mean']:.1f} ahead",
+        f"{stats['waiting_share']:.1%} waiting for data",
+        f"{stats['queues']['sampled']['mean']:.1f} batches ahead",
     ]
     if stats["hit_rate"] is not None:
-        words.append(f"hits {stats['hit_rate']:.1%}")
+        words.append(f"{stats['hit_rate']:.1%} cache hits")
     return ", ".join(words)
 
 

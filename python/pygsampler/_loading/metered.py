@@ -13,6 +13,7 @@ import torch
 from pygsampler._loading.events import Events
 from pygsampler._loading.meter import Meter
 from pygsampler._loading.resumed import Pass, Resumed
+from pygsampler._loading.summary import Stats
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
 
@@ -32,8 +33,10 @@ class Metered(Resumed):
     _meter: Meter | None = None
     _trace: Trace | None = None
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """What the pass that began last was made of, until now or until it ended.
+
+        ``print(loader.stats())`` shows a table with plain names.
 
         Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
         cache, whose hits are counted there: asking waits then, and so does a pass that begins.
@@ -46,9 +49,9 @@ class Metered(Resumed):
 
         Returns
         -------
-        dict
-            ``epoch``, ``batches``, ``edges``: of what was handed over. ``seconds``: from the first
-            ``next()`` until now or the end.
+        Stats
+            A dict. ``epoch``, ``batches``, ``edges``: of what was handed over. ``seconds``: from
+            the first ``next()`` until now or the end.
 
             ``waiting_share``: the part of the time that training waits for data. On the CPU
             ``waiting_seconds`` of ``seconds``. On a GPU by CUDA events in torch's current stream,
@@ -85,12 +88,15 @@ class Metered(Resumed):
         last 4096 batches are kept. On a GPU a traced pass waits for the device where it begins and
         where it ends.
 
-        FileNotFoundError where there is no such folder. OSError at the end of the pass where the
-        file cannot be written.
+        A warning in the log ("pygsampler") says where no pass has ended after this call, so that
+        there is no file. FileNotFoundError where there is no such folder. OSError at the end of the
+        pass where the file cannot be written.
         """
         target = Path(path)
         if not target.parent.is_dir():
             raise FileNotFoundError(f"path: expected a file in a folder that exists, got {target}")
+        if self._trace is not None:
+            self._trace.replaced(target)
         self._trace = Trace(target)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe, integer
 from pygsampler._loading.draws import Number, Rows, checked_power, device_of, drawn
 from pygsampler._loading.non_edges import non_edges_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import HeteroGraph
 
-__all__ = ["Negatives"]
+__all__ = ["Negatives", "checked_weights"]
 
 _KINDS = "uniform", "degree", "in_batch", "structural"
 _MODES = "binary", "triplet"
@@ -92,10 +93,10 @@ class Negatives:
         if power is not None and kind != "degree":
             raise ValueError(f"power: expected None with kind {kind!r}, got {power!r}")
         self.power = 0.75 if power is None else checked_power(power)
-        self.dst_weight = _weight(dst_weight, "dst_weight")
+        self.dst_weight = checked_weights(dst_weight, "dst_weight", "vertex")
         if dst_weight is not None and kind != "uniform":
             raise ValueError(f"dst_weight: expected None with kind {kind!r}, got one")
-        self.src_weight = _weight(src_weight, "src_weight")
+        self.src_weight = checked_weights(src_weight, "src_weight", "vertex")
         if src_weight is not None and mode == "triplet":
             raise ValueError(
                 "src_weight: expected None with mode 'triplet', whose sources are those of the "
@@ -110,6 +111,17 @@ class Negatives:
             )
         self.time = time
         self._pools: dict[tuple[Any, ...], Pool] = {}
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            # Tables and loaders are made of what they were when they were made.
+            if hasattr(self, "_pools"):
+                raise AttributeError(
+                    f"{name}: expected no assignment, since Negatives do not change; "
+                    f"make others, Negatives({self.kind!r}, ...)"
+                )
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         power = f", power={self.power}" if self.kind == "degree" else ""
@@ -151,8 +163,9 @@ class Negatives:
             looked at beyond that: a loader has done so.
         seed, epoch, batch : int
             As those of a sampler.
-        edge_type : (str, str, str), optional
-            Of a ``HeteroGraph`` the relation that the edges are of, which need not be one of its.
+        edge_type : (str, str, str) or str, optional
+            Of a ``HeteroGraph`` the relation that the edges are of, which need not be one of its;
+            of its own the name is enough where no other has it.
         seed_time : torch.Tensor, shape [edges], optional
             With ``time``, when the edges are; on their device.
 
@@ -315,19 +328,19 @@ def _check_links(src: Any, dst: Any) -> None:
         raise ValueError(f"dst: expected {len(src)} vertices as src, got {len(dst)}")
 
 
-def _weight(given: Any, name: str) -> torch.Tensor | None:
-    """A copy on the CPU, float64."""
+def checked_weights(given: Any, name: str, thing: str) -> torch.Tensor | None:
+    """Returns a copy of the weights of things on the CPU, float64, of finite sum above 0."""
     if given is None:
         return None
     try:
-        made = torch.as_tensor(given).detach().to("cpu", torch.float64, copy=True)
+        made = as_tensor(given).detach().to("cpu", torch.float64, copy=True)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"{name}: expected an array of numbers, got {describe(given)}: {error}"
         ) from None
     if made.dim() != 1:
         raise ValueError(
-            f"{name}: expected a weight for each vertex, got shape {tuple(made.shape)}"
+            f"{name}: expected a weight for each {thing}, got shape {tuple(made.shape)}"
         )
     wrong = ~(made.isfinite() & (made >= 0))
     if bool(wrong.any()):

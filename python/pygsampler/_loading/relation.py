@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pygsampler._core.checks import describe
 from pygsampler._graph.derived import Negatives as Table
 from pygsampler._graph.derived import negatives_of
-from pygsampler._graph.schema import name_of, salt_of
+from pygsampler._graph.schema import edge_type_of, name_of, salt_of
 from pygsampler._sampling.base import check_graph
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
@@ -70,6 +70,8 @@ def relation_of(graph: Any, edge_type: Any = None) -> Relation:
         return Relation(graph, n, n, ("", ""), 0, graph.ndata, graph.ndata)
     types = graph.edge_types
     kind = types[0] if edge_type is None and len(types) == 1 else edge_type
+    if isinstance(kind, (str, list)):
+        kind = edge_type_of(kind, types, "edge_type")
     if not isinstance(kind, tuple) or len(kind) != 3:
         raise TypeError(
             f"edge_type: expected (source, relation, destination), got {describe(edge_type)}"

@@ -34,10 +34,10 @@ def _digest(plan: Any) -> str:
 class Pass:
     """A pass of a loader: its epoch, the batches that it has, and how many were handed over."""
 
-    __slots__ = ("epoch", "handed", "part")
+    __slots__ = ("epoch", "handed", "part", "shuffle")
 
-    def __init__(self, epoch: int, part: Part) -> None:
-        self.epoch, self.part, self.handed = epoch, part, 0
+    def __init__(self, epoch: int, part: Part, shuffle: bool = False) -> None:
+        self.epoch, self.part, self.handed, self.shuffle = epoch, part, 0, shuffle
 
 
 class Resumed(Epochs):
@@ -59,13 +59,15 @@ class Resumed(Epochs):
         numbers and strings; ranks that have had as many batches as each other have the same.
         """
         epoch, start = self._epoch, self._start_of(self._epoch)
-        going = self._pass
+        going, about = self._pass, self._about()
         if going is not None:
             after = going.part.after(going.handed)
             if after is None:
                 epoch, start = (going.epoch + 1) % (MAX_EPOCH + 1), 0
             else:
                 epoch, start = going.epoch, after
+                # Options that were assigned meanwhile are of the next one.
+                about = self._about(going.part.shards, going.shuffle)
         return {
             "version": _VERSION,
             "epoch": epoch,
@@ -73,7 +75,7 @@ class Resumed(Epochs):
             "seed": self.seed,
             "sampler_seed": self.sampler.seed,
             "world_size": self.world_size,
-            **self._about(),
+            **about,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -90,25 +92,30 @@ class Resumed(Epochs):
             For a state of a loader of other seeds, batches or options, naming which.
         """
         own = self._about()
-        names = ("version", "epoch", "start", "seed", "sampler_seed", "world_size", *own)
+        names = {"version", "epoch", "start", "seed", "sampler_seed", "world_size", *own}
+        names.discard("seed_weights")
         if not isinstance(state, Mapping) or any(name not in state for name in names):
             raise TypeError(f"state: expected what state_dict() gave, got {describe(state)}")
         if state["version"] != _VERSION:
             raise ValueError(f"state: expected version {_VERSION}, got {state['version']!r}")
         if self._shards.deal == "seeds":
             own["world_size"] = self.world_size
-        for name, value in own.items():
-            if state[name] != value and name == "plan":
+        for name, value in {"seed_weights": None, **own}.items():
+            found = state.get(name)
+            if found != value and name == "plan":
                 raise ValueError(f"state: expected one of {self.sampler!r}, got another sampler's")
-            if state[name] != value:
-                raise ValueError(f"state: expected {name}={value!r}, got {state[name]!r}")
+            if found != value and name == "seed_weights":
+                raise ValueError("state: expected one of the same seed_weights, got one of others")
+            if found != value:
+                raise ValueError(f"state: expected {name}={value!r}, got {found!r}")
         epoch = integer(state["epoch"], "state['epoch']", 0, MAX_EPOCH)
         start = integer(state["start"], "state['start']", 0)
         seed = integer(state["seed"], "state['seed']", 0, SEED_MASK)
         of_sampler = integer(state["sampler_seed"], "state['sampler_seed']", 0, SEED_MASK)
         if of_sampler != self.sampler.seed:
-            self.sampler = self.sampler.with_seed(of_sampler)
-        self.seed, self._follows = seed, False
+            vars(self).update(sampler=self.sampler.with_seed(of_sampler))
+        vars(self).update(seed=seed)
+        self._follows = self._seed_drawn = False
         self._epoch, self._counted, self._pass = epoch, False, None
         self._from = epoch, start
 
@@ -116,7 +123,7 @@ class Resumed(Epochs):
         """A pass of that epoch, from where it is to go on."""
         part = Part(self._shards, self.rank, self._start_of(epoch))
         self._from = None, 0
-        begun = self._pass = Pass(epoch, part)
+        begun = self._pass = Pass(epoch, part, self.shuffle)
         return begun
 
     def _start_of(self, epoch: int) -> int:
@@ -124,13 +131,16 @@ class Resumed(Epochs):
         of, start = self._from
         return start if of in (None, epoch) else 0
 
-    def _about(self) -> dict[str, Any]:
-        """What must be the same where a pass goes on, beside the graph."""
+    def _about(self, shards: Shards | None = None, shuffle: bool | None = None) -> dict[str, Any]:
+        """Returns what must be the same where a pass goes on, beside the graph."""
+        shards = shards or self._shards
+        weights = {} if self._weights is None else {"seed_weights": self._weights.digest}
         return {
             "plan": _digest(self.sampler.plan),
-            "deal": self._shards.deal,
-            "num_seeds": self._shards.num_seeds,
-            "batch_size": self.batch_size,
-            "drop_last": self.drop_last,
-            "shuffle": self.shuffle,
+            "deal": shards.deal,
+            "num_seeds": shards.num_seeds,
+            "batch_size": shards.batch_size,
+            "drop_last": shards.drop_last,
+            "shuffle": self.shuffle if shuffle is None else shuffle,
+            **weights,
         }

@@ -297,6 +297,12 @@ def checked(value: Any, called: str, rows: int, things: str) -> Features:
         raise type(error)(f"{called}: {text}") from None
     if count < rows:
         raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {count}")
+    if count > rows and "vertices" in things:
+        # Ids of edges may lie above their number, and those of nodes may not.
+        raise ValueError(
+            f"{called}: expected a row for each of {rows} {things}, got {count}; "
+            f"num_nodes={count} makes a graph of as many, [:{rows}] takes the first"
+        )
     return features
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._arrays.vertices import check_vertices
 from pygsampler._core.checks import describe
 
@@ -15,13 +16,17 @@ __all__ = ["seed_tensor"]
 
 def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
+    if seeds is None:
+        raise TypeError(
+            f"seeds: expected a 1-D array of node ids, got None; torch.arange({num_nodes}) are all"
+        )
     if isinstance(seeds, torch.Tensor):
         tensor = seeds
     elif hasattr(seeds, "__dlpack__") and not hasattr(seeds, "__array__"):
         tensor = from_dlpack(seeds)
     else:
         try:
-            tensor = torch.as_tensor(seeds)
+            tensor = as_tensor(seeds)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
                 f"seeds: expected a 1-D array of int32 or int64 vertex ids, "

@@ -88,10 +88,10 @@ class Part:
     ``start`` counts the batches of all ranks where those are dealt out, else those of each rank.
     """
 
-    __slots__ = ("_first", "_rank", "_shards", "start", "steps")
+    __slots__ = ("_first", "_rank", "shards", "start", "steps")
 
     def __init__(self, shards: Shards, rank: int, start: int = 0) -> None:
-        self._shards, self._rank, self.start = shards, rank, start
+        self.shards, self._rank, self.start = shards, rank, start
         ranks = shards.world_size
         if shards.deal == "batches":
             # The first from start on that is this rank's.
@@ -103,14 +103,14 @@ class Part:
 
     def number(self, step: int) -> int:
         """The number of the batch among those of all ranks."""
-        ranks = self._shards.world_size
-        if self._shards.deal == "batches":
+        ranks = self.shards.world_size
+        if self.shards.deal == "batches":
             return self._first + step * ranks
         return (self._first + step) * ranks + self._rank
 
     def bounds(self, step: int) -> tuple[int, int]:
         """First and one past the last position of a batch's seeds."""
-        shards = self._shards
+        shards = self.shards
         if shards.deal == "seeds":
             return shards.bounds(self._rank, self._first + step)
         start = self.number(step) * shards.batch_size
@@ -118,8 +118,8 @@ class Part:
 
     def after(self, steps: int) -> int | None:
         """Where a pass goes on once each rank has had so many; None: no rank has more."""
-        if self._shards.deal == "batches":
-            start, end = self.start + steps * self._shards.world_size, self._shards.batches
+        if self.shards.deal == "batches":
+            start, end = self.start + steps * self.shards.world_size, self.shards.batches
         else:
-            start, end = self.start + steps, self._shards.steps
+            start, end = self.start + steps, self.shards.steps
         return start if start < end else None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 
+from pygsampler._batch.shown import arrays_html
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._loading.draws import Number, Rows, checked_power, drawn
 from pygsampler.graph import Graph
@@ -28,6 +29,12 @@ class SkipGram(NamedTuple):
     """One up to ``window`` steps from it: shape [pairs]."""
     negatives: torch.Tensor
     """Vertices drawn for the pair: shape [pairs, negatives]."""
+
+    def __repr__(self) -> str:
+        return f"SkipGram({len(self.centres)} pairs, negatives={self.negatives.shape[1]})"
+
+    def _repr_html_(self) -> str:
+        return arrays_html(repr(self), self._asdict().items())
 
 
 def skip_gram(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.schema import by_type, number_of
 from pygsampler._sampling.standing import Capacity, Standing
 from pygsampler._sampling.standing_typed import AloneStanding, HeteroCapacity, TypedStanding
 
@@ -266,19 +267,14 @@ def _of(hop: Any, kind: EdgeType, default: int | None) -> int:
     if not isinstance(hop, Mapping):
         number: int = hop
         return number
-    name = "__".join(kind)
-    found = hop.get(name, hop.get(kind, default))
-    assert found is not None
-    return int(found)
+    return int(number_of(hop, kind, default))
 
 
 def _sizes(given: Any, where: str, least: Mapping[Any, int]) -> dict[Any, int]:
     """Sizes by type as a caller gave them; of those that are not named as few as may be."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to sizes, got {describe(given)}")
-    for kind in given:
-        if kind not in least:
-            raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
+    given = by_type(given, where, least)
     return {
         kind: integer(given[kind], f"{where}[{kind!r}]", 0) if kind in given else n
         for kind, n in least.items()

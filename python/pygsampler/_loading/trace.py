@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import logging
 import os
 from collections import deque
 from operator import itemgetter
@@ -24,6 +26,10 @@ MOST = 1 << 12
 LOOP, STREAM, SAMPLING, GATHERING = 1, 2, 100, 200
 _NAMES = {LOOP: "training loop", STREAM: "torch's stream", SAMPLING: "sample", GATHERING: "gather"}
 
+# The files of traces that were asked for, and the process that did. No destructor reports them: an
+# interrupt would be lost there.
+_unwritten: dict[Path, int] = {}
+
 # A thread, a name, the first batch and how many, and begin and end in seconds.
 Span = tuple[int, str, int, int, float, float]
 
@@ -35,6 +41,10 @@ class Trace:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        if not _unwritten:
+            atexit.unregister(_report_unwritten)
+            atexit.register(_report_unwritten)
+        _unwritten[path] = os.getpid()
         self._base = perf_counter()
         # Of the loop up to three a batch, and of each stage one.
         self._spans: deque[Span] = deque(maxlen=3 * MOST)
@@ -69,8 +79,14 @@ class Trace:
 
         return watch
 
+    def replaced(self, path: Path) -> None:
+        """Another trace takes the place of this one, which is missed where its file is another."""
+        if path != self._path and _unwritten.pop(self._path, None) is not None:
+            _report(self._path)
+
     def write(self, events: Events | None) -> None:
         """The file, with the spans of the device among the others."""
+        _unwritten.pop(self._path, None)
         spans = list(self._spans)
         for stage in self._stages.values():
             spans += _side_by_side(stage)
@@ -151,6 +167,19 @@ class Watched:
         if self._note is not None:
             self._note(worked)
             self._note = None
+
+
+def _report_unwritten() -> None:
+    """Reports the traces of this process that were not written when it ends."""
+    for path, process in _unwritten.items():
+        if process == os.getpid():
+            _report(path)
+
+
+def _report(path: Path) -> None:
+    logging.getLogger("pygsampler").warning(
+        "trace: %s was not written, since no epoch has ended after loader.trace(path)", path
+    )
 
 
 def _side_by_side(spans: deque[Span]) -> list[Span]:

@@ -119,7 +119,9 @@ class Graph(Matrix):
         sin(a) Phi^-1(y)), a being j / k of a right angle, x and y these numbers, and Phi the normal
         distribution.
         """
-        return Vector(self._trace, self._trace.add("random", **numbers_of(self, batches)))
+        made = Vector(self._trace, self._trace.add("random", **numbers_of(self, batches)))
+        self._trace.randoms.add(made._node)
+        return made
 
 
 class Relation(Graph):

@@ -640,6 +640,18 @@ class Matrix(Values):
         made: Matrix = self._make(Matrix, "spread", v, axis=self._along("spread", axis))
         return made
 
+    def independent(self, r: Vector) -> Matrix:
+        """These edges with the numbers ``r = A.random()`` of where they come from.
+
+        Of parallel edges, which one vertex has in a column of A, the first has the vertex's number,
+        and each other has a uniform number of its own: the numbers of a column's edges are
+        independent. ``C.spread(r, axis=1)`` gives parallel edges the same number.
+        """
+        if not isinstance(r, Vector) or r._node not in self._trace.randoms:
+            self._refuse(f"independent: r: {describe(r)} for", "expected what A.random() returned")
+        made: Matrix = self._make(Matrix, "independent", r, axis=1)
+        return made
+
     def dot(self, P: Rows, Q: Rows) -> Matrix:
         """These edges with the product of the row of P of their row and that of Q of their column.
 

@@ -56,6 +56,8 @@ class Trace:
         self.node_names: dict[str, None] = {}
         # The sites of races, by the nodes of what they chose.
         self.races: dict[int, int] = {}
+        # The nodes of random numbers of all vertices.
+        self.randoms: set[int] = set()
         # Of a function that returns walks: how many steps they have.
         self.steps: int | None = None
         # Where a function's result is refused; it has ended by then.

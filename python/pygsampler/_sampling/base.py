@@ -288,7 +288,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def sample(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -338,7 +338,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def submit(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -357,7 +357,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def sample_many(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         seeds: Iterable[Any],
         *,
         epoch: int | None = None,
@@ -396,7 +396,7 @@ class Sampler(ABC, Generic[T_co]):
             return []
         return self._many(graph, many, epoch, self._numbers.chosen_batch(batch, len(many)))
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[T_co]:
+    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[T_co]:
         jobs: list[Pending[T_co]] = []
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = int(len(many) > 1)
@@ -418,7 +418,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def _start(
         self,
-        graph: Graph,
+        graph: Any,
         seeds: Any,
         epoch: int | None,
         batch: int | None,

@@ -11,7 +11,8 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._sampling.seed_times import seed_times
+from pygsampler._graph.schema import by_type
+from pygsampler._sampling.seed_times import is_one, seed_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,7 @@ def times_of(
 
     ``given`` is a mapping of types, what one type's seeds have, or a number for all.
     """
-    number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if given is None or number:
+    if given is None or is_one(given):
         return seed_times(given, sum(counts), timed)
     if not isinstance(given, Mapping):
         if len(seeds) != 1:
@@ -36,9 +36,7 @@ def times_of(
                 f"{describe(given)}"
             )
         given = {next(iter(seeds)): given}
-    for kind in given:
-        if kind not in types:
-            raise ValueError(f"seed_time: expected types of the graph, got {kind!r}")
+    given = by_type(given, "seed_time", types)
     times = array("d" if timed.float else "q")
     for kind, count in zip(types, counts, strict=True):
         if count or kind in given:
@@ -70,9 +68,8 @@ def joined(
             return view, counts
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
-    for kind in given:
-        if kind not in types:
-            raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
+    if not all(kind in types for kind in given):
+        given = by_type(given, where, types)
     views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._arrays.dates import kind_of, without_dates
+from pygsampler._arrays.dates import as_numpy_span, kind_of, without_dates
 from pygsampler._core.checks import describe
 from pygsampler._graph.schema import name_of
 from pygsampler._sampling.plan import ByName, Plan
@@ -67,9 +67,29 @@ def by_name(fanouts: Any, default: int | None) -> list[Any]:
         if isinstance(hop, Mapping) and not hop and default is None:
             raise ValueError(f"fanouts[{i}]: expected a number for each edge type, got none")
     return [
-        ByName({name_of(kind): n for kind, n in hop.items()}) if isinstance(hop, Mapping) else hop
-        for hop in fanouts
+        _by_name(hop, f"fanouts[{i}]") if isinstance(hop, Mapping) else hop
+        for i, hop in enumerate(fanouts)
     ]
+
+
+def _by_name(hop: Mapping[Any, Any], where: str) -> ByName:
+    """The numbers of a hop by the names of edge types, which the engine knows as well as short
+    ones."""
+    numbers = ByName()
+    for kind, number in hop.items():
+        parts = kind if isinstance(kind, tuple) else (kind,)
+        if len(parts) not in (1, 3) or not all(isinstance(part, str) for part in parts):
+            raise TypeError(
+                f"{where}: expected (source type, relation, destination type) or the name of a "
+                f"relation, got {kind!r}"
+            )
+        name = name_of(kind)
+        if name in numbers:
+            raise ValueError(
+                f"{where}: expected one number for each edge type, got two for {name!r}"
+            )
+        numbers[name] = number
+    return numbers
 
 
 def _of(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -84,9 +104,10 @@ def _has_types(fanouts: Any) -> bool:
 def _rule(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that say which edges a bound leaves."""
     fields = _of(options, "time", "compare", "window", "carry", "strategy")
-    if kind_of(fields["window"]) == "M":
-        raise TypeError(f"window: expected a number or timedelta64, got {fields['window'].dtype}")
-    return {**fields, "window": without_dates(fields["window"], "window")}
+    window = as_numpy_span(fields["window"])
+    if kind_of(window) == "M":
+        raise TypeError(f"window: expected a number or timedelta64, got {window.dtype}")
+    return {**fields, "window": without_dates(window, "window")}
 
 
 def _check_without_time(options: Mapping[str, Any]) -> None:

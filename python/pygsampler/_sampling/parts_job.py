@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import edge_type_of
 from pygsampler._sampling.by_type import joined, times_of
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.plan import Plan
@@ -109,9 +110,7 @@ class PartsJob(Job):
         service.check(plain)
         along, against = array("q"), plan["direction"] == "in"
         for kind in types:
-            if kind not in graph.edge_types:
-                raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
-            place = graph.edge_types.index(kind)
+            place = graph.edge_types.index(edge_type_of(kind, graph.edge_types, "metapath"))
             service.check_relation(place, plan["prob"])
             along.extend([place, graph.num_nodes[kind[0 if against else 2]]])
         ids = as_ids(seeds, "seeds")

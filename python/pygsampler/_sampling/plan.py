@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any
 
 from pygsampler._core import library
-from pygsampler._core.checks import describe, index
+from pygsampler._core.checks import describe, index, is_truth
 
 
 class ByName(dict[str, Any]):
@@ -38,15 +38,7 @@ class Plan(Mapping[str, Any]):
     def __init__(self, **fields: Any) -> None:
         """TypeError or ValueError says which field is wrong: ``fanouts[1]: expected ...``."""
         text = json.dumps({name: _as_json(value) for name, value in fields.items()})
-        words, document = _read(text)
-        known = {name: _frozen(value) for name, value in json.loads(document).items()}
-        named = [(how, known[how]) for how in ("prob", "mask") if known.get(how) is not None]
-        for name, value in (
-            ("_fields", known),
-            ("document", document),
-            ("num_words", words),
-            ("drawn_by", named[0] if named else None),
-        ):
+        for name, value in zip(Plan.__slots__, _read(text), strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -94,10 +86,12 @@ def _restored(document: str) -> Plan:
 
 
 @lru_cache(maxsize=256)
-def _read(text: str) -> tuple[int, str]:
-    """How many words describe a batch, and the whole document; loads the engine at first."""
+def _read(text: str) -> tuple[Mapping[str, Any], str, tuple[str, str] | None, int]:
+    """What a plan has, in the order of its slots; loads the engine at first."""
     words, _, document = library.call("PlanRead", text).partition(" ")
-    return int(words), document
+    fields = {name: _frozen(value) for name, value in json.loads(document).items()}
+    named = [(how, fields[how]) for how in ("prob", "mask") if fields.get(how) is not None]
+    return fields, document, named[0] if named else None, int(words)
 
 
 def _frozen(value: Any) -> Any:
@@ -133,6 +127,8 @@ def _as_json(value: Any, depth: int = 0) -> Any:
                 return {"got": describe(value), "length": length}
             # As many as there are said to be: what is given may have no end.
             return [_as_json(item, depth + 1) for item in islice(value, length)]
+    if is_truth(value):
+        return bool(value)
     try:
         number = index(value)
     except TypeError:

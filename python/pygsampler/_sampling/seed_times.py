@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from array import array
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import check_kind, without_dates
+from pygsampler._arrays.dates import as_numpy_dates, check_kind, without_dates
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 
 if TYPE_CHECKING:
     from pygsampler._graph.timed import Timed, TypedTimed
+
+
+def is_one(given: Any) -> bool:
+    """True if a ``seed_time`` is one time for all seeds: a number, a date or a scalar of arrays."""
+    one = isinstance(given, (int, float, str, date, timedelta))
+    return one or getattr(given, "ndim", None) == 0
 
 
 def seed_times(
@@ -25,8 +32,12 @@ def seed_times(
         raise ValueError(
             f"{where}: expected a time for each seed with time={timed.name!r}, got None"
         )
+    given = as_numpy_dates(given, where)
     check_kind(given, timed.kind, timed.name, where)
     given = without_dates(given, where)
+    if getattr(given, "ndim", None) == 0:
+        # Of NumPy, or a tensor, such as times.max().
+        given = given.item()
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         if not timed.float and not isinstance(given, int):
             raise TypeError(f"{where}: expected integers, as the graph's times, got {given!r}")

@@ -11,6 +11,7 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
 from pygsampler._core.handle import EngineHandle
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler._sampling import standing
 from pygsampler._sampling.standing import INTEGERS, Edges, PassSeeds, Standing, room
 from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
@@ -97,18 +98,18 @@ class TypedStanding(Standing):
         bits = next(iter(graph._open().values()))._known()[1]._bits
         made = self._arrays(bits, plan["disjoint"], plan["edge_weights"] is not None)
         parts: dict[str, Any] = {
-            name: MappingProxyType(dict(zip(types, getattr(made, name), strict=True)))
+            name: MappingProxyType(ByNodeType(zip(types, getattr(made, name), strict=True)))
             for name in ("nodes", "output_nodes", "output_index", "trees")
         }
         if not plan["disjoint"]:
             parts["trees"] = None
         blocks = []
         for hop in made.blocks:
-            of = {}
+            of: ByEdgeType[StaticHeteroBlock] = ByEdgeType()
             for kind, about in zip(kinds, hop, strict=True):
                 of[kind] = self._block(StaticHeteroBlock, about)
                 of[kind].__dict__["_kind"] = kind
-            blocks.append(MappingProxyType(of))
+            blocks.append(of.read_only())
         self.batch = StaticHeteroBatch(
             **parts,
             blocks=tuple(blocks),

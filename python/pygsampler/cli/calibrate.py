@@ -8,6 +8,27 @@ import click
 
 from pygsampler.cli import options
 
+_WORK = {
+    "map": "an operation on a value",
+    "exp": "exp, log or a power of a value",
+    "store": "storing a value rather than making it again",
+    "column": "adding an edge's weight along its column",
+    "row": "adding an edge's weight along its row",
+    "draw": "drawing an edge uniformly",
+    "race": "a candidate of a draw by weight",
+    "write": "writing an edge of a batch",
+    "random": "a random number of a node",
+    "gather": "reading an edge's element of a vector over all nodes",
+    "wide": "adding an edge's weight where all nodes are rows",
+    "every": "each node where all are rows",
+    "look": "looking at an edge",
+    "out": "taking an out-edge",
+    "turn": "an edge, to find the out-edges of a graph",
+    "in": "looking at an in-edge",
+    "bit": "a node's bit where out-edges are taken",
+    "more": "a batch that takes out-edges",
+}
+
 
 @click.command(short_help="Measure what programs' work takes on this machine, and keep it.")
 @click.option(
@@ -39,8 +60,10 @@ def command(device: str, as_json: bool) -> None:
         output.write_json(found)
         return
     out = output.console()
-    output.title(out, f"nanoseconds of {'one core' if index < 0 else devices.name(index)}")
-    output.facts(out, [(name, f"{ns:.4g}") for name, ns in found["nanoseconds"].items()])
+    output.title(out, f"costs of {'one core of the CPU' if index < 0 else devices.name(index)}")
+    costs = found["nanoseconds"].items()
+    rows = [(_WORK.get(name, name), f"{ns:.4g}") for name, ns in costs]
+    output.table(out, ("work", "nanoseconds"), rows, left=1)
     if index < 0:
         out.print(f"a value is stored where it takes more than {found['operations']} operations")
     out.print(f"kept in {found['path']}")

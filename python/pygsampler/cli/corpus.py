@@ -17,7 +17,8 @@ from pygsampler.cli.edges import ARROW, PARQUET
 from pygsampler.cli.files import replacing
 
 if TYPE_CHECKING:
-    from pygsampler.walks import NumpyWalks, Walks
+    from pygsampler.cli.labels import Labels
+    from pygsampler.walks import Walks
 
 NUMPY = (".npy", ".npz")
 TEXT = (".txt",)
@@ -48,25 +49,24 @@ def check(suffix: str) -> None:
 
 @contextmanager
 def corpus(
-    path: Path, count: int, length: int, about: dict[str, Any], node_ids: Any, edge_ids: bool
+    path: Path, count: int, length: int, about: dict[str, Any], labels: Labels, edge_ids: bool
 ) -> Iterator[Callable[[Walks], None]]:
     """Takes batches, in all ``count`` walks of ``length`` steps at most; the file ``path`` is there
     once the block has ended well.
 
-    ``about`` is kept in a table's metadata as JSON, under "pygsampler". ``node_ids`` is the graph's
-    map to original ids, or None where they are the graph's own.
+    ``about`` is kept in a table's metadata as JSON, under "pygsampler". ``labels`` are what nodes
+    are called; NumPy's formats have no names, but the numbers of nodes.
     """
-    ids = None if node_ids is None else node_ids.numpy()
     with replacing(path) as temporary:
         writer: _Writer
         if path.suffix in ARROW + PARQUET:
-            writer = _Table(temporary, about, ids, edge_ids)
+            writer = _Table(temporary, about, labels, edge_ids)
         elif path.suffix == ".npy":
-            writer = _Array(temporary, (count, length + 1), lambda walks: _nodes(walks, ids))
+            writer = _Array(temporary, (count, length + 1), lambda walks: _nodes(walks, labels))
         elif path.suffix == ".npz":
-            writer = _Archive(temporary, count, length, ids, edge_ids)
+            writer = _Archive(temporary, count, length, labels, edge_ids)
         else:
-            writer = _Text(temporary, ids)
+            writer = _Text(temporary, labels)
         try:
             yield writer.add
             writer.finish()
@@ -74,35 +74,35 @@ def corpus(
             writer.close()
 
 
-def _nodes(walks: NumpyWalks, ids: Any) -> Any:
-    """The vertices in original ids, [walks, length + 1], -1 after the end."""
+def _nodes(walks: Walks, labels: Labels, *, text: bool = False) -> Any:
+    """Returns the labels of nodes, [walks, length + 1], -1 after the end; with ``text`` names."""
     import numpy as np
 
-    nodes = walks.nodes
-    if ids is None:
-        return nodes.astype(np.int64)
-    return np.where(nodes < 0, -1, ids[nodes])
+    nodes = walks.numpy().nodes
+    types = getattr(walks, "node_types", None)
+    if types is None:
+        return labels.numpy(None, nodes, text=text)
+    columns = [labels.numpy(kind, nodes[:, i], text=text) for i, kind in enumerate(types)]
+    return np.stack(columns, axis=1)
 
 
 class _Table:
     """Arrow IPC or Parquet: a row is a walk, a batch is a group of rows."""
 
-    def __init__(self, path: Path, about: dict[str, Any], ids: Any, edge_ids: bool) -> None:
+    def __init__(self, path: Path, about: dict[str, Any], labels: Labels, edge_ids: bool) -> None:
         import pyarrow as pa
 
-        names = ["nodes", "edge_ids"] if edge_ids else ["nodes"]
-        lists = pa.list_(pa.int64())
-        self._schema = pa.schema(
-            [(name, lists) for name in names], metadata={"pygsampler": json.dumps(about)}
-        )
-        self._ids, self._edges = ids, edge_ids
+        columns = [("nodes", pa.list_(pa.string() if labels.text else pa.int64()))]
+        if edge_ids:
+            columns.append(("edge_ids", pa.list_(pa.int64())))
+        self._schema = pa.schema(columns, metadata={"pygsampler": json.dumps(about)})
+        self._labels, self._edges = labels, edge_ids
         if path.suffix in PARQUET:
             import pyarrow.parquet as pq
 
             # Ids hardly repeat, as those of sampled edges.
-            self._writer = pq.ParquetWriter(
-                path, self._schema, use_dictionary=False, column_encoding="DELTA_BINARY_PACKED"
-            )
+            packed: Any = {"use_dictionary": False, "column_encoding": "DELTA_BINARY_PACKED"}
+            self._writer = pq.ParquetWriter(path, self._schema, **({} if labels.text else packed))
         else:
             self._writer = pa.ipc.new_file(str(path), self._schema)
 
@@ -110,7 +110,7 @@ class _Table:
         import pyarrow as pa
 
         found = walks.numpy()
-        nodes, lengths = _nodes(found, self._ids), found.lengths
+        nodes, lengths = _nodes(walks, self._labels, text=True), found.lengths
         edges = found.edge_ids if self._edges else None
         size = max(_VALUES // nodes.shape[1], 1)
         for first in range(0, len(nodes), size):
@@ -133,7 +133,9 @@ def _lists(pa: Any, rows: Any, lengths: Any) -> Any:
 
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    values = rows[np.arange(rows.shape[1]) < lengths[:, None]].astype(np.int64)
+    values = rows[np.arange(rows.shape[1]) < lengths[:, None]]
+    if values.dtype != object:
+        values = values.astype(np.int64)
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
 
 
@@ -144,7 +146,7 @@ class _Array:
         self,
         path: Path,
         shape: tuple[int, ...],
-        rows: Callable[[NumpyWalks], Any],
+        rows: Callable[[Walks], Any],
         dtype: str = "<i8",
     ) -> None:
         self._file: BinaryIO = open(path, "wb")  # noqa: SIM115 - close() does it
@@ -157,7 +159,7 @@ class _Array:
     def add(self, walks: Walks) -> None:
         import numpy as np
 
-        rows = np.ascontiguousarray(self._rows(walks.numpy()), self._dtype)
+        rows = np.ascontiguousarray(self._rows(walks), self._dtype)
         self._file.write(rows.data if rows.size else b"")
 
     def finish(self) -> None:
@@ -173,15 +175,15 @@ class _Archive:
     A zip file takes one array after the other, so the last ones wait in files beside it.
     """
 
-    def __init__(self, path: Path, count: int, length: int, ids: Any, edge_ids: bool) -> None:
+    def __init__(self, path: Path, count: int, length: int, labels: Labels, edge_ids: bool) -> None:
         self._path = path
         self._parts: dict[str, _Array] = {}
-        parts: dict[str, tuple[tuple[int, ...], Callable[[NumpyWalks], Any], str]] = {
-            "nodes": ((count, length + 1), lambda walks: _nodes(walks, ids), "<i8"),
-            "lengths": ((count,), lambda walks: walks.lengths, "<i4"),
+        parts: dict[str, tuple[tuple[int, ...], Callable[[Walks], Any], str]] = {
+            "nodes": ((count, length + 1), lambda walks: _nodes(walks, labels), "<i8"),
+            "lengths": ((count,), lambda walks: walks.numpy().lengths, "<i4"),
         }
         if edge_ids:
-            parts["edge_ids"] = ((count, length), lambda walks: walks.edge_ids, "<i8")
+            parts["edge_ids"] = ((count, length), lambda walks: walks.numpy().edge_ids, "<i8")
         try:
             for name, (shape, rows, dtype) in parts.items():
                 self._parts[name] = _Array(self._part(name), shape, rows, dtype)
@@ -216,13 +218,14 @@ class _Archive:
 class _Text:
     """A line is a walk: ids with a blank between them, as word2vec reads them."""
 
-    def __init__(self, path: Path, ids: Any) -> None:
-        self._file = open(path, "w", encoding="ascii", buffering=1 << 20)  # noqa: SIM115
-        self._ids = ids
+    def __init__(self, path: Path, labels: Labels) -> None:
+        self._file = open(path, "w", encoding="utf-8", buffering=1 << 20)  # noqa: SIM115
+        self._labels = labels
 
     def add(self, walks: Walks) -> None:
         found = walks.numpy()
-        rows, lengths = _nodes(found, self._ids).tolist(), (found.lengths + 1).tolist()
+        rows = _nodes(walks, self._labels, text=True).tolist()
+        lengths = (found.lengths + 1).tolist()
         for row, length in zip(rows, lengths, strict=True):
             self._file.write(" ".join(map(str, row[:length])) + "\n")
 

@@ -1,14 +1,15 @@
 """Sampled edges as a table in a file: Arrow IPC or Parquet, through pyarrow.
 
 The table has a row for each sampled edge: ``batch`` (int64, from 0), ``hop`` (int16, 0 at the
-seeds), ``src`` and ``dst`` (int64, original ids) and ``edge_id`` (int64, original id). Rows are
-ordered by batch and hop, and stand in the order of the block.
+seeds), ``src`` and ``dst`` (int64, original ids, or names) and ``edge_id`` (int64, original id).
+Rows are ordered by batch and hop, and stand in the order of the block. Of a heterogeneous graph
+there are ``src_type``, ``relation`` and ``dst_type`` too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pygsampler.cli.files import replacing
 
 if TYPE_CHECKING:
-    from pygsampler.minibatch import MiniBatch
+    from pygsampler.cli.labels import Labels
 
 ARROW = (".arrow", ".feather", ".ipc")
 PARQUET = (".parquet", ".pq")
@@ -33,37 +34,41 @@ class _Writer(Protocol):
 class EdgeTable:
     """Takes batches and writes their edges; holds about a quarter of a million rows at a time.
 
-    ``node_ids`` is the graph's map to original ids, or None where they are the graph's own.
+    ``labels`` are what nodes are called.
     """
 
-    def __init__(self, writer: _Writer, schema: Any, node_ids: Any) -> None:
+    def __init__(self, writer: _Writer, schema: Any, labels: Labels) -> None:
         self._writer = writer
         self._schema = schema
-        self._node_ids = node_ids
+        self._labels = labels
         self._pending: list[Any] = []
         self._rows = 0
 
-    def add(self, number: int, batch: MiniBatch) -> None:
-        """Appends the edges of the batch of that number."""
+    def add(self, number: int, batch: Any) -> None:
+        """Appends the edges of the batch of that number, a MiniBatch or a HeteroBatch."""
         import pyarrow as pa
 
-        nodes = pa.array(batch.input_nodes).cast(pa.int64())
-        if self._node_ids is not None:
-            nodes = self._node_ids.take(nodes)
-        for hop, block in enumerate(reversed(batch.blocks)):
-            count = block.num_edges
-            if not count:
-                continue
-            src, dst = block.coo()
-            columns = [
-                pa.repeat(pa.scalar(number, pa.int64()), count),
-                pa.repeat(pa.scalar(hop, pa.int16()), count),
-                nodes.take(pa.array(src)),
-                nodes.take(pa.array(dst)),
-                pa.array(block.edge_ids).cast(pa.int64()),
-            ]
-            self._pending.append(pa.record_batch(columns, schema=self._schema))
-            self._rows += count
+        typed = isinstance(batch.input_nodes, Mapping)
+        found = batch.input_nodes if typed else {None: batch.input_nodes}
+        nodes = {kind: self._labels.arrow(kind, pa.array(ids)) for kind, ids in found.items()}
+        for hop, blocks in enumerate(reversed(batch.blocks)):
+            by_type: dict[tuple[str, ...], Any] = blocks if typed else {(): blocks}
+            for edge_type, block in by_type.items():
+                count = block.num_edges
+                if not count:
+                    continue
+                src, dst = block.coo()
+                of_src, of_dst = (edge_type[0], edge_type[2]) if typed else (None, None)
+                columns = [
+                    pa.repeat(pa.scalar(number, pa.int64()), count),
+                    pa.repeat(pa.scalar(hop, pa.int16()), count),
+                    nodes[of_src].take(pa.array(src)),
+                    nodes[of_dst].take(pa.array(dst)),
+                    pa.array(block.edge_ids).cast(pa.int64()),
+                    *(pa.repeat(name, count) for name in edge_type),
+                ]
+                self._pending.append(pa.record_batch(columns, schema=self._schema))
+                self._rows += count
         if self._rows >= _ROWS:
             self.flush()
 
@@ -78,38 +83,44 @@ class EdgeTable:
 
 
 @contextmanager
-def edge_table(path: Path, about: dict[str, Any], node_ids: Any) -> Iterator[EdgeTable]:
+def edge_table(
+    path: Path, about: dict[str, Any], labels: Labels, with_types: bool = False
+) -> Iterator[EdgeTable]:
     """A table in the file ``path``, which is there once the block has ended well.
 
     ``about`` is kept in the schema's metadata as JSON, under "pygsampler".
     """
     import pyarrow as pa
 
+    of_nodes = pa.string() if labels.text else pa.int64()
+    types = [(name, pa.string()) for name in ("src_type", "relation", "dst_type") if with_types]
     schema = pa.schema(
         [
             ("batch", pa.int64()),
             ("hop", pa.int16()),
-            ("src", pa.int64()),
-            ("dst", pa.int64()),
+            ("src", of_nodes),
+            ("dst", of_nodes),
             ("edge_id", pa.int64()),
+            *types,
         ],
         metadata={"pygsampler": json.dumps(about)},
     )
-    ids = None if node_ids is None else pa.array(node_ids)
     with replacing(path) as temporary:
         writer: _Writer
         if path.suffix in PARQUET:
             import pyarrow.parquet as pq
 
             # Ids hardly repeat: dictionaries of them took three times as long, for twice the size.
-            delta = dict.fromkeys(("src", "dst", "edge_id"), "DELTA_BINARY_PACKED")
+            plain = ["edge_id"] if labels.text else ["src", "dst", "edge_id"]
+            delta = dict.fromkeys(plain, "DELTA_BINARY_PACKED")
+            others = [name for name in schema.names if name not in plain]
             writer = pq.ParquetWriter(
-                temporary, schema, use_dictionary=["batch", "hop"], column_encoding=delta
+                temporary, schema, use_dictionary=others, column_encoding=delta
             )
         else:
             writer = pa.ipc.new_file(str(temporary), schema)
         try:
-            table = EdgeTable(writer, schema, ids)
+            table = EdgeTable(writer, schema, labels)
             yield table
             table.flush()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import signal
 import sys
@@ -35,13 +36,8 @@ COMMANDS = (
 FAILURE = 1
 INTERRUPTED = 128 + signal.SIGINT
 
-# What a command may lack, and the extra that brings it.
-EXTRAS = {
-    "matplotlib": "quickstart",
-    "numpy": "quickstart",
-    "pyarrow": "arrow",
-    "torch": "quickstart",
-}
+# The packages that a command may lack; their modules have the names that pip knows.
+OPTIONAL = ("matplotlib", "numpy", "pyarrow", "torch")
 
 # What the package documents to raise. Anything else is a mistake of ours: its traceback is shown.
 _EXPECTED = (
@@ -73,16 +69,27 @@ class Commands(click.Group):
         command: click.Command = import_module(f"pygsampler.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0].lower(), COMMANDS)
+            if not close or "mean" in error.message:
+                raise
+            meant = " or ".join(map(repr, close))
+            raise click.UsageError(f"{error.message} Did you mean {meant}?", ctx) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            if missing not in EXTRAS:
+            if missing not in OPTIONAL:
                 raise
             raise Failure(
-                f"{ctx.invoked_subcommand} needs {missing}: "
-                f"pip install 'pygsampler[{EXTRAS[missing]}]'"
+                f"{ctx.invoked_subcommand} needs {missing}: pip install {missing}"
             ) from error
         except _EXPECTED as error:
             if ctx.params.get("traceback") or isinstance(error, BrokenPipeError):

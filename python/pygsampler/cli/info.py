@@ -25,17 +25,23 @@ if TYPE_CHECKING:
 def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_json: bool) -> None:
     """Say what a graph file holds: sizes, arrays, degrees, self loops, and whether it is sound.
 
-    FILE is what convert wrote, or "debian". The file is read once, from beginning to end. The
-    exit code is 1 when a check fails.
+    FILE is what convert or HeteroGraph.save wrote, or "debian". The file is read once, from
+    beginning to end. The exit code is 1 when a check fails.
     """
     from pygsampler._graph import degrees
     from pygsampler.cli import output
     from pygsampler.cli.files import replacing
     from pygsampler.cli.progress import Progress
+    from pygsampler.hetero_graph import HeteroGraph
 
     options.check_picture(plot)
     found: dict[str, Any] = {"file": file, "ok": True}
-    with options.open_graph(file) as graph:
+    with options.open_any(file) as graph:
+        if isinstance(graph, HeteroGraph):
+            from pygsampler.cli import info_types
+
+            info_types.tell(file, graph, check, parallel_edges, plot, as_json)
+            return
         found.update(_shape(file, graph))
         if check:
             found["checks"] = _checks(file, graph)

@@ -8,6 +8,6 @@ from typing import NoReturn
 
 def main(prog_name: str = "pygsampler") -> NoReturn:
     """Ends with 2, as for any other mistake on the command line."""
-    message = f"Error: {prog_name} needs click and rich: pip install 'pygsampler[cli]'"
+    message = f"Error: {prog_name} needs click and rich: pip install click rich"
     print(message, file=sys.stderr)
     raise SystemExit(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -92,6 +93,83 @@ def open_any(name: str) -> Graph | HeteroGraph:
     if is_built_in(name) or not open_pages(name, False, False).header["typed"]:
         return open_graph(name)
     return HeteroGraph.open(name)
+
+
+def node_type_of(graph: Graph | HeteroGraph, given: str | None) -> str | None:
+    """The type of seeds, which ``--node-type`` says where the graph has several; None without."""
+    kinds: Sequence[str] = getattr(graph, "node_types", ())
+    if not kinds:
+        if given is not None:
+            raise click.BadParameter(
+                f"expected none for a graph without types, got {given!r}", param_hint="--node-type"
+            )
+        return None
+    if given is None and len(kinds) == 1:
+        return kinds[0]
+    if given not in kinds:
+        listed = ", ".join(kinds)
+        raise click.BadParameter(
+            f"expected the type of the seeds, one of {listed}, got {given or 'none'}",
+            param_hint="--node-type",
+        )
+    return given
+
+
+def relation_of(graph: HeteroGraph, text: str) -> tuple[str, str, str]:
+    """The edge type that a text names: a relation, or source:relation:destination."""
+    found = [kind for kind in graph.edge_types if text in (kind[1], ":".join(kind))]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(":".join(kind) for kind in found or graph.edge_types)
+    raise click.BadParameter(f"expected one of {listed}, got {text!r}", param_hint="--metapath")
+
+
+def node_type(command: F) -> F:
+    """``--node-type``."""
+    option = click.option(
+        "--node-type", metavar="TYPE", help="Of the seeds, where the graph has several types."
+    )
+    return option(command)
+
+
+@contextmanager
+def batches_of(
+    graph: Any,
+    sampler: Any,
+    kind: str | None,
+    seeds: Sequence[int],
+    size: int,
+    epoch: int,
+    shuffle: bool = False,
+    seed_time: Any = None,
+) -> Iterator[Iterator[Any]]:
+    """Batches of seeds of one type, or of a graph without types, as ``batches`` has them.
+
+    ``seed_time`` is one time for all seeds.
+    """
+    if kind is None and seed_time is None:
+        with batches(graph, sampler, seeds, size, epoch, shuffle) as found:
+            yield found
+        return
+    from pygsampler._arrays.ids import as_ids
+    from pygsampler._core import library
+    from pygsampler._loading.prefetch import in_order
+    from pygsampler._loading.stream import MOST_ON_GPU, _shuffled
+    from pygsampler.array import Array
+
+    ids = Array._of_view(as_ids(array("q", seeds), "seeds"))
+    if shuffle:
+        ids = _shuffled(ids, len(ids), sampler.seed, epoch)
+    depth = MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
+    more = {} if seed_time is None else {"seed_time": seed_time}
+
+    def submit(step: int) -> Any:
+        part = ids[step * size : min((step + 1) * size, len(ids))]
+        given = part if kind is None else {kind: part}
+        return sampler.submit(graph, given, epoch=epoch, batch=step, threads=1, **more)
+
+    with closing(in_order(submit, -(-len(ids) // size), depth)) as of_type:
+        yield of_type
 
 
 @contextmanager

@@ -7,7 +7,7 @@ as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -85,6 +85,14 @@ def bars(out: Console, rows: Sequence[tuple[str, float, str]]) -> None:
 def count(number: float) -> str:
     """A number of things: ``"1,234,567"``."""
     return f"{number:,.0f}"
+
+
+def counts(label: str, numbers: int | Mapping[str, int]) -> list[tuple[str, str]]:
+    """Facts of a number of things, or of the number of each type."""
+    if not isinstance(numbers, Mapping):
+        return [(label, count(numbers))]
+    lines = [f"{count(number)} {name}" for name, number in numbers.items()]
+    return [(label if place == 0 else "", line) for place, line in enumerate(lines)]
 
 
 def rate(number: float) -> str:

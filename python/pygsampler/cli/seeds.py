@@ -13,7 +13,7 @@ import click
 from pygsampler.cli.edges import ARROW, PARQUET
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
+    from pygsampler.cli.labels import Labels
 
 _LIST = re.compile(r"\s*\d+(\s*,\s*\d+)*\s*,?\s*")
 
@@ -42,18 +42,55 @@ def read_seeds(text: str) -> Sequence[int] | None:
     return _lines(path)
 
 
-def in_graph(seeds: Sequence[int] | None, graph: Graph, ids: Any) -> Sequence[int]:
-    """The vertices of the graph that are meant; ``ids`` is its map to original ids, or None.
+def seeds_of(graph: Any, labels: Labels, kind: str | None, text: str) -> Sequence[int]:
+    """Returns the nodes of a type of the graph that ``text`` names, by their labels.
+
+    ``text`` is as for ``read_seeds``. Where nodes have names it may have these instead of ids,
+    which are numbers of nodes then. IndexError for labels that no node has.
+    """
+    count = graph.num_nodes if kind is None else graph.num_nodes[kind]
+    if labels.names(kind) is None:
+        return _in_graph(read_seeds(text), count, labels.ids(kind))
+    names = _read_names(text)
+    if names is None:
+        return _in_graph(read_seeds(text), count, None)
+    try:
+        found = graph.index_of(names) if kind is None else graph.index_of({kind: names})[kind]
+    except KeyError as error:
+        if all(map(str.isdecimal, names)):
+            return _in_graph(_integers(names, "--seeds"), count, None)
+        raise IndexError(str(error.args[0]).replace("labels", "--seeds", 1)) from None
+    return array("q", found.tolist())
+
+
+def _read_names(text: str) -> list[str] | None:
+    """Names of nodes, or numbers as text; None for all nodes, and for a file of integers."""
+    path = Path(text)
+    if text.strip() == "all" or path.suffix == ".npy":
+        return None
+    if not path.is_file():
+        return [name.strip() for name in text.split(",") if name.strip()]
+    if path.suffix in ARROW + PARQUET:
+        import pyarrow as pa
+
+        column = _table_column(path)
+        return None if pa.types.is_integer(column.type) else list(map(str, column.to_pylist()))
+    with open(path, encoding="utf-8") as lines:
+        return [name for line in lines if (name := line.strip()) and not name.startswith("#")]
+
+
+def _in_graph(seeds: Sequence[int] | None, count: int, ids: Any) -> Sequence[int]:
+    """The nodes of so many that are meant; ``ids`` is the map to original ids, or None.
 
     IndexError for one that the graph does not have.
     """
     if seeds is None:
-        return range(graph.num_nodes)
+        return range(count)
     if ids is None:
-        if seeds and not 0 <= min(seeds) <= max(seeds) < graph.num_nodes:
-            place = next(i for i, seed in enumerate(seeds) if not 0 <= seed < graph.num_nodes)
+        if seeds and not 0 <= min(seeds) <= max(seeds) < count:
+            place = next(i for i, seed in enumerate(seeds) if not 0 <= seed < count)
             raise IndexError(
-                f"seeds[{place}]: expected a vertex in [0, {graph.num_nodes}), got {seeds[place]}"
+                f"seeds[{place}]: expected a vertex in [0, {count}), got {seeds[place]}"
             )
         return seeds
     import pyarrow as pa
@@ -114,6 +151,16 @@ def _numpy(path: Path) -> Sequence[int]:
 def _column(path: Path) -> array[int]:
     import pyarrow as pa
 
+    column = _table_column(path)
+    if not pa.types.is_integer(column.type):
+        raise ValueError(f"{path}: expected a column of integers, got {column.type}")
+    return _words(*column.chunks)
+
+
+def _table_column(path: Path) -> Any:
+    """The column of seeds of a table: integers or names, without nulls."""
+    import pyarrow as pa
+
     format_ = "Parquet" if path.suffix in PARQUET else "Arrow IPC"
     try:
         if path.suffix in PARQUET:
@@ -128,9 +175,11 @@ def _column(path: Path) -> array[int]:
             column = table.column(name)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path}: expected a whole {format_} file, got {error}") from None
-    if not pa.types.is_integer(column.type) or column.null_count:
-        raise ValueError(f"{path}: column {name!r}: expected integers, got {column.type}")
-    return _words(*column.chunks)
+    kind = column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (pa.types.is_integer(kind) or is_text) or column.null_count:
+        raise ValueError(f"{path}: column {name!r}: expected integers, got {kind}")
+    return column
 
 
 def _name_of_ids(path: Path, names: list[str]) -> str:

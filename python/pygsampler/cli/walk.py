@@ -9,16 +9,51 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from pygsampler.cli import options
 
+# What walks of a graph with types have no option for.
+_WITHOUT_TYPES = ("stop", "restart", "count_jumps", "p", "q", "edge_types", "layout")
 
-def _types(ctx: click.Context, param: click.Parameter, value: str | None) -> list[int] | None:
+
+def _type_numbers(value: str | None) -> list[int] | None:
+    """A metapath of a graph whose edges have numbers as their types."""
     if value is None:
         return None
     if not re.fullmatch(r"\s*\d{1,9}(\s*,\s*\d{1,9})*\s*", value):
-        raise click.BadParameter(f"expected types like 0,1,0, got {value!r}")
+        raise click.BadParameter(
+            f"expected types like 0,1,0, got {value!r}", param_hint="--metapath"
+        )
     return [int(part) for part in value.split(",")]
+
+
+def _walks_of_types(
+    graph: Any, metapath: str | None, walked: dict[str, Any], layout: str, edge_ids: bool
+) -> Any:
+    """The sampler of a graph with types."""
+    from pygsampler.metapath_walk import MetaPathWalk
+
+    context = click.get_current_context()
+
+    def is_given(name: str) -> bool:
+        return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+    for name in _WITHOUT_TYPES:
+        if is_given(name):
+            option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option}: expected none for a graph with types")
+    if metapath is None:
+        raise click.BadParameter(
+            f"expected relations of {', '.join(':'.join(kind) for kind in graph.edge_types)}, "
+            "got none",
+            param_hint="--metapath",
+        )
+    kinds = [options.relation_of(graph, text.strip()) for text in metapath.split(",")]
+    walked["metapath"] = [":".join(kind) for kind in kinds]
+    walked["length"] = walked["length"] if is_given("length") else len(kinds)
+    names = ("length", "prob", "direction", "walks_per_seed", "seed")
+    return MetaPathWalk(kinds, edge_ids=edge_ids, **{name: walked[name] for name in names})
 
 
 @click.command(short_help="Walk from vertices at random; write the walks.")
@@ -28,8 +63,9 @@ def _types(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
     default="all",
     show_default=True,
     metavar="FILE|LIST|all",
-    help="A file of vertex ids, ids like 1,2,3, or all vertices.",
+    help="A file of ids or names of nodes, ids like 1,2,3, names, or all nodes.",
 )
+@options.node_type
 @click.option(
     "--length", type=click.IntRange(0, 1 << 20), default=80, show_default=True, help="Steps."
 )
@@ -47,7 +83,7 @@ def _types(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 @click.option("-p", type=float, default=1.0, show_default=True, help="node2vec's return parameter.")
 @click.option("-q", type=float, default=1.0, show_default=True, help="node2vec's in-out parameter.")
 @click.option(
-    "--metapath", callback=_types, metavar="TYPE,...", help="The types of the edges to take."
+    "--metapath", metavar="TYPE,...", help="The types of the edges to take: numbers, or relations."
 )
 @click.option("--edge-types", metavar="NAME", help="The edges' array of types.")
 @click.option(
@@ -94,6 +130,7 @@ def _types(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 def command(
     file: str,
     seeds: str,
+    node_type: str | None,
     length: int,
     walks: int,
     prob: str | None,
@@ -102,7 +139,7 @@ def command(
     count_jumps: bool,
     p: float,
     q: float,
-    metapath: list[int] | None,
+    metapath: str | None,
     edge_types: str | None,
     direction: str,
     shuffle: bool,
@@ -120,11 +157,13 @@ def command(
     FILE is what convert wrote, or "debian". A row of OUT is a walk, in original ids: a list without
     padding in Parquet and Arrow, numbers with blanks between them in a line of text, and in NumPy's
     formats a row that -1 fills up. It is written as batches come, and is there as a whole or not at
-    all. Walks are those of RandomWalk with the same seed and epoch.
+    all. Walks are those of RandomWalk with the same seed and epoch; of a graph with types, whose
+    --metapath has relations, those of MetaPathWalk.
     """
     from pygsampler.cli import corpus, output
+    from pygsampler.cli.labels import Labels
     from pygsampler.cli.progress import Progress
-    from pygsampler.cli.seeds import in_graph, read_seeds
+    from pygsampler.cli.seeds import seeds_of
     from pygsampler.random_walk import RandomWalk
 
     if out is not None:
@@ -135,15 +174,14 @@ def command(
                 param_hint="--edge-ids",
             )
         corpus.check(out.suffix)
-    given = read_seeds(seeds)
-    walked = {
+    walked: dict[str, Any] = {
         "length": length,
         "prob": prob,
         "stop": stop,
         "restart": restart,
         "p": p,
         "q": q,
-        "metapath": metapath,
+        "metapath": None,
         "edge_types": edge_types,
         "direction": direction,
         "walks_per_seed": walks,
@@ -151,18 +189,31 @@ def command(
         "seed": seed,
     }
     # Ids of edges take room, and time: only for a file that is to have them.
-    sampler = RandomWalk(**walked, layout=layout, edge_ids=edge_ids and out is not None)  # type: ignore[arg-type]
-    about: dict[str, Any] = {
-        "file": file,
-        **walked,
-        "epoch": epoch,
-        "batch_size": batch_size,
-        "shuffle": shuffle,
-    }
+    with_edges = edge_ids and out is not None
     start = time.perf_counter()
-    with options.open_graph(file) as graph:
-        node_ids = graph.arrays.get("node_ids")
-        vertices = in_graph(given, graph, node_ids)
+    with options.open_any(file) as graph:
+        sampler: Any
+        if hasattr(graph, "node_types"):
+            sampler = _walks_of_types(graph, metapath, walked, layout, with_edges)
+            kind: str | None = sampler.node_types[0]
+            if node_type not in (None, kind):
+                raise click.BadParameter(
+                    f"expected {kind}, where the metapath begins, got {node_type}",
+                    param_hint="--node-type",
+                )
+        else:
+            kind = options.node_type_of(graph, node_type)
+            walked["metapath"] = _type_numbers(metapath)
+            sampler = RandomWalk(**walked, layout=layout, edge_ids=with_edges)
+        length, labels = walked["length"], Labels(graph)
+        about: dict[str, Any] = {
+            "file": file,
+            **walked,
+            "epoch": epoch,
+            "batch_size": batch_size,
+            "shuffle": shuffle,
+        }
+        vertices = seeds_of(graph, labels, kind, seeds)
         batches = -(-len(vertices) // batch_size)
         count = len(vertices) * walks
         about.update(seeds=len(vertices), walks=count, batches=batches)
@@ -170,10 +221,10 @@ def command(
         with (
             nullcontext()
             if out is None
-            else corpus.corpus(out, count, length, about, node_ids, edge_ids) as add,
+            else corpus.corpus(out, count, length, about, labels, edge_ids) as add,
             Progress("walking", "walks") as progress,
-            options.batches(
-                graph.to(device), sampler, vertices, batch_size, epoch, shuffle
+            options.batches_of(
+                graph.to(device), sampler, kind, vertices, batch_size, epoch, shuffle
             ) as found,
         ):
             for batch in found:

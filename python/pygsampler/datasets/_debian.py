@@ -10,7 +10,7 @@ try:
     import numpy as np
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "pygsampler.datasets needs NumPy: pip install 'pygsampler[quickstart]'", name=error.name
+        "pygsampler.datasets needs NumPy: pip install numpy", name=error.name
     ) from None
 
 if TYPE_CHECKING:

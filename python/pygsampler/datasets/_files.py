@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from pygsampler._arrays.dtypes import KINDS, Region
-from pygsampler._core import memories
 from pygsampler._graph.file import path_of
-from pygsampler.array import Array
-from pygsampler.datasets import _job, _plan
+from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pygsampler._core.progress import Progress
     from pygsampler.graph import Graph
-
-# The words at the start of the memory that the engine returns.
-_WORDS = 9
+    from pygsampler.hetero_graph import HeteroGraph
 
 
+@overload
 def read(
     source: Any,
     *,
@@ -33,9 +28,47 @@ def read(
     renumber: bool | None = None,
     dtype: Any = None,
     edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
+    one_kind: bool = False,
     progress: Progress = None,
-) -> Graph:
-    """The graph of a file of edges, in memory.
+) -> Graph: ...
+
+
+@overload
+def read(
+    source: Any,
+    *,
+    src_type: str,
+    dst_type: str,
+    relation: str = "to",
+    format: str | None = None,
+    src: str | int | None = None,
+    dst: str | int | None = None,
+    num_nodes: Mapping[str, int] | None = None,
+    renumber: bool | None = None,
+    dtype: Any = None,
+    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
+    progress: Progress = None,
+) -> HeteroGraph: ...
+
+
+def read(
+    source: Any,
+    *,
+    format: str | None = None,
+    src: str | int | None = None,
+    dst: str | int | None = None,
+    num_nodes: Any = None,
+    undirected: bool = False,
+    renumber: bool | None = None,
+    dtype: Any = None,
+    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
+    src_type: str | None = None,
+    dst_type: str | None = None,
+    relation: str = "to",
+    one_kind: bool = False,
+    progress: Progress = None,
+) -> Graph | HeteroGraph:
+    """Reads the graph of a file, or of several files, of edges into memory.
 
     A row of the graph lists its edges in the order of the file, and the id of an edge is the
     number of its line, row or entry, from 0; comments, blank lines and the header do not count.
@@ -44,8 +77,10 @@ def read(
 
     Parameters
     ----------
-    source : str or os.PathLike
-        A regular file; text may be packed with gzip.
+    source : str or os.PathLike, or a list of such
+        A regular file; text may be packed with gzip. Of Parquet, Arrow and CSV also a folder of
+        files, in the order of their names, a pattern such as ``"edges/*.parquet"``, or a list;
+        these need pyarrow, and the lines of all are counted on.
     format : {"snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx"}, optional
         By the suffix of the name when not given; ``.txt`` is "snap".
     src, dst : str or int, optional
@@ -59,7 +94,9 @@ def read(
         unless it is a self loop.
     renumber : bool, optional
         True numbers the vertices from 0 by ascending id, and ``graph.arrays["node_ids"]`` has the
-        id of each in the file (int64, shape [num_nodes]). False keeps the ids. None does the first
+        id of each in the file (int64, shape [num_nodes]). Ids may be names then, in columns of text
+        of Parquet, Arrow and CSV, which needs pyarrow: ``graph.node_names`` has them, and
+        ``graph.index_of`` finds nodes by them. False keeps the ids. None does the first
         for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second,
         with a warning in the log ("pygsampler") where nearly all vertices are gaps.
     dtype : {"int32", "int64"}, or NumPy's or torch's dtype of that name, optional
@@ -69,8 +106,16 @@ def read(
         Further columns, by name, that ``graph.edata`` is to have, such as weights; a mapping says
         what each is called there, and takes places from 0 too. Row i is of the edge with id i (of
         edge E + i, too, with ``undirected``). bool, integers and floats of Parquet and Arrow keep
-        their dtype, without nulls; numbers in text are float64. Other columns are skipped. Not of
-        the formats "npz" and "mtx".
+        their dtype, without nulls; numbers in text are float64. Dates are int64 nanoseconds since
+        1970, which ``PGSampler(time=)`` takes as dates; they need pyarrow. Other columns are
+        skipped. Not of the formats "npz" and "mtx".
+    src_type, dst_type, relation : str, optional
+        The types of the sources and of the targets, where these are two kinds of things, and what
+        their edges are called: gives the ``HeteroGraph`` of
+        ``read_typed({(src_type, relation, dst_type): source})``.
+    one_kind : bool
+        True numbers both columns in one set of nodes though their names say two kinds of things,
+        such as ``user_id`` and ``item_id``.
     progress : bool or callable, optional
         True shows a bar (tqdm) over what takes more than two seconds; a function is called with
         (bytes done, bytes in all), and the second may grow.
@@ -82,21 +127,45 @@ def read(
     TypeError, ValueError
         For wrong options, and for a file whose content is not as expected; the text names the line
         or row: ``edges.csv:17: src: expected an integer >= 0, got 'x'``. For columns with names
-        which do not say what the ends are.
+        which do not say what the ends are, or say that these are of two kinds.
+    ImportError
+        For several files, without pyarrow.
     MemoryError
         Where the machine cannot hold the graph; ``convert`` needs less.
     """
-    path = path_of(source, "source", _plan.IN_MEMORY)
-    kind = _plan.format_of(path, format)
-    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data)
-    _plan.require_file(path)
-    if kind == "npz":
-        from pygsampler.datasets import _npz
+    if src_type is not None or dst_type is not None:
+        return _two_types(
+            source,
+            (src_type, relation, dst_type),
+            undirected,
+            {
+                "format": format,
+                "src": src,
+                "dst": dst,
+                "num_nodes": num_nodes,
+                "renumber": bool(renumber),
+                "dtype": dtype,
+                "edge_data": edge_data,
+                "progress": progress,
+            },
+        )
+    files = _sources.files_of(source, format)
+    kind = _sources.format_of(files, format)
+    plan = _plan.plan_of(
+        kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind
+    )
+    return _graphs.graph_of(files, plan, progress)
 
-        return _npz.read(path, plan, progress)
-    memory = _job.run(path, "", plan, progress)
-    assert isinstance(memory, memories.Memory)
-    return graph_in(memory, [column["name"] for column in plan["data"]])
+
+def _two_types(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
+    from pygsampler.datasets._typed_edges import read_typed
+
+    for name, end in (("src_type", kind[0]), ("dst_type", kind[2])):
+        if end is None:
+            raise ValueError(f"{name}: expected the type of nodes beside the other type, got None")
+    if undirected:
+        raise ValueError("undirected: expected False with src_type= and dst_type=, got True")
+    return read_typed({kind: source}, **options)
 
 
 def convert(
@@ -111,6 +180,7 @@ def convert(
     renumber: bool | None = None,
     dtype: Any = None,
     edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
+    one_kind: bool = False,
     progress: Progress = None,
 ) -> Path:
     """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
@@ -121,11 +191,15 @@ def convert(
     "npz" is read as a whole.) The target is there when all of it is: after an error or Ctrl-C it is
     what it was before. A file that is there already is replaced where it is a graph file.
 
+    Several files are gathered in a temporary file beside the target first: 16 bytes an edge, and
+    8 for each array over the edges. A graph whose ids are names is read as a whole.
+
     Parameters
     ----------
-    source, target : str or os.PathLike
-    format, src, dst, num_nodes, undirected, renumber, dtype, edge_data, progress
-        As for ``read``. The map of the ids is the array "node_ids" of the file.
+    source : str or os.PathLike, or a list of such
+    target : str or os.PathLike
+    format, src, dst, num_nodes, undirected, renumber, dtype, edge_data, one_kind, progress
+        As for ``read``. The map of the ids is the array "node_ids" of the file, or names.
 
     Raises
     ------
@@ -133,19 +207,24 @@ def convert(
         As ``read``, and where the target cannot be written or the disk is full. ValueError for a
         target that is there and is no graph file.
     """
-    path = path_of(source, "source", _plan.IN_MEMORY)
+    files = _sources.files_of(source, format)
     wanted = path_of(target, "target")
-    kind = _plan.format_of(path, format)
-    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data)
-    _plan.require_file(path)
-    _plan.require_target(wanted, path)
+    kind = _sources.format_of(files, format)
+    plan = _plan.plan_of(
+        kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind
+    )
+    if files.one:
+        _plan.require_file(files.paths[0])
+    for path in files.paths:
+        _plan.require_target(wanted, path)
     if kind == "npz":
-        from pygsampler.datasets import _npz
-
-        with _npz.read(path, plan, progress) as graph:
+        with _graphs.graph_of(files, plan, progress) as graph:
             graph.save(wanted)
-    else:
-        _job.run(path, wanted, plan, progress)
+        return Path(wanted)
+    loaded = _tables.load(files, wanted, plan, progress)
+    if loaded.memory:
+        with _graphs.graph_in(loaded, plan) as graph:
+            graph.save(wanted, progress=progress)
     return Path(wanted)
 
 
@@ -178,26 +257,3 @@ def snap(
         edge_data=edge_data,
         progress=progress,
     )
-
-
-def graph_in(memory: memories.Memory, names: list[str]) -> Graph:
-    """The graph in a memory of the engine's, with the arrays over its edges of those names."""
-    from pygsampler.graph import Graph
-
-    words = memories.read_int64(memory.data, _WORDS + 2 * len(names))
-    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids, rows = words[:_WORDS]
-    graph = Graph._checked(
-        Array._of(memory.data + indptr, nodes + 1, 64, memory),
-        Array._of(memory.data + indices, edges, bits, memory),
-        Array._of(memory.data + edge_ids, edges, edge_bits, memory) if edge_bits else None,
-        nodes,
-    )
-    if node_ids:
-        known = Array._of_region(Region(memory.data + node_ids, "int64", (nodes,), memory, False))
-        graph._arrays = MappingProxyType({"node_ids": known})
-    data = {}
-    for name, kind, at in zip(names, words[_WORDS::2], words[_WORDS + 1 :: 2], strict=True):
-        # The numbers of dtypes are those of the file format, which KINDS has in their order.
-        region = Region(memory.data + at, list(KINDS)[kind - 1], (rows,), memory, False)
-        data[name] = Array._of_region(region)
-    return graph._furnished(data, None)

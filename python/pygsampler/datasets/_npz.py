@@ -205,17 +205,10 @@ def _changed(
 
 
 def _both_ways(graph_class: type[Graph], src: Any, dst: Any, num_nodes: int | None) -> Graph:
-    """Each edge backwards too, but for self loops."""
+    """Each edge backwards too, behind all others, but for self loops."""
     import numpy as np
 
     back = np.flatnonzero(src != dst)
-    graph = graph_class.from_coo(
+    return graph_class.from_coo(
         np.concatenate([src, dst[back]]), np.concatenate([dst, src[back]]), num_nodes=num_nodes
     )
-    if len(back) == len(src):
-        return graph
-    assert graph.edge_ids is not None
-    # The backward edge of edge e is E + e, also where some have none.
-    names = np.concatenate([np.arange(len(src)), len(src) + back])
-    ids = names[graph.edge_ids.numpy()].astype(graph.edge_ids.dtype)
-    return graph_class.from_csc(graph.indptr, graph.indices, edge_ids=ids, num_nodes=num_nodes)

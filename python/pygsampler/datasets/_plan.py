@@ -37,6 +37,8 @@ _SUFFIXES = {
 # Those whose columns beside the ends of the edges can be read.
 _WITH_DATA = ("snap", "csv", "tsv", "parquet", "arrow")
 _TEXT = ("snap", "csv", "tsv", "mtx")
+# Those that pyarrow reads, too.
+TABLES = ("parquet", "arrow", "csv", "tsv")
 _BITS = {"int32": 32, "int64": 64}
 _MOST_COLUMNS = 1 << 20
 # Who has no file is told where to go.
@@ -94,12 +96,8 @@ def format_of(path: str, given: Any) -> str:
         if given not in FORMATS:
             raise ValueError(f"format: expected one of {listed}, got {describe(given)}")
         return str(given)
-    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-    packed = bool(suffixes) and suffixes[-1] == ".gz"
-    if packed:
-        suffixes.pop()
-    found = _SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if found is None or (packed and found not in _TEXT):
+    found = _by_suffix(path)
+    if found is None:
         # Who mistypes a name is not to be told of suffixes.
         require_file(path)
         raise ValueError(
@@ -107,6 +105,20 @@ def format_of(path: str, given: Any) -> str:
             "does not say; got None"
         )
     return found
+
+
+def has_suffix(path: str) -> bool:
+    """True if the name of a file stands for a format."""
+    return _by_suffix(path) is not None
+
+
+def _by_suffix(path: str) -> str | None:
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    packed = bool(suffixes) and suffixes[-1] == ".gz"
+    if packed:
+        suffixes.pop()
+    found = _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    return None if packed and found not in _TEXT else found
 
 
 def plan_of(
@@ -118,8 +130,10 @@ def plan_of(
     renumber: Any,
     dtype: Any,
     edge_data: Any = None,
+    *,
+    mixed: bool = False,
 ) -> dict[str, Any]:
-    """The options as the engine takes them."""
+    """The options as the engine takes them; ``mixed`` allows two kinds of nodes."""
     bits = _bits(dtype)
     if renumber is None:
         numbering = "gaps" if format == "snap" else "never"
@@ -131,7 +145,7 @@ def plan_of(
             "num_nodes: expected None with renumber=True, which counts the ids that occur, "
             f"got {nodes}"
         )
-    return {
+    plan: dict[str, Any] = {
         "format": format,
         "src": _column(src, "src"),
         "dst": _column(dst, "dst"),
@@ -143,6 +157,9 @@ def plan_of(
         # Whether the caller says which vertices there are; for Python alone.
         "decided": renumber is not None or nodes >= 0,
     }
+    if mixed and format in (*TABLES, "snap"):
+        plan["src"]["mixed"] = True
+    return plan
 
 
 def _bits(dtype: Any) -> int:

@@ -1,19 +1,17 @@
-"""``read_typed``: graphs with types from files of edges whose columns name the types."""
+"""``read_typed``: heterogeneous graphs from files of edges."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core import memories
+from pygsampler._arrays.interning import Interned, intern
 from pygsampler._core.checks import boolean, describe
-from pygsampler._graph.file import path_of
-from pygsampler.datasets import _job, _plan
+from pygsampler._graph import node_names
+from pygsampler._graph.schema import name_of
+from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from pygsampler._core.progress import Progress
@@ -25,59 +23,58 @@ _ENDS = ("src_type", "relation", "dst_type")
 def read_typed(
     source: Any,
     *,
-    relation: str | int,
+    relation: str | int | None = None,
     src_type: str | int | None = None,
     dst_type: str | int | None = None,
     schema: Mapping[Any, EdgeType] | None = None,
     format: str | None = None,
-    src: str | int | None = None,
-    dst: str | int | None = None,
+    src: str | int | Mapping[EdgeType, str | int] | None = None,
+    dst: str | int | Mapping[EdgeType, str | int] | None = None,
     num_nodes: Mapping[str, int] | None = None,
     renumber: bool = False,
     dtype: Any = None,
-    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
+    edge_data: Any = None,
     progress: Progress = None,
 ) -> HeteroGraph:
-    """The graph with types of a file of edges, in memory; needs NumPy.
+    """Reads a heterogeneous graph into memory, from a file for each edge type or one for all.
 
-    A column says the relation of each edge, and two more the types of its ends, or ``schema`` knows
-    these. Names are text or integers, at most 4096 in a column. Ids count within a type, and so do
-    edges: the id of an edge is the number of lines of its type before it.
+    A mapping of edge types to files names the types itself. Of one file for all a column says the
+    relation of each edge, and two more the types of its ends, or ``schema`` knows these. Such names
+    are text or integers, at most 4096 in a column. Ids count within a node type, and so do edges:
+    the id of an edge is the number of lines of its type before it. Needs NumPy.
 
     Parameters
     ----------
-    source : str or os.PathLike
-        A file as ``read`` takes it, of the formats "snap", "csv", "tsv", "parquet" and "arrow".
+    source : mapping of (str, str, str) to sources, or a source
+        A source is one that ``read`` takes, also a folder, a list or a pattern of files; of one for
+        all the formats "snap", "csv", "tsv", "parquet" and "arrow".
     relation : str or int
-        The column of relations: a name, or a place from 0.
+        The column of relations: a name, or a place from 0. None with a mapping, as the next three.
     src_type, dst_type : str or int, optional
         Those of the types of sources and targets; both, or ``schema``.
     schema : mapping of names to (str, str, str), optional
         The type of edges that each name of the column stands for. The graph has them all, in this
         order; without it those of the file, as they first occur.
+    src, dst : str or int, or a mapping of edge types to such, optional
+        The columns of sources and targets, as for ``read``. Without them columns that are called
+        as the node types, such as ``user_id`` of "user", come before other usual names.
     num_nodes : mapping of str to int, optional
-        How many vertices a type has, where some behind the largest id have no edges.
+        How many nodes a type has, where some behind the largest id have no edges.
     renumber : bool
-        Whether the vertices of each type are numbered from 0 by ascending id, for ids that are
-        unique over all types or have gaps; ``ndata[type]["node_ids"]`` are those of the file.
-    format, src, dst, dtype, edge_data, progress
-        As for ``read``. ``edata`` of each type has the values of its edges.
+        True numbers the nodes of each type from 0 by ascending id or name, for names, and for ids
+        that are unique over all types or have gaps; ``ndata[type]["node_ids"]`` are those of the
+        file, and ``graph.node_names[type]`` the names.
+    edge_data : iterable of str, or mapping of str to columns, optional
+        As for ``read``; a mapping of edge types to such says it for each. ``edata`` of each type
+        has the values of its edges.
+    format, dtype, progress
+        As for ``read``.
 
     Raises
     ------
-    OSError, TypeError, ValueError, MemoryError
+    OSError, TypeError, ValueError, MemoryError, ImportError
         As ``read``, and ValueError for a relation that is not in ``schema``.
     """
-    path = path_of(source, "source", _plan.IN_MEMORY)
-    kind = _plan.format_of(path, format)
-    types = _types(schema)
-    columns = {"src_type": src_type, "relation": relation, "dst_type": dst_type}
-    for end in ("src_type", "dst_type"):
-        if (columns[end] is None) is (types is None):
-            wanted = "a column, or schema=" if types is None else "None with schema="
-            raise ValueError(f"{end}: expected {wanted}, got {columns[end]!r}")
-    if relation is None:
-        raise ValueError("relation: expected a column, got None")
     if num_nodes is not None and not isinstance(num_nodes, Mapping):
         expected = "a mapping of types to int"
         raise TypeError(f"num_nodes: expected {expected}, got {describe(num_nodes)}")
@@ -87,17 +84,176 @@ def read_typed(
             "num_nodes: expected None with renumber=True, which counts the ids that occur, got "
             f"{num_nodes!r}"
         )
-    plan = _plan.plan_of(kind, src, dst, None, False, anew, dtype, edge_data)
-    plan["data"] += _plan.words(columns, kind)
+    columns = {"src_type": src_type, "relation": relation, "dst_type": dst_type}
+    if _sources.is_schema(source):
+        for name, value in {**columns, "schema": schema}.items():
+            if value is not None:
+                raise ValueError(f"{name}: expected None with a file for each type, got {value!r}")
+        if not source:
+            raise ValueError("source: expected at least one edge type, got none")
+        parts = {}
+        for key, files in source.items():
+            kind = _sources.edge_type_of(key)
+            own_src, own_dst, own_data = (_of_type(each, kind) for each in (src, dst, edge_data))
+            parts[kind] = _part(
+                files, kind, format, anew, dtype, own_src, own_dst, own_data, progress
+            )
+    else:
+        parts = _parts_of_columns(
+            source, columns, _types(schema), format, anew, dtype, src, dst, edge_data, progress
+        )
+    return _graph_of_types(parts, num_nodes or {}, anew)
+
+
+class _Part(NamedTuple):
+    """The edges of one type: numbers of their ends, and the arrays over the edges.
+
+    ``labels`` are the names or ids that the numbers stand for, or None.
+    """
+
+    src: NDArray[Any]
+    dst: NDArray[Any]
+    labels: Any
+    values: dict[str, Any]
+
+
+def _of_type(option: Any, kind: EdgeType) -> Any:
+    """Returns the value of a mapping of edge types for a type; any other option as it is."""
+    if isinstance(option, Mapping) and all(isinstance(key, tuple) for key in option):
+        return option.get(kind)
+    return option
+
+
+def _part(
+    source: Any,
+    kind: EdgeType,
+    format: str | None,
+    anew: bool,
+    dtype: Any,
+    src: Any,
+    dst: Any,
+    edge_data: Any,
+    progress: Progress,
+) -> _Part:
+    """The edges of the files of one type."""
+    files = _sources.files_of(source, format)
+    form = _sources.format_of(files, format)
+    plan = _plan.plan_of(form, src, dst, None, False, anew, dtype, edge_data, mixed=True)
+    if "mixed" in plan["src"]:
+        plan["src"]["of"], plan["dst"]["of"] = kind[0], kind[2]
+    return _part_of(_graphs.graph_of(files, plan, progress))
+
+
+def _part_of(graph: Any) -> _Part:
+    """The edges of a graph in the order of their ids."""
+    import numpy as np
+
+    place = slice(None) if graph.edge_ids is None else graph.edge_ids.numpy()
+    src, dst = (np.empty(graph.num_edges, graph.dtype) for _ in range(2))
+    src[place] = graph.indices.numpy()
+    dst[place] = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr.numpy()))
+    labels = graph.node_names
+    if labels is not None:
+        labels = np.array(labels.tolist(), object)
+    elif graph.node_ids is not None:
+        labels = graph.node_ids.numpy()
+    values: dict[str, Any] = {}
+    for name, array in graph.edata.items():
+        kind = graph._kind_of_times(name)
+        values[name] = array.numpy().view(f"{kind}8[ns]") if kind else array.numpy()
+    return _Part(src, dst, labels, values)
+
+
+def _parts_of_columns(
+    source: Any,
+    columns: dict[str, Any],
+    types: dict[str, EdgeType] | None,
+    format: str | None,
+    anew: bool,
+    dtype: Any,
+    src: Any,
+    dst: Any,
+    edge_data: Any,
+    progress: Progress,
+) -> dict[EdgeType, _Part]:
+    """The edges of each type of files whose columns name the types."""
+    for end in ("src_type", "dst_type"):
+        if (columns[end] is None) is (types is None):
+            wanted = "a column, or schema=" if types is None else "None with schema="
+            raise ValueError(f"{end}: expected {wanted}, got {columns[end]!r}")
+    if columns["relation"] is None:
+        raise ValueError("relation: expected a column, got None")
+    files = _sources.files_of(source, format)
+    form = _sources.format_of(files, format)
+    plan = _plan.plan_of(form, src, dst, None, False, anew, dtype, edge_data, mixed=True)
+    plan["data"] += _plan.words(columns, form)
     arrays = [column["name"] for column in plan["data"]]
     if len(set(arrays)) < len(arrays):
         raise ValueError(f"edge_data: expected names other than {', '.join(_ENDS)}, got {arrays}")
-    _plan.require_file(path)
+    if files.one:
+        _plan.require_file(files.paths[0])
     words: dict[str, list[str]] = {}
-    memory = _job.run(path, "", plan, progress, words)
-    assert isinstance(memory, memories.Memory)
+    whole = _part_of(_graphs.graph_in(_tables.load(files, "", plan, progress, words), plan))
     words = {name: words[name] for name in _ENDS if name in words}
-    return _split(path, memory, arrays, words, types, num_nodes or {}, anew)
+    codes = {name: whole.values.pop(name) for name in words}
+    found = _lines(files.name, codes, words, types, len(whole.src))
+    return {
+        kind: _Part(
+            whole.src[lines],
+            whole.dst[lines],
+            whole.labels,
+            {name: rows[lines] for name, rows in whole.values.items()},
+        )
+        for kind, lines in found.items()
+    }
+
+
+def _graph_of_types(
+    parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool
+) -> HeteroGraph:
+    """The graph of the edges of all types; with ``anew`` each node type is numbered from 0."""
+    import numpy as np
+
+    from pygsampler.hetero_graph import HeteroGraph
+
+    dtype = np.result_type(*(part.src.dtype for part in parts.values()))
+    ends: dict[str, dict[tuple[EdgeType, int], NDArray[Any]]] = {}
+    for kind, part in parts.items():
+        ends.setdefault(kind[0], {})[kind, 0] = part.src
+        ends.setdefault(kind[2], {})[kind, 1] = part.dst
+    nodes: dict[str, int] = {}
+    numbers: dict[tuple[EdgeType, int], NDArray[Any]] = {}
+    labels: dict[str, Interned] = {}
+    for of, columns in ends.items():
+        if not anew:
+            nodes[of] = 1 + max(
+                (int(ids.max()) for ids in columns.values() if len(ids)), default=-1
+            )
+            numbers.update(columns)
+            continue
+        used = {end: np.unique(ids) for end, ids in columns.items()}
+        labels[of] = intern(
+            {
+                f"{name_of(end[0])}: {('src', 'dst')[end[1]]}": parts[end[0]].labels[ids]
+                for end, ids in used.items()
+                if len(ids)
+            }
+        )
+        nodes[of] = labels[of].num_nodes
+        filled = iter(labels[of].numbers)
+        for end, ids in used.items():
+            values = next(filled)[np.searchsorted(ids, columns[end])] if len(ids) else columns[end]
+            numbers[end] = values
+    graph = HeteroGraph.from_coo(
+        {kind: (numbers[kind, 0].astype(dtype), numbers[kind, 1].astype(dtype)) for kind in parts},
+        {**nodes, **num_nodes},
+        edge_data={kind: part.values for kind, part in parts.items()},
+        node_data={of: {"node_ids": each.ids} for of, each in labels.items() if each.names is None},
+    )
+    for of, each in labels.items():
+        if each.names is not None:
+            graph._labels[of] = node_names.beside(each)
+    return graph
 
 
 def _types(schema: Any) -> dict[str, EdgeType] | None:
@@ -117,67 +273,8 @@ def _types(schema: Any) -> dict[str, EdgeType] | None:
     return found
 
 
-def _split(
-    path: str,
-    memory: memories.Memory,
-    arrays: list[str],
-    words: dict[str, list[str]],
-    types: dict[str, EdgeType] | None,
-    num_nodes: Mapping[str, int],
-    anew: bool,
-) -> HeteroGraph:
-    """The graph of all edges by their types."""
-    import numpy as np
-
-    from pygsampler.datasets._files import graph_in
-    from pygsampler.hetero_graph import HeteroGraph
-
-    whole = graph_in(memory, arrays)
-    place = slice(None) if whole.edge_ids is None else whole.edge_ids.numpy()
-    src, dst = (np.empty(whole.num_edges, whole.dtype) for _ in range(2))
-    src[place] = whole.indices.numpy()
-    dst[place] = np.repeat(np.arange(whole.num_nodes), np.diff(whole.indptr.numpy()))
-    values = {name: whole.edata[name].numpy() for name in arrays}
-    codes = {name: values.pop(name) for name in words}
-    edges = _lines(path, codes, words, types, whole.num_edges)
-    known: dict[str, list[NDArray[Any]]] = {}
-    for kind, lines in edges.items():
-        known.setdefault(kind[0], []).append(src[lines])
-        known.setdefault(kind[2], []).append(dst[lines])
-    nodes, of_nodes = {}, {}
-    for of, ids in known.items():
-        if anew:
-            # Numbers that the reader has given over all types.
-            used = np.unique(np.concatenate(ids))
-            nodes[of] = len(used)
-            known[of] = [used]
-            of_nodes[of] = {"node_ids": whole.arrays["node_ids"].numpy()[used]}
-        else:
-            nodes[of] = 1 + max((int(each.max()) for each in ids if len(each)), default=-1)
-
-    def ends(kind: EdgeType, lines: NDArray[Any]) -> tuple[Any, Any]:
-        both = src[lines], dst[lines]
-        if not anew:
-            return both
-        numbers = (
-            np.searchsorted(known[kind[end]][0], ids) for end, ids in zip((0, 2), both, strict=True)
-        )
-        first, second = (each.astype(whole.dtype) for each in numbers)
-        return first, second
-
-    return HeteroGraph.from_coo(
-        {kind: ends(kind, lines) for kind, lines in edges.items()},
-        {**nodes, **num_nodes},
-        edge_data={
-            kind: {name: rows[lines] for name, rows in values.items()}
-            for kind, lines in edges.items()
-        },
-        node_data=of_nodes,
-    )
-
-
 def _lines(
-    path: str,
+    file: str,
     codes: dict[str, NDArray[Any]],
     words: dict[str, list[str]],
     types: dict[str, EdgeType] | None,
@@ -205,9 +302,9 @@ def _lines(
         else:
             have = ", ".join(map(repr, types))
             raise ValueError(
-                f"{os.path.basename(path)}: relation: expected one of {have}, as schema has them, "
+                f"{file}: relation: expected one of {have}, as schema has them, "
                 f"got {names[0]!r}, of edge {first}"
             )
     if not edges:
-        raise ValueError(f"{os.path.basename(path)}: expected edges, or schema=, got none")
+        raise ValueError(f"{file}: expected edges, or schema=, got none")
     return edges

@@ -15,7 +15,10 @@ try:
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise
-    raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
+    raise ImportError(
+        "pygsampler.dgl needs DGL: pip install dgl==2.1.0 torch==2.2.1 torchdata==0.7.1 'numpy<2' "
+        "pandas pydantic pyyaml (or see docs/dgl.md for other versions)"
+    ) from error
 
 # Both names that DGL has for its sampler.
 NeighborSampler = PGSampler
@@ -40,3 +43,7 @@ __all__ = [
     "pack_traces",
     "random_walk",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

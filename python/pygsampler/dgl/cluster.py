@@ -31,7 +31,7 @@ class ClusterGCNSampler(Sampler):
     """Cluster-GCN (Chiang et al., 2019) in the place of ``dgl.dataloading.ClusterGCNSampler``.
 
     The graph is cut once into ``k`` parts by METIS, which comes with pymetis, ``pip install
-    'pygsampler[metis]'``; DGL 1.1.3's own never ends on some graphs. ``sampler.sample(g,
+    pymetis``; DGL 1.1.3's own never ends on some graphs. ``sampler.sample(g,
     partition_ids)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the
     vertices of these parts, one part behind the other, and all edges of the graph among them, those
     between the parts too.

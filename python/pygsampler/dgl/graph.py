@@ -19,7 +19,15 @@ from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.joint import TYPES, Joint, ends_of
 from pygsampler.graph import Graph
 
-__all__ = ["Places", "check_graph", "drawn_of", "graph_of", "places_of", "walked_of"]
+__all__ = [
+    "Places",
+    "check_graph",
+    "drawn_of",
+    "graph_of",
+    "joint_of",
+    "places_of",
+    "walked_of",
+]
 
 
 class Places(NamedTuple):
@@ -50,13 +58,25 @@ class _Taken:
     """What was made of one graph of DGL's, or of some of its edge types, each part when it was
     first asked for."""
 
-    __slots__ = ("__weakref__", "descent", "drawn", "host", "index", "own", "pinned", "places")
+    __slots__ = (
+        "__weakref__",
+        "descent",
+        "drawn",
+        "host",
+        "index",
+        "joint",
+        "own",
+        "pinned",
+        "places",
+    )
 
     def __init__(self, index: weakref.ref[Any], own: Graph, descent: Descent | None = None) -> None:
         self.index = index
         self.own = own
         # Of a graph that shares DGL's arrays.
         self.descent = descent
+        # Of edge types that were joined.
+        self.joint: Joint | None = None
         # By the name of the GPU that reads it.
         self.pinned: dict[str, Graph] = {}
         self.places: Places | None = None
@@ -118,6 +138,13 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     if pinned is None:
         pinned = taken.pinned[name] = own.pin(name)
     return pinned
+
+
+def joint_of(g: Any, types: Sequence[int]) -> Joint:
+    """Where the ids of these types are in the graph that ``graph_of`` makes of them."""
+    joint = _taken(g, tuple(types)).joint
+    assert joint is not None
+    return joint
 
 
 _turned: dict[int, tuple[weakref.ref[Any], Any]] = {}
@@ -366,7 +393,9 @@ def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
     end = weakref.ref(index, lambda _: _forget(key))
     if types:
         # A copy, by the ids of edges.
-        known = _Taken(end, Joint(g, types).graph_of(g).to(str(g.device)))
+        joint = Joint(g, types)
+        known = _Taken(end, joint.graph_of(g).to(str(g.device)))
+        known.joint = joint
     else:
         known = _Taken(end, *_take(g))
     _graphs[key] = known

@@ -109,7 +109,7 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         self._options = options
 
     def _current(self) -> _core.Sampler[Any]:
-        """The sampler, made anew where an option, or a list of fanouts, is another."""
+        """The sampler, made anew where an option or an item of the list of fanouts has changed."""
         fanouts = self._options.get("fanouts")
         # A list may have been written to; options are another dict where one was assigned.
         now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed

@@ -8,8 +8,8 @@ from typing import Any
 import dgl
 import torch
 
-from pygsampler.dgl.graph import check_graph, graph_of
-from pygsampler.dgl.joint import TYPES, Joint
+from pygsampler.dgl.graph import check_graph, graph_of, joint_of
+from pygsampler.dgl.joint import TYPES
 from pygsampler.dgl.walking import (
     WrongValue,
     in_names_of_dgl,
@@ -161,7 +161,7 @@ class RandomWalkNeighborSampler:
         ids = nodes_of(g, seed_nodes, "seed_nodes")
         numbers = numbers_of(ids, self.seed)
         types = () if self._is_plain() else self._types
-        joint = Joint(g, types) if types else None
+        joint = joint_of(g, types) if types else None
         starts = ids if joint is None else starts_of(g, joint, ids, self._start, "seed_nodes")
         with in_names_of_dgl("seed_nodes"):
             graph = graph_of(g, ids.device, types)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from dgl import storages
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._loading.lookup import look_up
 from pygsampler.features import Features
 
@@ -99,7 +100,8 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
         if isinstance(rows, slice):
             shown: torch.Tensor = self.features._known().torch()[rows]
             return shown
-        return look_up([(self.features, torch.as_tensor(rows))], check=True)[0]
+        ids = rows if isinstance(rows, torch.Tensor) else as_tensor(rows)
+        return look_up([(self.features, ids)], check=True)[0]
 
     @classmethod
     def __torch_function__(

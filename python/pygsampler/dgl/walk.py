@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from dgl.sampling import randomwalks
 
 from pygsampler._core.checks import describe, integer
-from pygsampler.dgl.graph import check_graph, walked_of
+from pygsampler.dgl.graph import check_graph, joint_of, walked_of
 from pygsampler.dgl.joint import TYPES, Joint
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.walking import (
@@ -30,6 +31,8 @@ __all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
 
 # Ours may stand under this name by the time that it is needed.
 _pack_by_dgl = randomwalks.pack_traces
+# Of so many ids NumPy takes one less the other before torch has begun.
+_FEW = 1 << 14
 
 
 def random_walk(
@@ -114,7 +117,7 @@ def random_walk(
     if restart_prob is not None:
         stop, chances = _chances(restart_prob, steps)
     ids = nodes_of(g, nodes)
-    joint = Joint(g, sorted(set(path))) if is_typed(g) else None
+    joint = joint_of(g, sorted(set(path))) if is_typed(g) else None
     options: dict[str, Any] = {"prob": prob, "stop": stop}
     _check_prob(g, prob, joint)
     if joint is None:
@@ -136,7 +139,12 @@ def random_walk(
         eids = None if eids is None else _less(eids, [joint.first_edge[t] for t in path])
     if chances is not None:
         traces, eids = _cut(traces, eids, chances, numbers)
-    kinds = torch.tensor(types, dtype=g.idtype)
+    # Of one type they are 0; a list is read in many times the time.
+    kinds = (
+        torch.tensor(types, dtype=g.idtype)
+        if any(types)
+        else torch.zeros(len(types), dtype=g.idtype)
+    )
     if eids is None:
         return _by_walk(traces, g.idtype), kinds
     return _by_walk(traces, g.idtype), _by_walk(eids, g.idtype), kinds
@@ -294,6 +302,11 @@ def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
     """Ids of each type's own, [steps, walks], of those of a joint graph."""
     if not any(first):
         return ids
+    if ids.is_cpu and ids.numel() <= _FEW:
+        values = ids.numpy()
+        return torch.from_numpy(
+            np.where(values < 0, values, values - np.array(first, values.dtype)[:, None])
+        )
     offsets = torch.tensor(first, dtype=ids.dtype).to(ids.device).unsqueeze(1)
     return torch.where(ids < 0, ids, ids - offsets)
 

@@ -33,3 +33,7 @@ __all__ = [
     "share",
     "share_features",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,7 +6,7 @@ from array import array
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._graph.schema import name_of
+from pygsampler._graph.schema import number_of
 from pygsampler.distributed.device_rows import MOST_HOPS, DeviceRows
 from pygsampler.distributed.owner import PLANS, Owner
 from pygsampler.distributed.typed_owner import TypedOwner
@@ -85,13 +85,13 @@ class DeviceTypedOwner(TypedOwner):
             given = plan["fanouts"]
             own = given[len(given) - 1 - hop]
             if not isinstance(own, int):
-                own = own.get(name_of(kind), plan["default"])
+                own = number_of(own, kind, plan["default"])
             none = dict.fromkeys(self._types, 0)
             return [{**none, kind: own}, *[none] * hop]
 
         exclude = self._rows[relation].excluded(question)
         made: Any = self._samplers.of(question, plan, fanouts).sample(
-            self._there,  # type: ignore[arg-type]
+            self._there,
             {kind[2]: _vertices(question)},
             epoch=question.epoch,
             batch=question.batch,

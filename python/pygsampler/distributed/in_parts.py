@@ -52,6 +52,38 @@ class InParts(Generic[P, S]):
         """ValueError: no process has the graph."""
         self._not_here("edges")
 
+    def index_of(self, labels: Any) -> NoReturn:
+        """ValueError: the parts have no names."""
+        self._not_here("names")
+
+    def in_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
+    def out_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
+    def reverse_edge_ids(self, *types: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
+    def to_networkx(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
+    def to_scipy(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
+    def to_dgl(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
+    def to_pyg(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._not_here("edges")
+
     def _drawn_by(self: T, kind: str, name: str) -> T:
         # Each part has its own tables; the service knows the names.
         return self

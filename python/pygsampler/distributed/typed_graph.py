@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._arrays import devices
 from pygsampler._core.handle import EngineHandle
+from pygsampler._graph.schema import ByEdgeType
 from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph, no_rows
@@ -19,8 +20,6 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pygsampler.array import Array
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Partition
@@ -152,9 +151,9 @@ class DistributedHeteroGraph(InParts["TypedPartition", "TypedShard"], HeteroGrap
         return made
 
     @property
-    def num_edges(self) -> Mapping[EdgeType, int]:
+    def num_edges(self) -> ByEdgeType[int]:
         """How many edges each type has, of all parts."""
-        return self._partition.num_edges
+        return ByEdgeType(self._partition.num_edges)
 
     def features(self, node_type: str, name: str) -> DistributedFeatures:
         """The array of that name of the vertices of a type, whose rows lie with them.

@@ -19,6 +19,11 @@ from pygsampler.doctor.selftest import self_test
 
 __all__ = ["Problem", "Report", "Section", "examine"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 # In the order in which they are shown. The second half needs the extension.
 _ALWAYS: tuple[Callable[[], Section], ...] = (versions, extension)
 _WITH_EXTENSION: tuple[Callable[[], Section], ...] = (machine, cuda, compiler, self_test)

@@ -26,7 +26,7 @@ def compiler() -> Section:
     if facts["error"]:
         if source == "compile":
             what = f"PYGSAMPLER_KERNELS is compile: {facts['error']}"
-            problems.append(Problem(what, 'pip install "pygsampler[cuda]", or unset it'))
+            problems.append(Problem(what, "pip install nvidia-cuda-nvrtc-cu12, or unset it"))
         else:
             notes.append(f"nothing needs it so far: {facts['error']}")
     else:

@@ -35,7 +35,7 @@ def extension() -> Section:
     try:
         path = library.extension_path()
     except ImportError as error:
-        remedy = "install a wheel for this Python: pip install --force-reinstall pygsampler"
+        remedy = "install a wheel for this Python, or pip install . in a clone"
         return Section("extension", {"file": None}, problems=(Problem(str(error), remedy),))
     bytes_ = path.stat().st_size
     facts = {"file": str(path), "bytes": bytes_}
@@ -43,7 +43,7 @@ def extension() -> Section:
     try:
         library.engine()
     except ImportError as error:
-        remedy = "build it here: pip install --force-reinstall --no-binary pygsampler pygsampler"
+        remedy = "build it here: pip install --force-reinstall . in a clone"
         return Section("extension", facts, lines, (Problem(f"{path.name}: {error}", remedy),))
     return Section("extension", facts, lines)
 

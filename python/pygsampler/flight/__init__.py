@@ -6,11 +6,13 @@ For trainers that are not on the machine that has the graph, or not in Python. I
 try:
     import pyarrow.flight  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        "pygsampler.flight needs pyarrow: pip install 'pygsampler[flight]'"
-    ) from error
+    raise ImportError("pygsampler.flight needs pyarrow: pip install pyarrow") from error
 
 from pygsampler.flight.client import Client
 from pygsampler.flight.server import Server
 
 __all__ = ["Client", "Server"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -73,7 +73,7 @@ def sampler_of(
     Sampler.__init__(made, seed)
     EngineSampler.__init__(made, plan, made.seed)
     if kind is PGSampler:
-        made._typed = None
+        made._typed = made._given = None
         made._span = Dated(plan["window"], "timedelta64[ns]") if spans else None
         made._timed = TimedSampler(plan, made.seed) if family == "temporal" else None
     elif kind is PinSAGE:

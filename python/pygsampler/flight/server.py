@@ -21,7 +21,8 @@ from pyarrow import flight
 
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._graph.schema import name_of
+from pygsampler._graph.metapath import resolved
+from pygsampler._graph.schema import by_type, name_of
 from pygsampler._program.texts import arrays, named
 from pygsampler.flight.failures import busy, denied, told
 from pygsampler.flight.limits import Limits, Most
@@ -234,8 +235,9 @@ class _Answers:
         if plan["family"] == "rows":
             raise ValueError("plan: expected one that makes batches, got one of whole rows")
         self._most.check(plan, ticket.num_seeds, self.limits)
-        self._check_form(plan, ticket.metapath)
-        sampler = sampler_of(plan, ticket.seed, ticket.metapath, ticket.spans)
+        path = resolved(ticket.metapath, tuple(self._edge_types.values()))
+        self._check_form(plan, path)
+        sampler = sampler_of(plan, ticket.seed, path, ticket.spans)
         more: dict[str, Any] = {}
         if ticket.seed_time is not None:
             if plan.get("time") is None:
@@ -253,10 +255,7 @@ class _Answers:
     def _by_edge_type(self, exclude: Any) -> Any:
         if not isinstance(exclude, dict):
             return exclude
-        for name in exclude:
-            if name not in self._edge_types:
-                raise ValueError(f"exclude: expected types of the graph, got {name!r}")
-        return {self._edge_types[name]: ids for name, ids in exclude.items()}
+        return by_type(exclude, "exclude", tuple(self._edge_types.values()))
 
     def _check_form(self, plan: Plan, path: tuple[EdgeType, ...]) -> None:
         """Forms are as large as the graph and are kept: so there may be only so many.

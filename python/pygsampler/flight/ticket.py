@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
-from pygsampler._arrays.dates import DATED, Dated, kind_of, without_dates
+from pygsampler._arrays.dates import DATED, Dated, as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
@@ -54,7 +54,7 @@ class Ticket(NamedTuple):
     # Likewise, or a number; ``Dated`` ones that were dates or spans when they were given.
     seed_time: Any = None
     exclude: Any = None
-    metapath: tuple[tuple[str, str, str], ...] = ()
+    metapath: tuple[Any, ...] = ()
     # Whether the plan's window was of timedelta64.
     spans: bool = False
 
@@ -196,9 +196,12 @@ def _ids(given: Any, where: str) -> array[int]:
 
 def _numbers(given: Any, where: str) -> Any:
     """A number, or an array of int64 or float64; ``Dated`` where they are dates or spans."""
+    given = as_numpy_dates(given, where)
     kind = kind_of(given)
     if kind:
         return Dated(_numbers(without_dates(given, where), where), _DTYPES[kind])
+    if getattr(given, "ndim", None) == 0:
+        given = given.item()
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return given
     try:
@@ -340,15 +343,17 @@ def _dated(times: Any, dtypes: Any) -> Any:
     }
 
 
-def _metapath(given: Any) -> tuple[tuple[str, str, str], ...]:
+def _metapath(given: Any) -> tuple[Any, ...]:
     if given is None:
         return ()
     ok = isinstance(given, list) and all(
-        isinstance(kind, list) and len(kind) == 3 and all(isinstance(name, str) for name in kind)
+        isinstance(kind, str)
+        or (isinstance(kind, list) and len(kind) == 3 and all(isinstance(of, str) for of in kind))
         for kind in given
     )
     if not ok:
         raise TypeError(
-            f"metapath: expected a list of [source, relation, destination], got {describe(given)}"
+            "metapath: expected a list of [source, relation, destination] or of names of "
+            f"relations, got {describe(given)}"
         )
-    return tuple(tuple(kind) for kind in given)
+    return tuple(kind if isinstance(kind, str) else tuple(kind) for kind in given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 try:
     from pygsampler.pyg.base import Sampler
+    from pygsampler.pyg.bidirectional import BidirectionalNeighborSampler
     from pygsampler.pyg.cluster import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.hetero import HeteroSampler
@@ -18,15 +19,16 @@ try:
         GraphSAINTNodeSampler,
         GraphSAINTRandomWalkSampler,
     )
-    from pygsampler.pyg.sampler import PGSampler
+    from pygsampler.pyg.sampler import NeighborSampler, PGSampler
     from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise
-    raise ImportError("pygsampler.pyg needs PyG: pip install 'pygsampler[pyg]'") from error
+    raise ImportError("pygsampler.pyg needs PyG: pip install torch-geometric") from error
 
 __all__ = [
+    "BidirectionalNeighborSampler",
     "ClusterData",
     "ClusterLoader",
     "EdgeIndex",
@@ -43,8 +45,13 @@ __all__ = [
     "LinkNeighborLoader",
     "MetaPath2Vec",
     "NeighborLoader",
+    "NeighborSampler",
     "Node2Vec",
     "PGSampler",
     "Sampler",
     "ShaDowKHopSampler",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

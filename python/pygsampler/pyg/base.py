@@ -15,7 +15,7 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._core.memories import Memory
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
@@ -100,7 +100,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             )
         check_blocks(sampler)
         backward = options.backward(sample_direction)
-        self._identity = BatchNumber(sampler.seed)
+        self._identity = BatchNumber(sampler.seed, not sampler._numbers.drawn)
         self._beginning = Beginning()
         self._sampler = sampler
         self.subgraph_type = subgraph_type
@@ -111,7 +111,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             kind, name = sampler.drawn_by
             array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
-        in_order = boolean(is_sorted, "is_sorted")
+        in_order = options.flag(is_sorted, "is_sorted")
         named = sampler.reads if reads is None else reads
         self._graph = graph_of(data, device, in_order, backward, array, named)
         self._sample_direction = sample_direction
@@ -266,7 +266,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
         known = self._node_time()
         nodes = None if neg_sampling is None else self._nodes_by_time("", known)
-        when = When(inputs.time, nodes, nodes)
+        when = When(self._compared(inputs.time), nodes, nodes)
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, times):
@@ -368,6 +368,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     ) -> torch.Tensor | None:
         """The bounds of seeds; None for a sampler without times."""
         return None
+
+    def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
+        """Times of seeds as they compare with those of the graph that is sampled."""
+        return times
 
     def _node_time(self) -> torch.Tensor | None:
         """When nodes are, for negatives; None where they have no times."""

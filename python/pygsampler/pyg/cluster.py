@@ -14,8 +14,10 @@ from torch_geometric.loader.cluster import Partition
 from torch_geometric.utils import select
 
 from pygsampler._core.checks import describe, integer
+from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
+from pygsampler.pyg.order import shuffle_by_seed
 from pygsampler.pyg.shadow import check_data
 from pygsampler.samplers import clusters
 from pygsampler.samplers.subgraphs import induced
@@ -27,7 +29,7 @@ class ClusterData(_ClusterData):  # type: ignore[misc]
     """A graph in clusters, in the place of ``torch_geometric.loader.ClusterData``.
 
     It has PyG's arguments, attributes and files, and does not need pyg-lib or torch-sparse: METIS
-    comes with pymetis, ``pip install 'pygsampler[metis]'``. Edges count in both directions for it,
+    comes with pymetis, ``pip install pymetis``. Edges count in both directions for it,
     as METIS wants them.
 
     Raises
@@ -91,11 +93,14 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
     ----------
     cluster_data : ClusterData
         Of this module, or PyG's.
+    seed : int, optional
+        64-bit seed of the order with ``shuffle=True``, which alone decides it: passes are counted.
+        Default: torch's.
     **kwargs
         Those of torch's ``DataLoader``.
     """
 
-    def __init__(self, cluster_data: Any, **kwargs: Any) -> None:
+    def __init__(self, cluster_data: Any, *, seed: int | None = None, **kwargs: Any) -> None:
         if not isinstance(cluster_data, _ClusterData):
             raise TypeError(f"cluster_data: expected a ClusterData, got {describe(cluster_data)}")
         # As in PyG, for Lightning.
@@ -103,7 +108,21 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
             kwargs.pop(name, None)
         self.cluster_data = cluster_data
         numbers: Any = range(len(cluster_data))
+        self._numbers = BatchNumber(seed)
         super().__init__(numbers, collate_fn=_Joined(cluster_data), **kwargs)
+        shuffle_by_seed(self, self._numbers, kwargs)
+
+    def __iter__(self) -> Any:
+        self._numbers.begin(self.generator)
+        return super().__iter__()
+
+    def set_seed(self, seed: int | None) -> None:
+        """Takes another seed of the order, from the next pass on; None: torch's."""
+        self._numbers.set_seed(seed)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Makes the order of a chosen seed from now on a function of ``epoch``; None: of passes."""
+        self._numbers.set_epoch(epoch)
 
 
 class _Joined:

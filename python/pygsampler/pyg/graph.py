@@ -12,6 +12,7 @@ from torch_geometric import data as pyg
 from torch_geometric.data import Data, HeteroData
 
 from pygsampler._core.checks import describe
+from pygsampler.array import BY_TORCH
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore, tensor_of
@@ -308,14 +309,11 @@ def _of_stores(stores: Any) -> tuple[Graph, Any]:
 
 
 def _shared(graph: Graph) -> Graph:
-    """The same graph in tensors of torch's, which it puts into shared memory for other processes.
+    """The same graph, whose arrays torch puts into shared memory when they are pickled.
 
-    Workers that are spawned get the arrays so, in the place of a copy for each.
+    Workers that are spawned get the arrays so, instead of a copy for each.
     """
-    ids = graph.edge_ids
-    return Graph.from_csc(
-        graph.indptr.torch(),
-        graph.indices.torch(),
-        edge_ids=None if ids is None else ids.torch(),
-        num_nodes=graph.num_nodes,
-    )
+    for part in graph._open():
+        if part is not None:
+            part._source = BY_TORCH
+    return graph

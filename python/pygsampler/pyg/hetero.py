@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +19,21 @@ from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced, rows_of
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import csr_of
+from pygsampler._graph.schema import edge_type_of
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, bits, on
 from pygsampler.pyg.begun import Beginning
+from pygsampler.pyg.comparison import comparison, mirrored
 from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import When, negatives_of
-from pygsampler.pyg.sampler import PGSampler
+from pygsampler.pyg.sampler import NeighborSampler, PGSampler
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
@@ -74,7 +75,7 @@ class HeteroSampler(PGSampler):
         written from source to target in either.
     device : str or torch.device, optional
         Where it samples, as for ``PGSampler``: by default where the edges are.
-    time_attr, temporal_strategy
+    time_attr, temporal_strategy, temporal_comparison, carry
         As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
         (those that lead from nodes without it) are of any time.
     edge_weights : str, optional
@@ -108,15 +109,18 @@ class HeteroSampler(PGSampler):
         seed: int | None = None,
         device: Any = None,
         edge_weights: str | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
     ) -> None:
         if not has_types(data):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
-        boolean(share_memory, "share_memory")
-        boolean(is_sorted, "is_sorted")
+        options.flag(share_memory, "share_memory")
+        options.flag(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
         times = options.times(time_attr, temporal_strategy)
+        compared, self._mirrored = comparison(temporal_comparison, carry)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -126,22 +130,25 @@ class HeteroSampler(PGSampler):
         self.keep_orig_edges = False
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
         types, place = _graph(data, weight_attr, backward, time_attr)
+        if self._mirrored and time_attr is not None:
+            types = mirrored(types, time_attr)
         self._types = types.to(place if device is None else str(torch.device(device)))
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
-            replace=replace,
+            replace=options.flag(replace, "replace"),
             frontier="new",
-            disjoint=disjoint,
+            disjoint=options.flag(disjoint, "disjoint"),
             prob=weight_attr,
             edge_weights=edge_weights,
             seed=seed,
-            **times,
+            **(times and times | compared),
         )
         self._check_factors()
         self._identity, self._beginning = BatchNumber(self._sampler.seed), Beginning()
         self._identity.set_seed(seed)
+        self._stored = isinstance(data, (tuple, list))
         # Now: wrong weights and times are wrong arguments.
         self._sampler.graph_of(self._types)
         if time_attr is not None:
@@ -285,7 +292,9 @@ class HeteroSampler(PGSampler):
 
         known = self._times_of_nodes()
         nodes = {} if neg_sampling is None or known is None else known
-        when = When(inputs.time, *(self._nodes_by_time(of, nodes.get(of)) for of in ends))
+        when = When(
+            self._compared(inputs.time), *(self._nodes_by_time(of, nodes.get(of)) for of in ends)
+        )
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, by_type):
@@ -331,7 +340,10 @@ class HeteroSampler(PGSampler):
         options.no_induced(self.subgraph_type)
         if given is not None:
             kept = self._types._timed(name, None, self.weight_attr)
-            return {of: options.bounds(each, where, name, kept.float) for of, each in given.items()}
+            return {
+                of: self._as_given(options.bounds(each, where, name, kept.float))
+                for of, each in given.items()
+            }
         known = self._times_of_nodes() or {}
         for kind in seeds:
             if kind not in known:
@@ -401,12 +413,17 @@ class HeteroSampler(PGSampler):
 
     def __repr__(self) -> str:
         weights = f", weight_attr={self.weight_attr!r}" if self.weight_attr else ""
-        # Of a copy: PyG keeps what it was first asked for.
-        values = copy.copy(self.num_neighbors).get_values()
+        values = self.num_neighbors.values
+        if isinstance(values, dict):
+            kinds = [*map(self._turned, self._relations)]
+            values = {_edge_type(key, kinds): list(each) for key, each in values.items()}
         return (
-            f"pygsampler.pyg.HeteroSampler({values}, replace={self.replace}, "
+            f"pygsampler.pyg.{type(self).__name__}({values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
+
+
+NeighborSampler._typed = HeteroSampler
 
 
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
@@ -420,16 +437,11 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     default = given.default if isinstance(given, NumNeighbors) else None
     by_type: dict[Any, Any] = {}
     for key, counts in values.items():
-        kind = key.to_tuple() if hasattr(key, "to_tuple") else key
-        kind = tuple(kind.split("__")) if isinstance(kind, str) else kind
-        if isinstance(kind, tuple) and len(kind) == 2:
-            # PyG's name of a relation that has none.
-            kind = kind[0], DEFAULT_REL, kind[1]
-        if kind not in edge_types:
-            raise ValueError(
-                f"num_neighbors: expected edge types of data ({_listed(edge_types)}), got {kind!r}"
-            )
+        kind = _edge_type(key, edge_types)
+        if kind in by_type:
+            raise ValueError(f"num_neighbors: expected each edge type once, got {kind} twice")
         by_type[kind] = options.hops(counts, f"num_neighbors[{kind!r}]")
+    named = NumNeighbors({kind: list(counts) for kind, counts in by_type.items()}, default)
     missing = [kind for kind in edge_types if kind not in by_type]
     if missing and default is None:
         raise ValueError(
@@ -445,7 +457,19 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
         )
     number = next(iter(hops.values()))
     fanouts = [{kind: by_type[kind][hop] for kind in edge_types} for hop in range(number)]
-    return NumNeighbors(dict(values), default), fanouts[::-1]
+    return named, fanouts[::-1]
+
+
+def _edge_type(key: Any, edge_types: Sequence[Any]) -> Any:
+    """The edge type of data that PyG, or a caller, names."""
+    # Of PyG's own in one text the parts, where it keeps them: they may have underscores.
+    kind = getattr(key, "edge_type", key)
+    ends = tuple(kind.split("__")) if isinstance(kind, str) else kind
+    if isinstance(ends, tuple) and len(ends) == 2:
+        # PyG's name of a relation that has none.
+        whole = ends[0], DEFAULT_REL, ends[1]
+        kind = whole if whole in edge_types or kind is ends else kind
+    return edge_type_of(kind, edge_types, "num_neighbors", "data")
 
 
 # The relation of data without types of edges, which has none: a graph has one at least.

@@ -11,6 +11,7 @@ from torch_geometric.data import HeteroData
 
 from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
+from pygsampler._graph.schema import by_name, by_type
 from pygsampler._loading.lookup import look_up
 from pygsampler.features import Features
 from pygsampler.pyg.rows import BatchRows, check_edge_ids, taken
@@ -105,17 +106,15 @@ def _by_type(given: Any, where: str, things: str, counts: Any) -> Iterator[_Of]:
             f"{where}: expected a mapping of names to mappings of types to arrays, as {kinds}, "
             f"got {describe(given)}"
         )
-    for name, of_types in given.items():
+    for name, of_types in (given if counts is None else by_name(given, counts)).items():
         if not isinstance(of_types, Mapping):
             raise TypeError(
                 f"{where}[{name!r}]: expected a mapping of types to arrays for data with types, as "
                 f"{kinds}, got {describe(of_types)}"
             )
+        if counts is not None:
+            of_types = by_type(of_types, f"{where}[{name!r}]", counts, "data")
         for kind, values in of_types.items():
-            if counts is not None and kind not in counts:
-                raise ValueError(
-                    f"{where}[{name!r}]: expected types of {things} of data, got {kind!r}"
-                )
             count = None if counts is None else counts[kind]
             features = taken({name: values}, where, f"{things} of {kind!r}", count)[name]
             if features._cache is not None:

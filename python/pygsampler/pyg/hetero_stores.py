@@ -7,7 +7,7 @@ from typing import Any
 from torch_geometric import data as pyg
 from torch_geometric.data import HeteroData
 
-from pygsampler._graph.hetero_adapters import edges_of
+from pygsampler._graph.hetero_adapters import edges_of, sizes_of
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore, tensors_of
@@ -32,9 +32,10 @@ def graph_of_stores(
 ) -> HeteroGraph:
     """The in-edges of a pair of stores; a ``HeteroGraph`` that was put there as it is.
 
-    Types stand in the order in which the store names its edges. The ids of edges are those of PyG:
-    the store's permutation of them, or else their places in its CSC. ``backward`` gives the
-    reversed edges, each type (dst, relation, src), whose places are those in its CSR.
+    Types stand in the order in which the store names its edges, those with features alone last.
+    The ids of edges are those of PyG: the store's permutation of them, or else their places in its
+    CSC. ``backward`` gives the reversed edges, each type (dst, relation, src), whose places are
+    those in its CSR.
     """
     features, store = stores
     own = store.hetero_graph if isinstance(store, GraphStore) else None
@@ -47,7 +48,7 @@ def graph_of_stores(
                 f"weight_attr: expected the name of an array of edges of the graph "
                 f"({have or 'none'}), got {weight_attr!r}"
             )
-        return own
+        return own if own._service is not None else own._with_types(sizes_of(features))
     if weight_attr is not None:
         raise NotImplementedError(
             f"weight_attr: expected None with (FeatureStore, GraphStore), got {weight_attr!r}; "

@@ -12,7 +12,7 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import hgt as _core
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, Sampler
@@ -23,7 +23,7 @@ from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.inputs import check_mask, inputs_at, nodes_given
-from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
+from pygsampler.pyg.loader import _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class HGTSampler(Sampler):
             )
         if isinstance(data, HeteroData) and not data.edge_types:
             raise ValueError("data: expected a HeteroData with types of edges, got one without")
-        boolean(is_sorted, "is_sorted")
-        boolean(share_memory, "share_memory")
+        options.flag(is_sorted, "is_sorted")
+        options.flag(share_memory, "share_memory")
         given, place = _graph(data, None)
         self._types = given.to(place if device is None else str(torch.device(device)))
         types = list(self._types.node_types)
@@ -259,8 +259,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
             filter_per_worker=filter_per_worker,
             **kwargs,
         )
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         same_graph(self.data, sampler)
         count = sampler.num_nodes[self.input_data.input_type]
         check_mask(input_nodes, count)

@@ -7,16 +7,19 @@ from typing import Any
 import torch
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
+from pygsampler._arrays.dates import as_numpy_dates, kind_of
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
 
 __all__ = [
     "check_mask",
     "check_rows",
-    "check_times",
+    "checked_times",
     "edges_given",
     "inputs_at",
     "nodes_given",
     "rows_given",
+    "times_given",
 ]
 
 
@@ -33,12 +36,12 @@ def nodes_given(given: Any, typed: bool) -> Any:
     return kind if nodes is None else (kind, _ids(nodes, "input_nodes"))
 
 
-def check_mask(given: Any, count: int) -> None:
+def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
     """ValueError for a mask, as ``nodes_given`` has it, that is not of so many nodes."""
     mask = given[1] if isinstance(given, tuple) else given
     if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool and len(mask) != count:
         raise ValueError(
-            f"input_nodes: expected a mask with a value for each of {count} nodes, got {len(mask)}"
+            f"{where}: expected a mask with a value for each of {count} nodes, got {len(mask)}"
         )
 
 
@@ -74,12 +77,18 @@ def check_rows(values: Any, where: str, count: int, things: str) -> None:
     )
 
 
-def check_times(values: Any, where: str, count: int, things: str) -> None:
-    """check_rows of times, and ValueError with the place of one that is NaN."""
+def checked_times(values: Any, where: str, count: int, things: str) -> Any:
+    """Returns times after check_rows, one for all as often as there are things.
+
+    ValueError with the place of a time that is NaN.
+    """
+    if values is not None and values.dim() == 0:
+        values = values.repeat(count)
     check_rows(values, where, count, things)
     if values is not None and values.is_floating_point() and values.isnan().any():
         place = int(values.isnan().nonzero()[0, 0])
         raise ValueError(f"{where}[{place}]: expected a time, got nan")
+    return values
 
 
 def _ids(given: Any, where: str) -> torch.Tensor:
@@ -98,11 +107,25 @@ def _pairs(given: Any) -> torch.Tensor:
     return edges
 
 
+def times_given(given: Any, where: str) -> Any:
+    """Returns the times of seeds as a tensor, of one for all without dimensions; None for None.
+
+    TypeError for dates: the data's times are tensors, which may have days, or seconds.
+    """
+    given = None if given is None else as_numpy_dates(given, where)
+    if kind_of(given):
+        raise TypeError(
+            f"{where}: expected numbers, in the unit of the data's times, got {given.dtype}; "
+            "times.astype('datetime64[s]').astype('int64') has seconds since 1970"
+        )
+    return rows_given(given, where)
+
+
 def _tensor(given: Any, where: str, what: str) -> torch.Tensor:
     if isinstance(given, torch.Tensor):
         return given
     try:
-        made = torch.as_tensor(given)
+        made = as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{where}: expected {what}, got {describe(given)}") from None
     return made if made.numel() else made.long()

@@ -14,6 +14,10 @@ from pygsampler.pyg.sampler import PGSampler
 __all__ = ["LightningLinkData", "LightningNodeData"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class LightningNodeData(of_pyg.LightningNodeData):  # type: ignore[misc]
     """``torch_geometric.data.LightningNodeData`` with pygsampler's engine: change the import only.
 

@@ -6,7 +6,7 @@ import copy
 from array import array
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch_geometric import loader
@@ -15,6 +15,7 @@ from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.named import NO_VALUES
 from pygsampler._core.checks import describe, integer
+from pygsampler._graph.schema import edge_type_of
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.begun import Begun
@@ -26,21 +27,34 @@ from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.inputs import (
     check_mask,
     check_rows,
-    check_times,
+    checked_times,
     edges_given,
     inputs_at,
     nodes_given,
     rows_given,
+    times_given,
 )
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.negatives import by_own_rule
+from pygsampler.pyg.neighbor_sampler import NeighborSampler
+from pygsampler.pyg.node_ids import for_inference
 from pygsampler.pyg.options import inside, subgraph
+from pygsampler.pyg.order import shuffle_by_seed
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
 from pygsampler.pyg.turns import Turn, Turns, known_ahead
 
-__all__ = ["LinkNeighborLoader", "NeighborLoader"]
+__all__ = ["LinkNeighborLoader", "NeighborLoader", "NeighborSampler"]
+
+
+_OPTIONS = frozenset(
+    (
+        *("num_neighbors", "replace", "subgraph_type", "disjoint", "temporal_strategy"),
+        *("time_attr", "weight_attr", "is_sorted", "neighbor_sampler", "directed", "seed"),
+        *("device", "edge_weights", "features", "edge_features", "edge_index", "labor", "prefetch"),
+    )
+)
 
 
 class _Places:
@@ -78,10 +92,13 @@ class _Sampled:
     """
 
     _sampler_name: ClassVar[str]
+    # What a loader is made with, and has used by then: to assign it would have no effect.
+    _options: ClassVar[frozenset[str]] = frozenset()
     data: Any
     generator: torch.Generator | None
     transform: Any
     transform_sampler_output: Any
+    dataset: Any
     # What is read beside what ``data`` has.
     _rows: BatchRows
     # "coo" or "edge_index".
@@ -95,10 +112,32 @@ class _Sampled:
     def _ours(self) -> Sampler | None:
         return _ours(getattr(self, self._sampler_name))
 
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in self._options and "_layout" in self.__dict__ and not hasattr(self, name):
+                raise AttributeError(
+                    f"{name}: expected no assignment, since a loader has used it, got one; make "
+                    f"another loader, or assign what loader.{self._sampler_name} has of it"
+                )
+            super().__setattr__(name, value)
+
     def __iter__(self) -> Any:
         if self._ours is not None:
             self._ours._identity.begin(self.generator)
         return super().__iter__()  # type: ignore[misc]
+
+    @property
+    def _of_nodes(self) -> bool:
+        return self._sampler_name == "node_sampler"
+
+    def _set_order(self, options: dict[str, Any]) -> None:
+        """Chooses who gives the places of a batch, once torch's loader was made with options."""
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
+        ours = self._ours
+        if ours is not None:
+            shuffle_by_seed(self, ours._identity, options)
 
     def _take(self, prefetch: Any, num_workers: Any, sampler: Any) -> None:
         """Takes ``prefetch``, or an error where nothing can be sampled ahead."""
@@ -182,6 +221,8 @@ class _Sampled:
         plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
         batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
         self._rows.put(batch, self.data, out.node, self._edge_ids(out))
+        if isinstance(out.node, torch.Tensor) and out.node.is_cuda and self._of_nodes:
+            for_inference(batch, self)
         if self._layout != "coo":
             # Another may have changed the order.
             order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
@@ -254,12 +295,14 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     Parameters
     ----------
     seed : int, optional
-        64-bit seed of the sampling. Default: torch's, asked for when a pass begins: without
-        ``set_epoch``, ``torch.manual_seed`` before a pass repeats it, as in PyG. The order of the
-        seeds is torch's, as ever: ``torch.manual_seed`` or ``generator=``.
+        64-bit seed of order, samples and negatives, which alone decides: passes over the loader
+        are counted, and the same pass is the same in every process, for every number of workers.
+        ``generator=``, and a ``sampler`` of your own, decide the order where they are given.
+        Default: torch's, asked for when a pass begins: without ``set_epoch``,
+        ``torch.manual_seed`` before a pass repeats it, as in PyG.
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
-    weight_attr, edge_weights : str, optional
+    weight_attr, edge_weights, temporal_comparison, carry : str, optional
         As ``PGSampler`` has them.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
@@ -301,6 +344,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     """
 
     _sampler_name = "node_sampler"
+    _options = _OPTIONS | {"input_nodes", "input_time"}
 
     def __init__(
         self,
@@ -329,6 +373,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         edge_index: str = "coo",
         labor: str | None = None,
         prefetch: int | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
         **kwargs: Any,
     ) -> None:
         typed = has_types(data)
@@ -347,6 +393,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             is_sorted=is_sorted,
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
+            temporal_comparison=temporal_comparison,
+            carry=carry,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
             labor=labor,
@@ -354,7 +402,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         if typed:
             check_input_type(data, input_nodes)
         input_nodes = nodes_given(input_nodes, typed)
-        input_time = rows_given(input_time, "input_time")
+        input_time = times_given(input_time, "input_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
@@ -375,10 +423,11 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         same_graph(self.data, neighbor_sampler)
-        check_times(self.input_data.time, "input_time", len(self.dataset), "input nodes")
+        self.input_data.time = checked_times(
+            self.input_data.time, "input_time", len(self.dataset), "input nodes"
+        )
         if isinstance(neighbor_sampler, Sampler):
             count: Any = neighbor_sampler.num_nodes
             if typed:
@@ -397,13 +446,20 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
-    ``labor``, ``prefetch`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``labor``, ``prefetch``, ``temporal_comparison``, ``carry`` and the errors are those of
+    ``NeighborLoader``; all else is PyG's.
     ``ValueError`` also for data without edges where ``edge_label_index`` is None, and for
     ``prefetch`` with a ``neg_sampling`` of a class of one's own whose ``sample`` draws by torch's
     generator. Of a ``HeteroData``, ``edge_label_index`` is a type of edges, or (type, edges).
     """
 
     _sampler_name = "link_sampler"
+    _options = _OPTIONS | {
+        "edge_label_index",
+        "edge_label",
+        "edge_label_time",
+        "neg_sampling_ratio",
+    }
 
     def __init__(
         self,
@@ -435,6 +491,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_index: str = "coo",
         labor: str | None = None,
         prefetch: int | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
@@ -461,15 +519,18 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             is_sorted=is_sorted,
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
+            temporal_comparison=temporal_comparison,
+            carry=carry,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
             labor=labor,
         )
         if typed:
+            edge_label_index = _named_links(data, edge_label_index)
             _check_link_type(data, edge_label_index)
         edge_label_index = edges_given(edge_label_index, typed, isinstance(data, tuple))
         edge_label = rows_given(edge_label, "edge_label")
-        edge_label_time = rows_given(edge_label_time, "edge_label_time")
+        edge_label_time = times_given(edge_label_time, "edge_label_time")
         kind_of_rows = HeteroBatchRows if typed else BatchRows
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
@@ -493,10 +554,11 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
-        # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self._set_order(kwargs)
         check_rows(self.input_data.label, "edge_label", len(self.dataset), "links")
-        check_times(self.input_data.time, "edge_label_time", len(self.dataset), "links")
+        self.input_data.time = checked_times(
+            self.input_data.time, "edge_label_time", len(self.dataset), "links"
+        )
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
@@ -585,6 +647,16 @@ def _sampler(
     return given
 
 
+def _named_links(data: Any, edge_label_index: Any) -> Any:
+    """``edge_label_index`` with the edge type that it names by its relation, or in one text."""
+    pair = isinstance(edge_label_index, (tuple, list)) and len(edge_label_index) == 2
+    kind = edge_label_index[0] if pair else edge_label_index
+    if not isinstance(kind, str) or (pair and isinstance(edge_label_index[1], str)):
+        return edge_label_index
+    kind = edge_type_of(kind, _edge_types(data), "edge_label_index", "data")
+    return (kind, edge_label_index[1]) if pair else kind
+
+
 def _check_link_type(data: Any, edge_label_index: Any) -> None:
     """An error unless it is a type of edges, or such a type and its edges, between known nodes."""
     kind = edge_label_index
@@ -614,8 +686,17 @@ def _node_types(data: Any) -> list[str]:
     if isinstance(data, HeteroData):
         types: list[str] = data.node_types
         return types
-    kinds = [attr.edge_type for attr in data[1].get_all_edge_attrs()]
-    return list(dict.fromkeys(end for kind in kinds for end in (kind[0], kind[-1])))
+    groups = (attr.group_name for attr in data[0].get_all_tensor_attrs())
+    ends = [end for kind in _edge_types(data) for end in (kind[0], kind[-1])]
+    return list(dict.fromkeys([*ends, *(kind for kind in groups if isinstance(kind, str))]))
+
+
+def _edge_types(data: Any) -> list[Any]:
+    """The types of edges of a HeteroData, or of stores with types of edges."""
+    if isinstance(data, HeteroData):
+        return list(map(tuple, data.edge_types))
+    kinds = (attr.edge_type for attr in data[1].get_all_edge_attrs())
+    return list(dict.fromkeys(tuple(kind) for kind in kinds))
 
 
 def check_input_type(data: Any, input_nodes: Any) -> None:

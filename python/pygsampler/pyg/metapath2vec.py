@@ -149,4 +149,6 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
         return windows(torch.stack(steps, dim=1), self.context_size)
 
     def _sampled(self, batch: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
-        return self._positive(batch, device), self._neg_sample(batch.to(device))
+        positive = self._positive(batch, device)
+        with self._walker.negatives(device):
+            return positive, self._neg_sample(batch.to(device))

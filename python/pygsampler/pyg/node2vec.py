@@ -51,8 +51,9 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
         The name of an edge array of the Graph that is given in the place of ``edge_index``:
         weights to walk by.
     seed : int, optional
-        64-bit seed of the walks; torch's initial seed when not given. ``torch.manual_seed`` before
-        a pass over the loader repeats its walks.
+        64-bit seed of order, walks and negatives of the loader, which alone decides: passes over it
+        are counted. Torch's initial seed when not given: ``torch.manual_seed`` before a pass over
+        the loader repeats it.
 
     Raises
     ------
@@ -126,4 +127,6 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
         return windows(walks.staying().to(batch.dtype), self.context_size)
 
     def _sample(self, batch: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
-        return self._positive(batch, device), self.neg_sample(batch.to(device))
+        positive = self._positive(batch, device)
+        with self._walker.negatives(device):
+            return positive, self.neg_sample(batch.to(device))

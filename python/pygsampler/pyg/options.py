@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Iterable, Mapping, Set, Sized
 from typing import Any
 
+import numpy
 import torch
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.vertices import check_vertices
-from pygsampler._core.checks import describe, integer
+from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.limits import MAX_FANOUT, MAX_HOPS
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "backward",
     "bounds",
     "check_inputs",
+    "flag",
     "hops",
     "ids",
     "inside",
@@ -30,26 +32,38 @@ __all__ = [
     "weights",
 ]
 
-# What PyG's sampler has as attributes and ours does not offer, with the value that means so.
-_LATER = {
-    "node_time": (None, "temporal sampling"),
-    "edge_time": (None, "temporal sampling"),
-}
 # What a sampler takes from its data once, ours or PyG's.
 _OF_THE_GRAPH = {
     "colptr",
+    "colptr_dict",
     "data_type",
     "device",
     "edge_permutation",
+    "edge_time",
+    "edge_types",
     "edge_weight",
     "graph",
+    "is_hetero",
     "is_sorted",
+    "is_temporal",
+    "node_time",
+    "node_types",
     "num_edges",
     "num_nodes",
     "perm",
     "row",
+    "row_dict",
     "sample_direction",
+    "to_edge_type",
+    "to_rel_type",
 }
+
+
+def flag(value: Any, where: str) -> bool:
+    """``value`` as True or False: a truth value, NumPy's too, or 0 or 1, as PyG takes them."""
+    if isinstance(value, (int, numpy.integer, numpy.bool_)) and value in (0, 1):
+        return bool(value)
+    return boolean(value, where)
 
 
 def offered(name: str, value: Any, expected: Any, what: str) -> None:
@@ -70,9 +84,7 @@ def place(device: Any) -> int:
 
 def assignable(name: str, value: Any) -> None:
     """An error for attributes of a sampler that would be without effect if they were assigned."""
-    if name in _LATER:
-        offered(name, value, *_LATER[name])
-    elif name in _OF_THE_GRAPH:
+    if name in _OF_THE_GRAPH:
         raise AttributeError(
             f"{name}: cannot be assigned, since a sampler keeps the graph that it was made of; "
             f"make another sampler"
@@ -126,7 +138,7 @@ def hops(num_neighbors: Any, where: str = "num_neighbors") -> list[int]:
 
 def subgraph(subgraph_type: Any, directed: bool) -> Any:
     """The type of the subgraph, where ``directed=False`` is PyG's old way to say induced."""
-    if directed:
+    if flag(directed, "directed"):
         return subgraph_type
     warnings.warn(
         "directed=False is deprecated in PyG: subgraph_type='induced' says the same", stacklevel=3

@@ -136,6 +136,12 @@ def taken(given: Any, where: str, things: str, count: int | None) -> dict[str, F
             raise ValueError(
                 f"{where}[{name!r}]: expected a row for each of {count} {things}, got {rows}"
             )
+        if count is not None and rows > count and things.startswith("nodes"):
+            # Ids of edges may lie above their number, and those of nodes may not.
+            raise ValueError(
+                f"{where}[{name!r}]: expected a row for each of {count} {things}, got {rows}; "
+                f"data.num_nodes={rows} has as many, [:{count}] takes the first"
+            )
     return named
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch_geometric.data import Data
@@ -12,15 +13,18 @@ from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import sampler as _core
-from pygsampler._core.checks import boolean, describe
+from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
+from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.hetero_stores import has_types
 
-__all__ = ["PGSampler", "Sampler"]
+__all__ = ["NeighborSampler", "PGSampler", "Sampler"]
 
 
-class PGSampler(Sampler):
+class PGSampler(Attributes, Sampler):
     """Neighbour sampling for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
@@ -80,6 +84,13 @@ class PGSampler(Sampler):
         are, in the mean, those over all its edges: see ``pygsampler.PGSampler``. Batches of this
         module's loaders have them as ``edge_weights``, beside ``e_id``, and ``SamplerOutput`` has
         them under that name. For directional subgraphs.
+    temporal_comparison : str, optional
+        As cuGraph's loaders have it: "monotonically_decreasing", "strictly_decreasing",
+        "monotonically_increasing" or "strictly_increasing" times along each path away from a seed,
+        whose own time is the first. Default: times that are not later than the seed's.
+    carry : str, optional
+        ``"seed"``: the seed's time is the bound at every hop, ``"edge"``: that of the edge, or the
+        node, before. Default: "edge" with ``temporal_comparison``, else "seed".
     share_memory : bool
         Accepted for compatibility: processes share the graph in any case.
     directed : bool
@@ -101,8 +112,10 @@ class PGSampler(Sampler):
     Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
     function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
     of workers, for fork and spawn, on CPU and GPU, and in a later run. That holds for the negatives
-    of link loaders too. Without it no batch repeats an earlier one by accident, and a run is
-    repeated by ``torch.manual_seed`` and the same number of workers. A seed that is not given is
+    of link loaders too. Without it no batch repeats an earlier one by accident. A chosen ``seed``
+    then decides all passes over a loader of this module, which are counted, in every process and
+    for every number of workers; else a run is repeated by ``torch.manual_seed`` and the same
+    number of workers, as in workers of PyG's own loaders in any case. A seed that is not given is
     ``torch.initial_seed()``, asked for when the sampler is made, by ``set_epoch``, when a pass over
     a loader of this module begins and, without an epoch, for each batch outside worker processes.
 
@@ -143,9 +156,12 @@ class PGSampler(Sampler):
         seed: int | None = None,
         device: Any = None,
         edge_weights: str | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
     ) -> None:
-        boolean(share_memory, "share_memory")
+        options.flag(share_memory, "share_memory")
         times = options.times(time_attr, temporal_strategy)
+        compared, self._mirrored = comparison(temporal_comparison, carry)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -157,13 +173,13 @@ class PGSampler(Sampler):
                 # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
                 # is sampled as one that takes nothing.
                 counts[::-1] or [0],
-                replace=replace,
+                replace=options.flag(replace, "replace"),
                 frontier="new",
-                disjoint=disjoint,
+                disjoint=options.flag(disjoint, "disjoint"),
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,
-                **times,
+                **(times and times | compared),
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
             device=device,
@@ -173,9 +189,12 @@ class PGSampler(Sampler):
         )
         self._identity.set_seed(seed)
         if time_attr is not None:
+            if self._mirrored:
+                self._graph = mirrored(self._graph, time_attr)
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
             self._graph._timed(time_attr, None, weight_attr)
         self._num_neighbors = NumNeighbors(list(counts))
+        self._stored = isinstance(data, (tuple, list))
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -219,7 +238,7 @@ class PGSampler(Sampler):
         options.no_induced(self.subgraph_type)
         if given is not None:
             timed = self._graph._timed(name, None, self.weight_attr)
-            return options.bounds(given, where, name, timed.float)
+            return self._as_given(options.bounds(given, where, name, timed.float))
         times = self._node_time()
         if times is None:
             raise ValueError(
@@ -232,6 +251,9 @@ class PGSampler(Sampler):
         values = None if name is None else self._graph.ndata.get(name)
         return None if values is None else values.torch()
 
+    def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
+        return None if times is None else self._as_given(times)
+
     @property
     def replace(self) -> bool:
         """Whether edges are sampled with replacement."""
@@ -239,7 +261,7 @@ class PGSampler(Sampler):
 
     @replace.setter
     def replace(self, replace: bool) -> None:
-        self._sampler = self._made()._with(replace=replace)
+        self._sampler = self._made()._with(replace=options.flag(replace, "replace"))
 
     @property
     def disjoint(self) -> bool:
@@ -248,7 +270,7 @@ class PGSampler(Sampler):
 
     @disjoint.setter
     def disjoint(self, disjoint: bool) -> None:
-        self._sampler = self._made()._with(disjoint=disjoint)
+        self._sampler = self._made()._with(disjoint=options.flag(disjoint, "disjoint"))
 
     @property
     def weight_attr(self) -> str | None:
@@ -269,6 +291,9 @@ class PGSampler(Sampler):
     def edge_weights(self, edge_weights: str | None) -> None:
         self._sampler = self._made()._with(edge_weights=edge_weights)
 
+    def _names(self) -> tuple[str | None, str | None]:
+        return self.time_attr, self.weight_attr
+
     def _made(self) -> _core.PGSampler:
         made = self._sampler
         assert isinstance(made, _core.PGSampler)
@@ -281,9 +306,60 @@ class PGSampler(Sampler):
         named = {"weight_attr": self.weight_attr, "edge_weights": self.edge_weights}
         weights = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         return (
-            f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
-            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
+            f"pygsampler.pyg.{type(self).__name__}({self.num_neighbors.values}, "
+            f"replace={self.replace}, subgraph_type={self.subgraph_type.value!r}, "
+            f"disjoint={self.disjoint}{weights})"
         )
+
+
+class NeighborSampler(PGSampler):
+    """``torch_geometric.sampler.NeighborSampler`` with pygsampler's engine.
+
+    Change the import only: it takes a ``Data``, a ``HeteroData``, or stores with types or without,
+    and has PyG's arguments and attributes. It is a ``PGSampler``, of a graph with types a
+    ``HeteroSampler``, which say what the arguments mean. So are objects of subclasses.
+
+    ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
+    """
+
+    # ``HeteroSampler``, whose module imports this one.
+    _typed: ClassVar[type[PGSampler]]
+    # The class of objects of this one that have types.
+    _with_types: ClassVar[type[NeighborSampler] | None] = None
+
+    def __new__(cls, *arguments: Any, **options: Any) -> NeighborSampler:
+        """An object of a class that is a ``HeteroSampler`` too if the data have types."""
+        data = arguments[0] if arguments else options.get("data")
+        if isinstance(data, torch.Tensor) or "edge_index" in options or "sizes" in options:
+            raise TypeError(
+                f"data: expected a Data, a HeteroData or (FeatureStore, GraphStore), got "
+                f"{describe(data)}; PyG's older loader of this name, which takes edge_index and "
+                "sizes, is pygsampler.pyg.loader.NeighborSampler"
+            )
+        return object.__new__(_with_types(cls) if has_types(data) else cls)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        cls = type(self)
+        typed = "_of" in vars(cls)
+        return _restored, (vars(cls)["_of"] if typed else cls, typed), self.__dict__
+
+
+# PyG's data modules for Lightning ask for the arguments.
+NeighborSampler.__new__.__signature__ = inspect.signature(PGSampler.__init__)  # type: ignore
+
+
+def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
+    """A class that is ``cls`` and a ``HeteroSampler``; always the same one."""
+    found: type[NeighborSampler] | None = vars(cls).get("_with_types")
+    if found is None:
+        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
+        found = type(cls.__name__, (cls, NeighborSampler._typed), names)
+        cls._with_types = found
+    return found
+
+
+def _restored(cls: type[NeighborSampler], typed: bool) -> NeighborSampler:
+    return object.__new__(_with_types(cls) if typed else cls)
 
 
 def _same(name: str, value: Any, known: Any) -> None:

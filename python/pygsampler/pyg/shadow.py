@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.sampler import NodeSamplerInput
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
 from pygsampler.pyg.options import ids, inside
@@ -85,8 +86,14 @@ class ShaDowKHopSampler(SubgraphLoader):
         if node_idx is None:
             node_idx = torch.arange(sampler.num_nodes)
         elif not isinstance(node_idx, torch.Tensor):
-            raise TypeError(f"node_idx: expected a tensor, got {describe(node_idx)}")
-        elif node_idx.dtype == torch.bool:
+            try:
+                node_idx = as_tensor(node_idx)
+            except (TypeError, ValueError, RuntimeError) as error:
+                expected = "a tensor of ids, or a mask"
+                raise TypeError(
+                    f"node_idx: expected {expected}, got {describe(node_idx)}: {error}"
+                ) from None
+        if node_idx.dtype == torch.bool:
             if node_idx.shape != (sampler.num_nodes,):
                 raise ValueError(
                     f"node_idx: expected a mask of {sampler.num_nodes} nodes, got shape "

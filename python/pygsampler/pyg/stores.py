@@ -12,6 +12,7 @@ from torch_geometric import data as pyg
 from torch_geometric.data import EdgeAttr, TensorAttr
 from torch_geometric.data.graph_store import EdgeLayout
 
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._core.checks import describe
 from pygsampler._loading.lookup import look_up
 from pygsampler.features import Features
@@ -322,7 +323,7 @@ def _ids(index: Any, rows: int) -> torch.Tensor:
         return torch.arange(rows)[index]
     if isinstance(index, int) and not isinstance(index, bool):
         return torch.tensor([index])
-    ids = torch.as_tensor(index)
+    ids = index if isinstance(index, torch.Tensor) else as_tensor(index)
     if ids.dtype == torch.bool:
         if ids.shape != (rows,):
             raise ValueError(f"index: expected a mask of {rows} rows, got {tuple(ids.shape)}")

@@ -13,6 +13,7 @@ from torch.utils.data import (
 )
 
 from pygsampler.pyg.begun import Begun
+from pygsampler.pyg.order import SeededOrder
 
 __all__ = ["Turn", "Turns", "known_ahead"]
 
@@ -35,7 +36,9 @@ def known_ahead(batches: Any) -> bool:
     seeds = batches.sampler
     if type(seeds) in (SequentialSampler, DistributedSampler):
         return True
-    return type(seeds) is RandomSampler and seeds.generator is None
+    return isinstance(seeds, SeededOrder) or (
+        type(seeds) is RandomSampler and seeds.generator is None
+    )
 
 
 class Turn:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from pygsampler._arrays import devices
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import ids
+from pygsampler.pyg.order import shuffle_by_seed
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import TorchWalks
 
@@ -33,6 +36,8 @@ class Walker:
         self._kind = sampler
         # The sampler that walked last, and what it was made with.
         self._last: tuple[tuple[Any, ...], RandomWalk] | None = None
+        # Epoch and batch that were walked last.
+        self._number = 0, 0
         # The graph on devices that it was not made on, by their index.
         self._copies: dict[int, Graph] = {}
 
@@ -45,12 +50,28 @@ class Walker:
     ) -> TorchWalks:
         """A walk from each vertex of ``batch``, of int32 or int64, on ``device``."""
         seeds = ids(batch, "batch")
-        epoch, number = self.numbers.of(seeds)
+        self._number = epoch, number = self.numbers.of(seeds)
         sampler = self._sampler(length, **options)
         graph = self._on(device)
         job = sampler.launch(graph, seeds, epoch=epoch, batch=number, into="torch")
         walks: TorchWalks = job.result().torch()
         return walks
+
+    @contextmanager
+    def negatives(self, device: torch.device) -> Iterator[None]:
+        """Torch's generator, of this process and ``device``, draws by the batch that was walked
+        last where somebody chose the seed. It is afterwards as it was."""
+        if not self.numbers.chosen:
+            yield
+            return
+        index = devices.parse(device)
+        text = b"negatives %d %d %d" % (self.numbers.seed, *self._number)
+        seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+        with torch.random.fork_rng(devices=[] if index < 0 else [index]):
+            torch.default_generator.manual_seed(seed)
+            if index >= 0:
+                torch.cuda.default_generators[index].manual_seed(seed)
+            yield
 
     def _sampler(self, length: int, **options: Any) -> RandomWalk:
         key = length, self.numbers.seed, *options.items()
@@ -92,6 +113,7 @@ def loader(
     collate = functools.partial(_collated, sample, place)
     made = _Loader(range(count), collate_fn=collate, **options)  # type: ignore[arg-type]
     made.numbers = numbers
+    shuffle_by_seed(made, numbers, options)
     return made
 
 

@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.order import shuffle_by_seed
 
 __all__ = ["SubgraphLoader", "by_source", "put"]
 
@@ -24,6 +25,7 @@ class SubgraphLoader(DataLoader):  # type: ignore[type-arg]
             kwargs.pop(name, None)
         self._sampled_by = sampler
         super().__init__(numbers, collate_fn=collate, **kwargs)
+        shuffle_by_seed(self, sampler._identity, kwargs)
 
     def __iter__(self) -> Any:
         self._sampled_by._identity.begin(self.generator)

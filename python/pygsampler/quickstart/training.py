@@ -107,13 +107,13 @@ def run(
         sage = GraphSAGE(data.num_features, data.num_classes)
 
         def with_graph(batch: TorchBatch) -> tuple[Tensor, Tensor, int]:
-            scores = sage(batch.blocks, batch.words)
+            scores = sage(batch.blocks, batch.words)[batch.output_index]
             edges = sum(block.num_edges for block in batch.blocks)
             return scores, batch.y, edges
 
         read: dict[str, Any] = {"features": {"words": words}, "labels": labels, "seed": seed}
 
-        def tests(ids: Any) -> DataLoader:
+        def tests(ids: Any) -> DataLoader[TorchBatch]:
             # Sampled as in training; a new loader begins at epoch 0, so accuracies can be compared.
             return DataLoader(graph, ids, FANOUTS, batch_size=TEST_BATCH_SIZE, **read)
 

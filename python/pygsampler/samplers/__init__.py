@@ -67,3 +67,7 @@ __all__ = [
     "thanos",
     "vrgcn",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

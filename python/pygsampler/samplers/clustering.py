@@ -54,7 +54,7 @@ def clusters(
     Raises
     ------
     ImportError
-        Without pymetis, which ``pip install 'pygsampler[metis]'`` gets.
+        Without pymetis, which ``pip install pymetis`` gets.
     """
     import numpy as np
 
@@ -91,9 +91,7 @@ def _metis(
     try:
         import pymetis
     except ImportError as error:
-        raise ImportError(
-            "clusters: METIS needs pymetis: pip install 'pygsampler[metis]'"
-        ) from error
+        raise ImportError("clusters: METIS needs pymetis: pip install pymetis") from error
     starts, adjacent = _symmetric(indptr, indices, count)
     if parts == 1 or not count:
         return np.zeros(count, np.int64)

@@ -329,7 +329,5 @@ def _need_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise ImportError(
-            "shadow: expected torch, found none; pip install 'pygsampler[torch]'"
-        ) from None
+        raise ImportError("shadow: expected torch, found none; pip install torch") from None
     return torch

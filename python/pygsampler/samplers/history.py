@@ -52,9 +52,7 @@ class History:
         try:
             import torch
         except ImportError:
-            raise ImportError(
-                "History: expected torch, found none; pip install 'pygsampler[torch]'"
-            ) from None
+            raise ImportError("History: expected torch, found none; pip install torch") from None
         if not isinstance(graph, Graph):
             raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
         if isinstance(widths, (str, bytes)) or not isinstance(widths, Sequence):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import boolean, integer
+from pygsampler._core.checks import boolean, describe, integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 
@@ -207,22 +207,26 @@ def _labor_chances(A: Any, C: Any, K: int, importance: int) -> Any:
     return drawn(q.mul(c, axis=0)).minimum(1)
 
 
-def _nearest(A: Graph, C: Matrix, r: Vector, K: int, weights: bool) -> Matrix:
+def _nearest(A: Graph, C: Matrix, r: Vector, K: int, weights: bool | str) -> Matrix:
     """The K edges of each column with the least r / a; their values by the chance to be there."""
     if A.weighted:
         C = C.where(C > 0)
     if K < 0:
-        return C
-    late: Any = C.spread(r, axis=1)
+        return C > 0 if A.weighted and weights == "ht" else C
+    # Parallel edges need numbers of their own: the bound of one could be another's.
+    late: Any = C.independent(r)
     late = late / C if A.weighted else late
     B = C.top_k(K, -late)
     if not weights:
         return B
     last = C.top_k(K + 1, -late)
-    t: Any = last.spread(r, axis=1)
+    t: Any = last.independent(r)
     t = (t / last if A.weighted else t).max(axis=0)
     t = t + (C.count(axis=0) <= K) * _CERTAIN
-    return B / B.mul(t, axis=0).minimum(1) if A.weighted else B.spread(1 / t.minimum(1), axis=0)
+    if not A.weighted:
+        return B.spread(1 / t.minimum(1), axis=0)
+    made: Matrix = (1 if weights == "ht" else B) / B.mul(t, axis=0).minimum(1)
+    return made
 
 
 @program
@@ -235,7 +239,7 @@ def labor(
     exact: bool = False,
     layer_dependency: bool = False,
     batch_dependency: int = 1,
-    weights: bool = True,
+    weights: bool | str = True,
     normalize: str | None = None,
 ) -> list[Matrix]:
     """LABOR (Balin and Catalyurek, 2023): fewer vertices, as destinations share uniform numbers.
@@ -265,18 +269,22 @@ def labor(
         to independent ones: batch j of it has Phi(cos(a) Phi^-1(x) + sin(a) Phi^-1(y)) of a vertex,
         a being j over the period of a right angle, x and y its numbers where this period and the
         next begin, and Phi the normal distribution (Balin, LaSalle and Catalyurek, 2023).
-    weights : bool
-        False: the values of the edges are the graph's.
+    weights : bool or str
+        False: the values of the edges are the graph's. ``"ht"``: one over the chance of the edge
+        alone, without its weight, as ``edge_weights="ht"`` of ``PGSampler`` has it. Without
+        ``weight=`` that is what True gives.
     normalize : str, optional
         ``"sum"``: the weights of a destination's edges are scaled so that they sum to what the
         values of all its edges do. ``"mean"``: to the number of its edges, as DGL's, for models
-        that take the mean. Less variance, and a bias.
+        that take the mean. Less variance, and a bias. Not with ``"ht"``.
 
     Notes
     -----
     ``block.edge_data["w"]`` is one over the chance of the edge, times its weight where there is
     one: its sums are unbiased. Of ``exact`` the chance is min(1, a t), t the least r / a of the
-    destination's edges that are not there. An edge of weight 0 is never there.
+    destination's edges that are not there. An edge of weight 0 is never there. Of ``exact`` the
+    first of parallel edges has the number of its source, and the others have numbers of their own:
+    were it one number for all, the edges that are not there would move with those that are.
     """
     if isinstance(importance, bool) or not isinstance(importance, int) or importance < 0:
         raise ValueError(f"importance: expected an integer >= 0, got {importance!r}")
@@ -287,7 +295,10 @@ def labor(
     integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
     boolean(exact, "exact")
     boolean(layer_dependency, "layer_dependency")
-    boolean(weights, "weights")
+    if weights is not True and weights is not False and weights != "ht":
+        raise TypeError(f"weights: expected True or False, or 'ht', got {describe(weights)}")
+    if weights == "ht" and normalize:
+        raise ValueError(f"normalize: expected None with weights='ht', got {normalize!r}")
     r = A.random(batches=batch_dependency)
     blocks: list[Any] = []
     for hop, K in enumerate(backwards(fanouts, "fanouts")):
@@ -299,7 +310,8 @@ def labor(
         elif A.weighted or importance:
             chances = _labor_chances(A, C, K, importance)
             stays = C.spread(r, axis=1) <= chances
-            B = (C / chances).where(stays) if weights else C.where(stays)
+            values = (1 if weights == "ht" else C) / chances if weights else C
+            B = values.where(stays)
         else:
             degree = C.count(axis=0)
             chance = (degree if K < 0 else K / degree).minimum(1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
@@ -36,9 +37,9 @@ func Parse(d *family.Document) family.Plan {
 // Samples are those of each type of a graph, iteration by iteration.
 func (p *Plan) Samples(g *csc.Typed) ([][]int64, error) {
 	samples := make([][]int64, len(g.Kinds))
-	known := make(map[string]bool, len(g.Kinds))
+	known, names := make(map[string]bool, len(g.Kinds)), make([]string, len(g.Kinds))
 	for t, kind := range g.Kinds {
-		known[kind.Name] = true
+		known[kind.Name], names[t] = true, fmt.Sprintf("%q", kind.Name)
 		for _, of := range p.samples {
 			n := of.All
 			if of.ByName != nil {
@@ -53,7 +54,7 @@ func (p *Plan) Samples(g *csc.Typed) ([][]int64, error) {
 	for _, of := range p.samples {
 		for _, name := range slices.Sorted(maps.Keys(of.ByName)) {
 			if !known[name] {
-				return nil, fmt.Errorf("%w: num_samples: expected types of vertices of the graph, got %q", request.ErrValue, name)
+				return nil, fmt.Errorf("%w: num_samples: expected types of vertices of the graph, got %q; there are %s", request.ErrValue, name, strings.Join(names, ", "))
 			}
 		}
 	}

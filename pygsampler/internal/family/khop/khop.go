@@ -23,7 +23,7 @@ func Parse(d *family.Document) family.Plan {
 	r := &p.Rule
 	fanouts := d.Integers("fanouts", 1, khop.MaxSteps, 1, khop.MaxCount)
 	sizes := d.Integers("sizes", 1, khop.MaxSteps, 1, khop.MaxCount)
-	r.Unique = d.Bool("unique", false)
+	r.Unique, r.Distinct = d.BoolOr("unique", "transit")
 	r.EdgeIDs = d.Bool("edge_ids", false)
 	execution := d.OneOf("execution", "auto", "sample", "transit")
 	r.Counts, r.Collective = fanouts, sizes != nil
@@ -33,8 +33,12 @@ func Parse(d *family.Document) family.Plan {
 	if d.Err() == nil && (fanouts == nil) == (sizes == nil) {
 		d.Refuse(request.ErrValue, "fanouts: expected 1 to %d integers, got None", khop.MaxSteps)
 	}
-	if r.Collective && r.Unique {
-		d.Refuse(request.ErrValue, "unique: expected False with sizes, whose draws are with replacement, got True")
+	if r.Collective && (r.Unique || r.Distinct) {
+		d.Refuse(request.ErrValue, "unique: expected False with sizes, whose draws are with replacement, got another value")
+	}
+	if r.Unique && execution == "transit" {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with unique=True, since the transits of a sample depend on each other, got 'transit'; "+
+			"unique='transit' takes both")
 	}
 	if r.Collective && execution == "transit" {
 		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with sizes, which the transits of a sample draw together, got 'transit'")

@@ -67,31 +67,57 @@ func Parse(d *family.Document) family.Plan {
 	return p
 }
 
-// Of is those of each relation of a graph.
+// Of is those of each relation of a graph. A hop names them by name or by short name.
 func (f *Fanouts) Of(g *csc.Typed) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
-	for i, r := range g.Relations {
-		for h, of := range f.hops {
-			n := of.All
-			if of.ByName != nil {
-				known := false
-				if n, known = of.ByName[r.Name]; !known && f.fallback == nil {
-					return nil, fmt.Errorf("%w: fanouts[%d]: expected a number for each edge type, or default=, got none for %q", request.ErrValue, h, r.Name)
-				} else if !known {
-					n = *f.fallback
-				}
-			}
-			fanouts[i] = append(fanouts[i], n)
-		}
+	for i := range fanouts {
+		fanouts[i] = make([]int64, len(f.hops))
 	}
 	for h, of := range f.hops {
-		for _, name := range slices.Sorted(maps.Keys(of.ByName)) {
-			if g.Relation(name) < 0 {
-				return nil, fmt.Errorf("%w: fanouts[%d]: expected edge types of the graph, got %q", request.ErrValue, h, name)
+		byName, err := named(g, of.ByName)
+		if err != nil {
+			return nil, fmt.Errorf("%w: fanouts[%d]: expected %w", request.ErrValue, h, err)
+		}
+		for i, r := range g.Relations {
+			n, known := byName[r.Name]
+			switch {
+			case of.ByName == nil:
+				n = of.All
+			case !known && f.fallback == nil:
+				return nil, fmt.Errorf("%w: fanouts[%d]: expected a number for each edge type, or default=, got none for %s", request.ErrValue, h, g.Written(i))
+			case !known:
+				n = *f.fallback
 			}
+			fanouts[i][h] = n
 		}
 	}
 	return fanouts, nil
+}
+
+// named is the numbers by the names of a graph's relations, where some are given by short names. The error
+// continues "expected ".
+func named(g *csc.Typed, numbers map[string]int64) (map[string]int64, error) {
+	known := 0
+	for i := range g.Relations {
+		if _, is := numbers[g.Relations[i].Name]; is {
+			known++
+		}
+	}
+	if known == len(numbers) {
+		return numbers, nil
+	}
+	byName := make(map[string]int64, len(numbers))
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		i, err := g.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := byName[g.Relations[i].Name]; twice {
+			return nil, fmt.Errorf("one number for each edge type, got two for %s", g.Written(i))
+		}
+		byName[g.Relations[i].Name] = numbers[name]
+	}
+	return byName, nil
 }
 
 // Fits refuses graphs whose relations are not those of the fanouts.

@@ -136,6 +136,9 @@ func (c *call[I]) bring(e *edges[I]) {
 		panic(failure{err})
 	}
 	c.indices = csc.Of[I](c.near.Graph.Indices)
+	if c.tellsCopies() {
+		c.copies = c.near.Copies()
+	}
 	c.near.Rows(e.columns.ids, e.shift, e.indptr)
 	at := int64(0)
 	for i, start := range e.shift {

@@ -59,7 +59,7 @@ func (c *call[I]) settleValues(i int, count int64) {
 	}
 	for k, in := range n.In {
 		switch of := &c.Nodes[in]; {
-		case of.Type.Kind == program.Matrix && (n.Maps() && n.Op != program.Spread && n.Op != program.Random || n.Chooses() && k == 0):
+		case of.Type.Kind == program.Matrix && (n.Maps() && n.Op != program.Spread && n.Op != program.Independent && n.Op != program.Random || n.Chooses() && k == 0):
 			c.settleValues(in, count)
 		case c.layoutOf(in) == program.Cheaper && of.Type.Kind == program.Vector && !c.values[in].made:
 			known, works := c.known()

@@ -86,6 +86,7 @@ type call[I csc.Index] struct {
 	stop    *atomic.Bool
 	indices []I
 	near    *cpu.Near[I] // rows that lie elsewhere; nil: they are here
+	copies  csc.Copies   // of the graph, where a node asks for them
 	values  []value[I]
 	need    []program.Want
 	costs   costs.Costs   // and
@@ -114,6 +115,11 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		if err := c.apart(); err != nil {
 			return memory.Memory{}, err
 		}
+	} else if c.tellsCopies() {
+		var err error
+		if c.copies, err = r.Graph.Copies(); err != nil {
+			return memory.Memory{}, err
+		}
 	}
 	for i := range r.Seeds.Len() {
 		if v := r.Seeds.At(i); uint64(v) >= uint64(r.Graph.NumNodes) {
@@ -139,6 +145,11 @@ func (c *call[I]) all() {
 		}
 		c.mark(i)
 	}
+}
+
+// tellsCopies says that a node has to know which edges are copies of others.
+func (c *call[I]) tellsCopies() bool {
+	return slices.ContainsFunc(c.Nodes, func(n program.Node) bool { return n.Op == program.Independent })
 }
 
 // apart lets the batch read the rows that it asks for.

@@ -369,6 +369,11 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 		ev.dot(n, t, to)
 	case program.Spread:
 		ev.along(n.In[1], n.Axis, t, to)
+	case program.Independent:
+		ev.along(n.In[1], n.Axis, t, to)
+		if ev.copies != nil {
+			ev.numberCopies(&ev.Nodes[n.In[1]], to)
+		}
 	default:
 		ev.mapped(n, to, func(in int, buffer []float64) []float64 {
 			switch kind := ev.Nodes[in].Type.Kind; {
@@ -383,6 +388,36 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 			}
 			return buffer
 		})
+	}
+}
+
+// numberCopies writes the numbers of parallel edges, of all but the first of a column from a vertex.
+func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
+	numbers := ev.numbersOf(n, rng.Candidates)
+	next, between := numbers.Next()
+	var out func(int64) bool
+	for k, p := range ev.places() {
+		if ev.copies[p] == 0 {
+			continue
+		}
+		if ev.Exclude != nil {
+			v := int64(ev.root.set.columns.ids[ev.columns()[k]])
+			start, excluded := ev.Graph.Indptr.At(v), ev.Exclude.Of(v)
+			out = func(p int64) bool {
+				_, is := slices.BinarySearch(excluded, p-start)
+				return is
+			}
+		}
+		if !ev.copies.Is(p, out) {
+			continue
+		}
+		id := ev.edgeIDs()[k]
+		of := func(stream rng.Stream) float64 {
+			return rng.Uniform(rng.Draw(stream.State(uint64(ev.indices[p])), int(id)+1))
+		}
+		if to[k] = of(numbers.Stream); between {
+			to[k] = numbers.Between(to[k], of(next))
+		}
 	}
 }
 

@@ -12,19 +12,19 @@ func (w *writer) list(i int, n *program.Node) {
 	w.declare("List", "%s", l)
 	switch n.Op {
 	case program.Seeds:
-		w.line("%s = seeds;", l)
+		w.put(l, "seeds")
 	case program.Column:
 		of := w.edges(n.In[0]) + ".columns"
 		if n.Type.Along.Space == program.All {
 			of = "m.all()"
 		}
-		w.line("%s = %s;", l, of)
+		w.put(l, of)
 	case program.Row:
 		if w.raw[i] {
-			w.line("%[1]s = List{e%[2]d.n, e%[2]d.row};", l, n.Type.Along.Node)
+			w.put(l, fmt.Sprintf("List{e%[1]d.n, e%[1]d.row}", n.Type.Along.Node))
 			break
 		}
-		w.line("%s = %s;", l, list(n.Type.Along))
+		w.put(l, list(n.Type.Along))
 	case program.Unique:
 		w.distinctOf(i, i, l, "unique", fmt.Sprintf("l%d", n.In[0]))
 	case program.Union:
@@ -153,16 +153,21 @@ func (w *writer) chooser(list int) int {
 	return -1
 }
 
-// where declares where the edges, or the draws, of a chooser's columns are; a cross of a list that has just been made may have it
-// claimed.
-func (w *writer) where(chooser int, claims bool) {
+// put writes what all threads know into what was declared, and lets the block meet.
+func (w *writer) put(name, value string) {
+	w.line("m.put(%s, %s);", name, value)
+	w.line("m.meet();")
+}
+
+// where declares where the edges, or the draws, of a chooser's columns are, and is what makes them knows of them; a cross of a list
+// that has just been made may have it claimed.
+func (w *writer) where(chooser int, claims bool) (about string) {
 	if n := &w.p.Nodes[chooser]; n.Op == program.Individual {
 		w.declare("Draws", "w%d", chooser)
-		w.line("w%[1]d.uniform = Uniform{%[2]d, %[3]t}, w%[1]d.site = %[4]d;", chooser, n.K, n.Replace, n.Site)
-		return
+		return fmt.Sprintf("DrawsAbout{Uniform{%d, %t}, %d}", n.K, n.Replace, n.Site)
 	}
 	w.declare("Ranges", "w%d", chooser)
-	w.line("w%d.claims = %t;", chooser, claims)
+	return fmt.Sprint(claims)
 }
 
 // distinct is a list of the distinct vertices of list l, for node i.
@@ -192,12 +197,12 @@ func (w *writer) distinctOf(i, list int, name, step, lists string) {
 	}
 	if chooser < 0 {
 		w.line("Alone w%d;", i)
-		w.step("%s(m, %s, %s, %t, w%d)", step, name, lists, claimed, i)
+		w.step("%s(m, %s, %s, %t, w%d, 0)", step, name, lists, claimed, i)
 		return
 	}
 	n := &w.p.Nodes[chooser]
-	w.where(chooser, list >= 0 && n.Op == program.Cross && n.In[0] == list && w.next(list, func(next int) bool { return next == chooser }))
-	w.step("%s(m, %s, %s, %t, w%d)", step, name, lists, claimed, chooser)
+	about := w.where(chooser, list >= 0 && n.Op == program.Cross && n.In[0] == list && w.next(list, func(next int) bool { return next == chooser }))
+	w.step("%s(m, %s, %s, %t, w%d, %s)", step, name, lists, claimed, chooser, about)
 	w.made[chooser] = true
 }
 
@@ -206,8 +211,7 @@ func (w *writer) ranges(chooser int, columns string) {
 	if w.made[chooser] {
 		return
 	}
-	w.where(chooser, false)
-	w.step("ranges(m, w%d, %s)", chooser, columns)
+	w.step("ranges(m, w%d, %s, %s)", chooser, columns, w.where(chooser, false))
 }
 
 // neighbors writes draws from the edges of a list's vertices.
@@ -215,8 +219,7 @@ func (w *writer) neighbors(i int, n *program.Node) {
 	of := w.p.Nodes[n.In[0]].In[0]
 	columns := w.distinct(i, of)
 	if !w.made[i] {
-		w.where(i, false)
-		w.step("draws(m, w%d, %s)", i, columns)
+		w.step("draws(m, w%d, %s, %s)", i, columns, w.where(i, false))
 	}
 	w.step("neighbors(m, e%[1]d, %[2]s, w%[1]d, %[3]s)", i, columns, w.claims(i, !w.rows[i], columns))
 }

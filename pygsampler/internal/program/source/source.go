@@ -25,6 +25,7 @@ type Array struct {
 	Rows   bool            // so many numbers of each vertex
 	Input  *program.Tensor // nil: no input
 	Once   int             // the place among the text's Once, from 1 on; 0: none of them
+	Copies bool            // csc.Copies of the graph, or null
 }
 
 // Text is a kernel, and what its launches have to bring.

@@ -65,6 +65,12 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 			w.cost[c] + w.cost[d] + 1
 	}
 	edges := n.Type.Edges
+	if n.Op == program.Independent {
+		r := &w.p.Nodes[n.In[1]]
+		w.takes(at, n.In[1])
+		return fmt.Sprintf("m.copy(%[1]d, %[2]s.place[i]) ? m.random_of_copy(%[3]d, %[2]s.row[i], %[2]s.place[i], %[4]d) : %[5]s",
+			w.placeOf(Array{Copies: true}), e, r.Site, max(r.Batches, 1), w.along(n.In[1], edges, 1)), w.cost[n.In[1]] + 1
+	}
 	return w.mapped(n, func(in int) string {
 		w.takes(at, in)
 		if w.typeOf(in).Kind == program.Vector {

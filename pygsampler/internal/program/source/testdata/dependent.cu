@@ -4,13 +4,13 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!m.seeds(seeds, true)) return;
   __shared__ List l0;
-  l0 = seeds;
+  m.put(l0, seeds);
+  m.meet();
   __shared__ Edges e1;
   __shared__ List d1;
   __shared__ Ranges w1;
-  w1.claims = false;
   m.sync();
-  if (!unique(m, d1, l0, true, w1)) return;
+  if (!unique(m, d1, l0, true, w1, false)) return;
   m.sync();
   if (!slice(m, e1, d1, w1, false)) return;
   auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };

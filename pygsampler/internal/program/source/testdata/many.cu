@@ -5,9 +5,8 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!m.seeds(seeds, false)) return;
   __shared__ Edges e1;
   __shared__ Ranges w1;
-  w1.claims = false;
   m.sync();
-  if (!ranges(m, w1, m.all())) return;
+  if (!ranges(m, w1, m.all(), false)) return;
   m.sync();
   if (!slice(m, e1, m.all(), w1, false)) return;
   auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
@@ -30,9 +29,8 @@ __device__ __forceinline__ void steps(Machine& m) {
   __shared__ Edges e7;
   __shared__ List d7;
   __shared__ Ranges w7;
-  w7.claims = false;
   m.sync();
-  if (!unique(m, d7, l6, false, w7)) return;
+  if (!unique(m, d7, l6, false, w7, false)) return;
   m.sync();
   if (!slice(m, e7, d7, w7, true)) return;
   auto v7 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e7.place[i])); };
@@ -86,7 +84,8 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!sum_all(m, m.counters(8), x20, e7.columns.n, 20, true, v9)) return;
   auto v21 = [&](u32 i) -> double { return op_sub(v19(i), x20); };
   __shared__ List l22;
-  l22 = e19.rows;
+  m.put(l22, e19.rows);
+  m.meet();
   auto v23 = [&](u32 i) -> double { return v2((u32)e19.rows(i)); };
   __shared__ List l24;
   m.sync();

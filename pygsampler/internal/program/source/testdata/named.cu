@@ -4,12 +4,12 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!m.seeds(seeds, true)) return;
   __shared__ List l0;
-  l0 = seeds;
+  m.put(l0, seeds);
+  m.meet();
   __shared__ List l1;
   __shared__ Ranges w2;
-  w2.claims = false;
   m.sync();
-  if (!unique(m, l1, l0, true, w2)) return;
+  if (!unique(m, l1, l0, true, w2, false)) return;
   Sieve e2;
   m.sync();
   sieve(e2, l1, w2);

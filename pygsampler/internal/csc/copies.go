@@ -1,0 +1,104 @@
+package csc
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Copies says of each edge, by its CSC position, how many positions before it the last edge of its row stands that leads
+// from the same vertex; 0: none does. Nil: no row of the graph has parallel edges.
+type Copies []uint32
+
+// Is says that an edge before this one in its row leads from the same vertex. Edges of which out is true are not there;
+// nil: all are.
+func (c Copies) Is(position int64, out func(position int64) bool) bool {
+	if c == nil {
+		return false
+	}
+	for back := c[position]; back > 0; back = c[position] {
+		if position -= int64(back); out == nil || !out(position) {
+			return true
+		}
+	}
+	return false
+}
+
+// Copies are those of the graph, which are made once, by all cores.
+func (g *Graph) Copies() (Copies, error) {
+	g.copying.Lock()
+	defer g.copying.Unlock()
+	if !g.copied {
+		of, err := g.findCopies()
+		if err != nil {
+			return nil, err
+		}
+		g.copies, g.copied = of, true
+	}
+	return g.copies, nil
+}
+
+func (g *Graph) findCopies() (Copies, error) {
+	if g.Indices.Bits == 32 {
+		return findCopies(g.Indptr, g.Indices.I32)
+	}
+	return findCopies(g.Indptr, g.Indices.I64)
+}
+
+func findCopies[I Index](indptr Array, indices []I) (found Copies, err error) {
+	// Most graphs have none, and take no memory.
+	room := sync.OnceFunc(func() {
+		if err = memory.Affordable(int64(len(indices)) * 4); err == nil {
+			found = make(Copies, len(indices))
+		}
+	})
+	Parallel(0, indptr.Len()-1, func(lo, hi int64) {
+		var scratch RowCopies[I]
+		for row := lo; row < hi; row++ {
+			start, end := indptr.At(row), indptr.At(row+1)
+			scratch.Each(indices[start:end], func(i, back int) {
+				if room(); found != nil {
+					found[start+int64(i)] = uint32(back)
+				}
+			})
+		}
+	})
+	return found, err
+}
+
+// RowCopies finds the copies of a row after another; its zero value is ready.
+type RowCopies[I Index] struct{ order []placed[I] }
+
+type placed[I Index] struct {
+	v  I
+	at int32
+}
+
+// Each calls f for each edge of a row that has another one before it from the same vertex, with its place and how many
+// places before it that one stands.
+func (c *RowCopies[I]) Each(row []I, f func(i, back int)) {
+	sorted := true
+	for i := 1; i < len(row) && sorted; i++ {
+		sorted = row[i-1] <= row[i]
+	}
+	if sorted {
+		for i := 1; i < len(row); i++ {
+			if row[i] == row[i-1] {
+				f(i, 1)
+			}
+		}
+		return
+	}
+	c.order = c.order[:0]
+	for i, v := range row {
+		c.order = append(c.order, placed[I]{v, int32(i)})
+	}
+	slices.SortFunc(c.order, func(a, b placed[I]) int { return cmp.Or(cmp.Compare(a.v, b.v), cmp.Compare(a.at, b.at)) })
+	for i := 1; i < len(c.order); i++ {
+		if a, b := c.order[i-1], c.order[i]; a.v == b.v {
+			f(int(b.at), int(b.at-a.at))
+		}
+	}
+}

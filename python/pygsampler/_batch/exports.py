@@ -1,0 +1,281 @@
+"""Batches as the graphs of other libraries: methods of batches of every kind of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._graph import dgl_conversion, pyg_conversion
+from pygsampler._graph.networkx_conversion import add_edges, add_nodes, networkx
+from pygsampler._graph.scipy_conversion import block_matrix
+
+
+class Exports:
+    """The conversions of a batch without types; of a batch of loaders with its features."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        blocks: Any
+        input_nodes: Any
+        output_index: Any
+        num_edges: Any
+
+    def to_networkx(self) -> Any:
+        """The sampled edges of all hops as a ``networkx.MultiDiGraph``.
+
+        Nodes are called by their original ids, and are all of ``input_nodes``. Edges have their
+        original id as "edge_id", and "hop", which is 0 for the edges into the seeds.
+        """
+        made = networkx().MultiDiGraph()
+        names = add_nodes(made, as_numpy(self.input_nodes).tolist(), {})
+        for hop, block in enumerate(reversed(self.blocks)):
+            src, dst = _coo(block)
+            values = {"hop": [hop] * len(src)}
+            add_edges(made, (names, names), (src, dst, as_numpy(block.edge_ids)), values)
+        return made
+
+    def to_scipy(self) -> Any:
+        """The blocks as sparse arrays of SciPy, a tuple of ``csc_array``, the outermost first.
+
+        An entry [source, destination] of local ids is an edge, whose value is its factor
+        (``edge_weights``), or 1 without factors. Destination i of a block is column
+        ``dst_offset + i``.
+        """
+        return tuple(map(_matrix, self.blocks))
+
+    def to_dgl(self) -> Any:
+        """The blocks as a list of ``dgl.DGLBlock``, the outermost first, for layers of DGL.
+
+        Nodes and edges have their original ids as ``dgl.NID`` and ``dgl.EID``, the sources of the
+        first block have the features that a loader has read, and edges have theirs. The last block
+        has a row for each distinct seed, as ``output_index`` says.
+
+        Raises
+        ------
+        ValueError
+            For a batch of ``frontier="new"``, whose blocks are none of DGL's.
+        """
+        batch: Any = _torch(self)
+        nid, eid = dgl_conversion.id_names()
+        made = []
+        for place, block in enumerate(batch.blocks):
+            _check_offset(block, place)
+            csc = block.indptr, block.indices
+            of_dgl = dgl_conversion.to_block({None: csc}, block.num_src_nodes, block.num_dst_nodes)
+            of_dgl.srcdata[nid], of_dgl.dstdata[nid] = block.src_nodes, block.dst_nodes
+            of_dgl.edata[eid] = block.edge_ids
+            of_dgl.edata.update({**block.edge_data, **block.features})
+            made.append(of_dgl)
+        if made:
+            made[0].srcdata.update(_rows_of_nodes(batch.features))
+        return made
+
+    def to_pyg(self) -> Any:
+        """The batch as a ``torch_geometric.data.Data``, as loaders of PyG give it.
+
+        ``edge_index`` has the edges of all hops in local ids, the seeds' hop first, ``n_id`` and
+        ``e_id`` the original ids of nodes and edges; the first ``batch_size`` nodes are the
+        distinct seeds, and ``output_index`` says which is whose. Features that a loader has read
+        are attributes by their names, and its labels are ``y``, a row for each seed. With
+        ``frontier="all"`` nodes are expanded anew in each hop, so that an edge may be there several
+        times; ``frontier="new"`` samples as PyG does.
+        """
+        import torch
+
+        batch: Any = _torch(self)
+        data = pyg_conversion.new("Data")
+        blocks = batch.blocks[::-1]
+        data.num_nodes = len(batch.input_nodes)
+        none = batch.input_nodes.new_empty(0)
+        data.edge_index = torch.cat([none.expand(2, 0).long(), *(b.edge_index for b in blocks)], 1)
+        data.n_id, data.e_id = batch.input_nodes, torch.cat([none, *(b.edge_ids for b in blocks)])
+        data.output_index = batch.output_index
+        data.batch_size = batch._distinct_seeds()
+        for name, rows in batch.features.items():
+            setattr(data, name, rows)
+        _put_edges(data, blocks)
+        return data
+
+
+class SubgraphExports(Exports):
+    """The conversions of a sampled subgraph."""
+
+    __slots__ = ()
+
+    def to_scipy(self) -> Any:
+        """The subgraph as a ``csc_array`` of SciPy, shape [V, V]: an entry [source, destination] of
+        places in ``nodes`` is an edge, whose value is its factor, or 1 without factors."""
+        return _matrix(self.blocks[0])
+
+    def to_dgl(self) -> Any:
+        """The subgraph as a ``dgl.DGLGraph``, with original ids as ``dgl.NID`` and ``dgl.EID``, and
+        the features that a loader has read."""
+        batch: Any = _torch(self)
+        block = batch.blocks[0]
+        parts = block.indptr, block.indices, batch.input_nodes, block.edge_ids
+        made = dgl_conversion.to_subgraph(*parts)
+        made.edata.update({**block.edge_data, **block.features})
+        made.ndata.update(_rows_of_nodes(batch.features))
+        return made
+
+
+class HeteroExports:
+    """The conversions of a batch with types."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        blocks: Any
+        nodes: Any
+        output_index: Any
+
+    def to_networkx(self) -> Any:
+        """The sampled edges of all hops as a ``networkx.MultiDiGraph``.
+
+        Nodes are (type, original id) and have "node_type"; edges have "edge_type", their original
+        id as "edge_id", and "hop", which is 0 for the edges into the seeds.
+        """
+        made, names = networkx().MultiDiGraph(), {}
+        for kind, ids in self.nodes.items():
+            own = [(kind, node) for node in as_numpy(ids).tolist()]
+            names[kind] = add_nodes(made, own, {"node_type": [kind] * len(own)})
+        for hop, blocks in enumerate(reversed(self.blocks)):
+            for kind, block in blocks.items():
+                src, dst = _coo(block)
+                values = {"edge_type": [kind] * len(src), "hop": [hop] * len(src)}
+                ends = names[kind[0]], names[kind[2]]
+                add_edges(made, ends, (src, dst, as_numpy(block.edge_ids)), values)
+        return made
+
+    def to_scipy(self) -> Any:
+        """The blocks of each hop, the outermost first, as mappings of edge types to ``csc_array``;
+        as ``MiniBatch.to_scipy``."""
+        return tuple(
+            {kind: _matrix(block) for kind, block in blocks.items()} for blocks in self.blocks
+        )
+
+    def to_dgl(self) -> Any:
+        """The hops as a list of ``dgl.DGLBlock`` with types, the outermost first; as
+        ``MiniBatch.to_dgl``."""
+        batch: Any = _torch(self)
+        nid, eid = dgl_conversion.id_names()
+        made = []
+        for place, blocks in enumerate(batch.blocks):
+            src, dst = (dict.fromkeys(batch.nodes, 0) for _ in range(2))
+            for kind, block in blocks.items():
+                _check_offset(block, place)
+                src[kind[0]] = max(src[kind[0]], block.num_src_nodes)
+                dst[kind[2]] = max(dst[kind[2]], block.num_dst_nodes)
+            src = {kind: max(count, dst[kind]) for kind, count in src.items()}
+            csc = {
+                kind: (_of_rows(block.indptr, dst[kind[2]]), block.indices)
+                for kind, block in blocks.items()
+            }
+            of_dgl = dgl_conversion.to_block(csc, src, dst)
+            for kind, ids in batch.nodes.items():
+                of_dgl.srcnodes[kind].data[nid] = ids[: src[kind]]
+                of_dgl.dstnodes[kind].data[nid] = ids[: dst[kind]]
+                for name, rows in () if place else batch.features.items():
+                    if name != _LABELS and kind in rows:
+                        of_dgl.srcnodes[kind].data[name] = rows[kind]
+            for kind, block in blocks.items():
+                of_dgl.edges[kind].data[eid] = block.edge_ids
+                of_dgl.edges[kind].data.update({**block.edge_data, **block.features})
+            made.append(of_dgl)
+        return made
+
+    def to_pyg(self) -> Any:
+        """The batch as a ``torch_geometric.data.HeteroData``; as ``MiniBatch.to_pyg``, by types."""
+        import torch
+
+        batch: Any = _torch(self)
+        data = pyg_conversion.new("HeteroData")
+        for kind, ids in batch.nodes.items():
+            store = data[kind]
+            store.num_nodes, store.n_id = len(ids), ids
+            if kind in batch.output_index:
+                store.output_index = batch.output_index[kind]
+            store.batch_size = batch.num_sampled_nodes[kind][0]
+            for name, rows in batch.features.items():
+                if kind in rows:
+                    setattr(store, name, rows[kind])
+        for kind in batch.blocks[0] if batch.blocks else ():
+            blocks = [hop[kind] for hop in reversed(batch.blocks)]
+            data[kind].edge_index = torch.cat([block.edge_index for block in blocks], 1)
+            data[kind].e_id = torch.cat([block.edge_ids for block in blocks])
+            _put_edges(data[kind], blocks)
+        return data
+
+
+# What a loader calls the rows of seeds, which are none of nodes.
+_LABELS = "y"
+
+
+def as_numpy(values: Any) -> Any:
+    """Values of a batch of any library as NumPy's, copied from a GPU."""
+    import numpy as np
+
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+
+
+def _torch(batch: Any) -> Any:
+    """A batch in torch's tensors."""
+    return batch if hasattr(batch, "features") else batch.torch()
+
+
+def _coo(block: Any) -> tuple[Any, Any]:
+    """The ends of the edges of a block in local ids, of NumPy."""
+    import numpy as np
+
+    first, indptr = block.dst_offset, as_numpy(block.indptr)
+    rows = np.arange(first, first + len(indptr) - 1)
+    return as_numpy(block.indices), np.repeat(rows, np.diff(indptr))
+
+
+def _matrix(block: Any) -> Any:
+    weights, first = block.edge_weights, block.dst_offset
+    return block_matrix(
+        as_numpy(block.indptr),
+        as_numpy(block.indices),
+        None if weights is None else as_numpy(weights),
+        (block.num_src_nodes, first + block.num_dst_nodes),
+        first,
+    )
+
+
+def _check_offset(block: Any, place: int) -> None:
+    if block.dst_offset:
+        raise ValueError(
+            f"to_dgl: expected destinations first among the sources, as blocks of DGL have them, "
+            f"got blocks[{place}] with dst_offset {block.dst_offset}; frontier='all' samples such "
+            "blocks"
+        )
+
+
+def _rows_of_nodes(features: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: rows for name, rows in features.items() if name != _LABELS}
+
+
+def _of_rows(indptr: Any, rows: int) -> Any:
+    """``indptr`` of a relation in which the last nodes of its type are no destinations."""
+    missing = rows + 1 - len(indptr)
+    return indptr if missing <= 0 else _torch_cat([indptr, indptr[-1:].expand(missing)])
+
+
+def _torch_cat(parts: Any) -> Any:
+    import torch
+
+    return torch.cat(parts)
+
+
+def _put_edges(store: Any, blocks: list[Any]) -> None:
+    """The factors and features of the edges of all hops."""
+    import torch
+
+    if not blocks:
+        return
+    if blocks[0].edge_weights is not None:
+        store.edge_weight = torch.cat([block.edge_weights for block in blocks])
+    for name in blocks[0].features:
+        setattr(store, name, torch.cat([block.features[name] for block in blocks]))

@@ -1,0 +1,65 @@
+"""How the times of edges compare with those of seeds: ``temporal_comparison`` and ``carry``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygsampler._core.checks import describe
+from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
+
+__all__ = ["comparison", "mirrored"]
+
+# The core's ``compare``, and whether times run the other way.
+_COMPARISONS = {
+    "monotonically_decreasing": ("le", False),
+    "strictly_decreasing": ("lt", False),
+    "monotonically_increasing": ("le", True),
+    "strictly_increasing": ("lt", True),
+}
+
+
+def comparison(temporal_comparison: Any, carry: Any) -> tuple[dict[str, Any], bool]:
+    """What the core's sampler is told, and whether it is to have all times negated.
+
+    Without ``temporal_comparison`` times are at most the seed's at every hop, as in PyG; with it
+    they are bounded by the edge before, as in cuGraph, unless ``carry`` says otherwise.
+    """
+    if carry not in (None, "seed", "edge"):
+        raise ValueError(f"carry: expected 'seed', 'edge' or None, got {describe(carry)}")
+    if temporal_comparison is None:
+        return {"carry": carry or "seed"}, False
+    if temporal_comparison not in _COMPARISONS:
+        raise ValueError(
+            f"temporal_comparison: expected one of {tuple(_COMPARISONS)} or None, got "
+            f"{describe(temporal_comparison)}"
+        )
+    compare, mirror = _COMPARISONS[temporal_comparison]
+    return {"compare": compare, "carry": carry or "edge"}, mirror
+
+
+def mirrored(graph: Any, name: str) -> Any:
+    """``graph`` with negated times of that name."""
+    if graph._service is not None:
+        raise NotImplementedError(
+            "temporal_comparison: expected 'monotonically_decreasing', 'strictly_decreasing' or "
+            "None for a graph in parts"
+        )
+    if isinstance(graph, Graph):
+        return graph.with_data(
+            _negated(graph.edata, name, alone=True), _negated(graph.ndata, name, alone=True)
+        )
+    return HeteroGraph(
+        {
+            kind: graph[kind].with_data(_negated(graph[kind].edata, name, alone=True))
+            for kind in graph.edge_types
+        },
+        dict(graph.num_nodes),
+        node_data={kind: _negated(of, name) for kind, of in graph.ndata.items()},
+    )
+
+
+def _negated(arrays: Any, name: str, alone: bool = False) -> dict[str, Any]:
+    """These arrays, or that one ``alone``, with that one negated."""
+    kept = {} if alone else dict(arrays)
+    return kept | ({name: -arrays[name].torch()} if name in arrays else {})

@@ -1,0 +1,47 @@
+"""``SeededOrder``: torch's random order of a loader's seeds, repeatable where a seed was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from typing import Any
+
+import torch
+from torch.utils.data import RandomSampler
+
+from pygsampler._loading.batch_number import BatchNumber
+
+__all__ = ["SeededOrder", "shuffle_by_seed"]
+
+
+class SeededOrder(RandomSampler):
+    """A ``RandomSampler`` whose order is a function of a chosen seed and the pass or the epoch.
+
+    Without a chosen seed it is torch's ``RandomSampler``, order and use of torch's generator
+    included.
+    """
+
+    def __init__(self, source: Sized, numbers: BatchNumber) -> None:
+        super().__init__(source)
+        self._numbers = numbers
+
+    def __iter__(self) -> Iterator[int]:
+        order = self._numbers.order
+        if order is None:
+            return super().__iter__()
+        generator = torch.Generator().manual_seed(order)
+        return iter(torch.randperm(self.num_samples, generator=generator).tolist())
+
+
+def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) -> None:
+    """Lets the seed that was chosen decide the order of a loader that torch was to shuffle.
+
+    ``options`` are those that torch's ``DataLoader`` was made with: a ``generator`` or a
+    ``sampler`` of the user's own decides by itself.
+    """
+    if not options.get("shuffle") or options.get("generator") is not None:
+        return
+    order = SeededOrder(loader.dataset, numbers)
+    # Torch's loader lets nobody assign its sampler.
+    loader.__dict__["sampler"] = order
+    if loader.batch_sampler is not None:
+        loader.batch_sampler.sampler = order

@@ -1,0 +1,98 @@
+"""tools/gpu_check_small.py: that its cases are all kernels, and that it fails where it should."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.build import ROOT, compilers, kernel_files, unit_of
+
+TOOL = ROOT / "tools" / "gpu_check_small.py"
+spec = importlib.util.spec_from_file_location("gpu_check_small", TOOL)
+assert spec is not None and spec.loader is not None
+gpu_check_small = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(gpu_check_small)
+
+# Files whose kernels take tensors of torch on a GPU, which the emulator has none of.
+TENSORS = ("segment", "segment_narrow", "attend", "attend_narrow", "softmax", "gather", "cache")
+TENSORS += ("static", "static_typed", "negatives", "transpose")
+
+
+def test_kernels_are_those_of_the_sources() -> None:
+    found = compilers()
+    if found is None:
+        pytest.skip("needs g++")
+    sources = {
+        file.stem: {
+            line.split("{")[0].split("kernel_")[1].rstrip(" =")
+            for line in unit_of(file, found[1]).splitlines()
+            if line.startswith("Kernel kernel_")
+        }
+        for file in kernel_files(ROOT / "kernels")
+    }
+    assert gpu_check_small.kernels() == sources
+
+
+def test_a_kernel_that_no_case_runs_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    every = set().union(*gpu_check_small.kernels().values(), {gpu_check_small.GENERATED})
+    gpu_check_small.check_launched(every | {"others"})
+    assert capsys.readouterr().out == f"all {len(every)} kernels ran\n"
+    with pytest.raises(SystemExit, match=r"1 of \d+ kernels were not run: .'hgt64'.$"):
+        gpu_check_small.check_launched(every - {"hgt64"})
+
+
+def run(emulator: Path, *parts: str, code: str = "", **variables: str) -> tuple[int, str]:
+    program = ["tools/gpu_check_small.py", *parts]
+    if code:
+        program = ["-c", code]
+    done = subprocess.run(
+        [sys.executable, *program],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "LD_LIBRARY_PATH": str(emulator),
+            "PYGSAMPLER_NVRTC": str(emulator / "libnvrtc.so.12"),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_cases_run_every_kernel(emulator: Path, tmp_path: Path) -> None:
+    """On the emulator, but for those that need tensors on a GPU."""
+    log = tmp_path / "launches"
+    parts = "batches", "types", "times", "programs", "walks"
+    status, text = run(emulator, *parts, EMULATOR_LAUNCHES=str(log))
+    assert status == 0, text[-3000:]
+    want = {gpu_check_small.GENERATED}
+    for file, names in gpu_check_small.kernels().items():
+        if file not in TENSORS:
+            # The part "large" has those with bins: its map takes 256 MiB, which is slow here.
+            want |= {name for name in names if not name.endswith("_bins")}
+    assert want <= set(log.read_text().split())
+
+
+def test_the_status_says_that_something_differs(emulator: Path) -> None:
+    status, text = run(emulator, "none")
+    assert status == 1 and "parts: expected some of ['batches'" in text
+    code = """
+import sys
+sys.path.insert(0, "tools")
+import gpu_check_small as small
+
+def differing(*_):
+    assert False, "an array differs"
+
+small.typed_parity.same = differing
+sys.argv[1:] = ["types"]
+small.main()
+"""
+    status, text = run(emulator, code=code)
+    assert status == 1 and "AssertionError: an array differs" in text

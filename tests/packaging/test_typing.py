@@ -1,0 +1,80 @@
+"""Type checkers know what samplers and loaders give."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+ROOT = Path(__file__).parents[2]
+
+# Lines that end in a class reveal it; those that end in an error code have that error.
+PROGRAM = """
+import torch
+import pygsampler as pgs
+from pygsampler import torch as loaders
+
+def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int]) -> None:
+    data, links, both = loaders.DataLoader, loaders.LinkLoader, {"a": ids}
+    sampler, typed = pgs.PGSampler([5, 5]), pgs.PGSampler([{("a", "to", "b"): 5}])
+    reveal_type(sampler.sample(g, ids))  # MiniBatch
+    reveal_type(sampler.sample(h, both, epoch=1))  # HeteroBatch
+    reveal_type(sampler.submit(g, ids).result())  # MiniBatch
+    reveal_type(typed.submit(h, both, seed_time=3).result())  # HeteroBatch
+    reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
+    reveal_type(sampler.sample_many(h, [both])[0])  # HeteroBatch
+    reveal_type(pgs.HeteroLabor([3]).sample(h, both))  # HeteroBatch
+    reveal_type(sampler.sample(h, both).blocks[0]["to"])  # HeteroBlock
+    reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # TorchHeteroBlock
+    reveal_type(pgs.HeteroLabor([{"to": 3}]).sample(h, both, exclude={"to": ids}))  # HeteroBatch
+    reveal_type(h.edata["to"]["w"])  # Array
+    reveal_type(h["to"])  # Graph
+    reveal_type(pgs.HGTSampler([3]).sample(h, both))  # HeteroBatch
+    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # TorchBatch
+    reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # TorchBatch
+    reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # TorchHeteroBatch
+    reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # TorchHeteroBatch
+    reveal_type(next(iter(data(h, both, pgs.HeteroLabor([3]), batch_size=3))))  # TorchHeteroBatch
+    reveal_type(next(iter(data(g, ids, pgs.RandomWalk(5), batch_size=3))))  # TorchWalks
+    reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # TorchStepSamples
+    reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # SeedVisits
+    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3, static=True))))  # StaticBatch
+    reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticHeteroBatch
+    reveal_type(next(iter(links(g, ids, fanouts, batch_size=3))))  # LinkBatch
+    reveal_type(next(iter(links(h, {}, fanouts, batch_size=3, exclude=None))))  # HeteroLinkBatch
+    reveal_type(next(iter(links(g, ids, fanouts, batch_size=3, static=True))))  # StaticLinkBatch
+    reveal_type(next(iter(links(h, {}, [5], batch_size=3, static=True))))  # StaticHeteroLinkBatch
+    data(g, ids, fanouts, batch_size=3, num_workers=2)  # call-overload
+    data(g, ids, fanouts)  # call-overload
+    links(g, ids, fanouts, batch_size=3, seed_weights=ids)  # call-overload
+    sampler.sample(g, ids, epochs=3)  # call-overload
+"""
+
+
+@pytest.mark.timeout(600)
+def test_samplers_and_loaders_reveal_what_they_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    monkeypatch.setenv("MYPYPATH", str(ROOT / "python"))
+    options = ["--follow-imports=silent", f"--cache-dir={tmp_path}", "--no-error-summary"]
+    options += [f"--python-executable={sys.executable}", f"--config-file={ROOT / 'pyproject.toml'}"]
+    told, errors, _ = api.run([*options, str(program)])
+    assert errors == ""
+    by_line: dict[int, str] = {}
+    for line in told.splitlines():
+        path, number, rest = line.split(":", 2)
+        assert path.endswith("program.py"), line
+        by_line[int(number)] = by_line.get(int(number), "") + rest
+    for number, line in enumerate(PROGRAM.splitlines(), 1):
+        text, _, expected = line.partition("  # ")
+        found = by_line.pop(number, "")
+        if "reveal_type" in text:
+            # Of a named tuple its fields come first.
+            assert f".{expected}" in found and "error" not in found, (line, found)
+        elif expected:
+            assert f"[{expected}]" in found, (line, found)
+    assert by_line == {}

@@ -1,0 +1,222 @@
+"""Batches as graphs of other libraries: every edge is the graph's, with its ids and features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from partners import partner
+
+import pygsampler as pgs
+import pygsampler.torch as pgt
+
+RNG = np.random.default_rng(3)
+SRC, DST = RNG.integers(0, 50, 400), RNG.integers(0, 50, 400)
+BUYS, RATED, KNOWS = ("u", "buys", "i"), ("i", "rated", "u"), ("u", "knows", "u")
+TYPED = {
+    BUYS: (RNG.integers(0, 20, 100), RNG.integers(0, 30, 100)),
+    RATED: (RNG.integers(0, 30, 100), RNG.integers(0, 20, 100)),
+    KNOWS: (RNG.integers(0, 20, 60), RNG.integers(0, 20, 60)),
+}
+
+
+def batch(frontier: str) -> Any:
+    """A loader's batch, whose features are ids; a seed is there twice."""
+    return next(
+        iter(
+            pgt.DataLoader(
+                pgs.Graph.from_coo(SRC, DST, num_nodes=50),
+                [3, 4, 4, 7],
+                pgs.PGSampler([3, 2], seed=1, frontier=frontier),
+                batch_size=4,
+                features={"x": torch.arange(50.0)[:, None]},
+                labels=torch.arange(50),
+                edge_features={"w": torch.arange(400)},
+            )
+        )
+    )
+
+
+def typed_batch(frontier: str) -> Any:
+    features = {kind: torch.arange(float(count))[:, None] for kind, count in COUNTS.items()}
+    return next(
+        iter(
+            pgt.DataLoader(
+                pgs.HeteroGraph.from_coo(TYPED, {**COUNTS, "z": 4}),
+                {"u": [1, 2, 3]},
+                pgs.PGSampler([3, 2], seed=1, frontier=frontier),
+                batch_size=3,
+                features={"x": features},
+            )
+        )
+    )
+
+
+COUNTS = {"u": 20, "i": 30}
+
+
+def edge_ids(batch: Any) -> list[int]:
+    return sorted(int(edge) for block in batch.blocks for edge in block.edge_ids)
+
+
+@pytest.mark.parametrize("frontier", ["all", "new"])
+def test_pyg_has_all_edges_with_their_features(frontier: str) -> None:
+    partner("torch_geometric")
+    of = batch(frontier)
+    data = of.to_pyg()
+    assert data.validate()
+    nodes, edges = data.n_id.numpy(), data.e_id.numpy()
+    src, dst = data.edge_index.numpy()
+    assert sorted(edges.tolist()) == edge_ids(of)
+    assert (SRC[edges] == nodes[src]).all()
+    assert (DST[edges] == nodes[dst]).all()
+    assert (data.x[:, 0].numpy() == nodes).all()
+    assert (data.w.numpy() == edges).all()
+    assert data.batch_size == 3
+    assert nodes[data.output_index.numpy()].tolist() == [3, 4, 4, 7] == data.y.tolist()
+
+
+def test_factors_are_the_weights_of_edges() -> None:
+    graph = pgs.Graph.from_coo(SRC, DST, num_nodes=50)
+    of = pgs.PGSampler([2], seed=1, edge_weights="ht").sample(graph, [1, 2])
+    weights = of.blocks[0].edge_weights.tolist()
+    (matrix,) = of.to_scipy()
+    assert matrix.data.tolist() == weights
+    partner("torch_geometric")
+    assert of.to_pyg().edge_weight.tolist() == weights
+    partner("dgl")
+    assert of.to_dgl()[0].edata["w"].tolist() == weights
+
+
+def test_dgl_has_the_blocks() -> None:
+    dgl = partner("dgl")
+    of = batch("all")
+    blocks = of.to_dgl()
+    assert [block.num_dst_nodes() for block in blocks] == [b.num_dst_nodes for b in of.blocks]
+    for theirs, block in zip(blocks, of.blocks, strict=True):
+        u, v = theirs.edges(order="eid")
+        edges = theirs.edata[dgl.EID].numpy()
+        assert edges.tolist() == block.edge_ids.tolist()
+        assert (theirs.srcdata[dgl.NID][u].numpy() == SRC[edges]).all()
+        assert (theirs.dstdata[dgl.NID][v].numpy() == DST[edges]).all()
+        assert (theirs.edata["w"].numpy() == edges).all()
+    assert (blocks[0].srcdata["x"][:, 0] == blocks[0].srcdata[dgl.NID]).all()
+    assert "y" not in blocks[0].srcdata
+    with pytest.raises(ValueError, match=r"to_dgl: expected destinations first .*; frontier='all'"):
+        batch("new").to_dgl()
+
+
+@pytest.mark.parametrize("frontier", ["all", "new"])
+def test_scipy_has_a_matrix_for_each_block(frontier: str) -> None:
+    of = batch(frontier)
+    for matrix, block in zip(of.to_scipy(), of.blocks, strict=True):
+        count, first = block.num_src_nodes, block.dst_offset
+        assert matrix.shape == (count, first + block.num_dst_nodes)
+        x = torch.arange(float(count))[:, None]
+        assert (matrix.T @ x.numpy())[first:].tolist() == block.sum(x).tolist()
+        assert not (matrix.T @ x.numpy())[:first].any()
+
+
+@pytest.mark.parametrize("frontier", ["all", "new"])
+def test_networkx_has_original_ids(frontier: str) -> None:
+    partner("networkx")
+    for of in (
+        batch(frontier),
+        pgs.PGSampler([3, 2], frontier=frontier).sample(
+            pgs.Graph.from_coo(SRC, DST, num_nodes=50), [3, 4, 7]
+        ),
+    ):
+        theirs = of.to_networkx()
+        assert sorted(theirs.nodes) == sorted(int(node) for node in of.input_nodes)
+        found = [(u, v, *about.values()) for u, v, about in theirs.edges(data=True)]
+        assert sorted(edge for *_, edge, _ in found) == edge_ids(of)
+        assert all((SRC[edge], DST[edge]) == (u, v) for u, v, edge, _ in found)
+        assert {v for _, v, _, hop in found if hop == 0} <= {3, 4, 7}
+
+
+@pgs.program
+def _induced(A: Any, seeds: Any) -> Any:
+    return A.induce(seeds.unique())
+
+
+@pytest.mark.parametrize("into", ["torch", "own"])
+def test_a_subgraph_is_one_graph(into: str) -> None:
+    dgl = partner("dgl")
+    graph = pgs.Graph.from_coo(SRC, DST, num_nodes=50)
+    of: Any = _induced().sample(graph, range(20))
+    of = of.torch() if into == "torch" else of
+    nodes, edges = list(range(20)), edge_ids(of)
+    expected = sorted(e for e in range(400) if SRC[e] < 20 and DST[e] < 20)
+    assert edges == expected
+    theirs = of.to_dgl()
+    u, v = theirs.edges(order="eid")
+    ids = theirs.edata[dgl.EID].numpy()
+    assert theirs.ndata[dgl.NID].tolist() == nodes
+    assert (SRC[ids] == u.numpy()).all()
+    assert (DST[ids] == v.numpy()).all()
+    matrix = of.to_scipy()
+    dense = np.zeros((20, 20))
+    np.add.at(dense, (SRC[expected], DST[expected]), 1)
+    assert (matrix.toarray() == dense).all()
+    partner("networkx")
+    assert of.to_networkx().number_of_edges() == len(expected)
+    partner("torch_geometric")
+    assert of.to_pyg().edge_index.shape == (2, len(expected))
+
+
+@pytest.mark.parametrize("frontier", ["all", "new"])
+def test_types_in_pyg_and_networkx(frontier: str) -> None:
+    partner("torch_geometric")
+    of = typed_batch(frontier)
+    data = of.to_pyg()
+    for kind, (src, dst) in TYPED.items():
+        edges, index = data[kind].e_id.numpy(), data[kind].edge_index.numpy()
+        assert sorted(edges.tolist()) == sorted(
+            int(edge) for hop in of.blocks for edge in hop[kind].edge_ids
+        )
+        assert (src[edges] == data[kind[0]].n_id.numpy()[index[0]]).all()
+        assert (dst[edges] == data[kind[2]].n_id.numpy()[index[1]]).all()
+    for kind in COUNTS:
+        assert data[kind].x[:, 0].tolist() == data[kind].n_id.tolist()
+    assert (data["u"].batch_size, data["i"].batch_size, data["z"].num_nodes) == (3, 0, 0)
+    partner("networkx")
+    theirs = of.to_networkx()
+    assert theirs.number_of_edges() == of.num_edges
+    for u, v, about in theirs.edges(data=True):
+        src, dst = TYPED[about["edge_type"]]
+        assert (u[1], v[1]) == (src[about["edge_id"]], dst[about["edge_id"]])
+    for matrices, hop in zip(of.to_scipy(), of.blocks, strict=True):
+        for kind, matrix in matrices.items():
+            assert matrix.nnz == hop[kind].num_edges
+            assert matrix.shape[0] == hop[kind].num_src_nodes
+
+
+def test_types_in_dgl() -> None:
+    dgl = partner("dgl")
+    of = typed_batch("all")
+    blocks = of.to_dgl()
+    for place, theirs in enumerate(blocks):
+        for kind, (src, dst) in TYPED.items():
+            u, v = theirs.edges(etype=kind, order="eid")
+            edges = theirs.edges[kind].data[dgl.EID].numpy()
+            assert edges.tolist() == of.blocks[place][kind].edge_ids.tolist()
+            assert (theirs.srcnodes[kind[0]].data[dgl.NID][u].numpy() == src[edges]).all()
+            assert (theirs.dstnodes[kind[2]].data[dgl.NID][v].numpy() == dst[edges]).all()
+    assert blocks[0].srcnodes["i"].data["x"][:, 0].tolist() == of.nodes["i"].tolist()
+    # The destinations of a block are the sources of the next.
+    assert blocks[0].num_dst_nodes("u") == blocks[1].num_src_nodes("u")
+    with pytest.raises(ValueError, match=r"to_dgl: expected destinations first .*; frontier='all'"):
+        typed_batch("new").to_dgl()
+
+
+def test_the_engines_own_batches_convert_too() -> None:
+    partner("torch_geometric")
+    graph = pgs.HeteroGraph.from_coo(TYPED, COUNTS)
+    own = pgs.PGSampler([3], seed=2).sample(graph, {"u": [1, 5]})
+    data, same = own.to_pyg(), own.torch().to_pyg()
+    for kind in TYPED:
+        assert data[kind].edge_index.tolist() == same[kind].edge_index.tolist()
+    plain = pgs.PGSampler([3], seed=2).sample(pgs.Graph.from_coo(SRC, DST), [1, 5])
+    assert plain.to_pyg().edge_index.tolist() == plain.torch().to_pyg().edge_index.tolist()
