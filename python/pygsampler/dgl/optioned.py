@@ -18,10 +18,13 @@ class Option:
     Before ``__init__`` of the sampler has run nothing is checked. Of DGL's options the value is
     then replaced by ``__init__``, as in DGL's own classes; a name that DGL's class does not have
     stays an attribute of the subclass, without a meaning for sampling.
+
+    Where the value is None it is read as that of the option ``otherwise``.
     """
 
-    def __init__(self, about: str) -> None:
+    def __init__(self, about: str, otherwise: str | None = None) -> None:
         self.__doc__ = about
+        self._otherwise = otherwise
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -29,12 +32,15 @@ class Option:
     def __get__(self, sampler: Any, owner: type | None = None) -> Any:
         if sampler is None:
             return self
-        own = vars(sampler)
+        own = sampler.__dict__
         if self._name in own:
             return own[self._name]
         if "_options" not in own:
             raise AttributeError(f"{self._name}: expected a sampler whose __init__ has run")
-        return sampler._option(self._name)
+        value = own["_options"][self._name]
+        if self._otherwise is not None and not value:
+            return own["_options"][self._otherwise]
+        return value
 
     def __set__(self, sampler: Any, value: Any) -> None:
         own = vars(sampler)
@@ -91,10 +97,6 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         methods = (getattr(type(self), name) for name in ("sample", "sample_blocks"))
         packages = {getattr(each, "__module__", "").partition(".")[0] for each in methods}
         return packages <= {"dgl", "pygsampler"}
-
-    def _option(self, name: str) -> Any:
-        """The value that an option is read as."""
-        return self._options[name]
 
     def _assign(self, name: str, value: Any) -> None:
         self._take({name: value})

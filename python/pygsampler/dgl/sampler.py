@@ -445,16 +445,12 @@ class PGSampler(Directed, Optioned, Sampler):
     replace = Option("Whether edges are sampled with replacement.")
     prob = Option(
         "The name in ``g.edata`` that edges are drawn by, a mask's too, as in DGL; None, which may "
-        "be assigned where there is a mask too: all edges are equal."
+        "be assigned where there is a mask too: all edges are equal.",
+        # A subclass that samples by DGL's methods leaves out no more than these do by ``prob``.
+        otherwise="mask",
     )
     mask = Option("The name of the array in ``g.edata`` that says which edges there are, or None.")
     edge_weights = Option('``"ht"``, or None: blocks have no factors.')
-
-    def _option(self, name: str) -> Any:
-        # A subclass that samples by DGL's methods leaves out no more than these do by ``prob``.
-        return (
-            self._options[name] or self._options["mask"] if name == "prob" else self._options[name]
-        )
 
     def _assign(self, name: str, value: Any) -> None:
         if name != "prob":
