@@ -62,6 +62,7 @@ def gathers(device: str) -> None:
         if device != "cpu":
             placed += [host.pin(device), host.cache(device, rows=400, graph=graph)]
             placed += [host.cache(device, rows=40, policy="lru")]
+            placed += [host.cache(device, rows=40, graph=graph.to(device))]
         for features in placed:
             for ids in (torch.randint(0, 3000, (333,)), torch.arange(0), torch.full((40,), 2999)):
                 for given in (ids.to(device), ids.int().to(device)):
@@ -137,6 +138,25 @@ def segments(device: str) -> None:
                     scores = torch.randn(mine.num_edges, heads)
                     made = theirs.softmax(scores.to(device))
                     assert torch.allclose(made.cpu(), mine.softmax(scores), atol=1e-5)
+            # Rows of a table by their ids, and the gradient of the weights.
+            ids = torch.randint(3000, (mine.num_src_nodes,))
+            for dtype, kind in product(
+                (torch.float32, torch.float16), ("sum", "mean", "max", "weighted_sum")
+            ):
+                table, weights = torch.randn(3000, 64).to(dtype), torch.randn(mine.num_edges)
+                found = []
+                for block, at in ((mine, "cpu"), (theirs, device)):
+                    # The CPU adds up floats.
+                    into = torch.float32 if at == "cpu" else dtype
+                    given = [weights.to(dtype).to(at, into, copy=True).requires_grad_()]
+                    given = given if kind == "weighted_sum" else []
+                    made = getattr(block, kind)(table.to(at, into), *given, of=ids.to(at))
+                    if given:
+                        made.sum().backward()
+                    found.append([made.detach(), *(one.grad for one in given)])
+                close = 1e-4 if dtype == torch.float32 else 5e-2
+                for a, b in zip(*found, strict=True):
+                    assert torch.allclose(b.float().cpu(), a, close, close), (kind, dtype, bits)
             # Numbers of two bytes, in sums of floats.
             half = torch.randn(mine.num_src_nodes, 4, 16).half()
             for kind in ("sum", "mean", "max", "weighted_sum", "heads"):
@@ -178,6 +198,13 @@ def statics(device: str) -> None:
                 first, real = got.blocks[0], want.blocks[0]
                 means = first.own_and(x, "mean", of=got.input_nodes)[1][: real.num_dst_nodes]
                 assert torch.equal(means, real.mean(want.x))
+            # All edges of a row: kernels for any fanout.
+            about = graph, torch.arange(300), [-1, 4]
+            options = {"batch_size": 100, "seed": 1, "prob": prob}
+            fixed = DataLoader(*about, static=True, **options)
+            for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
+                for block, real in zip(got.trimmed().blocks, want.blocks, strict=True):
+                    assert torch.equal(block.edge_ids, real.edge_ids)
 
 
 def statics_of_found(device: str) -> None:
@@ -373,7 +400,7 @@ def batches() -> None:
 
 def large() -> None:
     """A map that no cache holds: edges in bins. The first batch says that there are as many."""
-    rows, degree, nodes = 4096, 66, (1 << 25) + 1000
+    rows, degree, nodes = 1 << 14, 20, (1 << 25) + 1000
     random = np.random.default_rng(3)
     indptr, indices = np.arange(rows + 1) * degree, random.integers(0, nodes, rows * degree)
     for ids in (np.int32, np.int64):
@@ -381,7 +408,7 @@ def large() -> None:
         cpu = plain.with_data(edge_data={"w": random.uniform(1, 2, len(indices))})
         there = cpu.to("cuda")
         for prob in (None, "w"):
-            sampler = pgs.PGSampler([65], seed=1, prob=prob)
+            sampler = pgs.PGSampler([18], seed=1, prob=prob)
             for batch in range(3):
                 got, want = (sampler.sample(g, np.arange(rows), batch=batch) for g in (there, cpu))
                 same(got, want)
@@ -508,7 +535,7 @@ KERNELS = {
     "fused": "fused{32,64}",
     "gather": "gather",
     "hgt": "hgt{32,64}",
-    "khop": "khop_{begin,step,enter,transits,layer}{32,64} khop_finish",
+    "khop": "khop_{begin,step,enter,transits,layer,unique}{32,64} khop_finish",
     "negatives": "negatives",
     "neighbor": "neighbor{32,64}{,_bins,_any,_trees,_many}",
     "queue": "queue{32,64}",

@@ -221,7 +221,11 @@ class _Sampled:
         plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
         batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
         self._rows.put(batch, self.data, out.node, self._edge_ids(out))
-        if isinstance(out.node, torch.Tensor) and out.node.is_cuda and self._of_nodes:
+        # With ``cache=True`` PyG moves ids of the CPU to the GPU, too.
+        on_gpu = isinstance(out.node, torch.Tensor) and (
+            out.node.is_cuda or torch.cuda.is_initialized()
+        )
+        if on_gpu and self._of_nodes:
             for_inference(batch, self)
         if self._layout != "coo":
             # Another may have changed the order.
