@@ -247,7 +247,7 @@ def test_figures_have_a_place_on_their_pages() -> None:
     assert places - of_a_gpu == {
         *("ratios", "all_rows", "cache_hits", "growth", "threads", "hub"),
         *("pyg_layers", "pyg_share", "pipeline_cache", "pipeline_shares", "locality"),
-        *("parts", "parts_model", "copies"),
+        *("parts", "parts_model", "copies", "small_calls"),
     }
     # Those of a GPU where there are any: what is kept is shown.
     results = ROOT / "benchmarks" / "results" / "gpu"

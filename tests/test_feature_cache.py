@@ -444,8 +444,7 @@ none = wide.cache(rows=5, policy="lru")
 print(none.cached, messages)
 assert not read(none, ids).any()
 print(none.stats()["hits"], none.miss_rate)
-for batch in loader_of(wide.cache(rows=7, policy="exact")):
-    assert not batch.x.any()
+assert not read(wide.cache(rows=7, policy="exact"), ids).any()
 """
     memory = str(20_650_000)
     first, second, third = run(emulator, code, FAKE_CUDA_MEMORY=memory).splitlines()

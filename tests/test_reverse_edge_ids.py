@@ -139,5 +139,5 @@ def test_reverses_of_another_relation() -> None:
         graph.reverse_edge_ids(buys, ("i", "few", "u"))
     with pytest.raises(ValueError, match="expected u__buys__i to have the reverses of 1 edges"):
         graph.reverse_edge_ids(("i", "few", "u"), buys)
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="reverse_type: expected types of the graph"):
         graph.reverse_edge_ids(buys, ("x", "y", "z"))

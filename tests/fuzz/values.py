@@ -198,7 +198,7 @@ def _wrong_arrays() -> list[Callable[[], Any]]:
         lambda: np.zeros(3, np.int8),
         lambda: np.zeros(3, np.bool_),
         lambda: np.zeros(3, complex),
-        lambda: np.zeros(3, object),
+        lambda: np.full(3, None),
         lambda: np.zeros(3, ">i8"),
         lambda: np.zeros(3, ">i4"),
         lambda: np.zeros(3, "M8[ns]"),

@@ -138,7 +138,7 @@ def test_data_may_change_afterwards() -> None:
         ),
         (ValueError, r"num_neighbors\[0\]: .* got -2", {"num_neighbors": [-2, 1]}),
         (ValueError, "num_neighbors: expected at most 256", {"num_neighbors": [1] * 257}),
-        (TypeError, "replace: expected True or False, got int 1", {"replace": 1}),
+        (TypeError, "replace: expected True or False, got int 2", {"replace": 2}),
         (TypeError, "disjoint: expected True or False", {"disjoint": "no"}),
         (ValueError, "subgraph_type: .* str 'upside'", {"subgraph_type": "upside"}),
         (ValueError, "is_sorted: expected edge_index ordered", {"is_sorted": True}),

@@ -164,7 +164,7 @@ assert fixed._passes.remade > 0
 most = fixed.capacities
 again = DataLoader(graph, TYPED_SEEDS, [5, 3], static=True, capacities=most, **options)
 assert len([batch for _ in range(2) for batch in again]) and again._passes.remade == 0
-again.graph = None
+again.__dict__["graph"] = None
 assert pickle.loads(pickle.dumps(again._passes._form)).grown(most, most) == most
 for replace, disjoint in ((False, False), (True, True)):
     sampler = pgs.PGSampler(

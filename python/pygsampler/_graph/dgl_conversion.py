@@ -89,7 +89,5 @@ def _dgl() -> Any:
     try:
         import dgl
     except ImportError:
-        raise ImportError(
-            "to_dgl: expected DGL, found none; pip install 'pygsampler[dgl]'"
-        ) from None
+        raise ImportError("to_dgl: expected DGL, found none; pip install dgl") from None
     return dgl

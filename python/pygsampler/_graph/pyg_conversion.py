@@ -59,9 +59,7 @@ def new(name: str) -> Any:
     try:
         from torch_geometric import data
     except ImportError:
-        raise ImportError(
-            "to_pyg: expected PyG, found none; pip install 'pygsampler[pyg]'"
-        ) from None
+        raise ImportError("to_pyg: expected PyG, found none; pip install torch-geometric") from None
     return getattr(data, name)()
 
 
