@@ -223,7 +223,7 @@ class _Sampled:
         self._rows.put(batch, self.data, out.node, self._edge_ids(out))
         # With ``cache=True`` PyG moves ids of the CPU to the GPU, too.
         on_gpu = isinstance(out.node, torch.Tensor) and (
-            out.node.is_cuda or torch.cuda.is_initialized()
+            out.node.is_cuda or torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         )
         if on_gpu and self._of_nodes:
             for_inference(batch, self)
