@@ -612,7 +612,7 @@ def main() -> None:
 
 
 def run(parts: list[str]) -> None:
-    """What each part compares; AssertionError where something differs."""
+    """Runs each part of the comparison; AssertionError where something differs."""
     for part in parts:
         PARTS[part]()
     print(f"{', '.join(parts)}: all that was made is the CPU's")

@@ -1,4 +1,4 @@
-"""What peers' tests need besides our classes, where it cannot be installed: for peer_plugin.py."""
+"""Stand-ins for what peers' tests need and cannot be installed; used by peer_plugin.py."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _EDGES = "edge_"
 
 
 def _data_of(stores: Any) -> Any:
-    """What the stores have, without types where there is one, as cuGraph's batches are."""
+    """Returns the data of the stores, without types if there is one, as cuGraph's batches are."""
     from torch_geometric.data import HeteroData
 
     features, edges = stores

@@ -632,7 +632,7 @@ def as_array(value: Any, where: str) -> Array:
 
 
 def _values_of(other: Any) -> Any:
-    """What an array is compared with, as NumPy takes it."""
+    """Returns the other side of a comparison in a form that NumPy takes."""
     if not hasattr(other, "__array__"):
         return other
     # NumPy leaves the comparison to torch, which has none.

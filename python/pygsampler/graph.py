@@ -526,7 +526,7 @@ class Graph(GraphState):
         return node_names.index_of(lookup, labels, "labels", self.dtype)
 
     def in_degrees(self, nodes: Any = None) -> Any:
-        """How many edges lead to each node, int64, shape [num_nodes], on the CPU.
+        """Returns the number of edges into each node, int64, shape [num_nodes], on the CPU.
 
         Parameters
         ----------
@@ -542,13 +542,13 @@ class Graph(GraphState):
         return degrees_of(self._on_cpu(), "in", self._num_nodes, nodes)
 
     def out_degrees(self, nodes: Any = None) -> Any:
-        """How many edges lead from each node; as ``in_degrees``, but that the whole graph is read
-        by each call."""
+        """Returns the number of edges from each node, as ``in_degrees`` does for edges into it;
+        each call reads the whole graph."""
         self._known()
         return degrees_of(self._on_cpu(), "out", self._num_nodes, nodes)
 
     def reverse_edge_ids(self) -> Array:
-        """For each edge by its id the id of its reverse, int64, shape [num_edges], on the CPU.
+        """Returns for each edge, by its id, the id of its reverse: int64, shape [num_edges], CPU.
 
         A self loop is its own reverse. In a graph that was made of edges without directions
         (``from_networkx``, ``datasets.read(..., undirected=True)``), and in any whose edges stand

@@ -204,7 +204,7 @@ class HeteroGraph(EngineHandle):
             int32 or int64, shape [E]; with ``renumber`` also names, as ``Graph.from_coo`` takes
             them.
         num_nodes : mapping of str to int
-            How many nodes each type has, of all types; None with ``renumber``.
+            The number of nodes of every type; None with ``renumber``.
         renumber : bool
             True numbers the nodes of each type from 0 by ascending id or name, over all relations
             that have the type. ``node_names[type]`` or ``node_ids[type]`` have the old ones, and
@@ -414,7 +414,7 @@ class HeteroGraph(EngineHandle):
 
     @property
     def num_edges(self) -> ByEdgeType[int]:
-        """How many edges each type has; a type may be named by its relation, if no other has it."""
+        """The number of edges of each type; a relation names a type if no other type has it."""
         return ByEdgeType((kind, graph.num_edges) for kind, graph in self._open().items())
 
     @property
@@ -486,7 +486,7 @@ class HeteroGraph(EngineHandle):
         return found
 
     def in_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
-        """How many edges of a type lead to each node of its destination type, int64, on the CPU.
+        """Returns the number of edges of a type into each destination node, int64, on the CPU.
 
         Parameters
         ----------
@@ -507,7 +507,7 @@ class HeteroGraph(EngineHandle):
         return degrees_of(self[kind]._on_cpu(), "in", self._nodes[kind[2]], nodes)
 
     def out_degrees(self, nodes: Any = None, edge_type: EdgeType | str | None = None) -> Any:
-        """How many edges of a type lead from each node of its source type; as ``in_degrees``."""
+        """Returns the number of edges of a type from each source node, as ``in_degrees`` does."""
         kind = self._one_relation(edge_type)
         return degrees_of(self[kind]._on_cpu(), "out", self._nodes[kind[0]], nodes)
 
@@ -521,7 +521,7 @@ class HeteroGraph(EngineHandle):
     def reverse_edge_ids(
         self, edge_type: EdgeType | str, reverse_type: EdgeType | str | None = None
     ) -> Array:
-        """For each edge of a type by its id the id of its reverse, int64, on the CPU.
+        """Returns for each edge of a type, by its id, the id of its reverse: int64, on the CPU.
 
         Where the edges of ``reverse_type`` stand in the order of those of ``edge_type``, as PyG's
         ``ToUndirected`` and DGL's ``AddReverse`` write them, an edge belongs to the edge of its own

@@ -439,7 +439,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         threads: int = 0,
         seed_time: Any = None,
     ) -> Any:
-        """As ``Sampler.sample``; a sampler with ``time`` needs ``seed_time``.
+        """Samples a batch, as ``Sampler.sample`` does; with ``time`` it needs ``seed_time``.
 
         Parameters
         ----------

@@ -97,7 +97,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class _Sampled(Protocol[T_co]):
-    """What a sampler makes: a loader gives it in torch's tensors."""
+    """A result of a sampler, which a loader gives in torch's tensors."""
 
     def torch(self) -> T_co: ...
 
@@ -459,7 +459,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
 
     @property
     def _number(self) -> int:
-        """How many seeds an epoch has, on all ranks."""
+        """The number of seeds of an epoch, on all ranks."""
         return len(self._seeds) if self._weights is None else self._weights.count
 
     def __len__(self) -> int:

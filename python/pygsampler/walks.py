@@ -113,12 +113,12 @@ class Walks:
 
     @property
     def length(self) -> int:
-        """How many steps a walk has at most."""
+        """The number of steps that a walk has at most."""
         return self._words[at.WALK_STEPS]
 
     @property
     def walks_per_seed(self) -> int:
-        """How many walks each seed has."""
+        """The number of walks of each seed."""
         return self._words[at.WALK_PER_SEED]
 
     @property
@@ -349,7 +349,7 @@ class NumpyWalks:
 
     @property
     def slots(self) -> numpy.ndarray[Any, Any] | None:
-        """As ``Walks.slots``: shape [walks, length], int32, or None."""
+        """``Walks.slots`` in NumPy: shape [walks, length], int32, or None."""
         slots = self._walks.slots
         return None if slots is None else slots.numpy()
 
@@ -365,12 +365,12 @@ class NumpyWalks:
 
     @property
     def length(self) -> int:
-        """How many steps a walk has at most."""
+        """The number of steps that a walk has at most."""
         return self._walks.length
 
     @property
     def walks_per_seed(self) -> int:
-        """How many walks each seed has."""
+        """The number of walks of each seed."""
         return self._walks.walks_per_seed
 
     @property
@@ -471,7 +471,7 @@ class TorchWalks:
     _edge_ids: torch.Tensor | None
     _ask: Callable[[], torch.Tensor] | None
     walks_per_seed: int
-    """How many walks each seed has."""
+    """The number of walks of each seed."""
     node_types: tuple[str, ...] | None = None
     """The type of each column of ``nodes``; None of walks on a graph without types."""
     edge_types: tuple[tuple[str, str, str], ...] | None = None
@@ -484,7 +484,7 @@ class TorchWalks:
 
     @property
     def length(self) -> int:
-        """How many steps a walk has at most."""
+        """The number of steps that a walk has at most."""
         return int(self._nodes.shape[0]) - 1
 
     @property

@@ -60,7 +60,7 @@ def to_block(relations: Mapping[Any, tuple[Any, Any]], src: Any, dst: Any) -> An
 
 
 def id_names() -> tuple[str, str]:
-    """What DGL calls the original ids of nodes and of edges."""
+    """Returns DGL's names for the original ids of nodes and of edges."""
     dgl = _dgl()
     return dgl.NID, dgl.EID
 

@@ -187,7 +187,7 @@ def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -
 
 
 def sizes_of(features: Any) -> dict[str, int]:
-    """How many rows the node types of a feature store have."""
+    """Returns the number of rows of each node type of a feature store."""
     counts: dict[str, int] = {}
     for attr in features.get_all_tensor_attrs():
         if isinstance(attr.group_name, str) and attr.group_name not in counts:

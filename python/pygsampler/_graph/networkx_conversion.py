@@ -100,7 +100,7 @@ def hetero_to_networkx(
 
 
 def labels_of(arrays: Mapping[str, Array], count: int) -> Sequence[Any]:
-    """What nodes are called: their names, their old ids, or their ids."""
+    """Returns the labels of nodes: their names, their original ids, or their ids."""
     names = names_of(arrays)
     if names is not None:
         return names.tolist()

@@ -1,4 +1,4 @@
-"""Which edge is whose reverse, and the edges of a graph in the order of their ids."""
+"""Finds the reverse of each edge, and the edges of a graph in the order of their ids."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _KINDS = "self", "reverse_id", "reverse_types"
 
 
 class _Reverses(NamedTuple):
-    """Where the reverses of a relation's edges are."""
+    """The edge type and the ids of the reverses of a relation's edges."""
 
     kind: Any
     """The relation that they are of."""
@@ -85,7 +85,7 @@ class Exclusion:
         return joined if self._typed else joined[None]
 
     def _chosen(self, ids: dict[Any, torch.Tensor]) -> Any:
-        """What a callable returns for the edges of a batch."""
+        """Returns the checked edge ids that the callable returns for the edges of a batch."""
         assert callable(self.kind)
         returned = self.kind(ids if self._typed else ids[None])
         if not self._typed:

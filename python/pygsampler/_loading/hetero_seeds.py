@@ -58,7 +58,7 @@ class HeteroSeeds:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many seeds of each type there are."""
+        """The number of seeds of each node type."""
         return dict(zip(self._kinds, self._counts, strict=True))
 
     def most(self, size: int, again: bool = False) -> dict[str, int]:

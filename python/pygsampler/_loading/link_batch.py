@@ -33,7 +33,7 @@ def _shown(batch: Any) -> str:
 
 
 def _counted(tensors: Any, dim: int) -> list[tuple[str, int]]:
-    """How many each type has, behind what it is called; without types one of no name."""
+    """Returns (label, count) for each type, or one pair with an empty label without types."""
     if tensors is None:
         return []
     if isinstance(tensors, Mapping):

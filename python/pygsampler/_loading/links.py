@@ -109,7 +109,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise, of blocks.
     reverse_types : mapping of edge types to edge types, optional
-        Of which type the reverse of each edge is. With ``exclude="reverse_types"`` some types of
+        The edge type of the reverses, by edge type. With ``exclude="reverse_types"`` some types of
         the loader's edges may be missing: they have no reverses.
     seed_time : numbers or dates of shape [E], or one, optional
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the

@@ -34,7 +34,7 @@ class Metered(Resumed):
     _trace: Trace | None = None
 
     def stats(self) -> Stats:
-        """What the pass that began last was made of, until now or until it ended.
+        """Returns figures of the epoch that began last, until now or until it ended.
 
         ``print(loader.stats())`` shows a table with plain names.
 

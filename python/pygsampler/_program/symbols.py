@@ -641,11 +641,11 @@ class Matrix(Values):
         return made
 
     def independent(self, r: Vector) -> Matrix:
-        """These edges with the numbers ``r = A.random()`` of where they come from.
+        """Returns these edges with the numbers ``r = A.random()`` of their sources.
 
-        Of parallel edges, which one vertex has in a column of A, the first has the vertex's number,
-        and each other has a uniform number of its own: the numbers of a column's edges are
-        independent. ``C.spread(r, axis=1)`` gives parallel edges the same number.
+        The first of the parallel edges from a node to a column of A has the node's number, and each
+        other has a uniform number of its own: the numbers of a column's edges are independent.
+        ``C.spread(r, axis=1)`` gives parallel edges the same number.
         """
         if not isinstance(r, Vector) or r._node not in self._trace.randoms:
             self._refuse(f"independent: r: {describe(r)} for", "expected what A.random() returned")

@@ -87,7 +87,7 @@ def _restored(document: str) -> Plan:
 
 @lru_cache(maxsize=256)
 def _read(text: str) -> tuple[Mapping[str, Any], str, tuple[str, str] | None, int]:
-    """What a plan has, in the order of its slots; loads the engine at first."""
+    """Returns the fields of a plan in the order of its slots; loads the engine first."""
     words, _, document = library.call("PlanRead", text).partition(" ")
     fields = {name: _frozen(value) for name, value in json.loads(document).items()}
     named = [(how, fields[how]) for how in ("prob", "mask") if fields.get(how) is not None]

@@ -90,11 +90,11 @@ def read(
     num_nodes : int, optional
         The number of vertices, where some behind the largest id have no edges.
     undirected : bool
-        Each of the E edges stands for both directions: edge e is also edge E + e, backwards,
-        unless it is a self loop.
+        Each of the E edges stands for both directions: the edges that are no self loops are also,
+        in their order, the edges from E on, backwards.
     renumber : bool, optional
-        True numbers the vertices from 0 by ascending id, and ``graph.arrays["node_ids"]`` has the
-        id of each in the file (int64, shape [num_nodes]). Ids may be names then, in columns of text
+        True numbers the vertices from 0 by ascending id, and ``graph.node_ids`` has the id
+        of each in the file (int64, shape [num_nodes]). Ids may be names then, in columns of text
         of Parquet, Arrow and CSV, which needs pyarrow: ``graph.node_names`` has them, and
         ``graph.index_of`` finds nodes by them. False keeps the ids. None does the first
         for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second,
@@ -104,8 +104,8 @@ def read(
         int64, as for text.
     edge_data : iterable of str, or mapping of str to columns, optional
         Further columns, by name, that ``graph.edata`` is to have, such as weights; a mapping says
-        what each is called there, and takes places from 0 too. Row i is of the edge with id i (of
-        edge E + i, too, with ``undirected``). bool, integers and floats of Parquet and Arrow keep
+        what each is called there, and takes places from 0 too. Row i is of the edge with id i, and
+        with ``undirected`` of its reverse too. bool, integers and floats of Parquet and Arrow keep
         their dtype, without nulls; numbers in text are float64. Dates are int64 nanoseconds since
         1970, which ``PGSampler(time=)`` takes as dates; they need pyarrow. Other columns are
         skipped. Not of the formats "npz" and "mtx".

@@ -59,7 +59,7 @@ def read_typed(
         The columns of sources and targets, as for ``read``. Without them columns that are called
         as the node types, such as ``user_id`` of "user", come before other usual names.
     num_nodes : mapping of str to int, optional
-        How many nodes a type has, where some behind the largest id have no edges.
+        The number of nodes of a type, where some behind the largest id have no edges.
     renumber : bool
         True numbers the nodes of each type from 0 by ascending id or name, for names, and for ids
         that are unique over all types or have gaps; ``ndata[type]["node_ids"]`` are those of the

@@ -12,7 +12,7 @@ __all__ = ["Directed", "check_direction"]
 
 
 class Directed:
-    """What ``edge_dir`` is to a sampler."""
+    """The option ``edge_dir`` of a sampler."""
 
     edge_dir = Option("``'in'`` or ``'out'``.")
 

@@ -141,7 +141,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
 
 
 def joint_of(g: Any, types: Sequence[int]) -> Joint:
-    """Where the ids of these types are in the graph that ``graph_of`` makes of them."""
+    """Returns the places of the ids of these types in the graph that ``graph_of`` makes."""
     joint = _taken(g, tuple(types)).joint
     assert joint is not None
     return joint

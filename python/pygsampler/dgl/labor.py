@@ -134,7 +134,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         return self._consecutive
 
     def __getattr__(self, name: str) -> Any:
-        """What DGL's class keeps its random numbers in, for a subclass that samples by them."""
+        """Returns DGL's attributes of random numbers, for a subclass that samples by them."""
         own = vars(self)
         if name not in ("cnt", "random_seed", "rng") or "_options" not in own or "cnt" in own:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

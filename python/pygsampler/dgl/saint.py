@@ -95,7 +95,7 @@ class SAINTSampler(Optioned, Sampler):
 
     @property
     def sampler(self) -> Any:
-        """What draws the vertices of a graph: the method of the mode, or what was assigned."""
+        """The function that draws the nodes of a graph: the mode's method, or an assigned one."""
         return vars(self).get("sampler") or getattr(self, f"{self._mode}_sampler")
 
     @sampler.setter
@@ -171,7 +171,7 @@ class SAINTSampler(Optioned, Sampler):
 
 
 def _draws_of(mode: str, budget: Any) -> Draws | None:
-    """What draws vertices of that budget, where the program does not."""
+    """Returns the draws of nodes for a budget, or None where the program draws them."""
     if mode == "walk":
         if not isinstance(budget, Sequence) or len(budget) != 2:
             raise WrongValue(f"budget: expected a pair (walks, steps), got {describe(budget)}")

@@ -463,7 +463,7 @@ class PGSampler(Directed, Optioned, Sampler):
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
-        """As ``Sampler.sample_blocks``; of a heterograph by types.
+        """Samples the blocks of seeds, as ``Sampler.sample_blocks`` does; heterographs by types.
 
         Seeds are then a dict of node types to ids, excluded edges one of edge types to ids, input
         nodes a dict of all node types; blocks have all types of ``g``, empty ones too. Without
@@ -510,7 +510,7 @@ class PGSampler(Directed, Optioned, Sampler):
         return self._typed[1]
 
     def _plain_options(self) -> dict[str, Any]:
-        """Those that our sampler has by the same names, but for the fanouts."""
+        """Returns the options that the core's sampler has too, without the fanouts."""
         names = ("replace", "prob", "mask", "edge_weights")
         return {name: self._options[name] for name in names}
 

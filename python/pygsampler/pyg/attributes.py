@@ -67,7 +67,7 @@ class Attributes:
 
     @property
     def colptr(self) -> torch.Tensor:
-        """Where the in-edges of each node begin, shape [num_nodes + 1], without types."""
+        """The start of each node's in-edges, shape [num_nodes + 1], without types."""
         return _colptr(self._only("colptr"), self.graph.num_nodes)
 
     @property

@@ -111,7 +111,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
             way._identity = self._identity
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
-        """As ``PGSampler.sample_from_edges``, without negatives."""
+        """Samples around edges, as ``PGSampler.sample_from_edges`` does, without negatives."""
         if neg_sampling is not None:
             raise NotImplementedError(
                 f"neg_sampling: expected None, as in PyG, got {neg_sampling!r}; PGSampler has it"
@@ -189,7 +189,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
 
 
 def _first(values: torch.Tensor) -> torch.Tensor:
-    """Where each distinct value stands first, in that order."""
+    """Returns the first place of each distinct value, in ascending order."""
     distinct, inverse = torch.unique(values, return_inverse=True)
     places = torch.arange(len(values))
     first = torch.full((len(distinct),), len(values))
@@ -201,7 +201,7 @@ def _distinct(values: torch.Tensor) -> torch.Tensor:
 
 
 def _news(parts: list[torch.Tensor], first: torch.Tensor) -> list[int]:
-    """How many of these places, in the joined parts, are in each part."""
+    """Returns the number of these places of the concatenated parts that are in each part."""
     part = torch.arange(len(parts)).repeat_interleave(torch.tensor([*map(len, parts)]).long())
     numbers: list[int] = torch.bincount(part[first], minlength=len(parts)).tolist()
     return numbers

@@ -1,4 +1,4 @@
-"""How the times of edges compare with those of seeds: ``temporal_comparison`` and ``carry``."""
+"""Comparison of times of edges and of seeds: ``temporal_comparison`` and ``carry``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPARISONS = {
 
 
 def comparison(temporal_comparison: Any, carry: Any) -> tuple[dict[str, Any], bool]:
-    """What the core's sampler is told, and whether it is to have all times negated.
+    """Returns options of the core's sampler, and True if all times are to be negated.
 
     Without ``temporal_comparison`` times are at most the seed's at every hop, as in PyG; with it
     they are bounded by the edge before, as in cuGraph, unless ``carry`` says otherwise.
@@ -60,6 +60,6 @@ def mirrored(graph: Any, name: str) -> Any:
 
 
 def _negated(arrays: Any, name: str, alone: bool = False) -> dict[str, Any]:
-    """These arrays, or that one ``alone``, with that one negated."""
+    """Returns the arrays with the named one negated, or, with ``alone``, only this one."""
     kept = {} if alone else dict(arrays)
     return kept | ({name: -arrays[name].torch()} if name in arrays else {})

@@ -53,13 +53,13 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
     return_e_id : bool
         False: ``e_id`` is None.
     transform : callable, optional
-        What ``transform(batch_size, n_id, adjs)`` returns is the batch.
+        A function; the batch is the result of ``transform(batch_size, n_id, adjs)``.
     seed : int, optional
         64-bit seed of order and samples, as for ``NeighborLoader``.
     device : str or torch.device, optional
-        Where to sample, and where batches are. Default: the CPU, as in PyG.
+        The device that samples and has the batches. Default: the CPU, as in PyG.
     **kwargs
-        Those of torch's ``DataLoader``.
+        Options of torch's ``DataLoader``.
 
     Raises
     ------
@@ -108,11 +108,11 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         return super().__iter__()
 
     def set_seed(self, seed: int | None) -> None:
-        """As ``PGSampler.set_seed``."""
+        """Takes another seed, as ``PGSampler.set_seed`` does."""
         self._numbers.set_seed(seed)
 
     def set_epoch(self, epoch: int | None) -> None:
-        """As ``PGSampler.set_epoch``."""
+        """Chooses the epoch, as ``PGSampler.set_epoch`` does."""
         self._numbers.set_epoch(epoch)
 
     def sample(self, batch: Any) -> Any:
@@ -158,7 +158,7 @@ Layer = tuple[torch.Tensor, torch.Tensor, torch.Tensor, tuple[int, int]]
 
 
 def _layers(batch: Any) -> Iterator[Layer]:
-    """Of each layer where the edges of a target begin, their sources, their ids, and its size.
+    """Yields the starts of targets, the sources and the ids of edges, and the size of layers.
 
     Each seed has a row of its own; of one that is there twice with the same edges.
     """
