@@ -159,12 +159,18 @@ func (j *DerivedJob) run() {
 // Poll waits up to timeout milliseconds, and says how far the job is: what is done
 // of all there is, or finished.
 func (j *DerivedJob) Poll(timeout int64) (done, total int64, finished bool) {
-	timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
-	defer timer.Stop()
 	select {
 	case <-j.done:
+		// Before any timer: of one that has run out too, either would be taken.
 		finished = true
-	case <-timer.C:
+	default:
+		timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-j.done:
+			finished = true
+		case <-timer.C:
+		}
 	}
 	done, total = j.build.Progress()
 	return done, total, finished
