@@ -136,6 +136,8 @@ def shown(page: Path) -> list[str]:
     return re.findall(r"(?m)^::: (\S+)$", page.read_text())
 
 
+# Of torch, when PyG is imported.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
 def test_the_reference_has_every_public_name() -> None:
     """And nothing that is not there. mkdocs itself checks the docstrings: `make docs`."""
     import pygsampler

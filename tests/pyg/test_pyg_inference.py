@@ -64,3 +64,12 @@ def test_only_loaders_that_inference_takes_have_node_ids() -> None:
     ):
         loader = NeighborLoader(data, hops, seeds, batch_size=5)
         assert type(on_gpu(next(iter(loader)), loader).n_id) is expected
+
+
+@pytest.mark.parametrize("labor", [None, "poisson"])
+def test_samplers_without_a_list_of_neighbors_pass_where_cuda_is_in_use(
+    monkeypatch: pytest.MonkeyPatch, labor: str | None
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    (batch, *_) = NeighborLoader(random_data(), [2], batch_size=16, labor=labor)
+    assert isinstance(batch.n_id, NodeIds) == (labor is None)

@@ -76,3 +76,23 @@ def test_features_that_cannot_be_taken_are_named(kind: Any) -> None:
             kind(data(), [3], batch_size=4, **{name: {"h": values}})
     with pytest.raises(ValueError, match="expected a row for each of 20 nodes of 'a', got 23"):
         NeighborLoader(types(), [3], "a", features={"h": {"a": torch.ones(NODES + 3)}})
+
+
+def test_a_subclass_has_attributes_of_its_own() -> None:
+    class Own(NeighborLoader):
+        def __init__(self, device: str, **options: Any) -> None:
+            super().__init__(data(), [2], batch_size=10, **options)
+            self.device = device
+
+    assert Own("mine").device == "mine"
+
+
+@pytest.mark.parametrize(
+    "options", [{"carry": "edge"}, {"temporal_comparison": "strictly_decreasing"}]
+)
+@pytest.mark.parametrize("make", [data, types])
+def test_comparisons_want_times(make: Any, options: dict[str, Any]) -> None:
+    (name,) = options
+    nodes = "a" if make is types else None
+    with pytest.raises(ValueError, match=f"{name}: expected None without time_attr"):
+        NeighborLoader(make(), [2], nodes, batch_size=4, **options)

@@ -275,3 +275,19 @@ def test_what_both_directions_do_not_offer() -> None:
     with pytest.raises(NotImplementedError, match="got 'induced'"):
         sampler = BidirectionalNeighborSampler(data, [1], subgraph_type="induced")
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([1])))
+
+
+class Reordered(NeighborSampler):
+    """A class of the user's that has data in another place."""
+
+    def __init__(self, counts: list[int], data: Any) -> None:
+        super().__init__(data, counts)
+
+
+@pytest.mark.parametrize("make", [random_data, typed_data])
+def test_a_subclass_may_have_data_in_another_place(make: Any) -> None:
+    data = make()
+    for sampler in (Reordered([2], data), Reordered(counts=[2], data=data)):
+        assert isinstance(sampler, Reordered)
+        assert isinstance(sampler, HeteroSampler) == isinstance(data, HeteroData)
+        assert pickle.loads(pickle.dumps(sampler)).num_neighbors.values == [2]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from pyg_reference import EDGES, NODES, random_data
+from torch_geometric.data import Data
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 from torch_geometric.nn import SAGEConv
 
@@ -110,7 +111,8 @@ def test_a_matrix_gives_matrices() -> None:
         ({"edge_index": INDEX.float()}, TypeError, "edge_index: expected int32 or int64"),
         ({"sizes": 3}, TypeError, "sizes: expected a list of int"),
         ({"sizes": [-2]}, ValueError, r"sizes\[0\]: expected an integer"),
-        ({"node_idx": [1]}, TypeError, "node_idx: expected a tensor"),
+        ({"node_idx": ["a"]}, (TypeError, ValueError), "."),
+        ({"edge_index": Data(edge_index=INDEX)}, TypeError, r"a Data; give data\.edge_index"),
         ({"node_idx": torch.tensor([NODES + 3]), "num_nodes": NODES}, IndexError, "node_idx"),
         (
             {"node_idx": torch.zeros(3, dtype=torch.bool), "num_nodes": NODES},

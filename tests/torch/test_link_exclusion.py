@@ -143,6 +143,9 @@ def test_a_callable_without_types() -> None:
     nothing = LinkLoader(graph, edges, [4, 4], batch_size=16, exclude=lambda ids: None, seed=1)
     for batch, same in zip(nothing, everything, strict=True):
         assert batch.sampled.blocks[0].edge_ids.equal(same.sampled.blocks[0].edge_ids)
+    # Static loaders ask for all batches of an epoch at once.
+    whole = nothing._exclusion.of_pass(graph, [[torch.arange(9)], [torch.arange(4)]])
+    assert whole is not None and whole.starts.tolist() == [0, 0, 0]
 
 
 def test_edges_of_a_whole_pass_are_those_of_its_batches() -> None:

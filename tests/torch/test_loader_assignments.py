@@ -141,7 +141,7 @@ def test_a_state_is_of_the_epoch_that_goes_on() -> None:
     with pytest.raises(ValueError, match="state: expected batch_size=20, got 8"):
         loader(batch_size=20).load_state_dict(made.state_dict())
     resumed.load_state_dict(made.state_dict())
-    with pytest.raises(AttributeError, match=r"batch_size: .* between load_state_dict and the"):
+    with pytest.raises(AttributeError, match=r"batch_size: .* load_state_dict and the"):
         resumed.batch_size = 20
     assert first + contents(resumed) == contents(loader())
     # From the next epoch on it is what was assigned.
@@ -186,7 +186,26 @@ def test_copies_and_pickles_can_be_assigned_to() -> None:
 
 def test_negatives_do_not_change() -> None:
     negatives = Negatives("uniform", 2)
-    for name in ("amount", "kind", "dst_weight", "other"):
+    for name in ("amount", "kind", "dst_weight"):
         with pytest.raises(AttributeError, match=f"{name}: expected no assignment, since Negat"):
             setattr(negatives, name, torch.ones(3))
+    with pytest.raises(AttributeError, match="other"):
+        negatives.other = 3
+
+    class Own(Negatives):
+        def __init__(self) -> None:
+            super().__init__(amount=2)
+            self.mine = 3
+
+    assert Own().mine == 3
     assert repr(pickle.loads(pickle.dumps(negatives))) == repr(negatives)
+
+
+def test_the_size_of_a_batch_is_fixed_while_an_epoch_goes_on() -> None:
+    """``start`` counts batches of the old size."""
+    made = loader(start=5)
+    with pytest.raises(AttributeError, match="batch_size: expected no assignment between start="):
+        made.batch_size = 20
+    list(made)
+    made.batch_size = 20
+    assert len(list(made)) == 3

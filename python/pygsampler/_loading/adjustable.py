@@ -57,7 +57,9 @@ class Adjustable(Metered):
         changing = [each for each in _ADJUSTABLE if each in options]
         if name in changing or _of_subclass(self, kind, name):
             return
-        fixed = name not in _ADJUSTABLE and (name in _FIXED or hasattr(kind, name))
+        fixed = name not in _ADJUSTABLE and (
+            (name in _FIXED and name in self.__dict__) or hasattr(kind, name)
+        )
         if type(self) is not kind and not fixed:
             # A subclass has attributes of its own.
             return
@@ -94,10 +96,10 @@ class Adjustable(Metered):
                     f"{name}: expected no assignment with static=True, whose memory has the size "
                     "of a batch, got one; make another loader"
                 )
-            if self._from[0] is not None and self._from[1]:
+            if self._from[1]:
                 raise AttributeError(
-                    f"{name}: expected no assignment between load_state_dict and the epoch that "
-                    "goes on, got one; assign it after that epoch"
+                    f"{name}: expected no assignment between start= or load_state_dict and the "
+                    "epoch that goes on, got one; assign it after that epoch"
                 )
             about = {"batch_size": self.batch_size, "drop_last": self.drop_last, name: value}
             known = self._shards

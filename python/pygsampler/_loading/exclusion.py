@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._core.checks import describe
-from pygsampler._graph.schema import by_type, edge_type_of, listed
+from pygsampler._graph.schema import ByEdgeType, by_type, edge_type_of, listed
 from pygsampler._loading.links_of import edge_ids, ids_below
 from pygsampler._sampling.standing import PassEdges
 from pygsampler.hetero_graph import HeteroGraph
@@ -87,7 +87,7 @@ class Exclusion:
     def _chosen(self, ids: dict[Any, torch.Tensor]) -> Any:
         """Returns the checked edge ids that the callable returns for the edges of a batch."""
         assert callable(self.kind)
-        returned = self.kind(ids if self._typed else ids[None])
+        returned = self.kind(ByEdgeType(ids) if self._typed else ids[None])
         if not self._typed:
             return None if returned is None else ids_below(returned, "exclude", self._counts[None])
         return {
@@ -102,7 +102,11 @@ class Exclusion:
         kinds = list(graph.edge_types) if self._typed else [None]
         ids, starts, at = [torch.empty(0, dtype=torch.int64)], array("q", [0]), 0
         for places in batches:
-            found = self.of(places) if self._typed else {None: self.of(places)}
+            found = self.of(places)
+            if found is None:
+                found = {}
+            elif not self._typed:
+                found = {None: found}
             for kind in kinds:
                 if kind in found:
                     ids.append(found[kind].to(torch.int64))

@@ -116,7 +116,7 @@ class Negatives:
 
         def __setattr__(self, name: str, value: Any) -> None:
             # Tables and loaders are made of what they were when they were made.
-            if hasattr(self, "_pools"):
+            if name in Negatives.__slots__ and hasattr(self, "_pools"):
                 raise AttributeError(
                     f"{name}: expected no assignment, since Negatives do not change; "
                     f"make others, Negatives({self.kind!r}, ...)"

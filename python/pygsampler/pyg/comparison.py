@@ -19,12 +19,15 @@ _COMPARISONS = {
 }
 
 
-def comparison(temporal_comparison: Any, carry: Any) -> tuple[dict[str, Any], bool]:
+def comparison(temporal_comparison: Any, carry: Any, times: bool) -> tuple[dict[str, Any], bool]:
     """Returns options of the core's sampler, and True if all times are to be negated.
 
     Without ``temporal_comparison`` times are at most the seed's at every hop, as in PyG; with it
     they are bounded by the edge before, as in cuGraph, unless ``carry`` says otherwise.
     """
+    for name, value in (("temporal_comparison", temporal_comparison), ("carry", carry)):
+        if value is not None and not times:
+            raise ValueError(f"{name}: expected None without time_attr, got {value!r}")
     if carry not in (None, "seed", "edge"):
         raise ValueError(f"carry: expected 'seed', 'edge' or None, got {describe(carry)}")
     if temporal_comparison is None:

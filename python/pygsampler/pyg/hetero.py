@@ -120,7 +120,7 @@ class HeteroSampler(PGSampler):
         options.flag(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
         times = options.times(time_attr, temporal_strategy)
-        compared, self._mirrored = comparison(temporal_comparison, carry)
+        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 from array import array
 from collections.abc import Mapping
@@ -115,7 +116,9 @@ class _Sampled:
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if name in self._options and "_layout" in self.__dict__ and not hasattr(self, name):
+            # A subclass has attributes of its own.
+            used = name in self._options and type(self).__module__.startswith("pygsampler.")
+            if used and "_layout" in self.__dict__ and not hasattr(self, name):
                 raise AttributeError(
                     f"{name}: expected no assignment, since a loader has used it, got one; make "
                     f"another loader, or assign what loader.{self._sampler_name} has of it"
@@ -124,6 +127,11 @@ class _Sampled:
 
     def __iter__(self) -> Any:
         if self._ours is not None:
+            workers = getattr(self, "_iterator", None)
+            if workers is not None:
+                # Persistent workers of an epoch that was left: its batches count as its own.
+                workers._sampler_iter = iter(())
+                collections.deque(workers, 0)
             self._ours._identity.begin(self.generator)
         return super().__iter__()  # type: ignore[misc]
 

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, get_worker_info
 from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
 from pygsampler import sampler as _core
+from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced import rows_of
 from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import csr_of
@@ -92,9 +94,9 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         self._sampler = _core.PGSampler(hops(sizes, "sizes")[::-1] or [0], seed=seed)
         if node_idx is None:
             node_idx = torch.arange(graph.num_nodes)
-        elif not isinstance(node_idx, torch.Tensor):
-            raise TypeError(f"node_idx: expected a tensor, got {describe(node_idx)}")
-        elif node_idx.dtype == torch.bool:
+        else:
+            node_idx = as_tensor(node_idx)
+        if node_idx.dtype == torch.bool:
             check_mask(node_idx, graph.num_nodes, "node_idx")
             node_idx = node_idx.nonzero().view(-1)
         seeds = ids(node_idx, "node_idx")
@@ -186,6 +188,10 @@ def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph
     """The in-edges, and what makes a matrix of the kind that was given; None for edges."""
     if isinstance(edge_index, Graph):
         return edge_index, None
+    if isinstance(edge_index, BaseData):
+        raise TypeError(
+            f"edge_index: expected edges, got a {type(edge_index).__name__}; give data.edge_index"
+        )
     if hasattr(edge_index, "csr") or (
         isinstance(edge_index, torch.Tensor) and edge_index.layout != torch.strided
     ):

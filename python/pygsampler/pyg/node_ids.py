@@ -56,10 +56,13 @@ def for_inference(batch: Any, loader: Any) -> None:
     Its seeds are all nodes, and it has one hop.
     """
     data = loader.data
+    # LABOR's and samplers of one's own have no such list.
+    hops = getattr(loader.node_sampler, "num_neighbors", None)
     if (
         isinstance(data, Data)
         and len(loader.dataset) == data.num_nodes
-        and len(loader.node_sampler.num_neighbors) == 1
+        and hops is not None
+        and len(hops) == 1
     ):
         batch.n_id = batch.n_id.as_subclass(NodeIds)
 

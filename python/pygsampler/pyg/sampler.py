@@ -161,7 +161,7 @@ class PGSampler(Attributes, Sampler):
     ) -> None:
         options.flag(share_memory, "share_memory")
         times = options.times(time_attr, temporal_strategy)
-        compared, self._mirrored = comparison(temporal_comparison, carry)
+        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -327,16 +327,17 @@ class NeighborSampler(PGSampler):
     # The class of objects of this one that have types.
     _with_types: ClassVar[type[NeighborSampler] | None] = None
 
-    def __new__(cls, *arguments: Any, **options: Any) -> NeighborSampler:
-        """An object of a class that is a ``HeteroSampler`` too if the data have types."""
-        data = arguments[0] if arguments else options.get("data")
+    def __init__(self, data: Any = None, *arguments: Any, **options: Any) -> None:
         if isinstance(data, torch.Tensor) or "edge_index" in options or "sizes" in options:
             raise TypeError(
                 f"data: expected a Data, a HeteroData or (FeatureStore, GraphStore), got "
                 f"{describe(data)}; PyG's older loader of this name, which takes edge_index and "
                 "sizes, is pygsampler.pyg.loader.NeighborSampler"
             )
-        return object.__new__(_with_types(cls) if has_types(data) else cls)
+        if has_types(data) and not isinstance(self, NeighborSampler._typed):
+            # Here, since a subclass may have data in another place of its arguments.
+            self.__class__ = _with_types(type(self))
+        super().__init__(data, *arguments, **options)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         cls = type(self)
@@ -345,7 +346,7 @@ class NeighborSampler(PGSampler):
 
 
 # PyG's data modules for Lightning ask for the arguments.
-NeighborSampler.__new__.__signature__ = inspect.signature(PGSampler.__init__)  # type: ignore
+NeighborSampler.__init__.__signature__ = inspect.signature(PGSampler.__init__)  # type: ignore
 
 
 def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
