@@ -64,6 +64,8 @@ def test_a_folder_a_list_and_a_pattern_are_one_list(tmp_path: Path, suffix: str)
     (folder / "_SUCCESS").touch()
     (folder / ".hidden.parquet").touch()
     (folder / "notes.md").touch()
+    for hidden in (".ipynb_checkpoints", "_temporary/0"):
+        write(folder / hidden / f"part-0.{suffix}", src=SRC, other=DST, w=W, dst=DST)
     want = pgs.Graph.from_coo(SRC, DST)
     files = sorted(folder.glob(f"part-*.{suffix}"))
     for source in (folder, str(folder / f"part-?.{suffix}"), files, tuple(map(str, files))):
@@ -324,6 +326,23 @@ def test_a_file_for_each_type_is_one_graph(tmp_path: Path) -> None:
         {knows: tmp_path / "knows.csv"}, src={knows: "dst"}, dst={knows: "src"}
     )
     assert turned[knows].indices.tolist() == [9, 7]
+    short = datasets.read_typed(
+        sources, src={"knows": "dst"}, dst={"knows": "src"}, edge_data={"knows": {"year": "since"}}
+    )
+    assert short[knows].indices.tolist() == [9, 7]
+    assert short.edata[knows]["year"].tolist() == [1.0, 2.0]
+    alike = datasets.read_typed({knows: tmp_path / "knows.csv"}, edge_data={"year": "since"})
+    assert alike.edata[knows]["year"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("option", ["src", "dst", "edge_data"])
+@pytest.mark.parametrize("key", [("user", "buy", "item"), "buy"])
+def test_options_of_types_without_files_are_refused(tmp_path: Path, option: str, key: Any) -> None:
+    path = write(tmp_path / "e.csv", src=[0], dst=[1], w=[0.5])
+    value: Any = ["w"] if option == "edge_data" else "w"
+    text = rf"{option}: expected types of source, got .*buy.*; there are .*'buys', 'item'"
+    with pytest.raises(ValueError, match=text):
+        datasets.read_typed({("user", "buys", "item"): path}, **{option: {key: value}})
 
 
 def test_names_count_within_a_type(tmp_path: Path) -> None:
