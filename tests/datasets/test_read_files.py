@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import subprocess
 import sys
@@ -131,6 +132,29 @@ def test_a_headerless_csv_in_parts_keeps_its_first_lines(tmp_path: Path) -> None
     graph = datasets.read(str(tmp_path / "*.csv"), edge_data={"w": 2})
     assert (graph.num_nodes, graph.num_edges) == (7, 4)
     assert graph.edata["w"].tolist() == [0.5, 1.5] * 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
+def test_a_quote_that_never_ends_is_named_by_its_line(tmp_path: Path, suffix: str) -> None:
+    mark = "\t" if suffix == "tsv" else ","
+    opened: Any = gzip.open if suffix.endswith("gz") else open
+
+    def filled(name: str, lines: list[str]) -> Path:
+        with opened(tmp_path / f"{name}.{suffix}", "wt") as file:
+            file.write("\n".join(["src,dst", *lines, ""]).replace(",", mark))
+        return tmp_path / f"{name}.{suffix}"
+
+    more = [f"n{i},m{i}" for i in range(1000)]
+    whole = filled("whole", ['"a",b', *more])
+    broken = filled("broken", ['"two, and', 'lines",b', 'x,"a', *more])
+    for source in (broken, [whole, broken]):
+        with pytest.raises(ValueError, match=rf"^broken.{suffix}:4: expected a closing quote"):
+            datasets.read(source, renumber=True)
+    # Quotes within a field are signs like others.
+    inch = filled("inch", ['5" pipe,b', *more])
+    graph = datasets.read([whole, inch], renumber=True)
+    assert graph.num_edges == 2002
+    assert '5" pipe' in graph.node_names.tolist()
 
 
 def test_files_that_cannot_be_read_together_are_refused(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ dates come through pyarrow.dataset, batch by batch, into a temporary file of int
 
 from __future__ import annotations
 
+import csv
 import gzip
+import itertools
 import json
 import os
 import re
@@ -29,6 +31,9 @@ _TEXT_IDS = re.compile(
 
 # Rows that are numbered at once; more where there are more names than that.
 _ROWS = 1 << 20
+
+# Bytes of text that are held at once.
+_PIECE = 1 << 20
 
 
 class Written(NamedTuple):
@@ -142,6 +147,9 @@ class Table:
             raise ValueError(
                 f"{name}: src: expected integers, got names; renumber=True numbers them"
             )
+        if self._plan["format"] in ("csv", "tsv"):
+            for path in self._files.paths:
+                _check_quotes(path, self._dataset.format.parse_options.delimiter)
         try:
             names = self._names() if self.has_names else None
             with tempfile.TemporaryDirectory(prefix="pygsampler-", dir=folder) as temporary:
@@ -307,7 +315,7 @@ def _text_format(path: str, kind: str) -> tuple[Any, bool]:
     numbers, and the fields of CSV are between commas, semicolons, tabs or bars.
     """
     import pyarrow.dataset as ds
-    from pyarrow import csv
+    from pyarrow.csv import ParseOptions, ReadOptions
 
     opened: Any = gzip.open if path.endswith(".gz") else open
     skipped, first = 0, ""
@@ -323,11 +331,37 @@ def _text_format(path: str, kind: str) -> tuple[Any, bool]:
     bare = any(field[:1] and field[0] in "+-.0123456789" for field in fields)
     return (
         ds.CsvFileFormat(
-            csv.ParseOptions(delimiter=mark),
-            read_options=csv.ReadOptions(skip_rows=skipped, autogenerate_column_names=bare),
+            ParseOptions(delimiter=mark),
+            read_options=ReadOptions(skip_rows=skipped, autogenerate_column_names=bare),
         ),
         bare,
     )
+
+
+def _check_quotes(path: str, mark: str) -> None:
+    """ValueError for a quote that never ends, behind which pyarrow passes over rows."""
+    opened: Any = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rb") as file:
+        # An even number of quotes in all pieces of whole lines is nearly always right.
+        while piece := file.read(_PIECE):
+            if (piece + file.readline(_PIECE)).count(b'"') % 2:
+                break
+        else:
+            return
+    end, ended = ["end"], False
+    start = behind = 1
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+        rows = csv.reader(itertools.chain(lines, end), delimiter=mark)
+        try:
+            for row in rows:
+                start, behind, ended = behind, rows.line_num + 1, row == end
+        except csv.Error:
+            # The field is longer than any should be.
+            start, ended = behind, False
+    if not ended:
+        raise ValueError(
+            f"{os.path.basename(path)}:{start}: expected a closing quote, got the end of the file"
+        )
 
 
 def _in_larger_batches(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]:
