@@ -290,6 +290,20 @@ def test_columns_of_dates_are_times(tmp_path: Path, suffix: str) -> None:
         assert opened.edata["us"].tolist() == noons
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_durations_are_nanoseconds_in_any_unit(tmp_path: Path, suffix: str, unit: str) -> None:
+    pa = partner("pyarrow")
+    spans = pa.array(np.array([1, 2], "m8[D]").astype(f"m8[{unit}]"))
+    path = write(tmp_path / f"e.{suffix}", src=[0, 1], dst=[1, 2], took=spans, w=[0.5, 1.5])
+    for source in (path, [path]):
+        for column in ("took", 2):
+            graph = datasets.read(source, edge_data={"took": column, "w": "w"})
+            assert graph.edata["took"].tolist() == [86_400 * 10**9, 2 * 86_400 * 10**9]
+            assert graph._kind_of_times("took") == "m"
+            assert graph.edata["w"].tolist() == [0.5, 1.5]
+
+
 def test_a_date_that_is_missing_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "e.parquet", src=[1, 2], dst=[0, 0], t=[datetime(2024, 3, 1), None])
     with pytest.raises(ValueError, match=r"e.parquet: row 1: .*edge_data\['t'\]: expected a time"):

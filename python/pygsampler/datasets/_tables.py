@@ -71,7 +71,7 @@ def load(
 
     The arguments are those of ``_job.run``. ImportError where pyarrow is needed and is not there.
     """
-    if files.one:
+    if files.one and not _has_spans(files.paths[0], plan):
         try:
             return Loaded(_job.run(files.paths[0], target, plan, progress, words), None, {})
         except ValueError as error:
@@ -84,6 +84,29 @@ def load(
             target = ""
         memory = _job.run(written.path, target, written.plan, progress, words)
         return Loaded(memory, written.names, written.kinds)
+
+
+def _has_spans(path: str, plan: dict[str, Any]) -> bool:
+    """True for Parquet with durations among its arrays, whose units the engine does not know."""
+    columns = [each["column"] for each in plan["data"] if not each.get("words")]
+    if plan["format"] != "parquet" or not columns:
+        return False
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return False
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError):
+        # The engine says what is wrong.
+        return False
+    named = {each.get("name") for each in columns}
+    placed = {each.get("index") for each in columns}
+    return any(
+        pa.types.is_duration(field.type) and (field.name in named or i in placed)
+        for i, field in enumerate(schema)
+    )
 
 
 def _table_instead(files: Files, plan: dict[str, Any], error: ValueError) -> Table:
