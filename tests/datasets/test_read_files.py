@@ -126,6 +126,35 @@ def test_columns_of_folder_names_are_read(tmp_path: Path) -> None:
     assert graph.edata["day"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
+def test_parts_whose_types_differ_are_read_in_one_that_holds_all(
+    tmp_path: Path, suffix: str
+) -> None:
+    pa = partner("pyarrow")
+    parts = tmp_path / "parts"
+    narrow = {"src": pa.array([0, 1], pa.int32()), "dst": pa.array([1, 2], pa.int32())}
+    write(parts / "day=1" / f"0.{suffix}", **narrow, w=[1, 2], note=[1, 2])
+    wide = {"src": [3, 2**33], "dst": [2, 0], "w": [0.5, 1.5], "note": ["a", "b"]}
+    write(parts / "day=2" / f"0.{suffix}", **wide)
+    graph = datasets.read(parts, edge_data=["w", "day"], renumber=True)
+    assert graph.node_ids.tolist() == [0, 1, 2, 3, 2**33]
+    assert graph.edata["w"].tolist() == [1.0, 2.0, 0.5, 1.5]
+    assert graph.edata["day"].tolist() == [1, 1, 2, 2]
+    with pytest.raises(ValueError, match="parts: expected tables that can be read, got"):
+        datasets.read(parts, edge_data=["note"], renumber=True)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
+def test_a_first_part_without_rows_says_nothing_of_types(tmp_path: Path, suffix: str) -> None:
+    pa = partner("pyarrow")
+    none = {name: pa.array([], pa.null()) for name in ("src", "dst", "w")}
+    write(tmp_path / f"0.{suffix}", **none)
+    write(tmp_path / f"1.{suffix}", src=["a", "b"], dst=["b", "c"], w=[0.5, 1.5])
+    graph = datasets.read(tmp_path, edge_data=["w"], renumber=True)
+    assert graph.node_names.tolist() == ["a", "b", "c"]
+    assert graph.edata["w"].tolist() == [0.5, 1.5]
+
+
 def test_a_headerless_csv_in_parts_keeps_its_first_lines(tmp_path: Path) -> None:
     for i in range(2):
         (tmp_path / f"{i}.csv").write_text(f"{i};5;0.5\n{i};6;1.5\n")

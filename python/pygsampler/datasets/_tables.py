@@ -190,7 +190,9 @@ class Table:
                 yield Written(
                     path, plan, None if names is None else _name_arrays(names), self.kinds
                 )
-        except pa.ArrowInvalid as error:
+        except pa.ArrowMemoryError:
+            raise
+        except pa.ArrowException as error:
             raise ValueError(f"{name}: expected tables that can be read, got {error}") from None
 
     def _place(self, column: dict[str, Any]) -> int:
@@ -324,11 +326,36 @@ def _dataset(files: Files, plan: dict[str, Any]) -> tuple[Any, list[str]]:
     if format_ in ("csv", "tsv"):
         format_, bare = _text_format(files.paths[0], format_)
     try:
-        found = ds.dataset(list(files.paths), format=format_, partitioning="hive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        about: dict[str, Any] = {"format": format_, "partitioning": "hive"}
+        found = ds.dataset(list(files.paths), **about)
+        if not files.one:
+            found = ds.dataset(list(files.paths), schema=_schema_of(found), **about)
+    except pa.ArrowMemoryError:
+        raise
+    except pa.ArrowException as error:
         raise ValueError(f"{files.name}: expected tables that can be read, got {error}") from None
     names = found.schema.names
     return found, [""] * len(names) if bare else names
+
+
+def _schema_of(dataset: Any) -> Any:
+    """The columns of the first file, in types that hold the values of all files."""
+    import pyarrow as pa
+
+    schema = dataset.schema
+    for fragment in dataset.get_fragments():
+        for field in fragment.physical_schema:
+            place = schema.get_field_index(field.name)
+            if place < 0 or schema.field(place).type == field.type:
+                continue
+            both = [pa.schema([schema.field(place)]), pa.schema([field])]
+            try:
+                joined = pa.unify_schemas(both, promote_options="permissive")
+            except pa.ArrowException:
+                # Whoever reads the column is told; others need not agree on it.
+                continue
+            schema = schema.set(place, joined.field(0))
+    return schema
 
 
 def _text_format(path: str, kind: str) -> tuple[Any, bool]:
