@@ -287,6 +287,34 @@ def test_names_that_are_missing_or_mixed_with_integers_are_refused(tmp_path: Pat
         datasets.read(tmp_path / "e.txt", renumber=True)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["9f1b2c3d-0a1b-4c2d-8e3f-001122334455", "0x" + "1f" * 20, "1-2", "-a", ".b", "2nd", '"4th"'],
+)
+def test_names_that_begin_as_numbers_do_name_renumber(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(f"src,dst\n{name},b\n")
+    with pytest.raises(ValueError, match=r"expected an integer.*; renumber=True numbers names$"):
+        datasets.read(path)
+    assert name.strip('"') in datasets.read(path, renumber=True).node_names.tolist()
+
+
+@pytest.mark.parametrize("number", ["1.5", "-1", "1e5", "-2.5E+3", "", "9" * 50, '"-3"'])
+def test_numbers_that_are_no_ids_are_no_names(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(f"src,dst\n{number},7\n")
+    with pytest.raises(ValueError, match="expected an integer") as error:
+        datasets.read(path)
+    assert "renumber=True numbers names" not in str(error.value)
+
+
+def test_names_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("src,dst\na,b\nc,d,e\n")
+    with pytest.raises(ValueError, match=r"e.csv: expected tables that can be read, got .*columns"):
+        datasets.read(path, renumber=True)
+
+
 def test_integers_that_look_like_hashes_name_renumber(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text(f"src,dst\n{10**15},5\n")
     with pytest.raises(ValueError, match="renumber=True numbers"):

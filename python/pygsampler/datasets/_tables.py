@@ -24,9 +24,10 @@ from pygsampler._core.progress import Progress, reporting
 from pygsampler.datasets import _job, _plan
 from pygsampler.datasets._sources import Files
 
-# Errors of the engine about ids that are text.
+# Errors of the engine about ids that are text, rather than fractions or negative numbers.
 _TEXT_IDS = re.compile(
-    r"expected an integer.* got ('[^-+.\d'].*|.* of type (large_)?(utf8|[Ss]tring).*)$"
+    r"""expected an integer.* got ('(?!"?[-+]?[\d.]*([eE][-+]?\d+)?"?').*'"""
+    r"|.* of type (large_)?(utf8|[Ss]tring).*)$"
 )
 
 # Rows that are numbered at once; more where there are more names than that.
@@ -124,8 +125,8 @@ def _table_instead(files: Files, plan: dict[str, Any], error: ValueError) -> Tab
         table = _table_of(files, plan)
     except ImportError:
         raise ValueError(f"{error}; pip install pyarrow for names and dates") from None
-    except ValueError:
-        raise error from None
+    except ValueError as reason:
+        raise reason if named else error from None
     if not (table.has_names or table.kinds):
         raise error
     return table
