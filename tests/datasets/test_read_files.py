@@ -308,6 +308,21 @@ def test_numbers_that_are_no_ids_are_no_names(tmp_path: Path, number: str) -> No
     assert "renumber=True numbers names" not in str(error.value)
 
 
+@pytest.mark.parametrize("before", ["# one, two, three\n", "\n# one\n\n"])
+@pytest.mark.parametrize("header", ["src,dst,at\n", '"src","dst","at"\n', ""])
+def test_names_below_comments_are_read(tmp_path: Path, before: str, header: str) -> None:
+    path = tmp_path / "e.csv"
+    if header:
+        path.write_text(f"{before}{header}a,b,2024-01-02\nb,c,2024-01-03\n")
+        graph = datasets.read(path, renumber=True, edge_data=["at"])
+        assert graph.node_names.tolist() == ["a", "b", "c"]
+    else:
+        path.write_text(f"{before}1,2,2024-01-02\n2,3,2024-01-03\n")
+        graph = datasets.read(path, renumber=True, edge_data={"at": 2})
+        assert graph.node_ids.tolist() == [1, 2, 3]
+    assert np.diff(graph.edata["at"].tolist()).tolist() == [86_400 * 10**9]
+
+
 def test_names_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     path = tmp_path / "e.csv"
     path.write_text("src,dst\na,b\nc,d,e\n")

@@ -325,7 +325,7 @@ def _dataset(files: Files, plan: dict[str, Any]) -> tuple[Any, list[str]]:
     format_: Any = plan["format"]
     bare = False
     if format_ in ("csv", "tsv"):
-        format_, bare = _text_format(files.paths[0], format_)
+        format_, bare = _text_format(files, format_)
     try:
         about: dict[str, Any] = {"format": format_, "partitioning": "hive"}
         found = ds.dataset(list(files.paths), **about)
@@ -359,8 +359,8 @@ def _schema_of(dataset: Any) -> Any:
     return schema
 
 
-def _text_format(path: str, kind: str) -> tuple[Any, bool]:
-    """Returns the format of text files, by the first line of one, and True if they have no header.
+def _text_format(files: Files, kind: str) -> tuple[Any, bool]:
+    """Returns the format of text files, by the first lines of one, and True if they have no header.
 
     The rules are those of the engine: comments before the header are skipped, a header has no
     numbers, and the fields of CSV are between commas, semicolons, tabs or bars.
@@ -368,6 +368,7 @@ def _text_format(path: str, kind: str) -> tuple[Any, bool]:
     import pyarrow.dataset as ds
     from pyarrow.csv import ParseOptions, ReadOptions
 
+    path = files.paths[0]
     opened: Any = gzip.open if path.endswith(".gz") else open
     skipped, first = 0, ""
     with opened(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
@@ -380,13 +381,13 @@ def _text_format(path: str, kind: str) -> tuple[Any, bool]:
     mark = marks[0] if marks else ("," if kind == "csv" else "\t")
     fields = [field.strip().strip('"') for field in first.split(mark)]
     bare = any(field[:1] and field[0] in "+-.0123456789" for field in fields)
-    return (
-        ds.CsvFileFormat(
-            ParseOptions(delimiter=mark),
-            read_options=ReadOptions(skip_rows=skipped, autogenerate_column_names=bare),
-        ),
-        bare,
-    )
+    if skipped and files.one:
+        # A dataset looks for names in the first line of all, unless it is given them.
+        names = [f"f{i}" for i in range(len(fields))] if bare else fields
+        options = ReadOptions(skip_rows=skipped + (not bare), column_names=names)
+    else:
+        options = ReadOptions(skip_rows=skipped, autogenerate_column_names=bare)
+    return ds.CsvFileFormat(ParseOptions(delimiter=mark), read_options=options), bare
 
 
 def _check_quotes(path: str, mark: str) -> None:
