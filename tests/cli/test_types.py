@@ -229,6 +229,24 @@ def test_names_are_seeds_and_are_written(
     assert said == "--seeds: expected nodes of the graph, got 'eve' (1 of 2 are unknown)"
 
 
+@pytest.mark.parametrize("name", ["ann lee", "ann\nlee", "ann\u2028lee", " ann", "ann\t"])
+def test_names_with_whitespace_are_no_words_of_a_line(
+    run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path, name: str
+) -> None:
+    pq = partner("pyarrow.parquet")
+    path, out = tmp_path / "names.pgs", tmp_path / "walks.txt"
+    pgs.Graph.from_coo([name, "bob"], ["bob", name], renumber=True).save(path)
+    said = refused("walk", path, "--seeds", "bob", "--length", "1", "--out", out)
+    assert said == (
+        f"--out: expected names without whitespace, got {name!r}; .parquet and .arrow keep walks "
+        "as lists"
+    )
+    assert not out.exists()
+    table = out.with_suffix(".parquet")
+    run("walk", path, "--seeds", "bob", "--length", "1", "--out", table)
+    assert pq.read_table(table).to_pylist() == [{"nodes": ["bob", name]}]
+
+
 @pytest.mark.parametrize("with_types", [False, True])
 def test_a_date_bounds_what_is_sampled(
     ask: Callable[..., Any], refused: Callable[..., str], tmp_path: Path, with_types: bool

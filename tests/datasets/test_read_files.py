@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import subprocess
 import sys
@@ -64,6 +65,8 @@ def test_a_folder_a_list_and_a_pattern_are_one_list(tmp_path: Path, suffix: str)
     (folder / "_SUCCESS").touch()
     (folder / ".hidden.parquet").touch()
     (folder / "notes.md").touch()
+    for hidden in (".ipynb_checkpoints", "_temporary/0"):
+        write(folder / hidden / f"part-0.{suffix}", src=SRC, other=DST, w=W, dst=DST)
     want = pgs.Graph.from_coo(SRC, DST)
     files = sorted(folder.glob(f"part-*.{suffix}"))
     for source in (folder, str(folder / f"part-?.{suffix}"), files, tuple(map(str, files))):
@@ -123,12 +126,64 @@ def test_columns_of_folder_names_are_read(tmp_path: Path) -> None:
     assert graph.edata["day"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
+def test_parts_whose_types_differ_are_read_in_one_that_holds_all(
+    tmp_path: Path, suffix: str
+) -> None:
+    pa = partner("pyarrow")
+    parts = tmp_path / "parts"
+    narrow = {"src": pa.array([0, 1], pa.int32()), "dst": pa.array([1, 2], pa.int32())}
+    write(parts / "day=1" / f"0.{suffix}", **narrow, w=[1, 2], note=[1, 2])
+    wide = {"src": [3, 2**33], "dst": [2, 0], "w": [0.5, 1.5], "note": ["a", "b"]}
+    write(parts / "day=2" / f"0.{suffix}", **wide)
+    graph = datasets.read(parts, edge_data=["w", "day"], renumber=True)
+    assert graph.node_ids.tolist() == [0, 1, 2, 3, 2**33]
+    assert graph.edata["w"].tolist() == [1.0, 2.0, 0.5, 1.5]
+    assert graph.edata["day"].tolist() == [1, 1, 2, 2]
+    with pytest.raises(ValueError, match="parts: expected tables that can be read, got"):
+        datasets.read(parts, edge_data=["note"], renumber=True)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
+def test_a_first_part_without_rows_says_nothing_of_types(tmp_path: Path, suffix: str) -> None:
+    pa = partner("pyarrow")
+    none = {name: pa.array([], pa.null()) for name in ("src", "dst", "w")}
+    write(tmp_path / f"0.{suffix}", **none)
+    write(tmp_path / f"1.{suffix}", src=["a", "b"], dst=["b", "c"], w=[0.5, 1.5])
+    graph = datasets.read(tmp_path, edge_data=["w"], renumber=True)
+    assert graph.node_names.tolist() == ["a", "b", "c"]
+    assert graph.edata["w"].tolist() == [0.5, 1.5]
+
+
 def test_a_headerless_csv_in_parts_keeps_its_first_lines(tmp_path: Path) -> None:
     for i in range(2):
         (tmp_path / f"{i}.csv").write_text(f"{i};5;0.5\n{i};6;1.5\n")
     graph = datasets.read(str(tmp_path / "*.csv"), edge_data={"w": 2})
     assert (graph.num_nodes, graph.num_edges) == (7, 4)
     assert graph.edata["w"].tolist() == [0.5, 1.5] * 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
+def test_a_quote_that_never_ends_is_named_by_its_line(tmp_path: Path, suffix: str) -> None:
+    mark = "\t" if suffix == "tsv" else ","
+    opened: Any = gzip.open if suffix.endswith("gz") else open
+
+    def filled(name: str, lines: list[str]) -> Path:
+        with opened(tmp_path / f"{name}.{suffix}", "wt") as file:
+            file.write("\n".join(["src,dst", *lines, ""]).replace(",", mark))
+        return tmp_path / f"{name}.{suffix}"
+
+    more = [f"n{i},m{i}" for i in range(1000)]
+    whole = filled("whole", ['"a",b', *more])
+    broken = filled("broken", ['"two, and', 'lines",b', 'x,"a', *more])
+    for source in (broken, [whole, broken]):
+        with pytest.raises(ValueError, match=rf"^broken.{suffix}:4: expected a closing quote"):
+            datasets.read(source, renumber=True)
+    # Quotes within a field are signs like others.
+    inch = filled("inch", ['5" pipe,b', *more])
+    graph = datasets.read([whole, inch], renumber=True)
+    assert graph.num_edges == 2002
+    assert '5" pipe' in graph.node_names.tolist()
 
 
 def test_files_that_cannot_be_read_together_are_refused(tmp_path: Path) -> None:
@@ -232,6 +287,49 @@ def test_names_that_are_missing_or_mixed_with_integers_are_refused(tmp_path: Pat
         datasets.read(tmp_path / "e.txt", renumber=True)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["9f1b2c3d-0a1b-4c2d-8e3f-001122334455", "0x" + "1f" * 20, "1-2", "-a", ".b", "2nd", '"4th"'],
+)
+def test_names_that_begin_as_numbers_do_name_renumber(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(f"src,dst\n{name},b\n")
+    with pytest.raises(ValueError, match=r"expected an integer.*; renumber=True numbers names$"):
+        datasets.read(path)
+    assert name.strip('"') in datasets.read(path, renumber=True).node_names.tolist()
+
+
+@pytest.mark.parametrize("number", ["1.5", "-1", "1e5", "-2.5E+3", "", "9" * 50, '"-3"'])
+def test_numbers_that_are_no_ids_are_no_names(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(f"src,dst\n{number},7\n")
+    with pytest.raises(ValueError, match="expected an integer") as error:
+        datasets.read(path)
+    assert "renumber=True numbers names" not in str(error.value)
+
+
+@pytest.mark.parametrize("before", ["# one, two, three\n", "\n# one\n\n"])
+@pytest.mark.parametrize("header", ["src,dst,at\n", '"src","dst","at"\n', ""])
+def test_names_below_comments_are_read(tmp_path: Path, before: str, header: str) -> None:
+    path = tmp_path / "e.csv"
+    if header:
+        path.write_text(f"{before}{header}a,b,2024-01-02\nb,c,2024-01-03\n")
+        graph = datasets.read(path, renumber=True, edge_data=["at"])
+        assert graph.node_names.tolist() == ["a", "b", "c"]
+    else:
+        path.write_text(f"{before}1,2,2024-01-02\n2,3,2024-01-03\n")
+        graph = datasets.read(path, renumber=True, edge_data={"at": 2})
+        assert graph.node_ids.tolist() == [1, 2, 3]
+    assert np.diff(graph.edata["at"].tolist()).tolist() == [86_400 * 10**9]
+
+
+def test_names_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("src,dst\na,b\nc,d,e\n")
+    with pytest.raises(ValueError, match=r"e.csv: expected tables that can be read, got .*columns"):
+        datasets.read(path, renumber=True)
+
+
 def test_integers_that_look_like_hashes_name_renumber(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text(f"src,dst\n{10**15},5\n")
     with pytest.raises(ValueError, match="renumber=True numbers"):
@@ -262,6 +360,20 @@ def test_columns_of_dates_are_times(tmp_path: Path, suffix: str) -> None:
     target = datasets.convert(path, tmp_path / "g.pgs", edge_data=["us"])
     with pgs.Graph.open(target) as opened:
         assert opened.edata["us"].tolist() == noons
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_durations_are_nanoseconds_in_any_unit(tmp_path: Path, suffix: str, unit: str) -> None:
+    pa = partner("pyarrow")
+    spans = pa.array(np.array([1, 2], "m8[D]").astype(f"m8[{unit}]"))
+    path = write(tmp_path / f"e.{suffix}", src=[0, 1], dst=[1, 2], took=spans, w=[0.5, 1.5])
+    for source in (path, [path]):
+        for column in ("took", 2):
+            graph = datasets.read(source, edge_data={"took": column, "w": "w"})
+            assert graph.edata["took"].tolist() == [86_400 * 10**9, 2 * 86_400 * 10**9]
+            assert graph._kind_of_times("took") == "m"
+            assert graph.edata["w"].tolist() == [0.5, 1.5]
 
 
 def test_a_date_that_is_missing_is_named(tmp_path: Path) -> None:
@@ -324,6 +436,23 @@ def test_a_file_for_each_type_is_one_graph(tmp_path: Path) -> None:
         {knows: tmp_path / "knows.csv"}, src={knows: "dst"}, dst={knows: "src"}
     )
     assert turned[knows].indices.tolist() == [9, 7]
+    short = datasets.read_typed(
+        sources, src={"knows": "dst"}, dst={"knows": "src"}, edge_data={"knows": {"year": "since"}}
+    )
+    assert short[knows].indices.tolist() == [9, 7]
+    assert short.edata[knows]["year"].tolist() == [1.0, 2.0]
+    alike = datasets.read_typed({knows: tmp_path / "knows.csv"}, edge_data={"year": "since"})
+    assert alike.edata[knows]["year"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("option", ["src", "dst", "edge_data"])
+@pytest.mark.parametrize("key", [("user", "buy", "item"), "buy"])
+def test_options_of_types_without_files_are_refused(tmp_path: Path, option: str, key: Any) -> None:
+    path = write(tmp_path / "e.csv", src=[0], dst=[1], w=[0.5])
+    value: Any = ["w"] if option == "edge_data" else "w"
+    text = rf"{option}: expected types of source, got .*buy.*; there are .*'buys', 'item'"
+    with pytest.raises(ValueError, match=text):
+        datasets.read_typed({("user", "buys", "item"): path}, **{option: {key: value}})
 
 
 def test_names_count_within_a_type(tmp_path: Path) -> None:

@@ -227,7 +227,15 @@ class _Text:
         rows = _nodes(walks, self._labels, text=True).tolist()
         lengths = (found.lengths + 1).tolist()
         for row, length in zip(rows, lengths, strict=True):
-            self._file.write(" ".join(map(str, row[:length])) + "\n")
+            line = " ".join(map(str, row[:length]))
+            # Readers part a line at any whitespace: only a label without it is one word.
+            if self._labels.text and line.split() != row[:length]:
+                name = next(each for each in row[:length] if each.split() != [each])
+                raise ValueError(
+                    f"--out: expected names without whitespace, got {name!r}; .parquet and .arrow "
+                    "keep walks as lists"
+                )
+            self._file.write(line + "\n")
 
     def finish(self) -> None:
         self._file.close()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pygsampler._core.checks import describe
 from pygsampler._graph.file import path_of
 from pygsampler.datasets import _plan
+
+# Names that begin so are those of logs and leftovers, as .ipynb_checkpoints and _temporary.
+_HIDDEN = (".", "_")
 
 
 class Files(NamedTuple):
@@ -29,8 +32,8 @@ def files_of(source: Any, format: str | None = None) -> Files:
     """Returns the files of a path, a folder, a pattern with ``*``, ``?`` or ``[``, or a list.
 
     Files of a folder, in folders below it too, and of a pattern are in the order of their names;
-    those of names with a dot or an underscore in front are passed over, and without ``format``
-    those of unknown suffixes. FileNotFoundError where there are none.
+    files and folders of names with a dot or an underscore in front are passed over, and without
+    ``format`` files of unknown suffixes. FileNotFoundError where there are none.
     """
     if isinstance(source, (list, tuple)):
         if not source:
@@ -43,9 +46,9 @@ def files_of(source: Any, format: str | None = None) -> Files:
     if os.path.isdir(path):
         found = [
             os.path.join(folder, name)
-            for folder, _, names in os.walk(path)
+            for folder, names in _folders(path)
             for name in names
-            if (format or _plan.has_suffix(name)) and not name.startswith((".", "_"))
+            if (format or _plan.has_suffix(name)) and not name.startswith(_HIDDEN)
         ]
         if not found:
             raise FileNotFoundError(
@@ -87,6 +90,13 @@ def edge_type_of(key: Any) -> tuple[str, str, str]:
         return key
     expected = "edge types (source, relation, destination)"
     raise ValueError(f"source: expected a mapping of {expected}, got {describe(key)}")
+
+
+def _folders(path: str) -> Iterator[tuple[str, list[str]]]:
+    """Folders that are not hidden, each with the names of its files."""
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(_HIDDEN)]
+        yield folder, names
 
 
 def _others(folder: str) -> str:

@@ -6,7 +6,9 @@ dates come through pyarrow.dataset, batch by batch, into a temporary file of int
 
 from __future__ import annotations
 
+import csv
 import gzip
+import itertools
 import json
 import os
 import re
@@ -22,13 +24,17 @@ from pygsampler._core.progress import Progress, reporting
 from pygsampler.datasets import _job, _plan
 from pygsampler.datasets._sources import Files
 
-# Errors of the engine about ids that are text.
+# Errors of the engine about ids that are text, rather than fractions or negative numbers.
 _TEXT_IDS = re.compile(
-    r"expected an integer.* got ('[^-+.\d'].*|.* of type (large_)?(utf8|[Ss]tring).*)$"
+    r"""expected an integer.* got ('(?!"?[-+]?[\d.]*([eE][-+]?\d+)?"?').*'"""
+    r"|.* of type (large_)?(utf8|[Ss]tring).*)$"
 )
 
 # Rows that are numbered at once; more where there are more names than that.
 _ROWS = 1 << 20
+
+# Bytes of text that are held at once.
+_PIECE = 1 << 20
 
 
 class Written(NamedTuple):
@@ -66,7 +72,7 @@ def load(
 
     The arguments are those of ``_job.run``. ImportError where pyarrow is needed and is not there.
     """
-    if files.one:
+    if files.one and not _has_spans(files.paths[0], plan):
         try:
             return Loaded(_job.run(files.paths[0], target, plan, progress, words), None, {})
         except ValueError as error:
@@ -79,6 +85,29 @@ def load(
             target = ""
         memory = _job.run(written.path, target, written.plan, progress, words)
         return Loaded(memory, written.names, written.kinds)
+
+
+def _has_spans(path: str, plan: dict[str, Any]) -> bool:
+    """True for Parquet with durations among its arrays, whose units the engine does not know."""
+    columns = [each["column"] for each in plan["data"] if not each.get("words")]
+    if plan["format"] != "parquet" or not columns:
+        return False
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return False
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError):
+        # The engine says what is wrong.
+        return False
+    named = {each.get("name") for each in columns}
+    placed = {each.get("index") for each in columns}
+    return any(
+        pa.types.is_duration(field.type) and (field.name in named or i in placed)
+        for i, field in enumerate(schema)
+    )
 
 
 def _table_instead(files: Files, plan: dict[str, Any], error: ValueError) -> Table:
@@ -96,8 +125,8 @@ def _table_instead(files: Files, plan: dict[str, Any], error: ValueError) -> Tab
         table = _table_of(files, plan)
     except ImportError:
         raise ValueError(f"{error}; pip install pyarrow for names and dates") from None
-    except ValueError:
-        raise error from None
+    except ValueError as reason:
+        raise reason if named else error from None
     if not (table.has_names or table.kinds):
         raise error
     return table
@@ -142,6 +171,9 @@ class Table:
             raise ValueError(
                 f"{name}: src: expected integers, got names; renumber=True numbers them"
             )
+        if self._plan["format"] in ("csv", "tsv"):
+            for path in self._files.paths:
+                _check_quotes(path, self._dataset.format.parse_options.delimiter)
         try:
             names = self._names() if self.has_names else None
             with tempfile.TemporaryDirectory(prefix="pygsampler-", dir=folder) as temporary:
@@ -159,7 +191,9 @@ class Table:
                 yield Written(
                     path, plan, None if names is None else _name_arrays(names), self.kinds
                 )
-        except pa.ArrowInvalid as error:
+        except pa.ArrowMemoryError:
+            raise
+        except pa.ArrowException as error:
             raise ValueError(f"{name}: expected tables that can be read, got {error}") from None
 
     def _place(self, column: dict[str, Any]) -> int:
@@ -291,24 +325,50 @@ def _dataset(files: Files, plan: dict[str, Any]) -> tuple[Any, list[str]]:
     format_: Any = plan["format"]
     bare = False
     if format_ in ("csv", "tsv"):
-        format_, bare = _text_format(files.paths[0], format_)
+        format_, bare = _text_format(files, format_)
     try:
-        found = ds.dataset(list(files.paths), format=format_, partitioning="hive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        about: dict[str, Any] = {"format": format_, "partitioning": "hive"}
+        found = ds.dataset(list(files.paths), **about)
+        if not files.one:
+            found = ds.dataset(list(files.paths), schema=_schema_of(found), **about)
+    except pa.ArrowMemoryError:
+        raise
+    except pa.ArrowException as error:
         raise ValueError(f"{files.name}: expected tables that can be read, got {error}") from None
     names = found.schema.names
     return found, [""] * len(names) if bare else names
 
 
-def _text_format(path: str, kind: str) -> tuple[Any, bool]:
-    """Returns the format of text files, by the first line of one, and True if they have no header.
+def _schema_of(dataset: Any) -> Any:
+    """The columns of the first file, in types that hold the values of all files."""
+    import pyarrow as pa
+
+    schema = dataset.schema
+    for fragment in dataset.get_fragments():
+        for field in fragment.physical_schema:
+            place = schema.get_field_index(field.name)
+            if place < 0 or schema.field(place).type == field.type:
+                continue
+            both = [pa.schema([schema.field(place)]), pa.schema([field])]
+            try:
+                joined = pa.unify_schemas(both, promote_options="permissive")
+            except pa.ArrowException:
+                # Whoever reads the column is told; others need not agree on it.
+                continue
+            schema = schema.set(place, joined.field(0))
+    return schema
+
+
+def _text_format(files: Files, kind: str) -> tuple[Any, bool]:
+    """Returns the format of text files, by the first lines of one, and True if they have no header.
 
     The rules are those of the engine: comments before the header are skipped, a header has no
     numbers, and the fields of CSV are between commas, semicolons, tabs or bars.
     """
     import pyarrow.dataset as ds
-    from pyarrow import csv
+    from pyarrow.csv import ParseOptions, ReadOptions
 
+    path = files.paths[0]
     opened: Any = gzip.open if path.endswith(".gz") else open
     skipped, first = 0, ""
     with opened(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
@@ -321,13 +381,39 @@ def _text_format(path: str, kind: str) -> tuple[Any, bool]:
     mark = marks[0] if marks else ("," if kind == "csv" else "\t")
     fields = [field.strip().strip('"') for field in first.split(mark)]
     bare = any(field[:1] and field[0] in "+-.0123456789" for field in fields)
-    return (
-        ds.CsvFileFormat(
-            csv.ParseOptions(delimiter=mark),
-            read_options=csv.ReadOptions(skip_rows=skipped, autogenerate_column_names=bare),
-        ),
-        bare,
-    )
+    if skipped and files.one:
+        # A dataset looks for names in the first line of all, unless it is given them.
+        names = [f"f{i}" for i in range(len(fields))] if bare else fields
+        options = ReadOptions(skip_rows=skipped + (not bare), column_names=names)
+    else:
+        options = ReadOptions(skip_rows=skipped, autogenerate_column_names=bare)
+    return ds.CsvFileFormat(ParseOptions(delimiter=mark), read_options=options), bare
+
+
+def _check_quotes(path: str, mark: str) -> None:
+    """ValueError for a quote that never ends, behind which pyarrow passes over rows."""
+    opened: Any = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rb") as file:
+        # An even number of quotes in all pieces of whole lines is nearly always right.
+        while piece := file.read(_PIECE):
+            if (piece + file.readline(_PIECE)).count(b'"') % 2:
+                break
+        else:
+            return
+    end, ended = ["end"], False
+    start = behind = 1
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+        rows = csv.reader(itertools.chain(lines, end), delimiter=mark)
+        try:
+            for row in rows:
+                start, behind, ended = behind, rows.line_num + 1, row == end
+        except csv.Error:
+            # The field is longer than any should be.
+            start, ended = behind, False
+    if not ended:
+        raise ValueError(
+            f"{os.path.basename(path)}:{start}: expected a closing quote, got the end of the file"
+        )
 
 
 def _in_larger_batches(batches: Iterator[Any], rows: int) -> Iterator[list[Any]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.interning import Interned, intern
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph import node_names
-from pygsampler._graph.schema import name_of
+from pygsampler._graph.schema import by_type, name_of
 from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
@@ -91,13 +91,23 @@ def read_typed(
                 raise ValueError(f"{name}: expected None with a file for each type, got {value!r}")
         if not source:
             raise ValueError("source: expected at least one edge type, got none")
-        parts = {}
-        for key, files in source.items():
-            kind = _sources.edge_type_of(key)
-            own_src, own_dst, own_data = (_of_type(each, kind) for each in (src, dst, edge_data))
-            parts[kind] = _part(
-                files, kind, format, anew, dtype, own_src, own_dst, own_data, progress
+        sources = {_sources.edge_type_of(key): files for key, files in source.items()}
+        options = {"src": src, "dst": dst, "edge_data": edge_data}
+        own = {name: _by_type(each, name, sources) for name, each in options.items()}
+        parts = {
+            kind: _part(
+                files,
+                kind,
+                format,
+                anew,
+                dtype,
+                own["src"][kind],
+                own["dst"][kind],
+                own["edge_data"][kind],
+                progress,
             )
+            for kind, files in sources.items()
+        }
     else:
         parts = _parts_of_columns(
             source, columns, _types(schema), format, anew, dtype, src, dst, edge_data, progress
@@ -117,11 +127,19 @@ class _Part(NamedTuple):
     values: dict[str, Any]
 
 
-def _of_type(option: Any, kind: EdgeType) -> Any:
-    """Returns the value of a mapping of edge types for a type; any other option as it is."""
-    if isinstance(option, Mapping) and all(isinstance(key, tuple) for key in option):
-        return option.get(kind)
-    return option
+def _by_type(option: Any, where: str, kinds: Collection[EdgeType]) -> dict[EdgeType, Any]:
+    """Returns the value of an option for each type: its own of a mapping of types, or the same.
+
+    ``edge_data`` may be a mapping of names to columns, which are no lists.
+    """
+    if not isinstance(option, Mapping) or not option:
+        return dict.fromkeys(kinds, option)
+    of_types = any(isinstance(key, tuple) for key in option) or all(
+        isinstance(columns, (list, tuple, set, Mapping)) for columns in option.values()
+    )
+    if where == "edge_data" and not of_types:
+        return dict.fromkeys(kinds, option)
+    return {**dict.fromkeys(kinds), **by_type(option, where, kinds, "source")}
 
 
 def _part(
