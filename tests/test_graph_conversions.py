@@ -116,6 +116,21 @@ def test_networkx_gives_the_same_graph_back(kind: str, dtype: str) -> None:
     assert some.nodes[3] == {"mask": data["node_data"]["mask"][3]}
 
 
+@pytest.mark.parametrize("name", ["key", "u_for_edge", "v_for_edge", "self"])
+def test_arrays_of_any_name_are_attributes_of_networkx(name: str) -> None:
+    partner("networkx")
+    src, dst, values = [0, 0, 1], [1, 1, 0], [5, 5, 6]
+    plain = pgs.Graph.from_coo(src, dst, edge_data={name: values}, node_data={name: [7, 8]})
+    found = [(u, v, of["edge_id"], of[name]) for u, v, of in plain.to_networkx().edges(data=True)]
+    assert sorted(found) == [(0, 1, 0, 5), (0, 1, 1, 5), (1, 0, 2, 6)]
+    assert plain.to_networkx().nodes[1][name] == 8
+    typed = pgs.HeteroGraph.from_coo(
+        {KNOWS: (src, dst)}, {"user": 2}, edge_data={KNOWS: {name: values}}
+    )
+    found = [(of["edge_id"], of[name]) for *_, of in typed.to_networkx().edges(data=True)]
+    assert sorted(found) == [(0, 5), (1, 5), (2, 6)]
+
+
 def test_labels_are_the_nodes_of_networkx() -> None:
     partner("networkx")
     named = pgs.Graph.from_coo(["b", "a", "c"], ["a", "c", "a"], renumber=True)

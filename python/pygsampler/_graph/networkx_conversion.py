@@ -132,9 +132,11 @@ def add_edges(
 ) -> None:
     """Adds edges (sources, destinations, ids) by places among the names of either side."""
     src, dst, ids = (each if isinstance(each, range) else each.tolist() for each in edges)
-    for u, v, edge, row in zip(src, dst, ids, _rows(columns, len(ids)), strict=True):
-        attributes = {_EDGE_ID: edge, **dict(zip(columns, row, strict=True))}
-        graph.add_edge(names[0][u], names[1][v], **attributes)
+    # Attributes in a dict, since as keywords one called "key" would be the key of the edge.
+    graph.add_edges_from(
+        (names[0][u], names[1][v], {_EDGE_ID: edge, **dict(zip(columns, row, strict=True))})
+        for u, v, edge, row in zip(src, dst, ids, _rows(columns, len(ids)), strict=True)
+    )
 
 
 def networkx() -> Any:
