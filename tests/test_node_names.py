@@ -215,18 +215,24 @@ def test_a_dictionary_of_arrow_counts_by_the_names_that_occur() -> None:
     pa = partner("pyarrow")
     part = pa.array(["a", "b", "zz"]).dictionary_encode()[:2]
     twice = pa.DictionaryArray.from_arrays([0, 1, 2], ["b", "a", "b"])
+    views = pa.DictionaryArray.from_arrays([0, 1], pa.array(["b", "a", "zz"], pa.string_view()))
     for column, names in (
         (part, ["a", "b"]),
         (pa.chunked_array([part, part[:1]]), ["a", "b"]),
         (pa.chunked_array([], part.type), []),
         (twice, ["a", "b"]),
+        (views, ["a", "b"]),
         (pa.array(["a", "b", "zz"], pa.large_string()).dictionary_encode()[1:], ["b", "zz"]),
     ):
         graph = pgs.Graph.from_coo(column, column, renumber=True)
         assert graph.num_nodes == len(names)
         assert list(graph.node_names or ()) == names
-    for indices, names in (([1, 0], [None, "a"]), ([0, None], ["a"])):
-        column = pa.DictionaryArray.from_arrays(indices, names)
+    for indices, names, kind in (
+        ([1, 0], [None, "a"], pa.string()),
+        ([0, None], ["a"], pa.string()),
+        ([1, 0], [None, "a"], pa.string_view()),
+    ):
+        column = pa.DictionaryArray.from_arrays(indices, pa.array(names, kind))
         for each in (column, pa.chunked_array([column])):
             with pytest.raises(ValueError, match=r"src\[1\]: expected a name, got a missing value"):
                 pgs.Graph.from_coo(each, ["b", "c"], renumber=True)

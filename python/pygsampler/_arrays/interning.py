@@ -196,13 +196,13 @@ def _of_arrow(value: Any, where: str) -> _Column | None:
     views = getattr(pa.types, "is_string_view", lambda _: False)
     if not (pa.types.is_string(of_names) or pa.types.is_large_string(of_names) or views(of_names)):
         return None
-    if of_names is not kind:
+    if of_names is not kind and not views(of_names):
         # A dictionary may have nulls, and names that do not occur.
         value = value.cast(of_names)
     if value.null_count:
         _refuse_missing(where, next(i for i, each in enumerate(value) if not each.is_valid))
     if views(of_names):
-        # Arrow does not encode them.
+        # Arrow neither encodes them nor casts to them.
         return _of_objects(value.to_pylist(), where)
     coded = value.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
