@@ -162,12 +162,11 @@ class HeteroExports:
         nid, eid = dgl_conversion.id_names()
         made = []
         for place, blocks in enumerate(batch.blocks):
-            src, dst = (dict.fromkeys(batch.nodes, 0) for _ in range(2))
-            for kind, block in blocks.items():
+            for block in blocks.values():
                 _check_offset(block, place)
-                src[kind[0]] = max(src[kind[0]], block.num_src_nodes)
-                dst[kind[2]] = max(dst[kind[2]], block.num_dst_nodes)
-            src = {kind: max(count, dst[kind]) for kind, count in src.items()}
+            # Of all types, since one without edges in this hop has its nodes on both sides, too.
+            hops, found = len(batch.blocks) - place, batch.num_sampled_nodes.items()
+            dst, src = ({kind: sum(n[:end]) for kind, n in found} for end in (hops, hops + 1))
             csc = {
                 kind: (_of_rows(block.indptr, dst[kind[2]]), block.indices)
                 for kind, block in blocks.items()
