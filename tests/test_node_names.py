@@ -293,6 +293,38 @@ def test_each_type_has_labels_of_its_own(tmp_path: Path) -> None:
         plain.index_of({"a": [0]})
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        *([], (), np.array([]), np.array([], "U1"), np.array([], np.int32), np.array([], object)),
+        *("pandas", "pandas string", "arrow", "arrow string"),
+    ],
+    ids=repr,
+)
+def test_an_empty_relation_stands_beside_any_labels(empty: Any) -> None:
+    if isinstance(empty, str):
+        library, _, dtype = empty.partition(" ")
+        module = partner("pandas" if library == "pandas" else "pyarrow")
+        if library == "pandas":
+            empty = module.Series([], dtype=dtype or "int64")
+        else:
+            empty = module.array([], module.string() if dtype else module.int64())
+    for src, dst in ((["x", "z"], ["y", "y"]), ([10**12, 7], [5, 5])):
+        full, bare = ("u", "a", "v"), ("u", "b", "v")
+        columns = {full: (src, dst), bare: (empty, empty)}
+        for edges in (columns, dict(reversed(columns.items()))):
+            graph = pgs.HeteroGraph.from_coo(edges, renumber=True)
+            assert dict(graph.num_nodes) == {"u": 2, "v": 1}
+            assert (graph[full].num_edges, graph[bare].num_edges) == (2, 0)
+            labels = graph.node_names or {k: ids.tolist() for k, ids in graph.node_ids.items()}
+            assert labels == {"u": sorted(src), "v": dst[:1]}
+    none = pgs.HeteroGraph.from_coo({bare: (empty, [])}, renumber=True)
+    assert dict(none.num_nodes) == {"u": 0, "v": 0}
+    for wrong in ("", b"", {}, np.zeros((0, 2), np.int64)):
+        with pytest.raises((TypeError, ValueError), match="src"):
+            pgs.Graph.from_coo(wrong, ["a"], renumber=True)
+
+
 def test_a_file_with_names_of_another_number_of_nodes(tmp_path: Path) -> None:
     graph = pgs.HeteroGraph.from_coo({("a", "to", "a"): (["x"], ["y"])}, renumber=True)
     other = pgs.HeteroGraph.from_coo({("a", "to", "a"): (["x"], ["x"])}, renumber=True)
