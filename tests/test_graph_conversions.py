@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,35 @@ def test_scipy_gives_the_same_graph_back(kind: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "dtype"), KINDS)
+def test_scipy_gets_weights_that_it_has(kind: str, dtype: str) -> None:
+    torch = partner("torch")
+    values = RNG.integers(0, 9, EDGES) / 4
+    for half in (values.astype(np.float16), torch.tensor(values, dtype=torch.bfloat16)):
+        graph = made(kind, dtype, edge_data={"weight": half})
+        matrix = graph.to_scipy()
+        assert matrix.dtype == np.float32
+        assert matrix.data.tolist() == values.tolist()
+        assert graph.to_scipy(weight="weight").data.tolist() == values.tolist()
+        assert pgs.Graph.from_scipy(matrix).edata["weight"].tolist() == values.tolist()
+    wide = made(kind, dtype, edge_data={"weight": RNG.random((EDGES, 2))})
+    assert wide.to_scipy().data.tolist() == [1] * EDGES
+    with pytest.raises(ValueError, match=r"weight: expected shape \[30\], got \(30, 2\)"):
+        wide.to_scipy(weight="weight")
+    typed = pgs.HeteroGraph.from_coo(
+        {BUYS: ([0, 1], [0, 0]), RATED: ([0], [1])},
+        {"user": 2, "item": 1},
+        edge_data={
+            BUYS: {"weight": np.array([2, 3], np.float16)},
+            RATED: {"weight": np.ones((1, 2))},
+        },
+    )
+    assert {of: matrix.data.tolist() for of, matrix in typed.to_scipy().items()} == {
+        BUYS: [2, 3],
+        RATED: [1],
+    }
+
+
+@pytest.mark.parametrize(("kind", "dtype"), KINDS)
 def test_networkx_gives_the_same_graph_back(kind: str, dtype: str) -> None:
     partner("networkx")
     data = arrays()
@@ -174,6 +204,40 @@ def test_attributes_of_networkx_become_arrays() -> None:
     with pytest.raises(
         TypeError, match=r"edge_data\['t'\]: expected an array of bool, integers or"
     ):
+        pgs.Graph.from_networkx(g, edge_attrs=["t"])
+
+
+@pytest.mark.parametrize("kind", [str, datetime, np.datetime64, timedelta])
+@pytest.mark.parametrize("directed", [True, False])
+def test_dates_of_networkx_are_times(kind: Any, directed: bool) -> None:
+    nx = partner("networkx")
+    days = [datetime(1970, 1, 1 + day) for day in (2, 0, 1)]
+    values = {
+        str: [day.isoformat() for day in days],
+        datetime: days,
+        np.datetime64: list(map(np.datetime64, days)),
+        timedelta: [day - datetime(1970, 1, 1) for day in days],
+    }[kind]
+    g = (nx.DiGraph if directed else nx.Graph)()
+    for node, value in enumerate(values):
+        g.add_node(node, born=value)
+        g.add_edge(node, (node + 1) % 3, t=value)
+    graph = pgs.Graph.from_networkx(g, edge_attrs=["t"], node_attrs=["born"])
+    edges = list(g.edges(data="t"))
+    if not directed:
+        edges += [(v, u, value) for u, v, value in edges]
+    src, dst, given = map(list, zip(*edges, strict=True))
+    same = pgs.Graph.from_coo(
+        src, dst, num_nodes=3, edge_data={"t": given}, node_data={"born": np.array(values)}
+    )
+    assert state(graph) == state(same)
+    day = 24 * 3600 * 10**9
+    assert graph.ndata["born"].tolist() == [2 * day, 0, day]
+    for ours, theirs in ((graph.edata, same.edata), (graph.ndata, same.ndata)):
+        assert [ours.kind(name) for name in ours] == [theirs.kind(name) for name in theirs]
+    assert graph.edata.kind("t") == ("m" if kind is timedelta else "M")
+    g.edges[0, 1]["t"] = "late"
+    with pytest.raises((TypeError, ValueError), match=r"edge_data\['t'\]\[0\]: expected"):
         pgs.Graph.from_networkx(g, edge_attrs=["t"])
 
 

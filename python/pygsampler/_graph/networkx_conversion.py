@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.dates import as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.interning import IDS, text_arrays
 from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import Coo, Offers
@@ -243,11 +244,15 @@ def _attribute(graph: Any, labels: list[Any], name: str) -> list[Any]:
 
 
 def _arrays(columns: Mapping[str, list[Any]], kind: str) -> Offers:
-    """The columns that a caller wants, as arrays; TypeError for values that are no numbers."""
+    """The columns that a caller wants, as arrays; TypeError for values that are neither numbers nor
+    dates."""
     found = {}
     for name, values in columns.items():
-        made = as_array(values, f"{kind}[{name!r}]")
-        found[name] = Offer(made, made.shape)
+        where = f"{kind}[{name!r}]"
+        given = as_numpy_dates(values, where)
+        made = as_array(without_dates(given, where), where)
+        # Dates as they are, so that it is known that they were dates.
+        found[name] = Offer(given if kind_of(given) else made, made.shape)
     return found
 
 
