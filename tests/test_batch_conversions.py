@@ -238,6 +238,21 @@ def test_blocks_of_dgl_have_the_sizes_of_its_own(seeds: dict[str, list[int]], in
         assert ours[-1].dstnodes[kind].data[dgl.NID].tolist() == each
 
 
+def test_a_subgraph_of_types_is_one_block_of_dgl() -> None:
+    dgl = partner("dgl")
+    edges = {("u", "a", "v"): ([0, 1, 2], [0, 0, 1]), ("v", "b", "u"): ([0, 1], [0, 2])}
+    made: Any = pgs.HGTSampler([2, 2], seed=1).sample(
+        pgs.HeteroGraph.from_coo(edges, {"u": 3, "v": 2}), {"u": [2]}
+    )
+    (block,) = made.to_dgl()
+    for kind, (src, dst) in edges.items():
+        u, v = block.edges(etype=kind, order="eid")
+        ids = block.edges[kind].data[dgl.EID].numpy()
+        assert ids.tolist() == made.blocks[0][kind].edge_ids.tolist()
+        assert (block.srcnodes[kind[0]].data[dgl.NID][u].numpy() == np.array(src)[ids]).all()
+        assert (block.dstnodes[kind[2]].data[dgl.NID][v].numpy() == np.array(dst)[ids]).all()
+
+
 def test_the_engines_own_batches_convert_too() -> None:
     partner("torch_geometric")
     graph = pgs.HeteroGraph.from_coo(TYPED, COUNTS)
