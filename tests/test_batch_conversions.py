@@ -211,6 +211,48 @@ def test_types_in_dgl() -> None:
         typed_batch("new").to_dgl()
 
 
+@pytest.mark.parametrize("into", ["torch", "own"])
+@pytest.mark.parametrize("seeds", [{"u": [2], "v": [0]}, {"v": [0], "z": [1]}, {"u": [2]}])
+def test_blocks_of_dgl_have_the_sizes_of_its_own(seeds: dict[str, list[int]], into: str) -> None:
+    dgl = partner("dgl")
+    edges = {("u", "a", "v"): ([0, 1, 2], [0, 0, 1]), ("z", "b", "v"): ([0], [1])}
+    counts = {"u": 3, "v": 2, "z": 2, "alone": 1}
+    seeds = {**seeds, "alone": [0]}
+    made = pgs.PGSampler([-1, -1]).sample(pgs.HeteroGraph.from_coo(edges, counts), seeds)
+    ours = (made.torch() if into == "torch" else made).to_dgl()
+    # DGL 1.1 leaves destinations of types that no relation enters out of the sources.
+    into_all: dict[Any, Any] = {("v", f"no_{kind}", kind): ([], []) for kind in counts}
+    graph = dgl.heterograph({**edges, **into_all}, num_nodes_dict=counts)
+    ids = {kind: torch.tensor(each) for kind, each in seeds.items()}
+    _, _, theirs = dgl.dataloading.MultiLayerFullNeighborSampler(2).sample_blocks(graph, ids)
+    for block, expected in zip(ours, theirs, strict=True):
+        for kind in counts:
+            for side in ("srcnodes", "dstnodes"):
+                found, right = (
+                    getattr(each, side)[kind].data[dgl.NID].tolist() for each in (block, expected)
+                )
+                assert sorted(found) == sorted(right)
+            assert block.num_src_nodes(kind) == expected.num_src_nodes(kind)
+            assert block.num_dst_nodes(kind) == expected.num_dst_nodes(kind)
+    for kind, each in seeds.items():
+        assert ours[-1].dstnodes[kind].data[dgl.NID].tolist() == each
+
+
+def test_a_subgraph_of_types_is_one_block_of_dgl() -> None:
+    dgl = partner("dgl")
+    edges = {("u", "a", "v"): ([0, 1, 2], [0, 0, 1]), ("v", "b", "u"): ([0, 1], [0, 2])}
+    made: Any = pgs.HGTSampler([2, 2], seed=1).sample(
+        pgs.HeteroGraph.from_coo(edges, {"u": 3, "v": 2}), {"u": [2]}
+    )
+    (block,) = made.to_dgl()
+    for kind, (src, dst) in edges.items():
+        u, v = block.edges(etype=kind, order="eid")
+        ids = block.edges[kind].data[dgl.EID].numpy()
+        assert ids.tolist() == made.blocks[0][kind].edge_ids.tolist()
+        assert (block.srcnodes[kind[0]].data[dgl.NID][u].numpy() == np.array(src)[ids]).all()
+        assert (block.dstnodes[kind[2]].data[dgl.NID][v].numpy() == np.array(dst)[ids]).all()
+
+
 def test_the_engines_own_batches_convert_too() -> None:
     partner("torch_geometric")
     graph = pgs.HeteroGraph.from_coo(TYPED, COUNTS)

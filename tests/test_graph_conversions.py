@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,35 @@ def test_scipy_gives_the_same_graph_back(kind: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "dtype"), KINDS)
+def test_scipy_gets_weights_that_it_has(kind: str, dtype: str) -> None:
+    torch = partner("torch")
+    values = RNG.integers(0, 9, EDGES) / 4
+    for half in (values.astype(np.float16), torch.tensor(values, dtype=torch.bfloat16)):
+        graph = made(kind, dtype, edge_data={"weight": half})
+        matrix = graph.to_scipy()
+        assert matrix.dtype == np.float32
+        assert matrix.data.tolist() == values.tolist()
+        assert graph.to_scipy(weight="weight").data.tolist() == values.tolist()
+        assert pgs.Graph.from_scipy(matrix).edata["weight"].tolist() == values.tolist()
+    wide = made(kind, dtype, edge_data={"weight": RNG.random((EDGES, 2))})
+    assert wide.to_scipy().data.tolist() == [1] * EDGES
+    with pytest.raises(ValueError, match=r"weight: expected shape \[30\], got \(30, 2\)"):
+        wide.to_scipy(weight="weight")
+    typed = pgs.HeteroGraph.from_coo(
+        {BUYS: ([0, 1], [0, 0]), RATED: ([0], [1])},
+        {"user": 2, "item": 1},
+        edge_data={
+            BUYS: {"weight": np.array([2, 3], np.float16)},
+            RATED: {"weight": np.ones((1, 2))},
+        },
+    )
+    assert {of: matrix.data.tolist() for of, matrix in typed.to_scipy().items()} == {
+        BUYS: [2, 3],
+        RATED: [1],
+    }
+
+
+@pytest.mark.parametrize(("kind", "dtype"), KINDS)
 def test_networkx_gives_the_same_graph_back(kind: str, dtype: str) -> None:
     partner("networkx")
     data = arrays()
@@ -114,6 +144,21 @@ def test_networkx_gives_the_same_graph_back(kind: str, dtype: str) -> None:
     some = graph.to_networkx(edge_data=[], node_data=["mask"])
     assert {tuple(attributes) for *_, attributes in some.edges(data=True)} == {("edge_id",)}
     assert some.nodes[3] == {"mask": data["node_data"]["mask"][3]}
+
+
+@pytest.mark.parametrize("name", ["key", "u_for_edge", "v_for_edge", "self"])
+def test_arrays_of_any_name_are_attributes_of_networkx(name: str) -> None:
+    partner("networkx")
+    src, dst, values = [0, 0, 1], [1, 1, 0], [5, 5, 6]
+    plain = pgs.Graph.from_coo(src, dst, edge_data={name: values}, node_data={name: [7, 8]})
+    found = [(u, v, of["edge_id"], of[name]) for u, v, of in plain.to_networkx().edges(data=True)]
+    assert sorted(found) == [(0, 1, 0, 5), (0, 1, 1, 5), (1, 0, 2, 6)]
+    assert plain.to_networkx().nodes[1][name] == 8
+    typed = pgs.HeteroGraph.from_coo(
+        {KNOWS: (src, dst)}, {"user": 2}, edge_data={KNOWS: {name: values}}
+    )
+    found = [(of["edge_id"], of[name]) for *_, of in typed.to_networkx().edges(data=True)]
+    assert sorted(found) == [(0, 5), (1, 5), (2, 6)]
 
 
 def test_labels_are_the_nodes_of_networkx() -> None:
@@ -159,6 +204,40 @@ def test_attributes_of_networkx_become_arrays() -> None:
     with pytest.raises(
         TypeError, match=r"edge_data\['t'\]: expected an array of bool, integers or"
     ):
+        pgs.Graph.from_networkx(g, edge_attrs=["t"])
+
+
+@pytest.mark.parametrize("kind", [str, datetime, np.datetime64, timedelta])
+@pytest.mark.parametrize("directed", [True, False])
+def test_dates_of_networkx_are_times(kind: Any, directed: bool) -> None:
+    nx = partner("networkx")
+    days = [datetime(1970, 1, 1 + day) for day in (2, 0, 1)]
+    values = {
+        str: [day.isoformat() for day in days],
+        datetime: days,
+        np.datetime64: list(map(np.datetime64, days)),
+        timedelta: [day - datetime(1970, 1, 1) for day in days],
+    }[kind]
+    g = (nx.DiGraph if directed else nx.Graph)()
+    for node, value in enumerate(values):
+        g.add_node(node, born=value)
+        g.add_edge(node, (node + 1) % 3, t=value)
+    graph = pgs.Graph.from_networkx(g, edge_attrs=["t"], node_attrs=["born"])
+    edges = list(g.edges(data="t"))
+    if not directed:
+        edges += [(v, u, value) for u, v, value in edges]
+    src, dst, given = map(list, zip(*edges, strict=True))
+    same = pgs.Graph.from_coo(
+        src, dst, num_nodes=3, edge_data={"t": given}, node_data={"born": np.array(values)}
+    )
+    assert state(graph) == state(same)
+    day = 24 * 3600 * 10**9
+    assert graph.ndata["born"].tolist() == [2 * day, 0, day]
+    for ours, theirs in ((graph.edata, same.edata), (graph.ndata, same.ndata)):
+        assert [ours.kind(name) for name in ours] == [theirs.kind(name) for name in theirs]
+    assert graph.edata.kind("t") == ("m" if kind is timedelta else "M")
+    g.edges[0, 1]["t"] = "late"
+    with pytest.raises((TypeError, ValueError), match=r"edge_data\['t'\]\[0\]: expected"):
         pgs.Graph.from_networkx(g, edge_attrs=["t"])
 
 

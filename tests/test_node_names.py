@@ -211,6 +211,33 @@ def test_missing_values_of_pandas_and_arrow() -> None:
             pgs.Graph.from_coo(column, ["b", "c"], renumber=True)
 
 
+def test_a_dictionary_of_arrow_counts_by_the_names_that_occur() -> None:
+    pa = partner("pyarrow")
+    part = pa.array(["a", "b", "zz"]).dictionary_encode()[:2]
+    twice = pa.DictionaryArray.from_arrays([0, 1, 2], ["b", "a", "b"])
+    views = pa.DictionaryArray.from_arrays([0, 1], pa.array(["b", "a", "zz"], pa.string_view()))
+    for column, names in (
+        (part, ["a", "b"]),
+        (pa.chunked_array([part, part[:1]]), ["a", "b"]),
+        (pa.chunked_array([], part.type), []),
+        (twice, ["a", "b"]),
+        (views, ["a", "b"]),
+        (pa.array(["a", "b", "zz"], pa.large_string()).dictionary_encode()[1:], ["b", "zz"]),
+    ):
+        graph = pgs.Graph.from_coo(column, column, renumber=True)
+        assert graph.num_nodes == len(names)
+        assert list(graph.node_names or ()) == names
+    for indices, names, kind in (
+        ([1, 0], [None, "a"], pa.string()),
+        ([0, None], ["a"], pa.string()),
+        ([1, 0], [None, "a"], pa.string_view()),
+    ):
+        column = pa.DictionaryArray.from_arrays(indices, pa.array(names, kind))
+        for each in (column, pa.chunked_array([column])):
+            with pytest.raises(ValueError, match=r"src\[1\]: expected a name, got a missing value"):
+                pgs.Graph.from_coo(each, ["b", "c"], renumber=True)
+
+
 def test_narrow_columns_beside_wide_ones_are_promoted() -> None:
     narrow, wide = np.array([0, 2, 1], np.int32), np.array([1, 0, 0])
     expected = pgs.Graph.from_coo(narrow.astype(np.int64), wide)
@@ -264,6 +291,38 @@ def test_each_type_has_labels_of_its_own(tmp_path: Path) -> None:
     assert (plain.node_names, plain.node_ids) == ({}, {})
     with pytest.raises(ValueError, match="index_of: expected a graph whose nodes have names or"):
         plain.index_of({"a": [0]})
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        *([], (), np.array([]), np.array([], "U1"), np.array([], np.int32), np.array([], object)),
+        *("pandas", "pandas string", "arrow", "arrow string"),
+    ],
+    ids=repr,
+)
+def test_an_empty_relation_stands_beside_any_labels(empty: Any) -> None:
+    if isinstance(empty, str):
+        library, _, dtype = empty.partition(" ")
+        module = partner("pandas" if library == "pandas" else "pyarrow")
+        if library == "pandas":
+            empty = module.Series([], dtype=dtype or "int64")
+        else:
+            empty = module.array([], module.string() if dtype else module.int64())
+    for src, dst in ((["x", "z"], ["y", "y"]), ([10**12, 7], [5, 5])):
+        full, bare = ("u", "a", "v"), ("u", "b", "v")
+        columns = {full: (src, dst), bare: (empty, empty)}
+        for edges in (columns, dict(reversed(columns.items()))):
+            graph = pgs.HeteroGraph.from_coo(edges, renumber=True)
+            assert dict(graph.num_nodes) == {"u": 2, "v": 1}
+            assert (graph[full].num_edges, graph[bare].num_edges) == (2, 0)
+            labels = graph.node_names or {k: ids.tolist() for k, ids in graph.node_ids.items()}
+            assert labels == {"u": sorted(src), "v": dst[:1]}
+    none = pgs.HeteroGraph.from_coo({bare: (empty, [])}, renumber=True)
+    assert dict(none.num_nodes) == {"u": 0, "v": 0}
+    for wrong in ("", b"", {}, np.zeros((0, 2), np.int64)):
+        with pytest.raises((TypeError, ValueError), match="src"):
+            pgs.Graph.from_coo(wrong, ["a"], renumber=True)
 
 
 def test_a_file_with_names_of_another_number_of_nodes(tmp_path: Path) -> None:

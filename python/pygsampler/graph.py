@@ -237,9 +237,9 @@ class Graph(GraphState):
         Parameters
         ----------
         edge_attrs : iterable of str, optional
-            Attributes that all edges have, numbers or rows of numbers: ``edata`` has them by edge
-            id. Without it that is "weight", if all edges have it and it is a number: int64 where
-            all are ints, else float64.
+            Attributes that all edges have, numbers, rows of numbers or dates: ``edata`` has them by
+            edge id. Without it that is "weight", if all edges have it and it is a number: int64
+            where all are ints, else float64.
         node_attrs : iterable of str, optional
             Attributes that all nodes have, for ``ndata``.
 
@@ -247,7 +247,7 @@ class Graph(GraphState):
         ------
         TypeError
             For another graph, and for nodes that are neither str nor int, or some of either:
-            ``networkx.relabel_nodes(g, str)``. For attributes that are no numbers.
+            ``networkx.relabel_nodes(g, str)``. For attributes that are neither numbers nor dates.
         ValueError
             For an edge or a node without an attribute.
         """
@@ -758,8 +758,8 @@ class Graph(GraphState):
         Parameters
         ----------
         weight : str, optional
-            The name of the edge array that gives the values: "weight" where there is one, else
-            ones.
+            The name of the edge array that gives the values, 16-bit floats as float32: "weight"
+            where there is one of shape [num_edges], else ones.
 
         Raises
         ------

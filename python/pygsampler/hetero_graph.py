@@ -677,7 +677,7 @@ class HeteroGraph(EngineHandle):
         ``Graph.to_scipy``, so that ``from_scipy`` gives the same graph.
 
         ``weight`` is the name of an edge array of all types; without it "weight" where a type has
-        one, else ones.
+        one of shape [num_edges], else ones.
         """
         host = self if self._host is None else self._host
         found: ByEdgeType[Any] = ByEdgeType()

@@ -53,29 +53,41 @@ def intern(columns: Mapping[str, Any]) -> Interned:
     """Numbers the labels of all columns together; the keys name the columns in errors.
 
     A column is of names (list of str, NumPy's str and object arrays, pandas and Arrow strings and
-    categories, polars) or of integers as ``as_ids`` takes them, and all are alike. Needs NumPy.
+    categories, polars) or of integers as ``as_ids`` takes them, and all are alike; an empty one is
+    like any other. Needs NumPy.
 
     TypeError for columns of names beside columns of integers, and for values that are neither.
     ValueError for missing values.
     """
     np = _numpy()
     found = {where: _names(value, where) for where, value in columns.items()}
-    first = next(iter(found), "")
-    if all(column is None for column in found.values()):
-        whole = [integers(value, where) for where, value in columns.items()]
-        ids = np.unique(np.concatenate([np.zeros(0, np.int64), *whole]))
-        return Interned([np.searchsorted(ids, each) for each in whole], None, ids)
-    for where, column in found.items():
-        if (column is None) is not (found[first] is None):
+    empty = {where for where, value in columns.items() if _is_empty(value)}
+    told = {where: column for where, column in found.items() if where not in empty}
+    first = next(iter(told), "")
+    for where, column in told.items():
+        if (column is None) is not (told[first] is None):
             kinds = ("integers", "names") if column is not None else ("names", "integers")
             raise TypeError(f"{where}: expected {kinds[0]}, as {first} has, got {kinds[1]}")
-    texts = [column for column in found.values() if column is not None]
+    if all(column is None for column in (told or found).values()):
+        none = np.zeros(0, np.int64)
+        whole = [none if where in empty else integers(columns[where], where) for where in found]
+        ids = np.unique(np.concatenate([none, *whole]))
+        return Interned([np.searchsorted(ids, each) for each in whole], None, ids)
+    texts = [_Column(np.zeros(0, np.int64), []) if c is None else c for c in found.values()]
     names = sorted({str(name) for column in texts for name in column.names})
     number = {name: i for i, name in enumerate(names)}
     numbers = [
         _places(number, [str(name) for name in column.names])[column.codes] for column in texts
     ]
     return Interned(numbers, names, None)
+
+
+def _is_empty(value: Any) -> bool:
+    """True for a column without values, whatever its dtype."""
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__len__"):
+        return False
+    shape = getattr(value, "shape", None)
+    return not len(value) if shape is None else tuple(shape) == (0,)
 
 
 def is_text(value: Any) -> bool:
@@ -196,12 +208,15 @@ def _of_arrow(value: Any, where: str) -> _Column | None:
     views = getattr(pa.types, "is_string_view", lambda _: False)
     if not (pa.types.is_string(of_names) or pa.types.is_large_string(of_names) or views(of_names)):
         return None
+    if of_names is not kind and not views(of_names):
+        # A dictionary may have nulls, and names that do not occur.
+        value = value.cast(of_names)
     if value.null_count:
         _refuse_missing(where, next(i for i, each in enumerate(value) if not each.is_valid))
     if views(of_names):
-        # Arrow does not encode them.
+        # Arrow neither encodes them nor casts to them.
         return _of_objects(value.to_pylist(), where)
-    coded = value if pa.types.is_dictionary(kind) else value.dictionary_encode()
+    coded = value.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         # Chunks of dictionaries may have one each.
         coded = coded.unify_dictionaries().combine_chunks()

@@ -161,8 +161,14 @@ class HeteroExports:
         batch: Any = _torch(self)
         nid, eid = dgl_conversion.id_names()
         made = []
+        # A static batch does not know them, and some blocks have more rows than they tell.
+        known: Mapping[str, list[int]] = getattr(batch, "num_sampled_nodes", {})
         for place, blocks in enumerate(batch.blocks):
+            # Of all types, since one without edges in this hop has its nodes on both sides, too.
+            hops = len(batch.blocks) - place
             src, dst = (dict.fromkeys(batch.nodes, 0) for _ in range(2))
+            for kind, found in known.items():
+                dst[kind], src[kind] = sum(found[:hops]), sum(found[: hops + 1])
             for kind, block in blocks.items():
                 _check_offset(block, place)
                 src[kind[0]] = max(src[kind[0]], block.num_src_nodes)

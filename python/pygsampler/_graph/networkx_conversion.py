@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.dates import as_numpy_dates, kind_of, without_dates
 from pygsampler._arrays.interning import IDS, text_arrays
 from pygsampler._core.checks import describe
 from pygsampler._graph.adapters import Coo, Offers
@@ -132,9 +133,11 @@ def add_edges(
 ) -> None:
     """Adds edges (sources, destinations, ids) by places among the names of either side."""
     src, dst, ids = (each if isinstance(each, range) else each.tolist() for each in edges)
-    for u, v, edge, row in zip(src, dst, ids, _rows(columns, len(ids)), strict=True):
-        attributes = {_EDGE_ID: edge, **dict(zip(columns, row, strict=True))}
-        graph.add_edge(names[0][u], names[1][v], **attributes)
+    # Attributes in a dict, since as keywords one called "key" would be the key of the edge.
+    graph.add_edges_from(
+        (names[0][u], names[1][v], {_EDGE_ID: edge, **dict(zip(columns, row, strict=True))})
+        for u, v, edge, row in zip(src, dst, ids, _rows(columns, len(ids)), strict=True)
+    )
 
 
 def networkx() -> Any:
@@ -241,11 +244,15 @@ def _attribute(graph: Any, labels: list[Any], name: str) -> list[Any]:
 
 
 def _arrays(columns: Mapping[str, list[Any]], kind: str) -> Offers:
-    """The columns that a caller wants, as arrays; TypeError for values that are no numbers."""
+    """The columns that a caller wants, as arrays; TypeError for values that are neither numbers nor
+    dates."""
     found = {}
     for name, values in columns.items():
-        made = as_array(values, f"{kind}[{name!r}]")
-        found[name] = Offer(made, made.shape)
+        where = f"{kind}[{name!r}]"
+        given = as_numpy_dates(values, where)
+        made = as_array(without_dates(given, where), where)
+        # Dates as they are, so that it is known that they were dates.
+        found[name] = Offer(given if kind_of(given) else made, made.shape)
     return found
 
 

@@ -66,11 +66,22 @@ def _values(edata: Mapping[str, Array], weight: str | None, count: int) -> Any:
     import numpy as np
 
     if weight is None:
-        return edata[_WEIGHT].numpy() if _WEIGHT in edata else np.ones(count, np.float32)
+        weights = edata.get(_WEIGHT)
+        if weights is None or weights.shape != (count,):
+            return np.ones(count, np.float32)
+        return _numbers(weights)
     if weight not in edata:
         have = ", ".join(map(repr, edata)) or "none"
         raise ValueError(f"weight: expected an edge array of the graph ({have}), got {weight!r}")
-    values = edata[weight].numpy()
+    values = edata[weight]
     if values.shape != (count,):
         raise ValueError(f"weight: expected shape [{count}], got {values.shape}")
-    return values
+    return _numbers(values)
+
+
+def _numbers(values: Array) -> Any:
+    """Values in a dtype that SciPy has: those of 16-bit floats as float32, which loses nothing."""
+    if values.dtype == "bfloat16":
+        return values.torch().float().numpy()
+    numbers = values.numpy()
+    return numbers.astype("float32") if values.dtype == "float16" else numbers
