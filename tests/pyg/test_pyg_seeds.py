@@ -15,7 +15,7 @@ import pytest
 import torch
 from pyg_reference import content, random_data
 from torch.utils.data import RandomSampler
-from torch_geometric.data import HeteroData
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import NodeSamplerInput
 
 from pygsampler.pyg import (
@@ -228,3 +228,24 @@ def test_a_pickled_sampler_goes_on_with_its_passes() -> None:
     seeds = NodeSamplerInput(None, torch.arange(5))
     one, two = (PGSampler(random_data(), [4], seed=1).sample_from_nodes(seeds) for _ in range(2))
     assert one.node.tolist() == two.node.tolist()
+
+
+@pytest.mark.parametrize("of_edges", [False, True])
+def test_persistent_workers_repeat_after_an_epoch_that_was_left(of_edges: bool) -> None:
+    """What workers had queued of that epoch does not count in the next one."""
+    edges = torch.randint(0, 100, (2, 1500), generator=torch.Generator().manual_seed(0))
+
+    def make(**options: Any) -> Any:
+        options |= {"batch_size": 5, "shuffle": True, "seed": 5}
+        if of_edges:
+            return older.NeighborSampler(edges, [3, 3], num_nodes=100, **options)
+        return NeighborLoader(Data(edge_index=edges, num_nodes=100), [3, 3], **options)
+
+    def ids(loader: Any) -> list[Any]:
+        return [(batch[1] if of_edges else batch.n_id).tolist() for batch in loader]
+
+    expected = make()
+    ids(expected)
+    left = make(num_workers=2, persistent_workers=True)
+    next(iter(left))
+    assert ids(left) == ids(expected)

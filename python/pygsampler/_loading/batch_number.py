@@ -17,7 +17,7 @@ from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed
 
 _BATCH_BITS = MAX_BATCH.bit_length()
 _UNSET = -1
-# Places in the shared tensor. A chosen seed has a number for each pass, from 1 on; the last place
+# Places in the shared words. A chosen seed has a number for each pass, from 1 on; the last place
 # counts the passes of all seeds.
 _EPOCH, _SEED, _PASS, _BEGUN = range(4)
 

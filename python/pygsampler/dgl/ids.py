@@ -13,7 +13,7 @@ __all__ = ["as_ids"]
 
 def as_ids(values: Any, where: str) -> torch.Tensor:
     """A 1-D tensor of int32 or int64, on the device of ``values`` if they have one."""
-    ids = values if isinstance(values, torch.Tensor) else as_tensor(values)
+    ids = as_tensor(values)
     if not ids.numel() and not isinstance(values, torch.Tensor):
         ids = ids.long()
     if ids.dtype not in (torch.int32, torch.int64):

@@ -100,8 +100,7 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
         if isinstance(rows, slice):
             shown: torch.Tensor = self.features._known().torch()[rows]
             return shown
-        ids = rows if isinstance(rows, torch.Tensor) else as_tensor(rows)
-        return look_up([(self.features, ids)], check=True)[0]
+        return look_up([(self.features, as_tensor(rows))], check=True)[0]
 
     @classmethod
     def __torch_function__(

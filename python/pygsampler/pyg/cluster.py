@@ -17,7 +17,7 @@ from pygsampler._core.checks import describe, integer
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
-from pygsampler.pyg.order import shuffle_by_seed
+from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.pyg.shadow import check_data
 from pygsampler.samplers import clusters
 from pygsampler.samplers.subgraphs import induced
@@ -113,7 +113,7 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
         shuffle_by_seed(self, self._numbers, kwargs)
 
     def __iter__(self) -> Any:
-        self._numbers.begin(self.generator)
+        begin_epoch(self, self._numbers)
         return super().__iter__()
 
     def set_seed(self, seed: int | None) -> None:

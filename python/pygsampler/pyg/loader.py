@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 from array import array
 from collections.abc import Mapping
@@ -40,7 +39,7 @@ from pygsampler.pyg.negatives import by_own_rule
 from pygsampler.pyg.neighbor_sampler import NeighborSampler
 from pygsampler.pyg.node_ids import for_inference
 from pygsampler.pyg.options import inside, subgraph
-from pygsampler.pyg.order import shuffle_by_seed
+from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
@@ -127,12 +126,7 @@ class _Sampled:
 
     def __iter__(self) -> Any:
         if self._ours is not None:
-            workers = getattr(self, "_iterator", None)
-            if workers is not None:
-                # Persistent workers of an epoch that was left: its batches count as its own.
-                workers._sampler_iter = iter(())
-                collections.deque(workers, 0)
-            self._ours._identity.begin(self.generator)
+            begin_epoch(self, self._ours._identity)
         return super().__iter__()  # type: ignore[misc]
 
     @property

@@ -22,7 +22,7 @@ from pygsampler.graph import Graph
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.inputs import check_mask
 from pygsampler.pyg.options import flag, hops, ids, inside
-from pygsampler.pyg.order import shuffle_by_seed
+from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 
 __all__ = ["NeighborSampler"]
 
@@ -106,7 +106,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         shuffle_by_seed(self, self._numbers, kwargs)
 
     def __iter__(self) -> Any:
-        self._numbers.begin(self.generator)
+        begin_epoch(self, self._numbers)
         return super().__iter__()
 
     def set_seed(self, seed: int | None) -> None:

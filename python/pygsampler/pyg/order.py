@@ -1,7 +1,8 @@
-"""``SeededOrder``: torch's random order of a loader's seeds, repeatable where a seed was chosen."""
+"""Epochs of torch's loaders, and their random order, repeatable where a seed was chosen."""
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator, Sized
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch.utils.data import RandomSampler
 
 from pygsampler._loading.batch_number import BatchNumber
 
-__all__ = ["SeededOrder", "shuffle_by_seed"]
+__all__ = ["SeededOrder", "begin_epoch", "shuffle_by_seed"]
 
 
 class SeededOrder(RandomSampler):
@@ -30,6 +31,16 @@ class SeededOrder(RandomSampler):
             return super().__iter__()
         generator = torch.Generator().manual_seed(order)
         return iter(torch.randperm(self.num_samples, generator=generator).tolist())
+
+
+def begin_epoch(loader: Any, numbers: BatchNumber) -> None:
+    """Begins an epoch of torch's ``loader``, whose batches ``numbers`` counts."""
+    workers = getattr(loader, "_iterator", None)
+    if workers is not None:
+        # Persistent workers may have batches of an epoch that was left, which count as its own.
+        workers._sampler_iter = iter(())
+        collections.deque(workers, 0)
+    numbers.begin(loader.generator)
 
 
 def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) -> None:

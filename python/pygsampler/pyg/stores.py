@@ -323,7 +323,7 @@ def _ids(index: Any, rows: int) -> torch.Tensor:
         return torch.arange(rows)[index]
     if isinstance(index, int) and not isinstance(index, bool):
         return torch.tensor([index])
-    ids = index if isinstance(index, torch.Tensor) else as_tensor(index)
+    ids = as_tensor(index)
     if ids.dtype == torch.bool:
         if ids.shape != (rows,):
             raise ValueError(f"index: expected a mask of {rows} rows, got {tuple(ids.shape)}")

@@ -15,7 +15,7 @@ from pygsampler._arrays import devices
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import ids
-from pygsampler.pyg.order import shuffle_by_seed
+from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import TorchWalks
 
@@ -98,7 +98,7 @@ class _Loader(DataLoader[Any]):
     numbers: BatchNumber
 
     def __iter__(self) -> Any:
-        self.numbers.begin(self.generator)
+        begin_epoch(self, self.numbers)
         return super().__iter__()
 
 

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from pygsampler.pyg.base import Sampler
-from pygsampler.pyg.order import shuffle_by_seed
+from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 
 __all__ = ["SubgraphLoader", "by_source", "put"]
 
@@ -28,7 +28,7 @@ class SubgraphLoader(DataLoader):  # type: ignore[type-arg]
         shuffle_by_seed(self, sampler._identity, kwargs)
 
     def __iter__(self) -> Any:
-        self._sampled_by._identity.begin(self.generator)
+        begin_epoch(self, self._sampled_by._identity)
         return super().__iter__()
 
     def set_seed(self, seed: int | None) -> None:
