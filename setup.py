@@ -51,6 +51,11 @@ def compiler() -> list[str]:
 
 
 def python_headers() -> None:
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit(
+            "pygsampler: expected a CPython with the GIL, got a free-threaded one, which loads no "
+            "extension of the stable ABI; build and use it with the ordinary CPython"
+        )
     include = Path(sysconfig.get_path("include"))
     if not (include / "Python.h").is_file():
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -162,7 +167,21 @@ def go_env() -> dict[str, str]:
 # ---- the extension ---------------------------------------------------------------------------
 
 
+# The oldest CPython that the limited API is asked of: one extension serves it and all later ones.
+ABI = (3, 10)
+TAG = f"cp{ABI[0]}{ABI[1]}"
+
 UNASKED = r"(?m)^(mod\.add_function|add_checked\w*)\((mod, )?'(?!bridge_).*\n"
+
+
+def edit(file: Path, pattern: str, replacement: str) -> None:
+    """Replaces what matches ``pattern``, which another version of gopy may write in another way."""
+    text, count = re.subn(pattern, replacement, file.read_text())
+    if count != 1:
+        raise SystemExit(
+            f"pygsampler: expected one match of {pattern!r} in gopy's {file.name}, got {count}"
+        )
+    file.write_text(text)
 
 
 def generate(folder: Path, run: Callable[..., None]) -> None:
@@ -174,15 +193,23 @@ def generate(folder: Path, run: Callable[..., None]) -> None:
     source = folder / "bridge.go"
     # gopy hands over the flags that the interpreter was linked with: libraries and search paths of
     # another machine. The interpreter that loads the extension brings all that it needs.
-    text, count = re.subn(r"(?m)^#cgo LDFLAGS:.*$", "#cgo LDFLAGS: -shared", source.read_text())
-    if count != 1:
-        raise SystemExit(f"pygsampler: expected one #cgo LDFLAGS line of gopy, got {count}")
-    source.write_text(text)
+    edit(source, r"(?m)^#cgo LDFLAGS:.*$", "#cgo LDFLAGS: -shared")
+    limited = f"-DPy_LIMITED_API=0x{ABI[0]:02x}{ABI[1]:02x}0000"
+    edit(source, r"(?m)^(#cgo CFLAGS:.*)$", rf"\1 {limited}")
+    # Of these four functions, which nothing calls, two need more than the limited API.
+    edit(source, r"(?ms)^func complex64GoToPy\(.*?(?=^// errorGoToPy)", "")
     run("go", "tool", "goimports", "-w", str(source))
     # gopy wraps slices of every basic type unasked; a bad argument to one ends the process.
     build = folder / "build.py"
     build.write_text(re.sub(UNASKED, "", build.read_text()))
     run(sys.executable, "build.py", cwd=folder)
+    # A name for comparisons that nothing here makes; its type is not in the limited API.
+    edit(
+        folder / "bridge.c",
+        r"#if PY_VERSION_HEX >= 0x03050000\ntypedef PyAsyncMethods\* cmpfunc;\n"
+        r"#else\n(typedef void\* cmpfunc;\n)#endif\n",
+        r"\1",
+    )
     # cgo's own header has the same declarations as the one that gopy links a library for.
     (folder / "bridge_go.h").write_text('#include "_cgo_export.h"\n')
 
@@ -207,12 +234,12 @@ def build_bridge(output: Path) -> None:
             raise SystemExit(f"pygsampler: {shlex.join(command[:3])} failed, see above")
 
     # In the tree, since the generated package imports the module's own; behind an underscore,
-    # since `./...` must not find it; one folder per interpreter, since Go's cache knows the path.
-    folder = ROOT / "build" / "_bridge" / sysconfig.get_config_var("SOABI")
+    # since `./...` must not find it; under one name, since Go's cache knows the path.
+    folder = ROOT / "build" / "_bridge" / "abi3"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         run(sys.executable, "kernels/compile.py", *architectures())
         run("go", "build", "./bridge")
         generate(folder, run)
@@ -270,8 +297,9 @@ def main() -> None:
             print(f"export {name}={shlex.quote(value)}")
         return
     setup(
-        ext_modules=[Extension("pygsampler._core._bridge", sources=[])],
+        ext_modules=[Extension("pygsampler._core._bridge", sources=[], py_limited_api=True)],
         cmdclass={"build_ext": BuildBridge},
+        options={"bdist_wheel": {"py_limited_api": TAG}},
     )
 
 
