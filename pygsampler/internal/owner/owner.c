@@ -14,26 +14,26 @@ typedef struct {
   const char *doc;
 } method;
 
-enum { ONE_ARGUMENT = 8 };  // METH_O
+enum { NO_ARGUMENTS = 4 };  // METH_NOARGS
 
-extern PyObject *PyCFunction_NewEx(method *, PyObject *, PyObject *) WEAK;
-extern PyObject *PyInstanceMethod_New(PyObject *) WEAK;
+// All are of the stable ABI, which instance methods of C functions are not.
+extern PyObject *PyDescr_NewMethod(PyObject *, method *) WEAK;
 extern PyObject *PyObject_GenericGetAttr(PyObject *, PyObject *) WEAK;
 extern int PyObject_GenericSetAttr(PyObject *, PyObject *, PyObject *) WEAK;
 extern PyObject *PyUnicode_InternFromString(const char *) WEAK;
 extern PyObject *PyLong_FromLongLong(long long) WEAK;
 extern long long PyLong_AsLongLong(PyObject *) WEAK;
 extern PyObject *Py_BuildValue(const char *, ...) WEAK;
+extern void PyErr_SetString(PyObject *, const char *) WEAK;
+extern PyObject *PyExc_ValueError WEAK;
 extern void Py_DecRef(PyObject *) WEAK;
 extern void PyErr_Clear(void) WEAK;
 extern void *PyEval_SaveThread(void) WEAK;
 extern void PyEval_RestoreThread(void *) WEAK;
 
-enum { KIND_BITS = 8 };
-
 static pid_t home;
 static int shut;
-static int64_t running;
+static int64_t running, generation;
 static PyObject *number_name, *generation_name;
 
 int64_t pgs_owner_running(void) { return __atomic_load_n(&running, __ATOMIC_ACQUIRE); }
@@ -60,16 +60,15 @@ static int forget(PyObject *object) {
   return !failed;
 }
 
-static PyObject *destroy(PyObject *about, PyObject *object) {
+static PyObject *destroy(PyObject *object, int64_t kind) {
   int64_t number = attribute(object, number_name);
   if (number > 0) {
-    int64_t word = PyLong_AsLongLong(about);
-    int ours = attribute(object, generation_name) == word >> KIND_BITS;
+    int ours = attribute(object, generation_name) == generation;
     // A forked child has no Go to call: the threads of its parent's copy are gone.
     if (ours && getpid() == home && !__atomic_load_n(&shut, __ATOMIC_ACQUIRE) && forget(object)) {
       __atomic_add_fetch(&running, 1, __ATOMIC_ACQ_REL);
       void *thread = PyEval_SaveThread();
-      pgs_owner_end(word & ((1 << KIND_BITS) - 1), number);
+      pgs_owner_end(kind, number);
       PyEval_RestoreThread(thread);
       __atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL);
     }
@@ -77,17 +76,28 @@ static PyObject *destroy(PyObject *about, PyObject *object) {
   return Py_BuildValue("");
 }
 
-PyObject *pgs_destructor(int64_t kind, int64_t generation) {
-  static method destructor = {"__del__", destroy, ONE_ARGUMENT, 0};
+// A method gets the object alone, so that each kind has a function.
+#define METHOD(kind)                                                   \
+  static PyObject *destroy_##kind(PyObject *object, PyObject *none) { \
+    (void)none;                                                        \
+    return destroy(object, kind);                                      \
+  }
+#define ENTRY(kind) {"__del__", destroy_##kind, NO_ARGUMENTS, 0},
+#define EACH(of) \
+  of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14) of(15)
+
+EACH(METHOD)
+
+PyObject *pgs_destructor(PyObject *type, int64_t kind, int64_t of_generation) {
+  static method destructors[PGS_OWNER_KINDS] = {EACH(ENTRY)};
+  if (kind < 0 || kind >= PGS_OWNER_KINDS) {
+    PyErr_SetString(PyExc_ValueError, "destructor: expected a kind of handle that the engine has");
+    return 0;
+  }
   home = getpid();
+  generation = of_generation;
   if (!number_name) number_name = PyUnicode_InternFromString("_number");
   if (!generation_name) generation_name = PyUnicode_InternFromString("_generation");
   if (!number_name || !generation_name) return 0;
-  PyObject *about = PyLong_FromLongLong(generation << KIND_BITS | kind);
-  PyObject *function = about ? PyCFunction_NewEx(&destructor, about, 0) : 0;
-  // A function of C's is no method by itself.
-  PyObject *bound = function ? PyInstanceMethod_New(function) : 0;
-  if (function) Py_DecRef(function);
-  if (about) Py_DecRef(about);
-  return bound;
+  return PyDescr_NewMethod(type, &destructors[kind]);
 }

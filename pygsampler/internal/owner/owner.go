@@ -9,6 +9,7 @@ package owner
 import "C"
 
 import (
+	"fmt"
 	"sync/atomic"
 	"unsafe"
 )
@@ -16,7 +17,12 @@ import (
 var ends atomic.Pointer[[]func(number int64)]
 
 // Set says how each kind of thing ends. A function must bear any number.
-func Set(functions []func(number int64)) { ends.Store(&functions) }
+func Set(functions []func(number int64)) {
+	if len(functions) > C.PGS_OWNER_KINDS {
+		panic(fmt.Sprintf("owner: expected at most %d kinds, got %d", C.PGS_OWNER_KINDS, len(functions)))
+	}
+	ends.Store(&functions)
+}
 
 // Shut lets destructors do nothing from here on.
 func Shut() { C.pgs_owner_shut() }

@@ -7,11 +7,14 @@
 
 typedef struct _object PyObject;
 
-// What a class takes as its __del__. An object has its number in the engine in the
-// attribute _number, 0 for none, and the copy of the engine that it is a number of in
-// _generation: the destructor ends the thing of that kind with that number. Needs the
-// interpreter's lock. NULL with an exception set where there is no memory.
-PyObject *pgs_destructor(int64_t kind, int64_t generation);
+enum { PGS_OWNER_KINDS = 16 };
+
+// Returns the method that the class `type` takes as its __del__. An object has its
+// number in the engine in the attribute _number, 0 for none, and in _generation the copy
+// of the engine that gave the number: the method ends the thing of that kind with that
+// number. A copy has one generation. Needs the interpreter's lock. NULL with an exception
+// set for want of memory, and for a kind that is not below PGS_OWNER_KINDS.
+PyObject *pgs_destructor(PyObject *type, int64_t kind, int64_t generation);
 
 // How many destructors are between giving up the interpreter's lock and having it again.
 int64_t pgs_owner_running(void);

@@ -74,7 +74,9 @@ DlpackDeviceFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int32,
 )
 ArrowFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
-DestructorFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_int64, ctypes.c_int64)
+DestructorFunction = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.py_object, ctypes.c_int64, ctypes.c_int64
+)
 
 
 class Bridge(dict[str, Any]):
@@ -256,7 +258,7 @@ def ends_with(owner: type, name: str) -> None:
 
 def _set_destructor(loaded: Engine, owner: type, name: str) -> None:
     kind = loaded.module.bridge_EndKind(name)
-    setattr(owner, "__del__", loaded.destructor(kind, _state.generation))  # noqa: B010
+    setattr(owner, "__del__", loaded.destructor(owner, kind, _state.generation))  # noqa: B010
 
 
 def call(name: str, *args: Any, into: array[int] | None = None) -> Any:
