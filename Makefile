@@ -89,8 +89,10 @@ $(tools)/made: pyproject.toml setup.py
 	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-warn-conflicts -r $$after
 	touch $@
 
-# A wheel as users build it: isolated, from the tree, with the kernels of all architectures.
-dist/made: $(or $(WHEEL),$(sources)) | $(tools)/made
+# A wheel as users build it: isolated, from the tree, with the kernels of all architectures. One that
+# is named takes its place, however old.
+other := $(if $(WHEEL),$(shell cmp -s $(WHEEL) dist/$(notdir $(WHEEL)) || echo FORCE))
+dist/made: $(or $(WHEEL),$(sources)) $(other) | $(tools)/made
 	rm -rf dist
 	PYGSAMPLER_ARCHITECTURES= $(tools)/bin/pip wheel -q --no-deps -w dist $(or $(WHEEL),.)
 	touch $@

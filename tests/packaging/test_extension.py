@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import abi3info
 import pytest
 
 LOAD = """
@@ -56,6 +57,16 @@ def test_asks_others_for_no_symbol_of_the_driver(extension: Path) -> None:
     undefined = read("nm", "-D", "--undefined-only", str(extension)).split()
     assert "PyErr_SetString" in undefined
     assert [name for name in undefined if re.match(r"(cu|nv)[A-Z]", name)] == []
+
+
+def test_asks_python_for_the_stable_abi_of_3_10_alone(extension: Path) -> None:
+    """CPython keeps those functions in every later version."""
+    undefined = read("nm", "-D", "--undefined-only", str(extension)).split()
+    asked = [abi3info.models.Symbol(name) for name in undefined if re.match(r"_?Py", name)]
+    known = {**abi3info.FUNCTIONS, **abi3info.DATAS}
+    oldest = abi3info.models.PyVersion(3, 10)
+    assert len(asked) > 20
+    assert [at.name for at in asked if at not in known or known[at].added > oldest] == []
 
 
 def test_is_stripped_and_names_no_path_of_the_build(extension: Path, root: Path) -> None:

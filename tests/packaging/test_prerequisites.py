@@ -68,6 +68,31 @@ def test_no_python_headers_names_their_package(root: Path, tmp_path: Path) -> No
     assert line.endswith(f"apt-get install python3-dev (or {version}-dev)")
 
 
+def test_a_free_threaded_python_is_refused_in_one_line(root: Path, tmp_path: Path) -> None:
+    link(tmp_path, "gcc", "ar", "as")
+    code = f"import setup, sysconfig; sysconfig.get_config_var = lambda name: 1; {HOOK}"
+    line = one_line(ask(root, tmp_path, code))
+    assert line.startswith("pygsampler: expected a CPython with the GIL, got a free-threaded one")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_what_gopy_generates_is_changed_where_it_is_as_expected(
+    root: Path, tmp_path: Path, count: int
+) -> None:
+    generated = tmp_path / "bridge.c"
+    generated.write_text("typedef int cmpfunc;\n" * count)
+    code = (
+        "import setup; from pathlib import Path; setup.edit(Path('{}'), 'int (cmp)', r'long \\1')"
+    )
+    done = ask(root, tmp_path, code.format(generated))
+    if count == 1:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert generated.read_text() == "typedef long cmpfunc;\n"
+    else:
+        assert one_line(done).endswith(f"in gopy's bridge.c, got {count}")
+        assert generated.read_text() == "typedef int cmpfunc;\n" * count
+
+
 @pytest.mark.parametrize(
     ("version", "expected"),
     [

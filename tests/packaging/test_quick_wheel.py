@@ -124,7 +124,7 @@ echo "pip $*" >>log
 [ "$1" = wheel ] || exit 0
 while [ "$1" != -w ]; do shift; done
 case $3 in
-*.whl) [ -z "$OTHER_PYTHON" ] && cp "$3" "$2" ;;
+*.whl) mkdir -p "$2" && cp "$3" "$2" ;;
 *) mkdir -p "$2" && echo "${PYGSAMPLER_ARCHITECTURES:-all}" >"$2/pygsampler-0-cp3.whl" ;;
 esac
 """
@@ -141,7 +141,7 @@ class Clone(SimpleNamespace):
         done = subprocess.run(
             ["make", f"PYTHON={self.python}", *arguments],
             cwd=self.folder,
-            env={**above, "GPU": "", "OTHER_PYTHON": "", **env},
+            env={**above, "GPU": "", **env},
             capture_output=True,
             text=True,
             timeout=240,
@@ -221,14 +221,24 @@ def test_quickstart_takes_the_wheel_of_dist_where_it_can(clone: Clone) -> None:
     clone.make("quickstart")
     assert clone.wheel("build/quick") == "all"
     assert "-w build/quick ." not in clone.log()
-    # Not one of older sources, nor one of another Python.
+    # Not one of older sources.
     clone.change()
     clone.make("quickstart")
     assert clone.wheel("build/quick") == "compute_75"
     assert clone.wheel("dist") == "all"
+
+
+def test_tests_take_the_wheel_that_is_named(clone: Clone) -> None:
     clone.make("dist/made")
-    clone.make("quickstart", GPU="sm_90", OTHER_PYTHON="1")
-    assert clone.wheel("build/quick") == "sm_90 compute_75"
+    named = clone.folder / "wheelhouse" / "pygsampler-0-abi3.whl"
+    named.parent.mkdir()
+    named.write_text("released\n")
+    os.utime(named, (0, 0))
+    clone.make(".venv-current/installed", f"WHEEL={named}")
+    assert clone.wheel("dist") == "released"
+    clone.log()
+    clone.make(".venv-current/installed", f"WHEEL={named}")
+    assert clone.log() == ""
 
 
 def test_wheels_for_others_have_all(clone: Clone) -> None:

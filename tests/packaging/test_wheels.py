@@ -1,4 +1,4 @@
-"""What tools/wheels.py finds, and what it refuses; that it makes wheels is for `make wheels`."""
+"""What tools/wheels.py refuses; `make wheels` shows that it makes wheels."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @pytest.fixture(scope="module")
@@ -28,65 +25,11 @@ def wheels(root: Path) -> ModuleType:
     return module
 
 
-def script(file: Path, body: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"#!/bin/sh\n{body}\n")
-    file.chmod(0o755)
-
-
-def test_builds_for_what_the_metadata_says(wheels: ModuleType) -> None:
-    assert wheels.supported() == ["3.10", "3.11", "3.12", "3.13"]
-
-
-def test_interpreters_are_looked_for_on_path_then_in_pyenv_and_uv(
-    wheels: ModuleType, tmp_path: Path
-) -> None:
-    places = [
-        tmp_path / "bin" / "python3.11",
-        tmp_path / "bin" / "python3",
-        tmp_path / "home/.pyenv/versions/3.11.7/bin/python3.11",
-        tmp_path / "home/.local/share/uv/python/cpython-3.11.9-linux-x86_64-gnu/bin/python3.11",
-    ]
-    for place in [*places, tmp_path / "home/.pyenv/versions/3.1.1/bin/python3.1"]:
-        script(place, "exit 1")
-    env = {"PATH": f"{tmp_path / 'nowhere'}:{tmp_path / 'bin'}", "HOME": str(tmp_path / "home")}
-    assert list(wheels.candidates("3.11", env)) == places
-
-
-def test_a_candidate_is_asked_what_it_is(wheels: ModuleType, tmp_path: Path) -> None:
-    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
-        pytest.skip("needs Python.h (apt-get install python3-dev)")
-    assert wheels.usable(Path(sys.executable), VERSION) == sys.executable
-    assert wheels.usable(Path(sys.executable), "3.9") is None
-    answers = {
-        "PyPy 3.11 pypy311 /opt/pypy": None,
-        "CPython 3.11 311t /opt/free-threaded": None,
-        "CPython 3.11 311 /opt/with space/python": "/opt/with space/python",
-    }
-    for answer, expected in answers.items():
-        script(tmp_path / "python3.11", f"echo '{answer}'")
-        assert wheels.usable(tmp_path / "python3.11", "3.11") == expected
-    # pyenv's script for a version that is not chosen here.
-    script(tmp_path / "python3.11", "echo 'CPython 3.11 311 /x'; exit 127")
-    assert wheels.usable(tmp_path / "python3.11", "3.11") is None
-
-
-def test_missing_interpreters_are_named(wheels: ModuleType, tmp_path: Path) -> None:
-    script(tmp_path / "python3.11", "echo CPython 3.11 311 /opt/python")
-    env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
-    assert wheels.interpreters(["3.11"], env) == {"3.11": "/opt/python"}
-    with pytest.raises(SystemExit) as stopped:
-        wheels.interpreters(["3.10", "3.11", "3.13"], env)
-    message = str(stopped.value)
-    assert message.startswith("wheels: no CPython 3.10, 3.13 with Python.h and venv on PATH")
-    assert message.endswith("make wheels VERSIONS='3.11'")
-
-
-def test_unknown_versions_are_refused(root: Path) -> None:
-    command = [sys.executable, str(root / "tools" / "wheels.py"), "3.11", "3.99"]
+def test_unknown_architectures_are_refused(root: Path) -> None:
+    command = [sys.executable, str(root / "tools" / "wheels.py"), "x86_64", "riscv64"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
-    assert done.stderr == "wheels: expected of 3.10, 3.11, 3.12, 3.13; got 3.99\n"
+    assert done.stderr == "wheels: expected of x86_64, aarch64; got riscv64\n"
 
 
 def test_what_fails_shows_the_end_of_its_log(wheels: ModuleType, tmp_path: Path) -> None:
