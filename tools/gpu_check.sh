@@ -28,9 +28,8 @@ python=${PYTHON:-python3}
 executable=$("$python" -c 'import sys; print(sys.executable)') || fail "expected an interpreter, got PYTHON=$python"
 wheel=${2:-}
 if [ -z "$wheel" ]; then
-  tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
-  wheel=$(find "$root/dist" -name "pygsampler-*-$tag-*.whl" -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2-)
-  [ -n "$wheel" ] || fail "expected a wheel for $tag in $root/dist, found none: PYTHON=... make wheel builds one"
+  wheel=$(find "$root/dist" -name "pygsampler-*_$(uname -m).whl" -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2-)
+  [ -n "$wheel" ] || fail "expected a wheel for $(uname -m) in $root/dist, found none: make wheel builds one"
 fi
 [ -f "$wheel" ] || fail "expected a wheel, found no file $wheel"
 wheel=$(realpath "$wheel")
