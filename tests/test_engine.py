@@ -107,13 +107,13 @@ def test_an_extension_of_an_older_build_is_never_loaded(monkeypatch, tmp_path):
     [
         (
             "sys.abiflags = 't'",
-            "expected CPython with the GIL, got a free-threaded CPython {version}, which does not "
-            "load abi3 extensions; use the ordinary CPython {version}",
+            "expected CPython with the GIL, got a free-threaded CPython {version}, which has "
+            "another ABI; use the ordinary CPython {version}",
         ),
         (
             "sys.implementation.name = 'pypy'",
-            "expected CPython with the GIL, got pypy {version}, which does not load abi3 "
-            "extensions; use the ordinary CPython {version}",
+            "expected CPython with the GIL, got pypy {version}, which has another ABI; use "
+            "the ordinary CPython {version}",
         ),
         (
             "sys.platform = 'darwin'",

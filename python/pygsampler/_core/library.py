@@ -218,8 +218,8 @@ def extension_path() -> Path:
         name = "a free-threaded CPython" if free_threaded else sys.implementation.name
         version = ".".join(map(str, sys.version_info[:2]))
         raise ImportError(
-            f"pygsampler: expected CPython with the GIL, got {name} {version}, which does not "
-            f"load abi3 extensions; use the ordinary CPython {version}"
+            f"pygsampler: expected CPython with the GIL, got {name} {version}, which has another "
+            f"ABI; use the ordinary CPython {version}"
         )
     if not path.is_file():
         raise ImportError(
