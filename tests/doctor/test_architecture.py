@@ -6,13 +6,14 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from pygsampler._core import library
-from pygsampler.doctor import architecture, environment
+from pygsampler._core import architecture, library
+from pygsampler.doctor import environment
 
 X86_CPUINFO = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nflags\t\t: fpu\n"
 ARM_CPUINFO = "processor\t: 0\nBogoMIPS\t: 100.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n"
@@ -184,11 +185,31 @@ def test_engine_of_another_architecture_is_not_loaded(
     assert loads == []
     assert part.facts["architecture"] == names[0]
     ((what, remedy),) = part.problems
-    assert what == f"_bridge.abi3.so is built for {names[0]}, this Python is {names[1]}"
+    assert what == f"pygsampler: expected an engine for {names[1]}, got {file} for {names[0]}"
     assert f"{names[1]}.whl" in remedy
     world.exe.write_bytes(elf(built))
     assert environment.extension().problems == ()
     assert loads == [1]
+
+
+def test_import_error_names_the_architecture_of_the_file(run_python: Callable[..., str]) -> None:
+    """The dynamic linker says that it cannot open a file that is there."""
+    process = architecture.process_machine()
+    number, other = (183, "aarch64") if process == "x86_64" else (62, "x86_64")
+    script = f"""
+        import pathlib
+        from pygsampler._core import library
+        file = pathlib.Path("_bridge.abi3.so").absolute()
+        file.write_bytes({elf(number)!r})
+        library.extension_path = lambda: file
+        for _ in range(2):
+            try:
+                library.engine()
+            except ImportError as error:
+                print(str(error).replace(str(file), "FILE"))
+    """
+    expected = f"pygsampler: expected an engine for {process}, got FILE for {other}; install the "
+    assert [line[: len(expected)] for line in run_python(script).splitlines()] == [expected] * 2
 
 
 def test_engine_says_its_abi_and_architecture() -> None:

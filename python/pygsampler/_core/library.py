@@ -240,7 +240,13 @@ def engine() -> Engine:
     with state.load_lock:
         if state.engine is None:
             path = str(extension_path())
-            module = _load(_copy(path) if state.generation else path)
+            try:
+                module = _load(_copy(path) if state.generation else path)
+            except ImportError:
+                from pygsampler._core.architecture import check_machine
+
+                check_machine(Path(path))
+                raise
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
             module.bridge_Environment(json.dumps(_variables()))

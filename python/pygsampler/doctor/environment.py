@@ -9,7 +9,13 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 from pygsampler._core import library
-from pygsampler.doctor.architecture import elf_machine, emulated, kernel_machine, process_machine
+from pygsampler._core.architecture import (
+    check_machine,
+    elf_machine,
+    emulated,
+    kernel_machine,
+    process_machine,
+)
 from pygsampler.doctor.report import Problem, Section, size
 
 # Key of the report, name for people, name on PyPI.
@@ -23,7 +29,6 @@ _PARTNERS = (
 _MEMINFO = Path("/proc/meminfo")
 # What setup.py builds: one extension for all of these.
 _ABI, _OLDEST = "abi3", "3.10"
-_BUILD = "pip install --force-reinstall . in a clone"
 
 
 def versions() -> Section:
@@ -36,12 +41,11 @@ def versions() -> Section:
 
 
 def extension() -> Section:
-    """The compiled engine: where it is, what it is built for, and whether it can be loaded."""
+    """Describes the compiled engine: its file, what it is built for, and whether it loads."""
     try:
         path = library.extension_path()
     except ImportError as error:
-        what, _, remedy = str(error).rpartition("; ")  # each of its errors ends with the remedy
-        return Section("extension", {"file": None}, problems=(Problem(what, remedy),))
+        return Section("extension", {"file": None}, problems=(_problem(error),))
     bytes_, machine, process = path.stat().st_size, elf_machine(path), process_machine()
     wheel, libc = _wheel_tag(), platform.libc_ver()
     facts = {
@@ -61,24 +65,22 @@ def extension() -> Section:
     if required and libc[0] == "glibc":
         lines.append(("glibc", f"{libc[1]}; the wheel asks for {required[1]}.{required[2]}"))
 
-    def problem(what: str, remedy: str) -> Section:
-        return Section("extension", facts, tuple(lines), (Problem(what, remedy),))
-
-    # Before loading: the dynamic linker says no more than that it cannot open the file.
-    if machine is not None and machine != process:
-        return problem(
-            f"{path.name} is built for {machine}, this Python is {process}",
-            f"install the wheel whose name ends with {process}.whl, or {_BUILD}",
-        )
+    problems: tuple[Problem, ...] = ()
     try:
-        library.engine()
+        check_machine(path)
     except ImportError as error:
-        return problem(f"{path.name}: {error}", f"build it here: {_BUILD}")
-    return Section("extension", facts, tuple(lines))
+        problems = (_problem(error),)
+    else:
+        try:
+            library.engine()
+        except ImportError as error:
+            remedy = "build it here: pip install --force-reinstall . in a clone"
+            problems = (Problem(f"{path.name}: {error}", remedy),)
+    return Section("extension", facts, tuple(lines), problems)
 
 
 def machine() -> Section:
-    """System, processor, cores and memory, and how many threads the engine takes of them."""
+    """Describes system, processor, cores and memory, and how many threads the engine takes."""
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}"
     cores, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
@@ -115,8 +117,14 @@ def machine() -> Section:
     return Section("machine", facts, lines, notes=(note,) if emulation else ())
 
 
+def _problem(error: ImportError) -> Problem:
+    """Returns the problem of an error of the package, which ends with the remedy."""
+    what, _, remedy = str(error).rpartition("; ")
+    return Problem(what, remedy)
+
+
 def _wheel_tag() -> str | None:
-    """The tag of the wheel that was installed, None if the package is used from its folder."""
+    """Returns the tag of the installed wheel, None if the package is used from its folder."""
     try:
         text = distribution("pygsampler").read_text("WHEEL") or ""
     except PackageNotFoundError:

@@ -37,6 +37,19 @@ def process_machine() -> str:
     return machine or platform.machine()
 
 
+def check_machine(file: Path) -> None:
+    """Raises ImportError if an ELF file is built for another architecture than this interpreter.
+
+    The dynamic linker says of such a file no more than that it cannot open it.
+    """
+    machine, process = elf_machine(file), process_machine()
+    if machine is not None and machine != process:
+        raise ImportError(
+            f"pygsampler: expected an engine for {process}, got {file} for {machine}; install the "
+            f"wheel whose name ends with {process}.whl, or pip install . in a clone"
+        )
+
+
 def kernel_machine() -> str | None:
     """Returns the architecture of the kernel, read where emulators pass the host's files through.
 
