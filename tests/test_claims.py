@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import subprocess
 from collections.abc import Iterator
@@ -89,7 +90,8 @@ def test_extras_that_are_named_exist() -> None:
         extra
         for _, words in installs()
         for one in named(words)
-        for extra in re.findall(r"(?<=\[)[a-z]+(?=\])", one)
+        for extras in re.findall(r"(?<=\[)[a-z,]+(?=\])", one)
+        for extra in extras.split(",")
     }
     assert asked
     assert asked <= set(EXTRAS)
@@ -101,9 +103,56 @@ def test_packages_that_are_named_are_those_of_the_project() -> None:
         (place, words)
         for place, words in installs()
         for one in named(words)[:1]
-        if bare(one) not in KNOWN and not one.startswith((".", "{")) and not one.endswith(".whl")
+        if bare(one) not in KNOWN
+        and not one.startswith((".", "{"))
+        and not one.partition("[")[0].endswith(".whl")
     ]
     assert wrong == []
+
+
+def test_wheels_that_are_named_are_those_that_are_made() -> None:
+    """Readers type or paste these names: the version, the ABI and the platforms of the build."""
+    oldest = re.search(r"(?m)^ABI = \(3, (\d+)\)$", (ROOT / "setup.py").read_text())
+    tool = (ROOT / "tools" / "wheels.py").read_text()
+    glibc = re.search(r"(?m)^GLIBC = \((\d+), (\d+)\)$", tool)
+    platforms = re.search(r"(?m)^ARCHITECTURES = \((.*)\)$", tool)
+    assert oldest is not None and glibc is not None and platforms is not None
+    wheels = {
+        f"pygsampler-{PROJECT['version']}-cp3{oldest[1]}-abi3-manylinux_{glibc[1]}_{glibc[2]}_{one}.whl"
+        for one in re.findall(r"\w+", platforms[1])
+    }
+    named = [
+        (str(path.relative_to(ROOT)), name)
+        for path in tracked("*.md", ":!CHANGELOG.md", "*.ipynb")
+        for name in re.findall(r"pygsampler-[\w.*<>?-]*\.whl", path.read_text())
+    ]
+    assert {"README.md", "docs/index.md", "docs/notebooks.md"} <= {page for page, _ in named}
+    wrong = [(page, name) for page, name in named if not fnmatch.filter(wheels, name)]
+    assert wrong == []
+
+
+def test_pages_say_which_python_is_the_oldest() -> None:
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    for page in ("README.md", "docs/index.md", "docs/faq.md"):
+        text = " ".join((ROOT / page).read_text().split())
+        assert re.findall(r"CPython (3\.\d+) or newer", text) == [oldest], page
+
+
+def test_the_table_of_partners_has_the_versions_that_are_tested() -> None:
+    """The FAQ names what exists for which Python; the tests run with the newest of these."""
+    pins = {}
+    for partners in ("classic", "current"):
+        text = (ROOT / "tests" / f"requirements-{partners}.txt").read_text()
+        pins[partners] = dict(re.findall(r"(?m)^([a-z-]+)==(\S+)$", text))
+    minor = {name: ".".join(pin.split(".")[:2]) for name, pin in pins["current"].items()}
+    page = (ROOT / "docs" / "faq.md").read_text()
+    rows = re.findall(r"(?m)^\| (3\.\d+.*?) \| (.*?) \| (.*?) \| (.*?) \|$", page)
+    newest = {f"up to {minor['torch']}"}
+    assert {torch for python, torch, _, _ in rows if python != "3.10"} == newest
+    assert {pyg for _, _, pyg, _ in rows} == {minor["torch-geometric"]}
+    classic = f"{pins['classic']['dgl']} with PyTorch {pins['classic']['torch']}"
+    current = f"{pins['current']['dgl']} with newer ones"
+    assert {dgl for _, _, _, dgl in rows} == {f"{classic}, {current}", classic, "none"}
 
 
 def test_the_install_line_of_dgl_has_the_versions_of_the_extra() -> None:

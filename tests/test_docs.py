@@ -184,7 +184,11 @@ def test_every_page_is_in_the_navigation() -> None:
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     assert sorted(re.findall(r"(\S+\.md)$", nav, re.MULTILINE)) == sorted(
         ["CHANGELOG.md", "CONTRIBUTING.md"]
-        + [str(page.relative_to(ROOT / "docs")) for page in PAGES if "docs" in page.parts]
+        + [
+            str(page.relative_to(ROOT / "docs"))
+            for page in PAGES
+            if page.is_relative_to(ROOT / "docs")
+        ]
     )
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import threading
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -80,8 +83,64 @@ def test_the_version_is_that_of_the_installed_package(run_python):
 
 def test_a_missing_extension_says_what_and_where(monkeypatch, tmp_path):
     monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
-    with pytest.raises(ImportError, match=r"expected the compiled engine _bridge.*found none for"):
+    expected = (
+        f"pygsampler: expected the compiled engine _bridge.abi3.so in {tmp_path}, found none; "
+        "a wheel for Linux on x86-64 or aarch64 brings it, or pip install . in a clone"
+    )
+    with pytest.raises(ImportError, match=f"^{re.escape(expected)}$"):
         library.extension_path()
+
+
+def test_an_extension_of_an_older_build_is_never_loaded(monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
+    for suffix in EXTENSION_SUFFIXES:
+        if suffix != ".abi3.so":
+            (tmp_path / f"_bridge{suffix}").write_bytes(b"older")
+    with pytest.raises(ImportError, match="found none"):
+        library.extension_path()
+    (tmp_path / "_bridge.abi3.so").write_bytes(b"this")
+    assert library.extension_path().read_bytes() == b"this"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            "sys.abiflags = 't'",
+            "expected CPython with the GIL, got a free-threaded CPython {version}, which has "
+            "another ABI; use the ordinary CPython {version}",
+        ),
+        (
+            "sys.implementation.name = 'pypy'",
+            "expected CPython with the GIL, got pypy {version}, which has another ABI; use "
+            "the ordinary CPython {version}",
+        ),
+        (
+            "sys.platform = 'darwin'",
+            "expected Linux on x86-64 or aarch64, got macOS; use a container or a virtual machine "
+            "with Linux",
+        ),
+        (
+            "sys.platform = 'win32'; del os.register_at_fork",
+            "expected Linux on x86-64 or aarch64, got Windows; use a container or a virtual "
+            "machine with Linux",
+        ),
+    ],
+)
+def test_a_python_that_cannot_load_the_extension_says_the_way_out(run_python, change, expected):
+    """What the package imports comes before the change, which those modules would heed, too."""
+    script = f"""
+        import os, pathlib, sys
+        import ctypes, importlib.machinery, importlib.util, tempfile, threading, typing
+        {change}
+        import pygsampler as pgs
+        try:
+            pgs.get_num_threads()
+        except ImportError as error:
+            print(error)
+    """
+    version = ".".join(map(str, sys.version_info[:2]))
+    assert run_python(script) == f"pygsampler: {expected.format(version=version)}\n"
 
 
 def test_the_first_call_may_come_from_many_threads(run_python):

@@ -70,7 +70,10 @@ def test_no_gpu_is_well(tmp_path: Path) -> None:
     assert report["problems"] == []
     assert report["versions"]["python"] == sys.version.split()[0]
     assert report["extension"]["bytes"] == Path(report["extension"]["file"]).stat().st_size
+    assert report["extension"]["abi"] == "abi3"
+    assert report["extension"]["architecture"] == report["machine"]["architecture"]
     assert report["machine"]["usable_cores"] == len(os.sched_getaffinity(0))
+    assert report["machine"]["emulated"] in (True, False, None)
     assert report["cuda"]["driver"] is None
     assert report["cuda"]["devices"] == []
     assert [(run["device"], run["mode"], run["ok"]) for run in report["self_test"]["runs"]] == [
@@ -264,14 +267,15 @@ def test_remedies(error: str, part: str) -> None:
 
 def test_missing_extension_ends_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Path:
-        raise ImportError("expected a file, found none")
+        raise ImportError("pygsampler: expected a file, found none; a wheel brings it")
 
     monkeypatch.setattr(library, "extension_path", missing)
+    monkeypatch.setattr(library, "get_num_threads", missing)
     report = doctor.examine()
-    assert [section.name for section in report.sections] == ["versions", "extension"]
-    (problem,) = report.problems
-    assert problem.what == "expected a file, found none"
-    assert "pip install" in problem.remedy
+    assert [section.name for section in report.sections] == ["versions", "extension", "machine"]
+    problem = Problem("pygsampler: expected a file, found none", "a wheel brings it")
+    assert report.problems == (problem,)
+    assert report.json()["machine"]["threads"] is None
 
 
 def test_extension_that_does_not_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -284,7 +288,8 @@ def test_extension_that_does_not_load(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(library, "extension_path", lambda: file)
     monkeypatch.setattr(library, "engine", refuse)
     part = environment.extension()
-    assert part.facts == {"file": str(file), "bytes": 10}
+    assert part.facts["bytes"] == 10
+    assert part.facts["architecture"] is None
     assert [problem.what for problem in part.problems] == ["_bridge.so: invalid ELF header"]
 
 

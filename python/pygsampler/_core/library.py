@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from array import array
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import starmap
 from pathlib import Path
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MODULE = "pygsampler._core._bridge"
+# The only name that is loaded: a file of an older build, for one Python, may be in that folder.
+_EXTENSION = "_bridge.abi3.so"
 # How long the end of the interpreter waits for other threads to leave the engine, and then for
 # those to finish that learnt of the end from it.
 _LEAVE_SECONDS = 5.0
@@ -164,7 +166,9 @@ def _after_fork_in_child() -> None:
     _state = _State(_state.generation + 1, _state.threads)
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+# Windows has neither fork nor the engine, which extension_path says.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def generation() -> int:
@@ -199,18 +203,30 @@ def alive(made_in: int) -> bool:
 
 
 def extension_path() -> Path:
-    """Where this interpreter's extension file lies; ImportError where there is none."""
-    folder = Path(__file__).parent
-    for suffix in EXTENSION_SUFFIXES:
-        path = folder / f"_bridge{suffix}"
-        if path.is_file():
-            return path
-    version = ".".join(map(str, sys.version_info[:2]))
-    raise ImportError(
-        f"pygsampler: expected the compiled engine _bridge{EXTENSION_SUFFIXES[0]} in {folder}, "
-        f"found none for CPython {version}; a wheel for this Python brings it, or "
-        "pip install . in a clone"
-    )
+    """Returns the path of the compiled engine; ImportError if it is missing or cannot be loaded."""
+    path = Path(__file__).with_name(_EXTENSION)
+    if sys.platform != "linux":
+        system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
+        raise ImportError(
+            f"pygsampler: expected Linux on x86-64 or aarch64, got {system}; use a container or a "
+            "virtual machine with Linux"
+        )
+    # abi3 is the ABI of CPython with the GIL: objects have another layout in a free-threaded one,
+    # and loading the engine there would crash the process.
+    free_threaded = "t" in sys.abiflags
+    if free_threaded or sys.implementation.name != "cpython":
+        name = "a free-threaded CPython" if free_threaded else sys.implementation.name
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise ImportError(
+            f"pygsampler: expected CPython with the GIL, got {name} {version}, which has another "
+            f"ABI; use the ordinary CPython {version}"
+        )
+    if not path.is_file():
+        raise ImportError(
+            f"pygsampler: expected the compiled engine {path.name} in {path.parent}, found none; "
+            "a wheel for Linux on x86-64 or aarch64 brings it, or pip install . in a clone"
+        )
+    return path
 
 
 def engine() -> Engine:
@@ -224,7 +240,13 @@ def engine() -> Engine:
     with state.load_lock:
         if state.engine is None:
             path = str(extension_path())
-            module = _load(_copy(path) if state.generation else path)
+            try:
+                module = _load(_copy(path) if state.generation else path)
+            except ImportError:
+                from pygsampler._core.architecture import check_machine
+
+                check_machine(Path(path))
+                raise
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
             module.bridge_Environment(json.dumps(_variables()))

@@ -8,6 +8,7 @@ its end.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from pygsampler.doctor.compiler import compiler
@@ -26,7 +27,9 @@ def __dir__() -> list[str]:
 
 # In the order in which they are shown. The second half needs the extension.
 _ALWAYS: tuple[Callable[[], Section], ...] = (versions, extension)
-_WITH_EXTENSION: tuple[Callable[[], Section], ...] = (machine, cuda, compiler, self_test)
+if sys.platform == "linux":
+    _ALWAYS += (machine,)
+_WITH_EXTENSION: tuple[Callable[[], Section], ...] = (cuda, compiler, self_test)
 
 
 def examine() -> Report:

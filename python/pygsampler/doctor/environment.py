@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
+import re
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 from pygsampler._core import library
+from pygsampler._core.architecture import (
+    check_machine,
+    elf_machine,
+    emulated,
+    kernel_machine,
+    process_machine,
+)
 from pygsampler.doctor.report import Problem, Section, size
 
 # Key of the report, name for people, name on PyPI.
@@ -19,6 +27,8 @@ _PARTNERS = (
     ("pyarrow", "pyarrow", "pyarrow"),
 )
 _MEMINFO = Path("/proc/meminfo")
+# What setup.py builds: one extension for all of these.
+_ABI, _OLDEST = "abi3", "3.10"
 
 
 def versions() -> Section:
@@ -31,33 +41,61 @@ def versions() -> Section:
 
 
 def extension() -> Section:
-    """The compiled engine: where it is, how large, and whether it can be loaded."""
+    """Describes the compiled engine: its file, what it is built for, and whether it loads."""
     try:
         path = library.extension_path()
     except ImportError as error:
-        remedy = "install a wheel for this Python, or pip install . in a clone"
-        return Section("extension", {"file": None}, problems=(Problem(str(error), remedy),))
-    bytes_ = path.stat().st_size
-    facts = {"file": str(path), "bytes": bytes_}
-    lines = (("file", str(path)), ("size", size(bytes_)))
+        return Section("extension", {"file": None}, problems=(_problem(error),))
+    bytes_, machine, process = path.stat().st_size, elf_machine(path), process_machine()
+    wheel, libc = _wheel_tag(), platform.libc_ver()
+    facts = {
+        "file": str(path),
+        "bytes": bytes_,
+        "abi": _ABI,
+        "architecture": machine,
+        "wheel": wheel,
+    }
+    lines = [
+        ("file", str(path)),
+        ("size", size(bytes_)),
+        ("ABI", f"{_ABI}, for CPython {_OLDEST} and newer"),
+        ("architecture", f"{machine or 'not an ELF file'}; this Python is {process}"),
+    ]
+    required = re.search(r"manylinux_(\d+)_(\d+)_", wheel or "")
+    if required and libc[0] == "glibc":
+        lines.append(("glibc", f"{libc[1]}; the wheel asks for {required[1]}.{required[2]}"))
+
+    problems: tuple[Problem, ...] = ()
     try:
-        library.engine()
+        check_machine(path)
     except ImportError as error:
-        remedy = "build it here: pip install --force-reinstall . in a clone"
-        return Section("extension", facts, lines, (Problem(f"{path.name}: {error}", remedy),))
-    return Section("extension", facts, lines)
+        problems = (_problem(error),)
+    else:
+        try:
+            library.engine()
+        except ImportError as error:
+            remedy = "build it here: pip install --force-reinstall . in a clone"
+            problems = (Problem(f"{path.name}: {error}", remedy),)
+    return Section("extension", facts, tuple(lines), problems)
 
 
 def machine() -> Section:
-    """System, cores and memory, and how many threads the engine takes of it."""
+    """Describes system, processor, cores and memory, and how many threads the engine takes."""
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}"
     cores, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
-    threads = library.get_num_threads()
+    try:
+        threads = library.get_num_threads()
+    except ImportError:  # the problem of the section before
+        threads = None
     memory, free = _memory()
+    process, kernel, emulation = process_machine(), kernel_machine(), emulated()
     facts = {
         "system": system,
         "processor": platform.machine(),
+        "architecture": process,
+        "kernel_architecture": kernel,
+        "emulated": emulation,
         "libc": libc,
         "cores": cores,
         "usable_cores": usable,
@@ -65,12 +103,34 @@ def machine() -> Section:
         "memory_bytes": memory,
         "free_bytes": free,
     }
+    state = {True: f"emulated on {kernel}", False: "not emulated", None: "emulation unknown"}
     lines = (
-        ("system", f"{system}, {platform.machine()}, {libc}"),
-        ("cores", f"{usable} of {cores}; the engine takes {threads}"),
+        ("system", f"{system}, {libc}"),
+        ("processor", f"{process}, {state[emulation]}"),
+        ("cores", f"{usable} of {cores}" + (f"; the engine takes {threads}" if threads else "")),
         ("memory", f"{size(memory)}, {size(free)} of them free"),
     )
-    return Section("machine", facts, lines)
+    note = (
+        f"emulated: the kernel is {kernel}, so times and the order of memory accesses say nothing "
+        f"about {process} hardware"
+    )
+    return Section("machine", facts, lines, notes=(note,) if emulation else ())
+
+
+def _problem(error: ImportError) -> Problem:
+    """Returns the problem of an error of the package, which ends with the remedy."""
+    what, _, remedy = str(error).rpartition("; ")
+    return Problem(what, remedy)
+
+
+def _wheel_tag() -> str | None:
+    """Returns the tag of the installed wheel, None if the package is used from its folder."""
+    try:
+        text = distribution("pygsampler").read_text("WHEEL") or ""
+    except PackageNotFoundError:
+        return None
+    match = re.search(r"(?m)^Tag: (\S+)$", text)
+    return match[1] if match else None
 
 
 def _version(package: str) -> str | None:
