@@ -8,6 +8,14 @@ which compiler, which headers. `python setup.py cgo_env` prints the environment 
 
 from __future__ import annotations
 
+import sys
+
+if sys.platform != "linux":
+    raise SystemExit(
+        f"pygsampler: expected Linux on x86-64 or aarch64, got {sys.platform}; use a container or "
+        "a virtual machine with Linux, on Windows WSL 2"
+    )
+
 import fcntl
 import hashlib
 import importlib.util
@@ -16,7 +24,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
@@ -53,8 +60,8 @@ def compiler() -> list[str]:
 def python_headers() -> None:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit(
-            "pygsampler: expected a CPython with the GIL, got a free-threaded one, which loads no "
-            "extension of the stable ABI; build and use it with the ordinary CPython"
+            "pygsampler: expected a CPython with the GIL, got a free-threaded one, which has "
+            "another ABI; build and use it with the ordinary CPython of that version"
         )
     include = Path(sysconfig.get_path("include"))
     if not (include / "Python.h").is_file():

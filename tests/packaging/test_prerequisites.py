@@ -68,6 +68,12 @@ def test_no_python_headers_names_their_package(root: Path, tmp_path: Path) -> No
     assert line.endswith(f"apt-get install python3-dev (or {version}-dev)")
 
 
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_another_system_is_refused_in_one_line(root: Path, tmp_path: Path, system: str) -> None:
+    line = one_line(ask(root, tmp_path, f"import sys; sys.platform = '{system}'; {HOOK}"))
+    assert line.startswith(f"pygsampler: expected Linux on x86-64 or aarch64, got {system}; use ")
+
+
 def test_a_free_threaded_python_is_refused_in_one_line(root: Path, tmp_path: Path) -> None:
     link(tmp_path, "gcc", "ar", "as")
     code = f"import setup, sysconfig; sysconfig.get_config_var = lambda name: 1; {HOOK}"
