@@ -209,20 +209,20 @@ def go_env() -> dict[str, str]:
     # arrow/go's Parquet package brings Go's net along, whose C half would ask for libresolv where
     # glibc is older than 2.34; nothing here resolves a name.
     flags = "-trimpath -buildvcs=false -tags=netgo,osusergo"
+    cflags = "-O2"
     if target() == "aarch64":
-        # The compiler would fuse products with sums, whose last bits then differ from x86-64's. Where
-        # a law of sampling depends on it the source says float64(x * y) too, as the language asks.
+        # Compilers for ARM, Go's and clang, fuse products with sums unless told not to, and the
+        # last bits then differ from those of x86-64, whose baseline has no such instruction. Where
+        # a sample depends on them, Go sources say float64(x * y) too, which the language defines.
         flags += " -gcflags=all=-d=fmahash=qn"
+        cflags += " -ffp-contract=off"
     if crosses():
         env["GOARCH"] = TARGETS[target()][0]
         env["CC"] = shlex.join(compiler())
     env["GOFLAGS"] = f"{os.environ.get('GOFLAGS', '')} {flags}".strip()
     env["CGO_ENABLED"] = "1"
-    # mumax calls two functions that CUDA 12 calls deprecated. C is not fused either: clang does that
-    # unless told not to.
-    env["CGO_CFLAGS"] = (
-        f"-O2 -ffp-contract=off -Wno-deprecated-declarations {shlex.quote(f'-I{folder}')}"
-    )
+    # mumax calls two functions that CUDA 12 calls deprecated.
+    env["CGO_CFLAGS"] = f"{cflags} -Wno-deprecated-declarations {shlex.quote(f'-I{folder}')}"
     env["CGO_LDFLAGS"] = f"-O2 {shlex.quote(f'-L{folder}')}"
     return env
 
@@ -262,8 +262,8 @@ def tool(name: str, env: dict[str, str]) -> str:
 def copy_headers(include: Path, folder: Path) -> None:
     """Copies Python's headers to `folder`, which serve every target there.
 
-    Debian's pyconfig.h only includes the true one from a folder of the machine's architecture, which
-    compilers for another architecture or another C library do not search.
+    Debian's pyconfig.h only includes the true one from a folder of the machine's architecture,
+    which compilers for another architecture or another C library do not search.
     """
     shutil.copytree(include, folder)
     machine = sysconfig.get_config_var("MULTIARCH") or ""
