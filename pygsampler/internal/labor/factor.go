@@ -28,7 +28,7 @@ func Factor(a, q []float64, most int64) float64 {
 		return 1 / least
 	}
 	d := sum(a, q, 0, func(a, _ float64) float64 { return a })
-	goal := float64(d*d) * float64(1/float64(most)-1/float64(candidates))
+	goal := float64(float64(d*d) * float64(1/float64(most)-1/float64(candidates)))
 	for c := 0.0; ; {
 		next := sum(a, q, c, func(a, q float64) float64 { return float64(a*a) / q }) /
 			float64(goal+sum(a, q, c, func(a, _ float64) float64 { return a * a }))

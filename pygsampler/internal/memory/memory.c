@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "python.h"
 
@@ -48,13 +49,12 @@ static void advise(pgs_memory *m) {
 }
 
 // Up to so many bytes come from the heap: a small mapping takes longer to make, to touch and to end than
-// what is put there. On whole pages, so that to pin them pins nobody else's.
+// what is put there. On whole pages, which have 64 KiB on some ARM systems, so that to pin them pins nobody else's.
 static const int64_t SMALL = 1LL << 16;
-enum { PAGE = 4096 };
 
 static void *map_pages(int64_t capacity) {
   if (capacity <= SMALL) {
-    void *data = aligned_alloc(PAGE, capacity);
+    void *data = aligned_alloc(getpagesize(), capacity);
     return data ? data : MAP_FAILED;
   }
   return mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -75,7 +75,7 @@ static void *remap_pages(void *data, int64_t capacity, int64_t to) {
 }
 
 static int64_t rounded(int64_t bytes) {
-  int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : 1 << 14;
+  int64_t page = getpagesize(), unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : page > 1 << 14 ? page : 1 << 14;
   return (bytes + unit - 1) / unit * unit;
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -54,6 +55,19 @@ func TestLayout(t *testing.T) {
 		t.Error("another memory under the same address")
 	}
 	m.Release()
+}
+
+// Whole pages of the system, so that to pin a memory pins nothing else.
+func TestWholePages(t *testing.T) {
+	balanced(t)
+	page := int64(os.Getpagesize())
+	for _, size := range []int64{1, 100, 1 << 14, 1<<14 + 1, 1 << 16, 1<<16 + 1, 5 << 20} {
+		m := allocate(t, size)
+		if at := int64(uintptr(m.Data())); at%page != 0 || int64(m.c.capacity)%page != 0 || int64(m.c.capacity) < size {
+			t.Errorf("%d bytes: %d bytes at %#x, with pages of %d", size, m.c.capacity, at, page)
+		}
+		m.Release()
+	}
 }
 
 func TestCounts(t *testing.T) {

@@ -5,8 +5,8 @@
 
 #include "narrow.h"
 
-// The wider registers of newer machines, but no fused multiply-add (nor does ISO C fuse): sums have the
-// same bits everywhere.
+// The wider registers of newer machines, but no fused multiply-add: sums have the same bits everywhere. gcc does
+// not fuse in ISO C, and for ARM, which has the instruction always, setup.py tells clang not to.
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else

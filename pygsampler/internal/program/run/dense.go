@@ -255,7 +255,7 @@ func (c *call[I]) multiplyRows(n *program.Node) *dense {
 func (c *call[I]) refuseProduct(values []float64, from []float32, at []int64, h int64) {
 	for i, value := range values {
 		for _, x := range from[at[i]*h:][:h] {
-			if x := value * float64(x); x-x != 0 {
+			if x := float64(value * float64(x)); x-x != 0 {
 				fail(request.ErrValue, "@: expected finite values, got %s", program.ValueText(x))
 			}
 		}
