@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""What an installed wheel must do at once, on a machine that has neither Go nor a compiler.
+"""Tries an installed wheel, on a machine that has neither Go nor a compiler.
 
-Import, sample, fork and sample there, hand arrays to NumPy without a copy, and pass the doctor.
-Prints one line of JSON: the interpreter, and the digest of what was sampled, which is the same for
-all builds.
+The wheel has to import, sample, fork and sample in the child, hand arrays to NumPy without a copy,
+train a few steps (with torch where it is installed, else by NumPy), and pass the doctor. Prints one
+line of JSON: the versions, how training went, and the digest of a sample, which is the same for all
+builds.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def sample() -> str:
@@ -44,6 +49,80 @@ def sample() -> str:
             digest.update(array.astype("<i8").tobytes())
     digest.update(nodes.astype("<i8").tobytes())
     return digest.hexdigest()[:16]
+
+
+STEPS = 12
+
+
+def train() -> list[float]:
+    """The losses of some steps of a linear model on the mean of sampled neighbors' features."""
+    import numpy as np
+
+    import pygsampler as pgs
+    from pygsampler.datasets import debian
+
+    packages = debian()
+    graph, x = packages.graph(), np.asarray(packages.features(), dtype=np.float32)
+    labels, ids = np.asarray(packages.labels), np.asarray(packages.train)
+    weight = np.zeros((2 * x.shape[1], packages.num_classes), dtype=np.float32)
+    step = torch_step(x, labels) if torch_is_there() else numpy_step(x, labels, weight)
+    sampler = pgs.PGSampler([10], seed=7)
+    return [
+        step(sampler.sample(graph, ids[at * 512 : at * 512 + 512], epoch=0, batch=at))
+        for at in range(STEPS)
+    ]
+
+
+def torch_is_there() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+def numpy_step(x: Any, labels: Any, weight: Any) -> Callable[[Any], float]:
+    """A step of gradient descent on softmax regression, in place on ``weight``."""
+    import numpy as np
+
+    def step(batch: Any) -> float:
+        block, nodes = batch.blocks[0], np.from_dlpack(batch.input_nodes)
+        indptr, sources = np.from_dlpack(block.indptr), np.from_dlpack(block.indices)
+        own = nodes[: block.num_dst_nodes]
+        rows = np.repeat(np.arange(len(own)), np.diff(indptr))
+        means = np.zeros((len(own), x.shape[1]), dtype=np.float32)
+        np.add.at(means, rows, x[nodes[sources]])
+        means /= np.maximum(np.diff(indptr), 1)[:, None]
+        inputs = np.concatenate([x[own], means], axis=1)
+        scores = np.exp(inputs @ weight)
+        chances = scores / scores.sum(axis=1, keepdims=True)
+        right = np.arange(len(own)), labels[own]
+        loss = float(-np.log(chances[right]).mean())
+        chances[right] -= 1
+        weight[:] -= inputs.T @ chances * (2 / len(own))
+        return loss
+
+    return step
+
+
+def torch_step(x: Any, labels: Any) -> Callable[[Any], float]:
+    """The same by torch, on the tensors of a batch."""
+    import torch
+
+    features, targets = torch.from_numpy(x), torch.from_numpy(labels)
+    model = torch.nn.Linear(2 * x.shape[1], int(targets.max()) + 1)
+    torch.nn.init.zeros_(model.weight)
+    torch.nn.init.zeros_(model.bias)
+    optimizer = torch.optim.SGD(model.parameters(), lr=2)
+
+    def step(batch: Any) -> float:
+        made = batch.torch()
+        inputs = features[made.input_nodes]
+        block = made.blocks[0]
+        scores = model(torch.cat([inputs[: block.num_dst_nodes], block.mean(inputs)], dim=1))
+        loss = torch.nn.functional.cross_entropy(scores, targets[made.output_nodes])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
 
 
 def child() -> str:
@@ -77,7 +156,13 @@ def main() -> None:
     assert not json.loads(found.stdout)["problems"], found.stdout
     command = [str(Path(sys.executable).with_name("pygsampler")), "--help"]
     assert "doctor" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    print(json.dumps({"python": platform.python_version(), "sample": digest}))
+    losses = train()
+    assert losses[-1] < 0.9 * losses[0], losses
+    report = {"python": platform.python_version(), "sample": digest}
+    for partner in ("numpy", "torch"):
+        if importlib.util.find_spec(partner) is not None:
+            report[partner] = importlib.metadata.version(partner)
+    print(json.dumps({**report, "losses": [round(losses[0], 3), round(losses[-1], 3)]}))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,113 @@
+"""The same wheel on every Python: installed, sampled and trained with, in fresh environments.
+
+``PYGSAMPLER_PYTHONS=path:path`` names interpreters beside those that are found; tools/pythons.py
+makes some. Packages that an interpreter has already, such as torch, are used.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMED = re.findall(r"[^:\s]+", os.environ.get("PYGSAMPLER_PYTHONS", ""))
+# CPython with a GIL, and what makes environments.
+PROBE = """
+import pip, platform, sys, sysconfig, venv
+gil = "-" if sysconfig.get_config_var("Py_GIL_DISABLED") else "gil"
+print(platform.python_implementation(), "%d.%d" % sys.version_info[:2], gil, sys.executable)
+"""
+
+
+def supported() -> list[str]:
+    text = (ROOT / "pyproject.toml").read_text()
+    return re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+
+
+def candidates(version: str) -> Iterator[Path]:
+    """Where an interpreter of a version may be: as named, on PATH, in pyenv's and uv's folders."""
+    yield from map(Path, NAMED)
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        for file in (Path(folder) / f"python{version}", Path(folder) / "python3"):
+            if folder and file.is_file():
+                yield file
+    home = Path.home()
+    pyenv = Path(os.environ.get("PYENV_ROOT", home / ".pyenv")) / "versions"
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", home / ".local" / "share" / "uv" / "python"))
+    for folder, pattern in ((pyenv, f"{version}.*"), (uv, f"cpython-{version}.*")):
+        yield from sorted(folder.glob(f"{pattern}/bin/python{version}"), reverse=True)
+
+
+def probe(file: Path) -> list[str]:
+    """Implementation, version, GIL and path of an interpreter; nothing if it does not run."""
+    try:
+        done = subprocess.run(
+            [file, "-I", "-c", PROBE], cwd="/", capture_output=True, text=True, timeout=240
+        )
+    except OSError:
+        return []
+    return done.stdout.strip().split(maxsplit=3) if done.returncode == 0 else []
+
+
+def interpreter(version: str) -> str | None:
+    for file in candidates(version):
+        if probe(file)[:3] == ["CPython", version, "gil"]:
+            return str(file)
+    return None
+
+
+@pytest.fixture(scope="module")
+def smoke() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("smoke", ROOT / "tools" / "smoke.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_interpreters_that_are_named_run() -> None:
+    for name in NAMED:
+        found = probe(Path(name))
+        assert found[:1] + found[2:3] == ["CPython", "gil"], f"PYGSAMPLER_PYTHONS: {name}: {found}"
+        assert found[1] in supported()
+
+
+@pytest.mark.parametrize("version", supported())
+def test_wheel_samples_and_trains(
+    wheel: Path, smoke: ModuleType, tmp_path: Path, version: str
+) -> None:
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(
+            f"needs a CPython {version}: pyenv install {version}, uv python install {version}, or "
+            f"python tools/pythons.py {version} and PYGSAMPLER_PYTHONS=<what it prints>"
+        )
+    subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    executable = tmp_path / "env" / "bin" / "python"
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    theirs, ours = (
+        subprocess.run([one, "-c", where], capture_output=True, text=True, check=True).stdout
+        for one in (python, executable)
+    )
+    (Path(ours.strip()) / "theirs.pth").write_text(theirs)
+    pip = [executable, "-m", "pip", "install", "-q", "--only-binary", ":all:"]
+    pip += ["--disable-pip-version-check"]
+    subprocess.run([*pip, f"{wheel}[cli]", "numpy"], check=True, cwd=tmp_path)
+    # No Go and no compiler.
+    env = {"PATH": str(executable.parent), "HOME": str(tmp_path)}
+    command = [executable, "-W", "error", ROOT / "tools" / "smoke.py"]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["python"].startswith(f"{version}.")
+    assert report["sample"] == smoke.sample()
+    sys.stdout.write(f"{report}\n")
