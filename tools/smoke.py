@@ -18,6 +18,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,10 @@ def torch_step(x: Any, labels: Any) -> Callable[[Any], float]:
 def child() -> str:
     """The same in a forked child, which loads an engine of its own."""
     reading, writing = os.pipe()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # Python warns of a fork beside other threads, such as those of the engine: this is tried.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        pid = os.fork()
     if not pid:
         try:
             os.write(writing, sample().encode())
