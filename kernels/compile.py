@@ -1,15 +1,16 @@
 """Compiles the kernels, with NVRTC: no nvcc and no GPU needed.
 
-``python kernels/compile.py`` makes of every .cu file here one image for each architecture, and
-puts them into ``compiled/``, which Go embeds: ``neighbor.sm_90.bz2`` is machine code, which runs on
-its own architecture and on later ones of the same major version, and ``neighbor.compute_75.bz2``
-is PTX, which the driver compiles where no machine code fits. ``compiled/sources`` has the digests
-of what they were made of. ``python kernels/compile.py sm_90 ...`` makes those architectures alone;
-of the others it keeps what was made before of the same sources. ``python kernels/compile.py
---native`` prints those that this machine needs, and compiles nothing.
+``python kernels/compile.py`` makes of every .cu file here one image for each architecture of the
+target, and packs them into ``compiled/``, which Go embeds: ``neighbor.sm_80-86-89.xz`` has machine
+code for three architectures, and ``neighbor.compute_75.xz`` is PTX, which the driver compiles where
+no machine code fits. ``compiled/sources`` has the digests of what they were made of. ``python
+kernels/compile.py sm_90 ...`` makes those architectures alone; of the others it keeps what was made
+before of the same sources. ``python kernels/compile.py --native`` prints those that this machine
+needs, and compiles nothing. The target is this machine, or the one that PYGSAMPLER_TARGET names.
 
 An image is kept under ``build/kernels/`` with the digest of all that decides it, and is never made
-twice. Nothing in ``compiled/`` is older than the sources: what is not of them is removed.
+twice. Nothing in ``compiled/`` is older than the sources: what is not of them, or not for the
+target, is removed.
 
 NVRTC is a package of PyPI, nvidia-cuda-nvrtc-cu12. Machine code of CUDA 12.9 runs on every driver
 from 525 on.
@@ -23,33 +24,84 @@ import gzip
 import hashlib
 import importlib.metadata
 import importlib.util
+import itertools
 import os
+import platform
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-try:  # 430 KiB for the machine code of a .cu file, where gzip has 600
-    import bz2 as packer
+try:
+    import lzma
+except ImportError:  # a Python that was compiled without liblzma
+    lzma = None  # type: ignore[assignment]
 
-    SUFFIX = ".bz2"
-except ImportError:  # a Python that was compiled without libbz2
-    packer = gzip  # type: ignore[misc]
-    SUFFIX = ".gz"
-
-# PTX for the oldest alone: it serves the devices that come after the newest one here, too.
-ARCHITECTURES = (
-    *("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
-    "compute_75",
-)
+SUFFIX = ".gz" if lzma is None else ".xz"
 OPTIONS = ("-std=c++17",)
 PACKAGE = "nvidia-cuda-nvrtc-cu12"
 HERE = Path(__file__).resolve().parent
 COMPILED = HERE / "compiled"
 CACHE = HERE.parent / "build" / "kernels"
+
+# ---- architectures ---------------------------------------------------------------------------
+
+EVERYWHERE = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+# Jetson Orin, Thor (which CUDA 13 calls 11.0, and which then gets PTX), GB300 and GB10. Machines
+# of x86-64 have none of them but B300, which runs the code of sm_100.
+ON_ARM = ("sm_87", "sm_101", "sm_103", "sm_121")
+# PTX for the oldest alone: it serves the devices that come after the newest one here, too.
+PTX = "compute_75"
+# Tegra: Orin, and Thor by both of its names.
+TEGRA = (87, 101, 110)
+TARGETS = ("x86_64", "aarch64")
+
+
+def architectures() -> list[str]:
+    """Returns the names of all images for the target, by generation."""
+    target = os.environ.get("PYGSAMPLER_TARGET") or platform.machine()
+    if target not in (*TARGETS, platform.machine()):
+        raise SystemExit(
+            f"pygsampler: PYGSAMPLER_TARGET: expected {' or '.join(TARGETS)}, got {target}"
+        )
+    names = (*EVERYWHERE, *ON_ARM) if target == "aarch64" else EVERYWHERE
+    return [*sorted(names, key=number), PTX]
+
+
+def number(name: str) -> int:
+    """Returns 90 for ``sm_90`` and for ``compute_90``."""
+    return int(name.partition("_")[2])
+
+
+def runs(code: int, device: int) -> bool:
+    """True if a device can run machine code for another, both as ``number`` has them.
+
+    "Binary compatibility is guaranteed from one minor revision to the next one, but not from one
+    minor revision to the previous one or across major revisions. [...] Binary compatibility is
+    supported only for the desktop. It is not supported for Tegra. Also, the binary compatibility
+    between desktop and Tegra is not supported." (CUDA C++ Programming Guide 12.9, 6.1.2)
+    """
+    if code in TEGRA or device in TEGRA:
+        return code == device
+    return code // 10 == device // 10 and code <= device
+
+
+def machine_code(names: Sequence[str], device: int) -> str | None:
+    """Returns the best machine code for a device, as Choose of kernels.go does; None if none."""
+    fits = [name for name in names if name.startswith("sm_") and runs(number(name), device)]
+    return max(fits, key=number, default=None)
+
+
+def generations(names: Sequence[str]) -> list[list[str]]:
+    """Returns the names in groups: machine code of each major version, and PTX."""
+    groups = itertools.groupby(names, lambda name: (name.partition("_")[0], number(name) // 10))
+    return [list(group) for _, group in groups]
+
 
 # ---- the GPUs of this machine ----------------------------------------------------------------
 
@@ -91,20 +143,12 @@ def native() -> list[str]:
 
     PTX alone would not do for a GPU that is here: a driver takes none of a newer CUDA than its own.
     """
+    names = architectures()
     found = capabilities()
     if found is None:
-        return list(ARCHITECTURES)
-    best = set()
-    for major, minor in found:
-        # As Choose of kernels.go: of the same major version the newest that is not newer.
-        fits = [
-            number
-            for name in ARCHITECTURES
-            if name.startswith("sm_") and (number := int(name[3:])) // 10 == major
-            if number % 10 <= minor
-        ]
-        best.update(f"sm_{number}" for number in fits[-1:])
-    return [name for name in ARCHITECTURES if name in best or name.startswith("compute_")]
+        return names
+    best = {machine_code(names, 10 * major + minor) for major, minor in found}
+    return [name for name in names if name in best or name == PTX]
 
 
 # ---- one image -------------------------------------------------------------------------------
@@ -174,6 +218,55 @@ def place(source: Path, architecture: str) -> Path:
     return CACHE / f"{source.stem}.{architecture}.{digest.hexdigest()[:16]}{SUFFIX}"
 
 
+# ---- packing ---------------------------------------------------------------------------------
+
+# Part of the digest of a packed file: another number where the same images are packed differently.
+PACKING = 1
+
+
+def compress(content: bytes, kind: str) -> bytes:
+    """Returns the content as xz, with parameters for machine code ("sm") or text ("compute")."""
+    if lzma is None:
+        return gzip.compress(content, mtime=0)
+    # The decoder makes room for the dictionary, so it is no larger than what there is to look up.
+    options = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": max(4096, len(content))}
+    if kind == "sm":  # instructions are 16 bytes long, and are aligned: 4% less
+        options |= {"lc": 0, "lp": 4, "pb": 4}
+    return lzma.compress(content, check=lzma.CHECK_CRC32, filters=[options])
+
+
+def decompress(content: bytes) -> bytes:
+    return gzip.decompress(content) if lzma is None else lzma.decompress(content)
+
+
+def packed(source: Path, names: list[str]) -> tuple[str, bytes]:
+    """Returns name and content of the file with the images of one generation.
+
+    Images of a generation are much alike: one after another in a single stream, those of the wheel
+    for ARM are 9.5 MB instead of 16.5. The length of each stands before it.
+    """
+    images = [place(source, name) for name in names]
+    digest = hashlib.sha256(" ".join([str(PACKING), *(image.name for image in images)]).encode())
+    kind = names[0].partition("_")[0]
+    stem = f"{source.stem}.{kind}_{'-'.join(str(number(name)) for name in names)}"
+    kept = CACHE / f"{stem}.{digest.hexdigest()[:16]}.packed{SUFFIX}"
+    if not kept.is_file():
+        content = bytearray()
+        for image in images:
+            code = decompress(image.read_bytes())
+            content += struct.pack("<Q", len(code)) + code
+        write(kept, compress(bytes(content), kind))
+    return stem + SUFFIX, kept.read_bytes()
+
+
+def write(file: Path, content: bytes) -> None:
+    """Replaces a file in one step."""
+    with tempfile.NamedTemporaryFile(dir=CACHE, delete=False) as new:
+        new.write(content)
+    os.chmod(new.name, 0o644)
+    os.replace(new.name, file)
+
+
 # ---- all images ------------------------------------------------------------------------------
 
 
@@ -192,18 +285,22 @@ def make(source: Path, architecture: str) -> None:
             made.rename(kept)
 
 
-def make_all(sources: list[Path], architectures: list[str]) -> None:
+def workers() -> ThreadPoolExecutor:
+    # A compiler takes 200 MiB, and a container may have fewer cores than it sees.
+    return ThreadPoolExecutor(min(16, len(os.sched_getaffinity(0))))
+
+
+def make_all(sources: list[Path], names: list[str]) -> None:
     todo = [
         (source, architecture)
         for source in sources
-        for architecture in architectures
+        for architecture in names
         if not place(source, architecture).is_file()
     ]
     if not todo:
         return
     start = time.monotonic()
-    # Each takes 200 MiB, and a container may have fewer cores than it sees.
-    with ThreadPoolExecutor(min(16, len(os.sched_getaffinity(0)))) as pool:
+    with workers() as pool:
         running = [pool.submit(make, *unit) for unit in todo]
         try:
             for unit in running:
@@ -216,13 +313,13 @@ def make_all(sources: list[Path], architectures: list[str]) -> None:
 
 
 def install(sources: list[Path]) -> None:
-    """Makes ``compiled/`` hold what the cache has of these sources, and nothing else."""
-    wanted = {}
+    """Makes ``compiled/`` hold what the cache has of these sources for the target, and no more."""
+    todo = []
     for source in sources:
-        for architecture in ARCHITECTURES:
-            image = place(source, architecture)
-            if image.is_file():
-                wanted[f"{source.stem}.{architecture}{SUFFIX}"] = image.read_bytes()
+        there = [name for name in architectures() if place(source, name).is_file()]
+        todo += [(source, names) for names in generations(there)]
+    with workers() as pool:
+        wanted = dict(pool.map(lambda unit: packed(*unit), todo))
     files = sorted({file for source in sources for file in closure(source)})
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
     wanted["sources"] = "".join(lines).encode()
@@ -233,23 +330,22 @@ def install(sources: list[Path]) -> None:
         file = COMPILED / name
         # Untouched where it is the same: Go's cache looks at times before it looks at content.
         if not file.is_file() or file.read_bytes() != content:
-            with tempfile.NamedTemporaryFile(dir=CACHE, delete=False) as new:
-                new.write(content)
-            os.chmod(new.name, 0o644)
-            os.replace(new.name, file)
+            write(file, content)
 
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--one"]:
         source, architecture, output = arguments[1:]
-        Path(output).write_bytes(packer.compress(compile_kernel(Path(source), architecture)))
+        image = compile_kernel(Path(source), architecture)
+        Path(output).write_bytes(compress(image, architecture.partition("_")[0]))
         return
     if arguments == ["--native"]:
         print(*native())
         return
-    unknown = [name for name in arguments if name not in ARCHITECTURES]
+    names = architectures()
+    unknown = [name for name in arguments if name not in names]
     if unknown:
-        raise SystemExit(f"pygsampler: expected of {', '.join(ARCHITECTURES)}; got {unknown[0]}")
+        raise SystemExit(f"pygsampler: expected of {', '.join(names)}; got {unknown[0]}")
     nvrtc()
     sources = sorted(HERE.glob("*.cu"))
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -257,7 +353,7 @@ def main(arguments: list[str]) -> None:
     with open(CACHE / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            make_all(sources, arguments or list(ARCHITECTURES))
+            make_all(sources, arguments or names)
         finally:
             install(sources)
 

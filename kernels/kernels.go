@@ -7,9 +7,10 @@ package kernels
 
 import (
 	"bytes"
-	"compress/bzip2"
 	"compress/gzip"
 	"embed"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,13 +18,16 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/ulikunitz/xz"
+	"github.com/ulikunitz/xz/lzma"
 )
 
 //go:embed all:compiled
 var embedded embed.FS
 
-// compiled holds an image per file of kernels and architecture, as compile.py
-// names them: neighbor.sm_90.bz2, neighbor.compute_75.bz2.
+// compiled holds a file per file of kernels and generation, as compile.py names
+// them: neighbor.sm_80-86-89.xz has three images, neighbor.compute_75.xz has one.
 var compiled, _ = fs.Sub(embedded, "compiled")
 
 // Choice is the image that fits a device best. The zero value is none.
@@ -31,6 +35,7 @@ type Choice struct {
 	Name         string // of the file of kernels: "neighbor"
 	Architecture string // "sm_90", or "compute_75" for PTX
 	file         string
+	index        int // of the image in the file
 }
 
 // PTX reports whether the driver has to compile the image.
@@ -50,7 +55,7 @@ func (c Choice) Image() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pygsampler: kernel %s: %w", c.Name, err)
 	}
-	image, err := unpack(c.file, packed)
+	image, err := unpack(c.file, packed, c.index)
 	if err != nil {
 		return nil, fmt.Errorf("pygsampler: kernel %s for %s: %w", c.Name, c.Architecture, err)
 	}
@@ -71,23 +76,38 @@ func Names() []string {
 	return names
 }
 
+// tegra holds Orin, and Thor by both of its names: CUDA 13 renamed 10.1 to 11.0.
+var tegra = map[int]bool{87: true, 101: true, 110: true}
+
+// Runs reports whether a device can run machine code for another, both as 10 * major
+// + minor: code for its own version, and for earlier minor ones of the same major
+// version. "Binary compatibility is supported only for the desktop. It is not
+// supported for Tegra. Also, the binary compatibility between desktop and Tegra is
+// not supported." (CUDA C++ Programming Guide 12.9, 6.1.2)
+func Runs(code, device int) bool {
+	if tegra[code] || tegra[device] {
+		return code == device
+	}
+	return code/10 == device/10 && code <= device
+}
+
 // Choose finds the image of the named file of kernels for a device of the given
-// compute capability. Machine code runs on its own minor version and on later ones
-// of the same major version; PTX on every device that is not older.
+// compute capability: the newest machine code that Runs, else the newest PTX, which
+// every device takes that is not older.
 func Choose(name string, major, minor int) (Choice, error) {
 	var best Choice
 	most := -1
 	for _, c := range choices() {
 		kind, version, _ := strings.Cut(c.Architecture, "_")
 		number, err := strconv.Atoi(version)
-		if c.Name != name || err != nil || number > 10*major+minor {
+		if c.Name != name || err != nil {
 			continue
 		}
 		rank := number
 		switch {
-		case kind == "sm" && number/10 == major:
+		case kind == "sm" && Runs(number, 10*major+minor):
 			rank += 1 << 16 // before any PTX
-		case kind != "compute":
+		case kind != "compute" || number > 10*major+minor:
 			continue
 		}
 		if rank > most {
@@ -138,24 +158,55 @@ func choices() []Choice {
 	files, _ := fs.ReadDir(compiled, ".")
 	var all []Choice
 	for _, f := range files {
-		if parts := strings.Split(f.Name(), "."); len(parts) == 3 && parts[0] != "" {
-			all = append(all, Choice{Name: parts[0], Architecture: parts[1], file: f.Name()})
+		parts := strings.Split(f.Name(), ".")
+		if len(parts) != 3 || parts[0] == "" {
+			continue
+		}
+		kind, versions, _ := strings.Cut(parts[1], "_")
+		for i, version := range strings.Split(versions, "-") {
+			all = append(all, Choice{Name: parts[0], Architecture: kind + "_" + version, file: f.Name(), index: i})
 		}
 	}
 	return all
 }
 
-// unpack undoes the compression that the file's name tells.
-func unpack(file string, packed []byte) ([]byte, error) {
+// largest is far beyond the images of any file: more is a file that is damaged.
+const largest = 256 << 20
+
+// unpack undoes the compression that the file's name tells, and returns the image with
+// the given index. The length of each image stands before it. Both formats have
+// checksums, of which the readers speak at the end of the content.
+func unpack(file string, packed []byte, index int) ([]byte, error) {
+	var r io.Reader
+	var err error
 	switch path.Ext(file) {
-	case ".bz2":
-		return io.ReadAll(bzip2.NewReader(bytes.NewReader(packed)))
+	case ".xz":
+		// By default the decoder makes room for 8 MiB; the file says how little it needs.
+		r, err = xz.ReaderConfig{DictCap: lzma.MinDictCap, SingleStream: true}.NewReader(bytes.NewReader(packed))
 	case ".gz":
-		r, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return nil, err
-		}
-		return io.ReadAll(r)
+		r, err = gzip.NewReader(bytes.NewReader(packed))
+	default:
+		err = errors.New("expected a file of compile.py")
 	}
-	return nil, fmt.Errorf("expected a .bz2 or .gz file, got %s", file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	content, err := io.ReadAll(io.LimitReader(r, largest+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", file, err)
+	case len(content) > largest:
+		return nil, fmt.Errorf("%s: expected at most %d bytes of images, got more", file, largest)
+	}
+	for i, rest := 0, content; len(rest) >= 8; i++ {
+		size := binary.LittleEndian.Uint64(rest)
+		if rest = rest[8:]; size > uint64(len(rest)) {
+			break
+		}
+		if i == index {
+			return bytes.Clone(rest[:size]), nil // not the others with it
+		}
+		rest = rest[size:]
+	}
+	return nil, fmt.Errorf("%s: expected %d images or more, got %d bytes that end before", file, index+1, len(content))
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -15,8 +16,14 @@ from typing import Any
 
 import pytest
 
-ALL = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_75"]
 PTX = ["compute_75"]
+ALL = {
+    "x86_64": ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", *PTX],
+    "aarch64": [
+        *("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90"),
+        *("sm_100", "sm_101", "sm_103", "sm_120", "sm_121", *PTX),
+    ],
+}
 
 
 # ---- the architectures of a machine ------------------------------------------------------------
@@ -24,7 +31,9 @@ PTX = ["compute_75"]
 
 @pytest.fixture
 def script(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """kernels/compile.py on a machine without the driver's module."""
+    """kernels/compile.py on a machine of x86-64 without the driver's module."""
+    monkeypatch.delenv("PYGSAMPLER_TARGET", raising=False)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     spec = importlib.util.spec_from_file_location("compile", root / "kernels" / "compile.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -58,7 +67,9 @@ def no_library(name: str) -> None:
     ("devices", "expected"),
     [
         ([(9, 0)], ["sm_90", *PTX]),
-        ([(8, 7)], ["sm_86", *PTX]),
+        # Tegra, which runs no code of other GPUs.
+        ([(8, 7)], PTX),
+        ([(8, 7), (8, 9)], ["sm_89", *PTX]),
         ([(8, 0), (7, 5), (8, 0)], ["sm_75", "sm_80", *PTX]),
         ([(12, 1)], ["sm_120", *PTX]),
         # Newer than all, older than all: what a wheel with all of them has for such a device.
@@ -73,8 +84,40 @@ def test_a_gpu_gets_what_it_would_get_of_all(
     devices: list[tuple[int, int]],
     expected: list[str],
 ) -> None:
-    assert list(script.ARCHITECTURES) == ALL
     monkeypatch.setattr(ctypes, "CDLL", lambda name: driver(*devices))
+    assert script.architectures() == ALL["x86_64"]
+    assert script.native() == expected
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ([(9, 0)], ["sm_90", *PTX]),
+        ([(8, 7)], ["sm_87", *PTX]),
+        ([(8, 6), (8, 8)], ["sm_86", *PTX]),
+        ([(10, 0)], ["sm_100", *PTX]),
+        ([(10, 1)], ["sm_101", *PTX]),
+        ([(10, 2)], ["sm_100", *PTX]),
+        ([(10, 3)], ["sm_103", *PTX]),
+        ([(12, 1), (12, 0)], ["sm_120", "sm_121", *PTX]),
+        # Thor under CUDA 13.
+        ([(11, 0)], PTX),
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_a_gpu_gets_what_it_would_get_of_all_on_arm(
+    script: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    devices: list[tuple[int, int]],
+    expected: list[str],
+    named: bool,
+) -> None:
+    if named:
+        monkeypatch.setenv("PYGSAMPLER_TARGET", "aarch64")
+    else:
+        monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: driver(*devices))
+    assert script.architectures() == ALL["aarch64"]
     assert script.native() == expected
 
 
@@ -83,7 +126,7 @@ def test_all_where_the_driver_fails(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: driver((9, 0), **{function: 999}))
-    assert script.native() == ALL
+    assert script.native() == ALL["x86_64"]
 
 
 @pytest.mark.parametrize("library", [no_library, lambda name: driver(cuInit=100)])
@@ -93,7 +136,7 @@ def test_all_where_a_gpu_is_hidden(
     monkeypatch.setattr(ctypes, "CDLL", library)
     assert script.native() == PTX
     script.MODULE.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05\n")
-    assert script.native() == ALL
+    assert script.native() == ALL["x86_64"]
 
 
 def test_the_driver_itself_is_asked(root: Path, emulator: Path) -> None:

@@ -238,21 +238,24 @@ func (c *Compiler) Report() Report {
 	return r
 }
 
-// choose is the best that a compiler for these architectures makes for a device:
-// machine code of its own, or of an earlier minor version of the same major one, on
-// which it runs; else PTX for the newest that is not newer.
+// choose is the best that a compiler for these architectures makes for a device: the
+// newest machine code that kernels.Runs on it; else PTX for the newest that is not newer.
 func choose(architectures []int, major, minor int) (string, error) {
-	best := -1
+	device := 10*major + minor
+	code, ptx := -1, -1
 	for _, a := range architectures {
-		if a <= 10*major+minor {
-			best = max(best, a)
+		if kernels.Runs(a, device) {
+			code = max(code, a)
+		}
+		if a <= device {
+			ptx = max(ptx, a)
 		}
 	}
 	switch {
-	case best < 0:
-		return "", fmt.Errorf("expected a device for one of %v, got one of compute capability %d.%d", architectures, major, minor)
-	case best/10 == major:
-		return fmt.Sprintf("sm_%d", best), nil
+	case code >= 0:
+		return fmt.Sprintf("sm_%d", code), nil
+	case ptx >= 0:
+		return fmt.Sprintf("compute_%d", ptx), nil
 	}
-	return fmt.Sprintf("compute_%d", best), nil
+	return "", fmt.Errorf("expected a device for one of %v, got one of compute capability %d.%d", architectures, major, minor)
 }

@@ -98,15 +98,23 @@ func TestWhatDecides(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
+	early := []int{75, 80, 86, 90}
+	late := []int{75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121} // of NVRTC 12.9
 	for _, c := range []struct {
-		major, minor int
-		want         string
+		architectures []int
+		major, minor  int
+		want          string
 	}{
-		{7, 0, ""}, {7, 5, "sm_75"}, {8, 0, "sm_80"}, {8, 9, "sm_86"}, {9, 0, "sm_90"}, {10, 0, "compute_90"}, {12, 1, "compute_90"},
+		{early, 7, 0, ""}, {early, 7, 5, "sm_75"}, {early, 8, 0, "sm_80"}, {early, 8, 9, "sm_86"},
+		{early, 9, 0, "sm_90"}, {early, 10, 0, "compute_90"}, {early, 12, 1, "compute_90"},
+		// Machine code of Tegra runs on nothing else, nor anything else on Tegra.
+		{early, 8, 7, "compute_86"}, {late, 8, 7, "sm_87"}, {late, 8, 8, "sm_86"}, {late, 8, 9, "sm_89"},
+		{late, 10, 0, "sm_100"}, {late, 10, 1, "sm_101"}, {late, 10, 2, "sm_100"}, {late, 10, 3, "sm_103"},
+		{late, 11, 0, "compute_103"}, {late, 12, 1, "sm_121"}, {late, 13, 0, "compute_121"},
 	} {
-		got, err := choose([]int{75, 80, 86, 90}, c.major, c.minor)
+		got, err := choose(c.architectures, c.major, c.minor)
 		if got != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("%d.%d: expected %q, got %q, %v", c.major, c.minor, c.want, got, err)
+			t.Errorf("%d.%d of %v: expected %q, got %q, %v", c.major, c.minor, c.architectures, c.want, got, err)
 		}
 	}
 }
