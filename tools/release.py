@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes all that an index takes: the source distribution and a wheel for each architecture.
+"""Release files for an index: the source distribution and a wheel for each architecture.
 
-``make release`` leaves in release/, for the commit that is checked out:
+``make release`` writes to release/, for the commit that is checked out:
 
 - the source distribution, made by the PEP 517 hook from a clean export of the commit;
 - the wheels, which tools/wheels.py builds and checks in the unpacked source distribution;
 - a CycloneDX bill of materials, and SHA256SUMS of all files.
 
-Nothing is left there if a check fails: each file has the one version of pyproject.toml, the index
-knows every classifier, twine accepts the descriptions, and the wheel of this machine's architecture
-installs into a fresh environment from these files alone and passes tools/smoke.py. The same commit
-gives the same source distribution, byte for byte: times are those of the commit.
+The folder is removed if a check fails: each file has the one version of pyproject.toml, the index
+knows every classifier, twine accepts the descriptions, and the wheel for this machine installs into
+a fresh environment from these files alone and passes tools/smoke.py. The same commit gives the same
+source distribution, byte for byte, since all times in it are the time of the commit.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ RELEASE = ROOT / "release"
 WORK = ROOT / "build" / "release"
 SUMS = "SHA256SUMS"
 
-# Licences of the Go modules that are linked, read from their texts. A module that is not here has
-# to be looked at first: it must be compatible with the GPL.
+# Licences of the linked Go modules, read from their texts. A new module stops the release until
+# its licence is read: it must be compatible with the GPL.
 MODULES = {
     "github.com/JohnCGriffin/overflow": "MIT",
     "github.com/andybalholm/brotli": "MIT",
@@ -63,7 +63,7 @@ MODULES = {
     "golang.org/x/sys": "BSD-3-Clause",
     "golang.org/x/xerrors": "BSD-3-Clause",
 }
-# Packages of PyPI that the files are made with: licence and use.
+# Packages from PyPI that build or check the files: licence and use.
 TOOLS = {
     "PyBindGen": ("LGPL-2.1-only", "writes the C half of the extension"),
     "auditwheel": ("MIT", "checks the wheels and names their platform"),
@@ -85,7 +85,7 @@ def git(*arguments: str) -> str:
 
 
 def clean_commit() -> tuple[str, int]:
-    """Returns the commit and its time; SystemExit if the tree has anything that is not in it."""
+    """Returns the commit and its time; SystemExit if the tree has anything else."""
     changed = git("status", "--porcelain").rstrip("\n")
     if changed:
         raise SystemExit(
@@ -97,7 +97,7 @@ def clean_commit() -> tuple[str, int]:
 
 
 def check_tag(tag: str, version: str, commit: str) -> None:
-    """SystemExit if the tag is not that of the version, of this commit, and in CHANGELOG.md."""
+    """Raises SystemExit if the tag names another version or commit, or CHANGELOG.md lacks it."""
     if tag != f"v{version}":
         raise SystemExit(
             f"release: tag: expected v{version}, as pyproject.toml has it, got {tag}; change the "
@@ -116,7 +116,7 @@ def check_tag(tag: str, version: str, commit: str) -> None:
 
 
 def normalize(archive: Path, output: Path, seconds: int) -> None:
-    """Writes the archive again, with nothing in it of the time and the machine that made it."""
+    """Copies the archive without the traces of a machine: users, modes, times, order."""
     with (
         tarfile.open(archive) as source,
         open(output, "wb") as file,
@@ -132,7 +132,7 @@ def normalize(archive: Path, output: Path, seconds: int) -> None:
 
 
 def check_sdist(archive: Path, tracked: set[str]) -> None:
-    """SystemExit if the archive is not what git has, and what setuptools writes."""
+    """Raises SystemExit if the files are not those of git and the ones that setuptools writes."""
     with tarfile.open(archive) as tar:
         names = {name for item in tar if not item.isdir() for name in [item.name.partition("/")[2]]}
     metadata = {name for name in names if name in ("PKG-INFO", "setup.cfg")}
@@ -146,7 +146,7 @@ def check_sdist(archive: Path, tracked: set[str]) -> None:
 
 
 def make_sdist(commit: str, seconds: int, log: Path) -> Path:
-    """Returns the source distribution in release/, made of what git has of the commit."""
+    """Returns the source distribution in release/, which is made from an export of the commit."""
     export, folder = WORK / "export", WORK / "sdist"
     export.mkdir()
     archive = WORK / "export.tar"
@@ -170,8 +170,8 @@ def make_wheels(sdist: Path, architectures: list[str], seconds: int, log: Path) 
         tar.extractall(WORK)
     source = WORK / sdist.name.removesuffix(".tar.gz")
     (source / "build").mkdir()
-    # Kernels and zig's C library by the digests of their sources: from other builds, they save
-    # minutes and change nothing.
+    # Both caches go by the digests of the sources: images of kernels and parts of zig's C library
+    # from other builds save minutes and are the same bytes.
     for cache in ("kernels", "zig"):
         (ROOT / "build" / cache).mkdir(exist_ok=True)
         (source / "build" / cache).symlink_to(ROOT / "build" / cache)
@@ -187,7 +187,7 @@ def make_wheels(sdist: Path, architectures: list[str], seconds: int, log: Path) 
 
 
 def metadata(file: Path) -> Message:
-    """What the file says of itself: METADATA of a wheel, PKG-INFO of a source distribution."""
+    """Returns METADATA of a wheel or PKG-INFO of a source distribution."""
     if file.suffix == ".whl":
         with zipfile.ZipFile(file) as archive:
             (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -222,7 +222,7 @@ def check_files(folder: Path, version: str, architectures: list[str]) -> list[Pa
 
 
 def check_classifiers(names: list[str]) -> None:
-    """SystemExit if the index would refuse one."""
+    """Raises SystemExit if the index would refuse a classifier."""
     from trove_classifiers import classifiers, deprecated_classifiers
 
     unknown = sorted(set(names) - set(classifiers) | set(names) & set(deprecated_classifiers))
@@ -231,9 +231,9 @@ def check_classifiers(names: list[str]) -> None:
 
 
 def try_install(version: str, log: Path) -> str:
-    """Returns the digest that tools/smoke.py prints where nothing but these files is installed.
+    """Returns the digest that tools/smoke.py prints after an installation without an index.
 
-    Dependencies come from a folder, too, into which they are downloaded first.
+    Dependencies are downloaded into a folder first, and installed from there.
     """
     folder, target = WORK / "dependencies", WORK / "env"
     (wheel,) = RELEASE.glob(f"*_{platform.machine()}.whl")
@@ -241,13 +241,13 @@ def try_install(version: str, log: Path) -> str:
     python = str(target / "bin" / "python")
     wanted = [python, "-m", "pip", "download", "-q", "--only-binary", ":all:", "-d", str(folder)]
     run([*wanted, f"{wheel}[cli]", "numpy"], log, os.environ)
-    # pip puts ours there as well; it has to come from the release.
+    # pip copies pygsampler there as well, but it has to come from the release.
     (folder / wheel.name).unlink(missing_ok=True)
     # With no compiler and no Go on PATH, the source distribution would not install.
     env = {"PATH": str(target / "bin"), "HOME": str(WORK)}
     install = [python, "-m", "pip", "install", "-q", "--no-index", "--no-cache-dir"]
-    found = [f"--find-links={RELEASE}", f"--find-links={folder}"]
-    run([*install, *found, f"pygsampler[cli]=={version}", "numpy"], log, env, WORK)
+    links = [f"--find-links={RELEASE}", f"--find-links={folder}"]
+    run([*install, *links, f"pygsampler[cli]=={version}", "numpy"], log, env, WORK)
     smoke = [python, "-W", "error", str(ROOT / "tools" / "smoke.py")]
     return str(json.loads(run(smoke, log, env, WORK).splitlines()[-1])["sample"])
 
@@ -262,9 +262,10 @@ def extension(wheel: Path) -> bytes:
 
 
 def linked(content: bytes) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Returns Go's version, and version and checksum of each module, by the extension's own word.
+    """Returns the version of Go, and version and checksum of each linked module.
 
-    It is the text of Go's runtime/debug.BuildInfo, which `go version -m` prints.
+    The extension holds them as the text of Go's runtime/debug.BuildInfo, which `go version -m`
+    prints, too.
     """
     go = re.search(rb"(?s)\xff Go buildinf:.{18}.go([0-9.]+)", content)
     modules = {
@@ -298,7 +299,7 @@ def properties(**values: str) -> list[dict[str, str]]:
 
 
 def linked_components(wheels: dict[str, Path]) -> list[dict[str, Any]]:
-    """Go's standard library and the modules, and which architectures they are linked for."""
+    """Returns Go's standard library and the modules, each with the architectures that link it."""
     where: dict[tuple[str, str, str], list[str]] = {}
     for architecture, wheel in sorted(wheels.items()):
         go, modules = linked(extension(wheel))
@@ -322,8 +323,8 @@ def linked_components(wheels: dict[str, Path]) -> list[dict[str, Any]]:
     ]
 
 
-def own_components(wheels: dict[str, Path], version: str, licence: str) -> list[dict[str, Any]]:
-    """The data set and the kernels' machine code, which are the project's own."""
+def project_components(wheels: dict[str, Path], version: str, licence: str) -> list[dict[str, Any]]:
+    """Returns the data set and the kernels, which belong to the project."""
     images: dict[str, set[str]] = {}
     for architecture, wheel in sorted(wheels.items()):
         names = re.findall(rb"compiled/(\w+?)\.((?:sm|compute)_\d+)\.", extension(wheel))
@@ -372,7 +373,7 @@ def gpus(images: set[str]) -> list[str]:
 
 
 def tool_components() -> list[dict[str, Any]]:
-    """The packages that made the files and of which they hold nothing, or next to nothing."""
+    """Returns the packages that build and check the files; the files hold none of them."""
     components = []
     for name, (licence, use) in sorted(TOOLS.items()):
         version = importlib.metadata.version(name)
@@ -394,7 +395,7 @@ def tool_components() -> list[dict[str, Any]]:
 
 
 def requirement_components(message: Message) -> list[dict[str, Any]]:
-    """What pip installs beside pygsampler; extras are the user's choice and not listed."""
+    """Returns what pip installs with pygsampler; extras are the user's choice and not listed."""
     needed = [text for text in message.get_all("Requires-Dist", []) if ";" not in text]
     names = {re.split(r"[^\w.-]", text)[0]: text for text in needed}
     return [
@@ -412,13 +413,13 @@ def requirement_components(message: Message) -> list[dict[str, Any]]:
 
 def bill(files: list[Path], commit: str, seconds: int) -> dict[str, Any]:
     """Returns the bill of materials of the files, a CycloneDX document."""
-    about = metadata(files[0])
-    version, licence = about["Version"], about["License"]
+    message = metadata(files[0])
+    version, licence = message["Version"], message["License"]
     purl = f"pkg:pypi/pygsampler@{version}"
     wheels = {re.sub(r".*_2_28_(\w+)\.whl", r"\1", file.name): file for file in files[1:]}
     linked_parts = linked_components(wheels)
-    own_parts = own_components(wheels, version, licence)
-    requirements = requirement_components(about)
+    project_parts = project_components(wheels, version, licence)
+    requirements = requirement_components(message)
     contents = [
         {
             "type": "file",
@@ -428,7 +429,7 @@ def bill(files: list[Path], commit: str, seconds: int) -> dict[str, Any]:
         }
         for file in files
     ]
-    shipped = [part["bom-ref"] for part in [*linked_parts, *own_parts, *requirements]]
+    shipped = [part["bom-ref"] for part in [*linked_parts, *project_parts, *requirements]]
     sums = " ".join(item["hashes"][0]["content"] for item in contents)
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -444,13 +445,13 @@ def bill(files: list[Path], commit: str, seconds: int) -> dict[str, Any]:
                 "purl": purl,
                 "name": "pygsampler",
                 "version": version,
-                "description": about["Summary"],
+                "description": message["Summary"],
                 "licenses": licensed(licence),
                 "components": contents,
                 "properties": properties(commit=commit),
             },
         },
-        "components": [*linked_parts, *own_parts, *requirements, *tool_components()],
+        "components": [*linked_parts, *project_parts, *requirements, *tool_components()],
         "dependencies": [
             {"ref": purl, "dependsOn": shipped},
             *({"ref": part} for part in shipped),
@@ -459,13 +460,13 @@ def bill(files: list[Path], commit: str, seconds: int) -> dict[str, Any]:
 
 
 def write_bill(document: dict[str, Any], file: Path) -> None:
-    """Writes the document; SystemExit if it is not as CycloneDX's schema asks."""
+    """Writes the document; SystemExit if CycloneDX's schema refuses it."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
     text = json.dumps(document, indent=2) + "\n"
     if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
-        raise SystemExit(f"release: expected a bill that CycloneDX's schema takes, got {error}")
+        raise SystemExit(f"release: expected a bill that CycloneDX's schema accepts, got {error}")
     file.write_text(text)
 
 
@@ -479,7 +480,7 @@ def write_sums(folder: Path) -> None:
     (folder / SUMS).write_text("".join(lines))
 
 
-# ---- all of it -------------------------------------------------------------------------------
+# ---- the whole -------------------------------------------------------------------------------
 
 
 def make(tag: str | None, architectures: list[str]) -> None:
