@@ -135,10 +135,10 @@ def check_sdist(archive: Path, tracked: set[str]) -> None:
     """Raises SystemExit if the files are not those of git and the ones that setuptools writes."""
     with tarfile.open(archive) as tar:
         names = {name for item in tar if not item.isdir() for name in [item.name.partition("/")[2]]}
-    metadata = {name for name in names if name in ("PKG-INFO", "setup.cfg")}
-    metadata |= {name for name in names if name.startswith("python/pygsampler.egg-info/")}
-    if names - metadata != tracked:
-        missing, extra = sorted(tracked - names), sorted(names - metadata - tracked)
+    written = {name for name in names if name in ("PKG-INFO", "setup.cfg")}
+    written |= {name for name in names if name.startswith("python/pygsampler.egg-info/")}
+    if names - written != tracked:
+        missing, extra = sorted(tracked - names), sorted(names - written - tracked)
         raise SystemExit(
             f"release: sdist: expected all that git has and nothing else, got {missing[:9]} "
             f"missing and {extra[:9]} too many; see MANIFEST.in"
@@ -151,8 +151,7 @@ def make_sdist(commit: str, seconds: int, log: Path) -> Path:
     export.mkdir()
     archive = WORK / "export.tar"
     git("archive", "--format=tar", f"--output={archive}", commit)
-    with tarfile.open(archive) as tar:
-        tar.extractall(export)
+    run(["tar", "-xpf", str(archive), "-C", str(export)], log, os.environ)
     code = "import setup, sys; setup.build_sdist(sys.argv[1])"
     run([sys.executable, "-W", "ignore", "-c", code, str(folder)], log, os.environ, export)
     (hooked,) = folder.glob("*.tar.gz")
@@ -166,8 +165,7 @@ def make_sdist(commit: str, seconds: int, log: Path) -> Path:
 
 def make_wheels(sdist: Path, architectures: list[str], seconds: int, log: Path) -> dict[str, Any]:
     """Moves the wheels that the source distribution builds to release/; returns their report."""
-    with tarfile.open(sdist) as tar:
-        tar.extractall(WORK)
+    run(["tar", "-xpf", str(sdist), "-C", str(WORK)], log, os.environ)
     source = WORK / sdist.name.removesuffix(".tar.gz")
     (source / "build").mkdir()
     # Both caches go by the digests of the sources: images of kernels and parts of zig's C library
