@@ -58,6 +58,7 @@ MODULES = {
     "github.com/klauspost/cpuid/v2": "MIT",
     "github.com/mumax/3": "GPL-3.0-or-later",
     "github.com/pierrec/lz4/v4": "BSD-3-Clause",
+    "github.com/ulikunitz/xz": "BSD-3-Clause",
     "github.com/zeebo/xxh3": "BSD-2-Clause",
     "golang.org/x/exp": "BSD-3-Clause",
     "golang.org/x/sys": "BSD-3-Clause",
