@@ -65,13 +65,59 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-@pytest.fixture(scope="module")
-def smoke() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("smoke", ROOT / "tools" / "smoke.py")
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def smoke() -> ModuleType:
+    return tool("smoke")
+
+
+@pytest.fixture(scope="module")
+def pythons() -> ModuleType:
+    return tool("pythons")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "sources.list.d/debian.sources",
+            "# one\nTypes: deb\nURIs: http://a.example/debian/\nSuites: x\nComponents: main\n"
+            "Signed-By: /k.gpg\n",
+            ("http://a.example/debian/", "/k.gpg"),
+        ),
+        (
+            "sources.list",
+            "deb http://b.example/other x main\n"
+            "deb [arch=amd64 signed-by=/b.gpg] http://a.example/debian x contrib main\n",
+            ("http://a.example/debian", "/b.gpg"),
+        ),
+        ("sources.list", "deb http://a.example/debian x main", ("http://a.example/debian", "")),
+    ],
+)
+def test_archive_is_the_one_of_the_machine(
+    pythons: ModuleType, tmp_path: Path, name: str, text: str, expected: tuple[str, str]
+) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert pythons.archive(tmp_path) == expected
+    file.write_text(text.replace("main", "contrib"))
+    with pytest.raises(SystemExit, match=r"^pythons: expected a Debian archive in the sources of"):
+        pythons.archive(tmp_path)
+
+
+def test_unknown_names_are_refused() -> None:
+    command = [sys.executable, ROOT / "tools" / "pythons.py", "riscv64"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 1
+    assert done.stderr == "pythons: expected versions such as 3.14, or aarch64; got riscv64\n"
 
 
 def test_interpreters_that_are_named_run() -> None:
