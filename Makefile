@@ -20,13 +20,16 @@ SHELL := /bin/bash
 PYTHON ?= python3
 ENV ?= current
 ARGS ?=
-ARCH ?=
-TAG ?=
+# Names that others have in their environments, too: on the command line alone.
+ARCH =
+TAG =
 WHEEL ?=
 WORKERS ?= 2
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# setup.py builds for this machine; tools/wheels.py names others itself.
+unexport PYGSAMPLER_TARGET
 
 tools := .venv
 tests := .venv-$(ENV)
@@ -69,7 +72,7 @@ $(tools)/made: pyproject.toml setup.py
 	$(tools)/bin/pip install -q -r $(tools)/go.txt
 	touch $@
 
-# What all wheels are built with: zig is the C compiler.
+# The environment of all wheels: zig is the C compiler.
 .venv-wheels/made: pyproject.toml setup.py
 	$(PYTHON) -m venv --clear .venv-wheels
 	.venv-wheels/bin/python -c "$$requires" build-system.requires >.venv-wheels/requires.txt
@@ -93,11 +96,15 @@ $(tools)/made: pyproject.toml setup.py
 	touch $@
 
 # A wheel as users build it: isolated, from the tree, with the kernels of all architectures. One that
-# is named takes its place, however old.
-other := $(if $(WHEEL),$(shell cmp -s $(WHEEL) dist/$(notdir $(WHEEL)) || echo FORCE))
+# is named takes its place, however old, until none is named or another.
+other := $(shell [ "$$(cat dist/named 2>/dev/null)" = "$(WHEEL)" ] && \
+	{ [ -z "$(WHEEL)" ] || cmp -s "$(WHEEL)" "dist/$(notdir $(WHEEL))"; } || echo FORCE)
 dist/made: $(or $(WHEEL),$(sources)) $(other) | $(tools)/made
+	rm -rf build/dist
+	PYGSAMPLER_ARCHITECTURES= $(tools)/bin/pip wheel -q --no-deps -w build/dist $(or $(WHEEL),.)
 	rm -rf dist
-	PYGSAMPLER_ARCHITECTURES= $(tools)/bin/pip wheel -q --no-deps -w dist $(or $(WHEEL),.)
+	mv build/dist dist
+	echo '$(WHEEL)' >dist/named
 	touch $@
 
 .venv-%/installed: dist/made .venv-%/made

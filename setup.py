@@ -242,7 +242,8 @@ def edit(file: Path, pattern: str, replacement: str) -> None:
     text, count = re.subn(pattern, replacement, file.read_text())
     if count != 1:
         raise SystemExit(
-            f"pygsampler: expected one match of {pattern!r} in gopy's {file.name}, got {count}"
+            f"pygsampler: expected one match of {pattern!r} in gopy's {file.name}, got {count}; "
+            "build with the gopy of go.mod"
         )
     file.write_text(text)
 
@@ -287,12 +288,18 @@ def generate(folder: Path, run: Callable[..., None], tools: dict[str, str], incl
     edit(source, r"(?m)^#cgo LDFLAGS:.*$", "#cgo LDFLAGS: -shared")
     limited = f"-DPy_LIMITED_API=0x{ABI[0]:02x}{ABI[1]:02x}0000"
     edit(source, r"(?m)^(#cgo CFLAGS:.*)$", rf"\1 {limited}")
-    # Of these four functions, which nothing calls, two need more than the limited API.
+    # Nothing calls these four functions, and two need more than the limited API.
     edit(source, r"(?ms)^func complex64GoToPy\(.*?(?=^// errorGoToPy)", "")
     run(tools["goimports"], "-w", str(source))
     # gopy wraps slices of every basic type unasked; a bad argument to one ends the process.
     build = folder / "build.py"
-    build.write_text(re.sub(UNASKED, "", build.read_text()))
+    text, count = re.subn(UNASKED, "", build.read_text())
+    if not count:
+        raise SystemExit(
+            f"pygsampler: expected a match of {UNASKED!r} in gopy's build.py, got none; build with "
+            "the gopy of go.mod"
+        )
+    build.write_text(text)
     run(sys.executable, "build.py", cwd=folder)
     # A name for comparisons that nothing here makes; its type is not in the limited API.
     edit(

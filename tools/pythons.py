@@ -25,7 +25,7 @@ PYTHONS = ROOT / "build" / "pythons"
 APT = Path("/etc/apt")
 ARM = "aarch64"
 DEBIAN = {"x86_64": "amd64", ARM: "arm64"}
-# Of a wheel for ARM, by what pip calls such machines.
+# Machines that wheels for ARM are for, as pip calls them.
 ARM_TAGS = [f"manylinux_2_{minor}_aarch64" for minor in (17, 27, 28)] + ["manylinux2014_aarch64"]
 
 
@@ -61,7 +61,10 @@ def archive(apt: Path = APT) -> tuple[str, str]:
             if found and "main" in found[3].split() and is_debian([found[2]]):
                 key = re.search(r"signed-by=(\S+)", found[1] or "")
                 return found[2], key[1] if key else ""
-    raise SystemExit(f"pythons: expected a Debian archive in the sources of {apt}, found none")
+    raise SystemExit(
+        f"pythons: expected a Debian archive in the sources of {apt}, got none; use a machine or a "
+        "container with Debian, or name an interpreter in PYGSAMPLER_PYTHONS"
+    )
 
 
 def is_debian(address: list[str]) -> bool:

@@ -36,7 +36,7 @@ from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
-from wheels import ARCHITECTURES, platform_tag, run
+from wheels import ARCHITECTURES, kernel_images, platform_tag, run
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE = ROOT / "release"
@@ -326,8 +326,7 @@ def project_components(wheels: dict[str, Path], version: str, licence: str) -> l
     """Returns the data set and the kernels, which belong to the project."""
     images: dict[str, set[str]] = {}
     for architecture, wheel in sorted(wheels.items()):
-        names = re.findall(rb"compiled/(\w+?)\.((?:sm|compute)_\d+)\.", extension(wheel))
-        images[architecture] = {f"{kernel.decode()}.{gpu.decode()}" for kernel, gpu in names}
+        images[architecture] = kernel_images(extension(wheel))
     shared = next(iter(wheels.values()))
     with zipfile.ZipFile(shared) as archive:
         graph = archive.read("pygsampler/datasets/debian.npz")
@@ -415,7 +414,12 @@ def bill(files: list[Path], commit: str, seconds: int) -> dict[str, Any]:
     message = metadata(files[0])
     version, licence = message["Version"], message["License"]
     purl = f"pkg:pypi/pygsampler@{version}"
-    wheels = {re.sub(r".*_2_28_(\w+)\.whl", r"\1", file.name): file for file in files[1:]}
+    wheels = {
+        architecture: file
+        for file in files[1:]
+        for architecture in ARCHITECTURES
+        if file.name.endswith(f"{platform_tag(architecture)}.whl")
+    }
     linked_parts = linked_components(wheels)
     project_parts = project_components(wheels, version, licence)
     requirements = requirement_components(message)
@@ -525,8 +529,9 @@ def main() -> None:
     architectures = arguments.architectures or list(ARCHITECTURES)
     if unknown := sorted(set(architectures) - set(ARCHITECTURES)):
         raise SystemExit(
-            f"release: expected of {', '.join(ARCHITECTURES)}; got {', '.join(unknown)}"
+            f"release: ARCH: expected {' or '.join(ARCHITECTURES)}, got {', '.join(unknown)}"
         )
+    clean_commit()  # before the files of the last release go
     shutil.rmtree(RELEASE, ignore_errors=True)
     RELEASE.mkdir()
     try:

@@ -19,6 +19,7 @@ under emulation.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -47,6 +48,7 @@ LIBRARIES = {
     "ld-linux-aarch64.so.1",
 }
 ENTRY = "PyInit__bridge"
+MOST_BYTES = 24_000_000
 
 
 @dataclass(frozen=True)
@@ -178,10 +180,42 @@ def inspect(content: bytes, scratch: Path) -> tuple[int, ...]:
         )
     newest = max(tuple(map(int, re.findall(r"\d+", name))) for name in versions)
     if newest > GLIBC:
-        raise SystemExit(f"wheels: expected symbols up to glibc {GLIBC}, got {newest}")
+        wanted, got = (".".join(map(str, version)) for version in (GLIBC, newest))
+        raise SystemExit(
+            f"wheels: expected symbols up to glibc {wanted}, got {got}; zig compiles for {wanted}"
+        )
     if str(ROOT).encode() in content:
         raise SystemExit(f"wheels: the extension names a folder of this machine, {ROOT}")
     return newest
+
+
+def kernel_images(content: bytes) -> set[str]:
+    """Returns the names of the kernels' images that an extension has, such as neighbor.sm_90."""
+    return {
+        f"{kernel.decode()}.{kind.decode()}_{number}"
+        for kernel, kind, numbers in re.findall(
+            rb"compiled/(\w+?)\.(sm|compute)_([\d-]+)\.(?:xz|gz)", content
+        )
+        for number in numbers.decode().split("-")
+    }
+
+
+def images(content: bytes) -> list[str]:
+    """Returns the GPU architectures that every kernel of an extension has an image for."""
+    names = kernel_images(content)
+    kernels = {name.partition(".")[0] for name in names}
+    found = {name.partition(".")[2] for name in names}
+    return sorted(one for one in found if all(f"{kernel}.{one}" in names for kernel in kernels))
+
+
+def architectures(target: str) -> list[str]:
+    """Returns the GPU architectures of a target, as kernels/compile.py has them."""
+    code = "import compile; print(*compile.architectures())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "kernels", capture_output=True, text=True,
+        check=True, env={**os.environ, "PYGSAMPLER_TARGET": target},
+    )  # fmt: skip
+    return sorted(done.stdout.split())
 
 
 def smoke(wheel: Path, log: Path) -> str:
@@ -210,6 +244,12 @@ def make(architecture: str) -> Wheel:
             (name,) = (name for name in archive.namelist() if name.endswith(".so"))
             content = archive.read(name)
         newest = inspect(content, Path(work) / "extension.so")
+    if (got := images(content)) != (wanted := architectures(architecture)):
+        raise SystemExit(f"wheels: expected kernels for {wanted}, got {got}; build it once more")
+    if wheel.stat().st_size > MOST_BYTES:
+        raise SystemExit(
+            f"wheels: {wheel.name}: expected at most {MOST_BYTES} bytes, got {wheel.stat().st_size}"
+        )
     return Wheel(
         architecture=architecture,
         file=wheel.name,
@@ -232,7 +272,12 @@ def main() -> None:
     architectures = parser.parse_args().architectures or [platform.machine()]
     if unknown := sorted(set(architectures) - set(ARCHITECTURES)):
         raise SystemExit(
-            f"wheels: expected of {', '.join(ARCHITECTURES)}; got {', '.join(unknown)}"
+            f"wheels: ARCH: expected {' or '.join(ARCHITECTURES)}, got {', '.join(unknown)}"
+        )
+    if importlib.util.find_spec("_lzma") is None:
+        raise SystemExit(
+            "wheels: expected a Python with liblzma, which packs the kernels, got one without; "
+            "name another one: make wheels PYTHON=python3.12"
         )
     shutil.rmtree(HOUSE, ignore_errors=True)
     HOUSE.mkdir()

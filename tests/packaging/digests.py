@@ -1,6 +1,7 @@
 """Digests of results, one for each family: the same for every build, Python and processor.
 
     python tests/packaging/digests.py          # prints them as JSON, by family
+    python tests/packaging/digests.py --check  # compares them with those that are kept
 
 NumPy is enough, on a machine without a GPU. Families that need torch are left out where torch is
 missing. ``digests.json`` has those that an x86-64 wheel gave; a sample that
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +25,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 
 KEPT = Path(__file__).with_name("digests.json")
+NEED_TORCH = ("block sums", "features", "negatives", "shadow disjoint")
 NODES = 3000
 SEEDS = np.arange(0, NODES, 37)
 # Two batches of two epochs, so that their counters count too.
@@ -119,7 +122,7 @@ def arrays(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, np.ndar
 
 
 def digest(*results: Any) -> str:
-    """Of names, shapes, widths and bytes of all arrays of the results."""
+    """Returns a digest of names, shapes, widths and bytes of all arrays of the results."""
     made, count = hashlib.sha256(), 0
     for name, array in arrays("", results):
         made.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -283,7 +286,7 @@ def data() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "graph", csc
     yield "graph file", files
     yield "graph of names", renumbered
-    if importlib.util.find_spec("torch") is not None:
+    if torch_is_there():
         yield "features", features
         yield (
             "shadow disjoint",
@@ -327,13 +330,29 @@ def negatives() -> str:
     return digest(results)
 
 
+def torch_is_there() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
 def families() -> Iterator[tuple[str, Callable[[], str]]]:
     for part in (plain, walks, heterogeneous, programs, data):
         yield from part()
 
 
+def check(found: dict[str, str]) -> str:
+    """Returns how many families are as kept; SystemExit if one is not, or was not run."""
+    kept = json.loads(KEPT.read_text())
+    left = set() if torch_is_there() else set(NEED_TORCH)
+    names = sorted(set(kept) ^ set(found) ^ left)
+    wrong = names or sorted(name for name in found if kept[name] != found[name])
+    if wrong:
+        raise SystemExit(f"digests: expected all families as kept, got others: {', '.join(wrong)}")
+    return f"{len(found)} families as kept; not run: {', '.join(sorted(left)) or 'none'}"
+
+
 def main() -> None:
-    print(json.dumps({name: function() for name, function in families()}, indent=2))
+    found = {name: function() for name, function in families()}
+    print(check(found) if "--check" in sys.argv[1:] else json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

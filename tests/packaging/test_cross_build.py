@@ -97,7 +97,7 @@ def test_environment_and_tag_follow_the_target(root: Path, tmp_path: Path, targe
     crosses = target == OTHER
     assert env.get("GOARCH") == (SHORT if crosses else None)
     assert env.get("CC") == (GCC if crosses else None)
-    # Of the two only ARM's compilers may fuse.
+    # Compilers for ARM alone may fuse.
     assert ("fmahash=qn" in env["GOFLAGS"]) == (target == "aarch64")
     assert ("-ffp-contract=off" in env["CGO_CFLAGS"]) == (target == "aarch64")
 

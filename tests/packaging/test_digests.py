@@ -26,6 +26,15 @@ def test_every_family_is_kept(families: dict[str, Callable[[], str]]) -> None:
     assert list(families) == list(KEPT)
 
 
+def test_check_finds_what_differs_or_is_left_out() -> None:
+    assert digests.check(dict(KEPT)) == f"{len(KEPT)} families as kept; not run: none"
+    for wrong in ({**KEPT, "ladies": "0"}, {"ladies": KEPT["ladies"]}, {**KEPT, "another": "0"}):
+        with pytest.raises(
+            SystemExit, match=r"^digests: expected all families as kept, got others"
+        ):
+            digests.check(wrong)
+
+
 def test_digest_tells_arrays_apart_by_name_type_shape_and_value() -> None:
     import numpy as np
 

@@ -34,7 +34,7 @@ def supported() -> list[str]:
 
 
 def candidates(version: str) -> Iterator[Path]:
-    """Where an interpreter of a version may be: as named, on PATH, in pyenv's and uv's folders."""
+    """Yields where an interpreter may be: as named, on PATH, in pyenv's and uv's folders."""
     yield from map(Path, NAMED)
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         for file in (Path(folder) / f"python{version}", Path(folder) / "python3"):
@@ -151,7 +151,9 @@ def test_wheel_samples_and_trains(
     # No Go and no compiler.
     env = {"PATH": str(executable.parent), "HOME": str(tmp_path)}
     command = [executable, "-W", "error", ROOT / "tools" / "smoke.py"]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["python"].startswith(f"{version}.")

@@ -1,4 +1,4 @@
-"""What tools/wheels.py refuses; `make wheels` shows that it makes wheels."""
+"""Checks of tools/wheels.py; `make wheels` shows that it makes wheels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from pygsampler.doctor import environment
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def test_unknown_architectures_are_refused(root: Path) -> None:
     command = [sys.executable, str(root / "tools" / "wheels.py"), "x86_64", "riscv64"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
-    assert done.stderr == "wheels: expected of x86_64, aarch64; got riscv64\n"
+    assert done.stderr == "wheels: ARCH: expected x86_64 or aarch64, got riscv64\n"
 
 
 def test_what_fails_shows_the_end_of_its_log(wheels: ModuleType, tmp_path: Path) -> None:
@@ -53,7 +55,7 @@ def test_extensions_are_inspected(wheels: ModuleType, extension: Path, tmp_path:
     wheels.GLIBC = expected
     assert wheels.inspect(extension.read_bytes(), scratch) == expected
     wheels.GLIBC = (2, 1)
-    with pytest.raises(SystemExit, match=r"wheels: expected symbols up to glibc \(2, 1\)"):
+    with pytest.raises(SystemExit, match=r"wheels: expected symbols up to glibc 2\.1, got"):
         wheels.inspect(extension.read_bytes(), scratch)
     wheels.GLIBC = expected
     with pytest.raises(SystemExit, match="names a folder of this machine"):
@@ -65,3 +67,24 @@ def test_extensions_are_inspected(wheels: ModuleType, extension: Path, tmp_path:
         subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", library], check=True)
         with pytest.raises(SystemExit, match=r"exports .*'other'"):
             wheels.inspect(library.read_bytes(), scratch)
+
+
+def test_rules_that_stand_in_two_places_are_equal(wheels: ModuleType, root: Path) -> None:
+    code = (
+        "import sys, setup; sys.path.insert(0, 'kernels'); import compile;"
+        "print(*setup.ABI, '-', *sorted(setup.TARGETS), '-', *sorted(compile.TARGETS))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
+    oldest, targets, compiled = done.stdout.strip().split(" - ")
+    assert targets.split() == compiled.split() == sorted(wheels.ARCHITECTURES)
+    assert oldest == f"{environment._OLDEST}".replace(".", " ")
+
+
+def test_images_are_those_that_every_kernel_has(wheels: ModuleType, extension: Path) -> None:
+    content = b"\0compiled/a.sm_80-86.xz\0compiled/a.compute_75.xz compiled/b.sm_80.xz.."
+    assert wheels.kernel_images(content) == {"a.sm_80", "a.sm_86", "a.compute_75", "b.sm_80"}
+    assert wheels.images(content) == ["sm_80"]
+    target = os.uname().machine
+    assert wheels.images(extension.read_bytes()) == wheels.architectures(target)

@@ -27,7 +27,7 @@ _PARTNERS = (
     ("pyarrow", "pyarrow", "pyarrow"),
 )
 _MEMINFO = Path("/proc/meminfo")
-# What setup.py builds: one extension for all of these.
+# The Pythons of the one extension that setup.py builds.
 _ABI, _OLDEST = "abi3", "3.10"
 
 
@@ -83,7 +83,9 @@ def machine() -> Section:
     """Describes system, processor, cores and memory, and how many threads the engine takes."""
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}"
-    cores, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
+    cores = os.cpu_count() or 1
+    # Other systems, where the section before has a problem, have no such function.
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     try:
         threads = library.get_num_threads()
     except ImportError:  # the problem of the section before
