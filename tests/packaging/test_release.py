@@ -6,6 +6,7 @@ Versions in the pages and Pythons in the workflow have to agree with pyproject.t
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
 import json
 import os
@@ -306,9 +307,25 @@ def test_bill_has_every_role(
     (kernels,) = kinds["kernels"]
     sources = {source.stem for source in (root / "kernels").glob("*.cu")}
     assert set(re.findall(r"\w+", kernels["description"].partition(" of ")[2])) == sources
+    values = {item["name"]: item["value"] for item in kernels["properties"]}
+    # The same wheel stands for both architectures here.
+    images = values["pygsampler:images:x86_64"]
+    assert set(images.split()) == set(compiled_architectures(root))
+    assert values["pygsampler:images:aarch64"] == images
     (graph,) = kinds["data"]
     data = (root / "python" / "pygsampler" / "datasets" / "debian.npz").read_bytes()
     assert graph["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(data).hexdigest()}]
+
+
+def compiled_architectures(root: Path) -> list[str]:
+    """Returns the architectures that kernels/compile.py has for the wheel under test."""
+    spec = importlib.util.spec_from_file_location(
+        "compile_kernels", root / "kernels" / "compile.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return list(module.architectures())
 
 
 def test_module_of_unknown_licence_is_refused(release: ModuleType, extension: Path) -> None:
@@ -399,3 +416,25 @@ def test_workflow_publishes_after_tests_and_without_secrets(root: Path) -> None:
     assert "pypa/gh-action-pypi-publish" in {action.partition("@")[0] for action in actions}
     for action in actions:
         assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+def test_workflow_compares_the_samples(root: Path, tmp_path: Path) -> None:
+    """Runs that step's script: all of the families but three have to be there, and equal."""
+    import yaml
+
+    steps = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]["test"]["steps"]
+    (script,) = (step["run"] for step in steps if "digests.py" in step.get("run", ""))
+    code = script.partition("-c '")[2].rpartition("'")[0]
+    kept = json.loads((root / "tests" / "packaging" / "digests.json").read_text())
+    (tmp_path / "tests" / "packaging").mkdir(parents=True)
+    (tmp_path / "tests" / "packaging" / "digests.json").write_text(json.dumps(kept))
+
+    def compare(here: dict[str, str]) -> int:
+        (tmp_path / "digests.json").write_text(json.dumps(here))
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True).returncode
+
+    names = list(kept)
+    assert compare(kept) == compare({name: kept[name] for name in names[3:]}) == 0
+    assert compare({name: kept[name] for name in names[4:]}) == 1
+    assert compare({**kept, names[5]: "0"}) == compare({**kept, "new": "0"}) == 1
