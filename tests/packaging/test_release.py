@@ -176,6 +176,25 @@ def test_tag_of_another_version_or_commit_is_refused(release: ModuleType, reposi
         release.check_tag("v3.4.5", "3.4.5", release.clean_commit()[0])
 
 
+def test_nothing_is_left_of_a_release_that_failed(
+    release: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "release"
+    write_files(folder, "3.4.5")
+
+    def make(tag: str | None, architectures: list[str]) -> None:
+        assert (tag, architectures, list(folder.iterdir())) == ("v3.4.6", BOTH, [])
+        write_files(folder, "3.4.6")
+        raise SystemExit("a check failed")
+
+    monkeypatch.setattr(release, "RELEASE", folder)
+    monkeypatch.setattr(release, "make", make)
+    monkeypatch.setattr(sys, "argv", ["release.py", "--tag", "v3.4.6"])
+    with pytest.raises(SystemExit, match="a check failed"):
+        release.main()
+    assert not folder.exists()
+
+
 def test_unknown_architectures_are_refused(root: Path) -> None:
     command = [sys.executable, str(root / "tools" / "release.py"), "riscv64"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
