@@ -324,13 +324,19 @@ def linked_components(wheels: dict[str, Path]) -> list[dict[str, Any]]:
 
 def project_components(wheels: dict[str, Path], version: str, licence: str) -> list[dict[str, Any]]:
     """Returns the data set and the kernels, which belong to the project."""
-    images: dict[str, set[str]] = {}
+    kernels: set[str] = set()
+    images: dict[str, str] = {}
     for architecture, wheel in sorted(wheels.items()):
-        images[architecture] = kernel_images(extension(wheel))
+        names = kernel_images(extension(wheel))
+        kernels |= {name.partition(".")[0] for name in names}
+        gpus = {name.partition(".")[2] for name in names}
+        order = sorted(
+            gpus, key=lambda gpu: (not gpu.startswith("sm_"), int(gpu.partition("_")[2]))
+        )
+        images[f"images:{architecture}"] = " ".join(order)
     shared = next(iter(wheels.values()))
     with zipfile.ZipFile(shared) as archive:
         graph = archive.read("pygsampler/datasets/debian.npz")
-    kernels = {image.partition(".")[0] for names in images.values() for image in names}
     return [
         {
             "type": "data",
@@ -350,24 +356,9 @@ def project_components(wheels: dict[str, Path], version: str, licence: str) -> l
             "version": version,
             "description": f"machine code for GPUs of {', '.join(sorted(kernels))}",
             "licenses": licensed(licence),
-            "properties": [
-                *properties(role="kernels"),
-                *(
-                    item
-                    for architecture, names in images.items()
-                    for item in properties(
-                        **{f"images:{architecture}": " ".join(gpus(names))},
-                    )
-                ),
-            ],
+            "properties": properties(role="kernels", **images),
         },
     ]
-
-
-def gpus(images: set[str]) -> list[str]:
-    """Returns the architectures of GPUs that there is machine code for, in their order."""
-    names = {image.partition(".")[2] for image in images}
-    return sorted(names, key=lambda name: (name.partition("_")[0], int(name.partition("_")[2])))
 
 
 def tool_components() -> list[dict[str, Any]]:

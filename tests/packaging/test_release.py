@@ -6,6 +6,7 @@ Versions in the pages and Pythons in the workflow have to agree with pyproject.t
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
 import json
 import os
@@ -175,11 +176,31 @@ def test_tag_of_another_version_or_commit_is_refused(release: ModuleType, reposi
         release.check_tag("v3.4.5", "3.4.5", release.clean_commit()[0])
 
 
+def test_nothing_is_left_of_a_release_that_failed(
+    release: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "release"
+    write_files(folder, "3.4.5")
+
+    def make(tag: str | None, architectures: list[str]) -> None:
+        assert (tag, architectures, list(folder.iterdir())) == ("v3.4.6", BOTH, [])
+        write_files(folder, "3.4.6")
+        raise SystemExit("a check failed")
+
+    monkeypatch.setattr(release, "RELEASE", folder)
+    monkeypatch.setattr(release, "make", make)
+    monkeypatch.setattr(release, "clean_commit", lambda: ("0" * 40, 0))
+    monkeypatch.setattr(sys, "argv", ["release.py", "--tag", "v3.4.6"])
+    with pytest.raises(SystemExit, match="a check failed"):
+        release.main()
+    assert not folder.exists()
+
+
 def test_unknown_architectures_are_refused(root: Path) -> None:
     command = [sys.executable, str(root / "tools" / "release.py"), "riscv64"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
-    assert done.stderr == "release: expected of x86_64, aarch64; got riscv64\n"
+    assert done.stderr == "release: ARCH: expected x86_64 or aarch64, got riscv64\n"
 
 
 # ---- the source distribution -----------------------------------------------------------------
@@ -306,9 +327,25 @@ def test_bill_has_every_role(
     (kernels,) = kinds["kernels"]
     sources = {source.stem for source in (root / "kernels").glob("*.cu")}
     assert set(re.findall(r"\w+", kernels["description"].partition(" of ")[2])) == sources
+    values = {item["name"]: item["value"] for item in kernels["properties"]}
+    # The same wheel stands for both architectures here.
+    images = values["pygsampler:images:x86_64"]
+    assert set(images.split()) == set(compiled_architectures(root))
+    assert values["pygsampler:images:aarch64"] == images
     (graph,) = kinds["data"]
     data = (root / "python" / "pygsampler" / "datasets" / "debian.npz").read_bytes()
     assert graph["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(data).hexdigest()}]
+
+
+def compiled_architectures(root: Path) -> list[str]:
+    """Returns the architectures that kernels/compile.py has for the wheel under test."""
+    spec = importlib.util.spec_from_file_location(
+        "compile_kernels", root / "kernels" / "compile.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return list(module.architectures())
 
 
 def test_module_of_unknown_licence_is_refused(release: ModuleType, extension: Path) -> None:
