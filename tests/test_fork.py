@@ -258,8 +258,9 @@ def test_a_fork_before_the_first_use(run_python):
 
 def test_a_child_that_ends_in_the_usual_way(run_python):
     script = """
-        import os, sys
+        import os, sys, warnings
         import pygsampler as pgs
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded")
         graph, sampler = pgs.Graph.from_csc([0, 1], [0]), pgs.PGSampler([1], seed=0)
         sampler.sample(graph, [0])
         for samples in (True, False):

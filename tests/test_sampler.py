@@ -234,6 +234,7 @@ def drawn_by_workers(method: str) -> list[int]:
     return [int(number) for number in loader]
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_forked_workers_of_torch_draw_numbers_of_their_own():
     import torch
 
