@@ -95,7 +95,8 @@ def unpack(root: Path, suite: str, machine: str, package: str) -> None:
         "Debug::NoLocking": "true",
     }
     apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in options.items())]
-    run(*apt, "update")
+    # Without the option a network that fails is a warning, and the install names packages instead.
+    run(*apt, "-oAPT::Update::Error-Mode=any", "update")
     run(
         *apt,
         "install",

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -111,6 +112,21 @@ def test_archive_is_the_one_of_the_machine(
     file.write_text(text.replace("main", "contrib"))
     with pytest.raises(SystemExit, match=r"^pythons: expected a Debian archive in the sources of"):
         pythons.archive(tmp_path)
+
+
+def test_archive_that_cannot_be_read_stops_the_update(
+    pythons: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("apt-get") is None:
+        pytest.skip("needs apt-get, on a machine or in a container with Debian")
+    # A port that refuses, at once: apt alone only warns of connections that fail.
+    monkeypatch.setattr(pythons, "archive", lambda: ("http://127.0.0.1:9/debian", ""))
+    (tmp_path / "apt.conf").write_text('Acquire::Retries "0";\n')
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SystemExit, match=r"\npythons: apt-get .* update failed, see above$"):
+        pythons.unpack(tmp_path / "3.14" / "root", "sid", "x86_64", "python3.14")
 
 
 def test_unknown_names_are_refused() -> None:
