@@ -155,12 +155,12 @@ def test_wheel_samples_and_trains(
         )
     subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     executable = tmp_path / "env" / "bin" / "python"
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    theirs, ours = (
-        subprocess.run([one, "-c", where], capture_output=True, text=True, check=True).stdout
-        for one in (python, executable)
-    )
-    (Path(ours.strip()) / "theirs.pth").write_text(theirs)
+    # Debian's pip is in another folder than what pip installs.
+    code = "import pathlib, pip, site; print(pathlib.Path(pip.__file__).parents[1])"
+    code += "; print(*site.getsitepackages(), sep='\\n')"
+    theirs = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
+    (ours,) = (tmp_path / "env" / "lib").glob("python*/site-packages")
+    (ours / "theirs.pth").write_text(theirs)
     pip = [executable, "-m", "pip", "install", "-q", "--only-binary", ":all:"]
     pip += ["--disable-pip-version-check"]
     subprocess.run([*pip, f"{wheel}[cli]", "numpy"], check=True, cwd=tmp_path)
