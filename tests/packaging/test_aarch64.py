@@ -6,29 +6,19 @@ builds it, since it takes minutes.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import platform
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
 import pytest
 
+from tests.packaging.scripts import tool
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)  # where dataclasses look for their module
-    spec.loader.exec_module(module)
-    return module
 
 
 def lack(what: str) -> NoReturn:

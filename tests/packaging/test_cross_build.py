@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.packaging.scripts import one_line, script
+
 # The architecture that is not this machine's; Go's and Debian's names of it.
 OTHER, SHORT = ("x86_64", "amd64") if platform.machine() == "aarch64" else ("aarch64", "arm64")
 GCC = f"{OTHER}-linux-gnu-gcc"
@@ -32,18 +34,6 @@ def ask(
         text=True,
         timeout=240,
     )
-
-
-def script(file: Path, body: str) -> None:
-    file.write_text(f"#!/bin/sh\n{body}\n")
-    file.chmod(0o755)
-
-
-def one_line(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 1
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    return line
 
 
 def test_missing_cross_compiler_names_its_package(root: Path, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.scripts import one_line, script
+
 HOOK = "import setup; print(*setup.get_requires_for_build_wheel())"
 
 
@@ -30,18 +32,6 @@ def link(folder: Path, *tools: str) -> None:
         assert found is not None, f"the build machine has no {tool}"
         # A script, not a link: a compiler looks for its parts beside the name it is called by.
         script(folder / tool, f'exec "{found}" "$@"')
-
-
-def script(file: Path, body: str) -> None:
-    file.write_text(f"#!/bin/sh\n{body}\n")
-    file.chmod(0o755)
-
-
-def one_line(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 1
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    return line
 
 
 def test_no_compiler_names_its_package(root: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ makes some. Packages that an interpreter has already, such as torch, are used.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -18,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.packaging.scripts import tool
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = re.findall(r"[^:\s]+", os.environ.get("PYGSAMPLER_PYTHONS", ""))
@@ -64,14 +65,6 @@ def interpreter(version: str) -> str | None:
         if probe(file)[:3] == ["CPython", version, "gil"]:
             return str(file)
     return None
-
-
-def tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

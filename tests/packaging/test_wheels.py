@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -14,17 +13,12 @@ from types import ModuleType
 import pytest
 
 from pygsampler.doctor import environment
+from tests.packaging.scripts import tool
 
 
 @pytest.fixture(scope="module")
-def wheels(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wheels", root / "tools" / "wheels.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Where dataclasses look for their module.
-    sys.modules["wheels"] = module
-    spec.loader.exec_module(module)
-    return module
+def wheels() -> ModuleType:
+    return tool("wheels")
 
 
 def test_unknown_architectures_are_refused(root: Path) -> None:
