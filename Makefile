@@ -216,6 +216,6 @@ release: .venv-wheels/made ## sdist, wheels of ARCH (of both if not given), chec
 	.venv-wheels/bin/python tools/release.py $(if $(TAG),--tag '$(TAG)') $(ARCH)
 
 clean: ## remove all that make made: environments, builds, caches
-	rm -rf .venv .venv-* build dist wheelhouse release python/*.egg-info python/pygsampler/_core/*.so
+	rm -rf .venv .venv-* build dist wheelhouse release python/*.egg-info python/pygsampler/_engine/*.so
 	find kernels/compiled -type f ! -name .gitignore -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -401,7 +401,7 @@ def main() -> None:
             print(f"export {name}={shlex.quote(value)}")
         return
     setup(
-        ext_modules=[Extension("pygsampler._core._bridge", sources=[], py_limited_api=True)],
+        ext_modules=[Extension("pygsampler._engine._bridge", sources=[], py_limited_api=True)],
         cmdclass={"build_ext": BuildBridge},
         options={"bdist_wheel": {"py_limited_api": TAG}},
     )

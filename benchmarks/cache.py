@@ -29,7 +29,7 @@ from tqdm import tqdm
 import pygsampler as pgs
 from pygsampler._caching.choice import exchanged, hottest
 from pygsampler._caching.counts import neighbours
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler.torch import DataLoader
 
 from . import environment, graphs, report

@@ -9,8 +9,8 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import _from_dlpack, as_ids
-from pygsampler.array import Array
 
 NUMPY2 = int(np.__version__.split(".")[0]) >= 2
 

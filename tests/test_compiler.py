@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pygsampler._core import nvrtc
+from pygsampler._engine import nvrtc
 
 # Prints what a process sampled, what it logged, and whether it has NVRTC open.
 SAMPLE = """
@@ -185,7 +185,7 @@ def test_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "prefix", "/environment")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setenv("CUDA_PATH", "relative")
-    found = nvrtc.candidates()
+    found = nvrtc.nvrtc_candidates()
     assert found[:3] == [
         "/one/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
         "/two/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
@@ -203,7 +203,7 @@ def test_variables_that_python_sets_are_heeded(tmp_path: Path) -> None:
         "import json, os\n"
         f"os.environ['PYGSAMPLER_CACHE'] = {str(tmp_path)!r}\n"
         "os.environ.pop('PYGSAMPLER_NVRTC')\n"
-        "from pygsampler._core import library\n"
+        "from pygsampler._engine import library\n"
         "print(library.call('CompilerReport'))"
     )
     environment = {**os.environ, "PYGSAMPLER_NVRTC": "/nowhere", "PYGSAMPLER_CACHE": "/elsewhere"}

@@ -84,7 +84,7 @@ def test_the_driver_is_opened_by_the_first_question(fake: Path, tmp_path: Path) 
     code = f"""
 from pathlib import Path
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 pgs.cuda.__name__
 library.engine()
 assert not Path({str(log)!r}).exists()

@@ -11,7 +11,7 @@ import pytest
 from partners import partner
 
 import pygsampler as pgs
-from pygsampler._arrays.dates import as_numpy_dates, kind_of, without_dates
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, datetime_kind
 
 DAY = 86_400 * 10**9
 # 2024-03-01T12:00 in UTC, and that a day later.
@@ -21,7 +21,7 @@ BERLIN = timezone(timedelta(hours=1))
 
 
 def nanoseconds(value: Any) -> Any:
-    found = without_dates(as_numpy_dates(value, "x"), "x")
+    found = as_nanoseconds(as_numpy_dates(value, "x"), "x")
     return found.tolist() if hasattr(found, "tolist") else found
 
 
@@ -163,7 +163,7 @@ def test_numbers_stay_as_they_are() -> None:
     assert as_numpy_dates(values, "x") is values
     for value in (3, 2.5, None, [1, 2], np.int64(3), []):
         assert as_numpy_dates(value, "x") is value
-        assert kind_of(value) == ""
+        assert datetime_kind(value) == ""
 
 
 def test_a_scalar_of_an_array_is_one_bound_for_all() -> None:

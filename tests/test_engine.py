@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 
 def test_the_import_is_light(run_python):
@@ -21,7 +21,7 @@ def test_the_import_is_light(run_python):
         assert (
             dict(os.environ), threading.active_count(), os.listdir("/proc/self/task")
         ) == before
-        heavy = {"numpy", "torch", "dgl", "scipy", "pyarrow", "pygsampler._core._bridge"}
+        heavy = {"numpy", "torch", "dgl", "scipy", "pyarrow", "pygsampler._engine._bridge"}
         assert not heavy & set(sys.modules), heavy & set(sys.modules)
         from pathlib import Path
         maps = Path("/proc/self/maps").read_text()
@@ -146,7 +146,7 @@ def test_a_python_that_cannot_load_the_extension_says_the_way_out(run_python, ch
 def test_the_first_call_may_come_from_many_threads(run_python):
     script = """
         import threading
-        from pygsampler._core import library
+        from pygsampler._engine import library
         gate = threading.Barrier(16)
         found = []
         def first():
@@ -237,7 +237,7 @@ def test_after_the_end_the_engine_refuses(run_python):
 
 
 def test_the_state_of_locks_is_not_inherited():
-    from pygsampler._core.library import _State
+    from pygsampler._engine.library import _State
 
     state = _State(0, 2)
     with state.handle_lock, state.count_lock, state.load_lock:

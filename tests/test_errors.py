@@ -4,7 +4,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import errors
-from pygsampler._core import library
+from pygsampler._engine import library
 
 
 @pytest.mark.parametrize(

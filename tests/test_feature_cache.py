@@ -148,7 +148,7 @@ import pygsampler as pgs
 import pygsampler.torch as loaders
 from pygsampler._loading import given
 import torch_on_host
-from pygsampler._arrays.gather import gather_there
+from pygsampler._features.gather import gather_there
 from pygsampler._arrays.ids import as_ids
 from pygsampler._loading import rows as loading
 from pygsampler.torch import DataLoader
@@ -605,7 +605,7 @@ def test_streams_take_turns(emulator: Path) -> None:
     code = """
 from pygsampler._arrays import devices
 from pygsampler._caching import table
-from pygsampler._core import library
+from pygsampler._engine import library
 asked = []
 real = library.call
 def call(name, *args, **how):

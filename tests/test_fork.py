@@ -15,7 +15,7 @@ from forks import finish, in_child, start
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 # From Python 3.12 on every fork of a process with threads warns; torch and Arrow have some.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import pygsampler as pgs
 from pygsampler._arrays.dtypes import KINDS
-from pygsampler._core import progress
+from pygsampler._engine import progress
 
 
 def same(one: pgs.Graph, other: pgs.Graph) -> None:

@@ -16,7 +16,7 @@ import pytest
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 
 @pytest.fixture

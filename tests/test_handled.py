@@ -9,7 +9,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 
 def test_graphs_and_samplers_give_their_handles_back():

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 import torch
 
-from pygsampler._arrays.ids import View, as_ids, as_int64
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
+from pygsampler._arrays.ids import IdView, as_ids, as_int64
 
 VALUES = [5, 0, -3, 7]
 
 
-def values(view: View) -> list[int]:
+def values(view: IdView) -> list[int]:
     return Array._of_view(view).tolist()
 
 

@@ -11,7 +11,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 HEAVY_SEEDS = range(100_000)
 

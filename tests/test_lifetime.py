@@ -15,7 +15,7 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 
 def in_use() -> tuple[int, int]:

@@ -12,6 +12,7 @@ from forks import in_child
 
 import pygsampler as pgs
 from pygsampler import graph as graph_module
+from pygsampler._arrays.array import as_array
 from pygsampler._graph import save as graph_save
 
 NODES, EDGES = 100, 1500
@@ -110,7 +111,7 @@ def test_one_that_another_writer_left_behind(path: Path, made: list[int], what: 
     words = np.frombuffer(section(path), "int64")
     graph = in_memory(dst=DST[::-1].copy()) if what == "edges" else in_memory()
     nodes = NODES if what == "edges" else NODES + 1
-    beside = {"out_edges": pgs.array.as_array(words, "out_edges")}
+    beside = {"out_edges": as_array(words, "out_edges")}
     sections = graph_save.csc(graph._open())
     graph_save.save(str(path), {**sections, **beside}, nodes, False)
     opened = pgs.Graph.open(path)

@@ -12,8 +12,8 @@ import torch
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler.array import Array
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pygsampler._core import progress
+from pygsampler._engine import progress
 
 
 def left() -> list[str]:
@@ -27,7 +27,7 @@ def test_a_wait_is_shown(monkeypatch: pytest.MonkeyPatch, errors: io.StringIO) -
     monkeypatch.setattr(progress, "_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(progress, "_DRAWN_EVERY", 0.01)
     monkeypatch.setattr(sys, "stderr", errors)
-    with progress.waiting("ladies: compiling"):
+    with progress.wait_indicator("ladies: compiling"):
         time.sleep(0.3)
     assert ("ladies: compiling: 00:0" in errors.getvalue()) == errors.isatty()
     assert bool(errors.getvalue()) == errors.isatty()
@@ -35,7 +35,7 @@ def test_a_wait_is_shown(monkeypatch: pytest.MonkeyPatch, errors: io.StringIO) -
 
 
 def test_a_short_wait_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyError), progress.waiting("compiling"):
+    with pytest.raises(KeyError), progress.wait_indicator("compiling"):
         raise KeyError
     assert capsys.readouterr() == ("", "")
     assert not left()
@@ -49,7 +49,7 @@ def test_a_wait_without_tqdm(
 
     monkeypatch.setattr(progress, "_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(progress, "bar", missing)
-    with progress.waiting("compiling"):
+    with progress.wait_indicator("compiling"):
         time.sleep(0.1)
     assert capsys.readouterr() == ("", "")
     assert not left()

@@ -23,7 +23,7 @@ from moments import at_every_moment
 from walk_graphs import Shape, of_rows, shapes
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.torch import DataLoader
 from pygsampler.walks import TorchWalks
 

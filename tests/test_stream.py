@@ -13,7 +13,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.torch import DataLoader
 
 NODES = 500

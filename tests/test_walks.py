@@ -16,8 +16,8 @@ from walk_graphs import Shape, of_rows, scattered
 
 import pygsampler as pgs
 from pygsampler._arrays import dlpack
-from pygsampler._arrays.dtypes import Region
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
+from pygsampler._arrays.dtypes import ArrayRegion
 from pygsampler.walks import NumpyWalks, TorchWalks, Walks
 
 SHAPE = of_rows(scattered(40, 9, 2), 40, "mixed")
@@ -283,7 +283,7 @@ def test_capsules_have_strides(turned: Any, options: dict[str, Any]) -> None:
     assert taken.strides == ((7, 1) if copied else (1, 120))
     assert (taken.address == array._address) is not copied
     if copied:
-        shown = Region(taken.address, array.dtype, taken.shape, taken.capsule, True)
+        shown = ArrayRegion(taken.address, array.dtype, taken.shape, taken.capsule, True)
         np.testing.assert_array_equal(Array._of_region(shown).numpy(), want)
     if "max_version" not in options:
         tensor = torch.utils.dlpack.from_dlpack(array.__dlpack__(**options))

@@ -13,7 +13,7 @@ from forks import in_child
 from weighted import LEVEL, alike, inclusion, p_of_draws, p_of_sets, successive
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 RANDOM = np.random.default_rng(5)
 NODES, EDGES = 200, 3000

@@ -13,6 +13,7 @@ from graphs import as_lists, circulant
 
 import pygsampler as pgs
 from pygsampler import graph as graph_module
+from pygsampler._arrays.array import as_array
 from pygsampler._graph import save as graph_save
 from pygsampler._graph.parts import Parts
 
@@ -138,7 +139,7 @@ def test_those_that_another_writer_left_behind(path: Path, made: list[str], what
     tables = np.frombuffer(section(path, "tables.p"), "int64")
     src, weights = (SRC, POSITIVE[::-1].copy()) if what == "weights" else (DST, POSITIVE)
     graph = pgs.Graph.from_coo(src, DST, num_nodes=NODES, edge_data={"p": weights})
-    arrays = {"edge_data.p": graph.edata["p"], "tables.p": pgs.array.as_array(tables, "tables")}
+    arrays = {"edge_data.p": graph.edata["p"], "tables.p": as_array(tables, "tables")}
     sections = graph_save.csc(graph._open())
     graph_save.save(str(path), {**sections, **arrays}, NODES, False)
     opened = pgs.Graph.open(path)

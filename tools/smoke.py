@@ -151,7 +151,7 @@ def main() -> None:
     import pygsampler
 
     assert Path(pygsampler.__file__).is_relative_to(sys.prefix), pygsampler.__file__
-    assert not {"numpy", "pygsampler._core._bridge"} & set(sys.modules)
+    assert not {"numpy", "pygsampler._engine._bridge"} & set(sys.modules)
     digest = sample()
     assert child() == digest
     doctor = [sys.executable, "-m", "pygsampler", "doctor", "--json"]

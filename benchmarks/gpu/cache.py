@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler._arrays.gather import gather_there
 from pygsampler._arrays.ids import as_ids
 from pygsampler._caching.choice import exchanged
 from pygsampler._caching.counts import Counts
+from pygsampler._features.gather import gather_on_device
 from pygsampler.bench.check import CheckError
 
 from .gather import COUNT, SETS, measure
@@ -47,7 +47,7 @@ def reads(
     views = [as_ids(ids, "ids", 0) for ids in sets]
 
     def run(i: int) -> object:
-        return gather_there(0, [features._part(views[i % SETS], out.data_ptr())])
+        return gather_on_device(0, [features._part(views[i % SETS], out.data_ptr())])
 
     return run
 

@@ -14,7 +14,8 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._batch import layout
-from pygsampler._core import library, memories
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
 
 from .graphs import Made
 

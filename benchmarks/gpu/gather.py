@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from pygsampler._core.library import call
+from pygsampler._engine.library import call
 from pygsampler.bench.check import CheckError
 
 from .record import Budget, Record, spread

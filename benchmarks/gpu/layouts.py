@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.bench.check import CheckError
 from pygsampler.programs import Program
 

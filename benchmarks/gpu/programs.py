@@ -24,8 +24,8 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS
+from pygsampler._engine import memory
+from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler.bench.check import CheckError
 
@@ -163,9 +163,7 @@ def ours(sampler: Any, graph: pgs.Graph, sets: list[torch.Tensor]) -> dict[str, 
         seeds = sets[i % len(sets)]
         job = DeviceJob(read, sampler, 0, i)
         about = *handles, seeds.data_ptr(), len(seeds), 64, 1
-        return memories.call(
-            "DeviceSample", *about, 0, i, 0, 0, stream, 0, 0, SLICE_MS, jobs=(job,)
-        )
+        return memory.call("DeviceSample", *about, 0, i, 0, 0, stream, 0, 0, SLICE_MS, jobs=(job,))
 
     many = [sets[i % len(sets)] for i in range(_MANY)]
     together = timed(5, lambda i: sampler.sample_many(graph, many, epoch=1, batch=_MANY * i), 2)

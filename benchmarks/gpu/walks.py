@@ -24,8 +24,8 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS
+from pygsampler._engine import memory
+from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler.bench.check import CheckError
 
@@ -219,7 +219,7 @@ def latency(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) -> d
     for batch in range(_CALLS):
         job = DeviceJob(walked, sampler, 0, batch)
         begin = time.perf_counter()
-        made = memories.call(
+        made = memory.call(
             "DeviceSample", *about, 0, batch, 0, 0, stream, 0, 0, SLICE_MS, jobs=(job,)
         )
         engine.append(1e6 * (time.perf_counter() - begin))

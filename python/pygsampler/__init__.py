@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.library import get_num_threads, memory_stats, set_num_threads, trim
+from pygsampler._arrays.array import Array
+from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
 from pygsampler._loading.stream import stream
-from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.features import Features

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch.named import NO_VALUES, edge_data
-from pygsampler._core import library, memories
-from pygsampler._core.memories import Memory
-from pygsampler.array import Array
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.memory import Memory
 
 __all__ = ["Block"]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy  # noqa: F401
     import torch
 
+    from pygsampler._arrays.array import Array
     from pygsampler._batch.made import Views
-    from pygsampler.array import Array
 
 __all__ = [
     "ArrowBatch",

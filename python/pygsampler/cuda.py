@@ -16,8 +16,8 @@ import json
 import operator
 
 from pygsampler._arrays.devices import require
-from pygsampler._core.checks import describe
-from pygsampler._core.library import call
+from pygsampler._engine.checks import describe
+from pygsampler._engine.library import call
 from pygsampler.errors import CudaError
 
 __all__ = [

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array, _copy_to_device, as_array
 from pygsampler._arrays.dtypes import KINDS
-from pygsampler._arrays.gather import GatherJob, Part, gather_there
-from pygsampler._arrays.ids import View, as_ids, has_moved, is_tensor
+from pygsampler._arrays.ids import IdView, as_ids, has_moved, is_tensor
 from pygsampler._caching.cache import Cache, Plan, Policy
-from pygsampler._core import memories
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import describe, integer
+from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
 from pygsampler._features.reading import Reading
 from pygsampler._features.written import check_rows, write_rows
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import peers
-from pygsampler.array import Array, _on_device, as_array
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
@@ -268,7 +268,7 @@ class Features:
         if known._device >= 0 and known._device != index:
             known = known.cpu()
         devices.require(index)
-        made = Features._of(_on_device(known.cpu(), index))
+        made = Features._of(_copy_to_device(known.cpu(), index))
         made._host = self
         return made
 
@@ -487,10 +487,10 @@ class Features:
         known = self._known()
         return KINDS[known.dtype].size * math.prod(known.shape[1:])
 
-    def _ids(self, ids: Any, place: int) -> View:
+    def _ids(self, ids: Any, place: int) -> IdView:
         return as_ids(ids, "ids", place if place >= 0 else None)
 
-    def _part(self, ids: View, out: int = 0) -> Part:
+    def _part(self, ids: IdView, out: int = 0) -> GatherPart:
         """What is to be gathered, by whoever reads these."""
         self._count(ids.length)
         return self._described(ids, out)
@@ -500,11 +500,11 @@ class Features:
         self._counts[0] += 1
         self._counts[1] += rows
 
-    def _described(self, ids: View, out: int) -> Part:
+    def _described(self, ids: IdView, out: int) -> GatherPart:
         known = self._known()
         table = known._address if self._pins is None else self._pins.addresses[0]
         cache = None if self._cache is None else self._cache.table
-        return Part(ids, table, len(known), self._row(), known, out, cache)
+        return GatherPart(ids, table, len(known), self._row(), known, out, cache)
 
     def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
         """The rows that a job has put into a memory."""
@@ -537,7 +537,7 @@ class Features:
         bad = torch.full((1,), -1, dtype=torch.int64, device=there)
         part = self._part(view, made.data_ptr())
         if part.row:
-            gather_there(place, [part], bad.data_ptr())
+            gather_on_device(place, [part], bad.data_ptr())
         else:
             # Nothing is copied, and there is no kernel that does so.
             check_rows(Array._of_view(view).torch(), len(self))
@@ -547,13 +547,13 @@ class Features:
             raise IndexError(f"ids[{wrong}]: expected an integer in [0, {len(self)}), got {found}")
         return made if out is not None or is_tensor(ids) else _of_cuda(made)
 
-    def _rows_there(self, ids: Any, place: int) -> tuple[torch.Tensor, Part]:
+    def _rows_there(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
         """Room for the rows of ids on a device, and what is to be gathered into it."""
         rows, part = self._room_there(ids, place)
         self._count(part.ids.length)
         return rows, part
 
-    def _room_there(self, ids: Any, place: int) -> tuple[torch.Tensor, Part]:
+    def _room_there(self, ids: Any, place: int) -> tuple[torch.Tensor, GatherPart]:
         """Likewise, of what is read later, and counted then."""
         view = as_ids(ids, "ids", place)
         rows = self._empty(view.length, place)

@@ -8,11 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.interning import IDS, intern
-from pygsampler._arrays.mapped import Identity, Pages
-from pygsampler._core import library
-from pygsampler._core.checks import boolean, integer
+from pygsampler._arrays.mmap_file import Identity, MappedFile
+from pygsampler._engine import library
+from pygsampler._engine.checks import boolean, integer
 from pygsampler._graph import (
     adapters,
     dgl_conversion,
@@ -34,13 +35,12 @@ from pygsampler._graph.reverses import reverse_edge_ids
 from pygsampler._graph.state import GraphState, Seat, Whole
 from pygsampler._graph.stored import names as edge_arrays
 from pygsampler._graph.timed import Timed, TimedByOthers, sorted_by_time
-from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pygsampler._arrays.dates import Kind
-    from pygsampler._core.progress import Progress
+    from pygsampler._arrays.datetimes import Kind
+    from pygsampler._engine.progress import Progress
     from pygsampler._graph.node_names import NodeNames
 
 __all__ = ["Graph"]
@@ -357,7 +357,7 @@ class Graph(GraphState):
         return graph
 
     @classmethod
-    def _mapped(cls, pages: Pages) -> Graph:
+    def _mapped(cls, pages: MappedFile) -> Graph:
         parts, beside = graph_file.arrays_of(pages)
         graph = cls._new(parts, pages.header["num_nodes"])
         graph._file = pages
@@ -371,7 +371,7 @@ class Graph(GraphState):
     @classmethod
     def _reopened(cls, path: str, identity: Identity, *part: Any) -> Graph:
         """An opened graph that was pickled; ValueError where its path is another file's now."""
-        pages = Pages.reopened(path, identity)
+        pages = MappedFile.reopened(path, identity)
         return cls._mapped(pages.within(*part) if part else pages)
 
     @classmethod
@@ -973,13 +973,15 @@ class Graph(GraphState):
         # Copies of what a file has are as sound as that is.
         return self if parts is None else self._with_edges(parts, self._file)
 
-    def _with_edges(self, parts: Parts, file: Pages | None) -> Graph:
+    def _with_edges(self, parts: Parts, file: MappedFile | None) -> Graph:
         """A graph of edges of this one; ``file`` is where its arrays, or some of them, are from."""
         graph = self._form(parts, self._kinds, file, drawn=True)
         graph._handle()
         return graph
 
-    def _form(self, parts: Parts, kinds: int, file: Pages | None, drawn: bool = False) -> Graph:
+    def _form(
+        self, parts: Parts, kinds: int, file: MappedFile | None, drawn: bool = False
+    ) -> Graph:
         """Another form of this graph, on the CPU, whose rows are split by so many types."""
         graph = Graph._new(parts, self._num_nodes)
         graph._whole, graph._kinds, graph._file = Whole.of(self, drawn), kinds, file

@@ -8,17 +8,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.pickled import pickled, unpickled
+from pygsampler._arrays.array import Array, _copy_to_device
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.exports import HeteroExports
-from pygsampler._core import memories
+from pygsampler._engine import memory as memories
+from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
-from pygsampler.array import Array, _on_device
 from pygsampler.block import Block
 
 if TYPE_CHECKING:
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._graph.schema import EdgeTypeMapping, Schema
     from pygsampler.hetero_converted import TorchHeteroBatch
 
@@ -52,7 +52,7 @@ class HeteroBlock(Block):
         memory = memories.new(
             "ExpandRows", indptr._address, words[at.NUM_DST], words[at.FIRST_DST], bits
         )
-        return _on_device(Array._of(memory.data, words[at.NUM_EDGES], bits, memory), device)
+        return _copy_to_device(Array._of(memory.data, words[at.NUM_EDGES], bits, memory), device)
 
 
 # What a batch has once its words were read.
@@ -281,7 +281,7 @@ class HeteroBatch(HeteroExports):
             more = -(-8 * len(words) // at.ALIGNMENT) * at.ALIGNMENT
             words = self._moved(more)
             raw = memoryview(bytearray(more + self._size))
-            raw[more:] = memories.owned_view(memory.data, self._size, memory)
+            raw[more:] = memories.buffer_view(memory.data, self._size, memory)
             found = self._of(raw, memories.address_of(raw), self._schema, self.epoch, self.batch)
         else:
             found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
@@ -315,7 +315,7 @@ class HeteroBatch(HeteroExports):
             )
         devices.require(index)
         # Its words are read here: they stay on the host.
-        words_at, there = self._words_at, _on_device(self._whole(), index)
+        words_at, there = self._words_at, _copy_to_device(self._whole(), index)
         memory = there._owner
         assert isinstance(memory, memories.Memory)
         about = self._schema, self.epoch, self.batch, words_at, index
@@ -363,10 +363,10 @@ class HeteroBatch(HeteroExports):
                 f"HeteroBatch.pickle: expected a batch on the CPU, got one on {self.device}; "
                 ".cpu() copies it"
             )
-        values = pickled(memories.owned_view(self._data, self._size, self._memory), protocol)
+        values = to_pickle(memories.buffer_view(self._data, self._size, self._memory), protocol)
         return _restored, (values, self._schema, self.epoch, self.batch)
 
 
 def _restored(values: Any, schema: Schema, epoch: int, batch: int) -> HeteroBatch:
-    buffer, address = unpickled(values)
+    buffer, address = from_pickle(values)
     return HeteroBatch._of(buffer, address, schema, epoch, batch)

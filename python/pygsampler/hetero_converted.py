@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._batch.exports import HeteroExports
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.shown import types_html
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler.converted_block import TorchBlock
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._arrays.array import Array
     from pygsampler._graph.schema import EdgeTypeMapping
-    from pygsampler.array import Array
     from pygsampler.block import Block
     from pygsampler.features import Features
     from pygsampler.hetero_graph import EdgeType

@@ -11,11 +11,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.interning import IDS
-from pygsampler._arrays.mapped import Identity, Pages
-from pygsampler._core import library, memories
-from pygsampler._core.checks import boolean, describe
-from pygsampler._core.handle import EngineHandle
+from pygsampler._arrays.mmap_file import Identity, MappedFile
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import boolean, describe
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import (
     dgl_conversion,
@@ -46,15 +48,14 @@ from pygsampler._graph.schema import (
     relations_of,
 )
 from pygsampler._graph.timed import TypedTimed
-from pygsampler.array import Array
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from pygsampler._arrays.dates import Kind
-    from pygsampler._core.progress import Progress
+    from pygsampler._arrays.datetimes import Kind
+    from pygsampler._engine.progress import Progress
     from pygsampler._graph.node_names import NodeNames
     from pygsampler._graph.timed import Timed
 
@@ -116,7 +117,7 @@ class HeteroGraph(EngineHandle):
         "_times",
     )
 
-    _end: ClassVar[str] = "TypedClose"
+    _close_function: ClassVar[str] = "TypedClose"
 
     # As Graph has them: -1, or the index of the CUDA device; the graph on the CPU that one on a
     # device was made of.
@@ -124,7 +125,7 @@ class HeteroGraph(EngineHandle):
     _host: HeteroGraph | None
     _pinned: bool
     # The file that it was opened from.
-    _file: Pages | None
+    _file: MappedFile | None
 
     # What brings rows of a graph whose parts lie in several processes; as Graph has it.
     _service: Any = None
@@ -353,7 +354,7 @@ class HeteroGraph(EngineHandle):
         return cls._mapped(graph_file.open_pages(path, verify, progress))
 
     @classmethod
-    def _mapped(cls, pages: Pages) -> HeteroGraph:
+    def _mapped(cls, pages: MappedFile) -> HeteroGraph:
         nodes, parts = typed_file.types_of(pages)
         made = cls({kind: Graph._mapped(part) for kind, part in parts.items()}, nodes)
         made._ndata.update(typed_file.node_data_of(pages, nodes))
@@ -364,7 +365,7 @@ class HeteroGraph(EngineHandle):
     @classmethod
     def _reopened(cls, path: str, identity: Identity) -> HeteroGraph:
         """An opened graph that was pickled; ValueError where its path is another file's now."""
-        return cls._mapped(Pages.reopened(path, identity))
+        return cls._mapped(MappedFile.reopened(path, identity))
 
     def save(self, path: Any, *, progress: Progress = False) -> None:
         """Writes the graph to a file, for ``HeteroGraph.open``, with ``edata`` and ``ndata``.
@@ -782,18 +783,18 @@ class HeteroGraph(EngineHandle):
             dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
             dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),
         )
-        part._give_back()
+        part._release()
         # Of two threads that come at once one's is kept.
         return self._joints.setdefault(key, made)
 
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done. Closing twice is fine."""
-        self._give_back()
+        self._release()
         derived, self._derived = self._derived, {}
         times, self._times = self._times, {}
         for graph in (*derived.values(), *(timed.graph for timed in times.values())):
             graph._graphs = {}
-            graph._give_back()
+            graph._release()
         joints, self._joints = self._joints, {}
         for joint in joints.values():
             joint.graph.close()
@@ -827,8 +828,8 @@ class HeteroGraph(EngineHandle):
             return self._number
         with library.handle_lock():
             if not self._current() or handles != self._made_of:
-                self._give_back()
-                self._make("TypedNew", self._schema.document(self._nodes.values(), handles))
+                self._release()
+                self._create("TypedNew", self._schema.document(self._nodes.values(), handles))
                 self._made_of = handles
             return self._number
 

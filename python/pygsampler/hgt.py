@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import restored
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.types_alone import TypesAlone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import Launcher, Sampler
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._sampling.job import Job
     from pygsampler.graph import Graph
 

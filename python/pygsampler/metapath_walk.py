@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core import library
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.metapath import check_chain, columns, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards
@@ -20,7 +20,7 @@ from pygsampler.walks import HeteroWalks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._graph.joint import Joint
     from pygsampler._sampling.base import Pending
     from pygsampler.graph import Graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.pickled import pickled, unpickled
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.exports import Exports
@@ -13,10 +13,10 @@ from pygsampler._batch.named import NO_VALUES, EdgeName, parted
 from pygsampler._batch.packed import packed
 from pygsampler._batch.shown import blocks_html
 from pygsampler._batch.views import HostViews, RegionViews
-from pygsampler._core import memories
-from pygsampler._core.memories import Memory
-from pygsampler._core.row import Row, dense_shape
-from pygsampler.array import Array
+from pygsampler._engine import memory as memories
+from pygsampler._engine.array_descriptor import ArrayDescriptor, dense_shape
+from pygsampler._engine.memory import Memory
+from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
 from pygsampler.block import Block
 from pygsampler.converted import (
     ArrowBatch,
@@ -42,8 +42,8 @@ _WORTH_A_COPY = 1 << 12
 _DESCRIBED = frozenset({"_data", "_device", "_extra_words", "_size", "_words"})
 # By its kind: values, or vertices.
 _EXTRAS = (
-    Row("values", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
-    Row("vertices", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+    ArrayDescriptor("values", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+    ArrayDescriptor("vertices", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
 )
 _EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
@@ -355,12 +355,12 @@ class MiniBatch(Exports):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
-        values = pickled(self._without_reserve(), protocol)
+        values = to_pickle(self._without_reserve(), protocol)
         return _restore, (values, self.epoch, self.batch, type(self), self._names)
 
     def _without_reserve(self) -> memoryview | bytearray:
         """The batch's bytes, less the room that was reserved for vertices and never used."""
-        raw = memories.owned_view(self._data, self._size, self._memory)
+        raw = memories.buffer_view(self._data, self._size, self._memory)
         nodes, index = self._words[at.NODES], self._words[at.OUTPUT_INDEX]
         end = nodes + len(self.input_nodes) * self.input_nodes._bits // 8
         # What lies behind stays on cache lines of its own. With trees nothing does.
@@ -410,5 +410,5 @@ def _restore(
     kind: type[MiniBatch] = MiniBatch,
     names: tuple[str | EdgeName, ...] = (),
 ) -> MiniBatch:
-    buffer, address = unpickled(values)
+    buffer, address = from_pickle(values)
     return kind._read(buffer, address, address, devices.CPU, epoch, batch, names)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler._arrays.ids import as_ids, kept
-from pygsampler._core.checks import describe, integer
+from pygsampler._arrays.ids import as_ids, copy_ids
+from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.metapath import check_chain, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards, Launcher, Pending, Sampler
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._arrays.ids import View
-    from pygsampler._core.memories import Memory
+    from pygsampler._arrays.array import Array
+    from pygsampler._arrays.ids import IdView
+    from pygsampler._engine.memory import Memory
     from pygsampler._graph.joint import Joint
-    from pygsampler.array import Array
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType
     from pygsampler.walks import TorchWalks
@@ -166,7 +166,7 @@ class PinSAGE(RandomWalk):
                 )
             # The first type's vertices are the joined graph's first: visits have its ids as well.
             seeds = joint_ids(seeds, graph, joint)
-        ids = kept(as_ids(seeds, "seeds", graph._device))
+        ids = copy_ids(as_ids(seeds, "seeds", graph._device))
         job = super().launch(
             graph,
             ids,
@@ -188,7 +188,7 @@ class PinSAGE(RandomWalk):
             return None
 
         def start(seeds: Sequence[Any], batches: Sequence[int]) -> Afterwards[list[Any]]:
-            views = [kept(as_ids(ids, "seeds", graph._device)) for ids in seeds]
+            views = [copy_ids(as_ids(ids, "seeds", graph._device)) for ids in seeds]
             return Afterwards(launch(views, batches), lambda made: _told(made, views))
 
         return start
@@ -197,7 +197,7 @@ class PinSAGE(RandomWalk):
         made = super()._many(graph, many, epoch, batch)
         if graph._device >= 0 and not self._path:
             # Of one launch, and not by ``launch``.
-            _told(made, [kept(as_ids(ids, "seeds", graph._device)) for ids in many])
+            _told(made, [copy_ids(as_ids(ids, "seeds", graph._device)) for ids in many])
         return made
 
     def __repr__(self) -> str:
@@ -213,7 +213,7 @@ class PinSAGE(RandomWalk):
         return SeedVisits._of_region(region, words, epoch, batch)
 
 
-def _told(made: list[Any], views: Sequence[View]) -> list[Any]:
+def _told(made: list[Any], views: Sequence[IdView]) -> list[Any]:
     """Visits of several batches, each told of its seeds; behind a failure there are none."""
     for visits, ids in zip(made, views, strict=False):
         if isinstance(visits, (Visits, SeedVisits)):

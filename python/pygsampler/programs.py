@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pygsampler._batch import layout as at
 from pygsampler._batch.named import EdgeName, parted
 from pygsampler._batch.views import RegionViews
-from pygsampler._core import library
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.notes import log_waits
-from pygsampler._core.progress import waiting
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.compile_log import log_compile_times
+from pygsampler._engine.progress import wait_indicator
 from pygsampler._graph.lent import Named
 from pygsampler._program import inputs
 from pygsampler._program.forms import function_of
@@ -44,7 +44,7 @@ from pygsampler.walk_program import WalkProgram
 if TYPE_CHECKING:
     import torch
 
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._sampling.job import Job
     from pygsampler.graph import Graph as Stored
     from pygsampler.hetero_graph import EdgeType
@@ -399,7 +399,7 @@ class Program(EngineSampler, Sampler[Any]):
         changed = inputs.changed(self._contents(), tensors, self._name)
         plan = Plan(family="program", **{**self._fields(), "inputs": inputs.texts(changed)})
         with library.handle_lock():
-            self._give_back()
+            self._release()
             self._plan = plan
             self._version += 1
         return self._version
@@ -572,9 +572,9 @@ class Program(EngineSampler, Sampler[Any]):
             return launched(self, read, seeds, **how)
         # The first batches of a device wait for the compiler, at times behind this call.
         self._told += 1
-        with waiting(f"{self._name}: compiling for the GPU"):
+        with wait_indicator(f"{self._name}: compiling for the GPU"):
             job = launched(self, read, seeds, **how)
-        log_waits()
+        log_compile_times()
         return job
 
     def _whole_rows(self) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import Launcher, Pending, Sampler
 from pygsampler._sampling.device_job import TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._core.memories import Memory
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
+    from pygsampler._engine.memory import Memory
 
 __all__ = ["DeepWalk", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from pygsampler._arrays.dates import as_numpy_span, check_span, kind_of
+from pygsampler._arrays.datetimes import as_numpy_span, check_window, datetime_kind
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Unpack
 
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler.graph import Graph
     from pygsampler.hetero_batch import HeteroBatch
 
@@ -214,7 +214,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             self._given = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
         # What the plan has as a number: whether it fits the times is known once there is a graph.
         span = as_numpy_span(window)
-        self._span = span if kind_of(span) else None
+        self._span = span if datetime_kind(span) else None
         self._typed: TypedSampler | None = None
         self._timed = TimedSampler(plan, self.seed) if plan["family"] == "temporal" else None
 
@@ -347,7 +347,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """
         if self._span is not None and graph._service is None:
             name = self._plan["time"]
-            check_span(self._span, graph._kind_of_times(name), name)
+            check_window(self._span, graph._kind_of_times(name), name)
 
     def _of_types(self) -> TypedSampler:
         """What samples graphs with types."""

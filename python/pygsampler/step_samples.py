@@ -6,14 +6,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.pickled import pickled, unpickled
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.region import integers
 from pygsampler._batch.shown import arrays_html
-from pygsampler._core import memories
-from pygsampler._core.memories import Memory
-from pygsampler.array import Array
+from pygsampler._engine import memory as memories
+from pygsampler._engine.memory import Memory
+from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -224,8 +224,8 @@ class StepSamples:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
-        raw = memories.owned_view(self._data(), self._words[at.SIZE], self._memory)
-        return _restore, (pickled(raw, protocol), self.epoch, self.batch, self.seed)
+        raw = memories.buffer_view(self._data(), self._words[at.SIZE], self._memory)
+        return _restore, (to_pickle(raw, protocol), self.epoch, self.batch, self.seed)
 
     def __repr__(self) -> str:
         where = "" if self._device < 0 else f", device={self.device}"
@@ -239,7 +239,7 @@ class StepSamples:
 
 
 def _restore(values: Any, epoch: int, batch: int, seed: int) -> StepSamples:
-    buffer, address = unpickled(values)
+    buffer, address = from_pickle(values)
     return StepSamples._read(buffer, address, address, devices.CPU, epoch, batch, seed)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from pygsampler._arrays.array import Array
 from pygsampler._batch.exports import SubgraphExports
-from pygsampler.array import Array
 from pygsampler.converted import ArrowBatch, NumpyBatch, TorchBatch
 from pygsampler.minibatch import MiniBatch
 

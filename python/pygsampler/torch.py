@@ -17,8 +17,8 @@ except ImportError as error:
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
 from pygsampler._batch.reduce import segment_reduce
-from pygsampler._core.checks import boolean, integer
-from pygsampler._core.progress import bar
+from pygsampler._engine.checks import boolean, integer
+from pygsampler._engine.progress import progress_bar
 from pygsampler._loading.capture import capture
 from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.given import chosen_sampler, graph_on
@@ -673,7 +673,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         self, batches: Generator[TorchBatch, None, None], meter: Meter
     ) -> Generator[TorchBatch, None, None]:
         text = f"epoch {meter.epoch}"
-        with closing(batches), bar(total=len(self), desc=text, unit="batch") as shown:
+        with closing(batches), progress_bar(total=len(self), desc=text, unit="batch") as shown:
             told = 0.0
             for batch in batches:
                 # Reading what was measured takes longer than measuring it.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.ids import as_ids, on_host
+from pygsampler._arrays.ids import as_ids, ids_on_host
 from pygsampler._batch.named import NO_VALUES
 from pygsampler._batch.shown import table_html
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import TYPE, ByEdgeType, by_type
 from pygsampler._program.reports import Explanation
 from pygsampler._sampling.base import Afterwards, Pending
@@ -306,8 +306,8 @@ def _joined(
         if kind not in starts:
             known = ", ".join(map(repr, starts))
             raise ValueError(f"{where}: expected types among {known}, got {kind!r}")
-        view = on_host(as_ids(values, f"{where}[{kind!r}]", near))
-        own = numpy.array(memories.integer_view(view.address, view.length, view.bits), numpy.int64)
+        view = ids_on_host(as_ids(values, f"{where}[{kind!r}]", near))
+        own = numpy.array(memory.integer_view(view.address, view.length, view.bits), numpy.int64)
         wrong = own[(own < 0) | (own >= counts[kind])]
         if len(wrong):
             raise IndexError(

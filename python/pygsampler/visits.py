@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import View, as_ids
+from pygsampler._arrays.array import Array
+from pygsampler._arrays.ids import IdView, as_ids
 from pygsampler._batch import layout as at
 from pygsampler._batch.furnished import Furnished
 from pygsampler._batch.shown import arrays_html
-from pygsampler._core import memories
-from pygsampler.array import Array
+from pygsampler._engine import memory as memories
 from pygsampler.hetero_converted import OfType
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
 
 __all__ = ["SeedVisits", "TorchVisits", "TypedVisits", "Visits"]
 
@@ -48,7 +48,7 @@ class Visits:
     _memory: Memory
     _device: int
     _rows: dict[str, Array]
-    _seeds: View
+    _seeds: IdView
     # Of a graph with types that of the seeds and of the vertices.
     _kind: str | None
 
@@ -70,7 +70,7 @@ class Visits:
                 made._rows[row.name] = array._at(array._address, (seeds, top))
         return made
 
-    def _by(self, seeds: View, kind: str | None) -> Visits:
+    def _by(self, seeds: IdView, kind: str | None) -> Visits:
         """Itself, of these seeds."""
         self._seeds, self._kind = seeds, kind
         return self
@@ -312,10 +312,10 @@ class SeedVisits(_OfSeeds, TorchVisits):
         mean = (near * batch.importance.unsqueeze(2)).sum(dim=1)
     """
 
-    _seeds: View
+    _seeds: IdView
     _kind: str | None = None
 
-    def _by(self, seeds: View, kind: str | None) -> SeedVisits:
+    def _by(self, seeds: IdView, kind: str | None) -> SeedVisits:
         """As that of ``Visits``."""
         self._seeds, self._kind = seeds, kind
         return self

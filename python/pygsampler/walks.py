@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.pickled import pickled, unpickled
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.region import integers
 from pygsampler._batch.shown import arrays_html, walks_html
-from pygsampler._core import memories
-from pygsampler._core.checks import integer
-from pygsampler._core.memories import Memory
-from pygsampler.array import Array
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import integer
+from pygsampler._engine.memory import Memory
+from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
 from pygsampler.visits import TorchVisits, top_visits
 
 if TYPE_CHECKING:
@@ -268,8 +268,8 @@ class Walks:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
-        raw = memories.owned_view(self._data(), self._words[at.SIZE], self._memory)
-        return _restore, (pickled(raw, protocol), self.epoch, self.batch, self.seed)
+        raw = memories.buffer_view(self._data(), self._words[at.SIZE], self._memory)
+        return _restore, (to_pickle(raw, protocol), self.epoch, self.batch, self.seed)
 
 
 class HeteroWalks(Walks):
@@ -298,7 +298,7 @@ class HeteroWalks(Walks):
 
 
 def _restore(values: Any, epoch: int, batch: int, seed: int, kind: type[Walks] = Walks) -> Walks:
-    buffer, address = unpickled(values)
+    buffer, address = from_pickle(values)
     return kind._read(buffer, address, address, devices.CPU, epoch, batch, seed)
 
 

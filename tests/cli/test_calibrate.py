@@ -59,7 +59,7 @@ def test_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from pygsampler.__main__ import main
     from pygsampler._arrays import devices
-    from pygsampler._core import library
+    from pygsampler._engine import library
 
     asked = []
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pygsampler._core import library
+from pygsampler._engine import library
 from tests.support.parity import emulated
 
 SCRIPT = """
     import json, sys, time
     import numpy as np
-    from pygsampler._core import library
+    from pygsampler._engine import library
     from tests.support.parity import compare, random_graph
     began = time.monotonic()
     cpu = random_graph(2000, 3).graph(32)

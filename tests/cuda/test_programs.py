@@ -15,7 +15,7 @@ from random_programs import program
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.programs import Program
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pytest
 
-from pygsampler._core import architecture, library
+from pygsampler._engine import architecture, library
 from pygsampler.doctor import environment
 
 X86_CPUINFO = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nflags\t\t: fpu\n"
@@ -198,7 +198,7 @@ def test_import_error_names_the_architecture_of_the_file(run_python: Callable[..
     number, other = (183, "aarch64") if process == "x86_64" else (62, "x86_64")
     script = f"""
         import pathlib
-        from pygsampler._core import library
+        from pygsampler._engine import library
         file = pathlib.Path("_bridge.abi3.so").absolute()
         file.write_bytes({elf(number)!r})
         library.extension_path = lambda: file

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pygsampler import cuda, doctor
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.doctor import environment, gpu, selftest
 from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Report, Section, size

@@ -82,7 +82,7 @@ def test_digests_are_those_of_x86_64(arm: Emulated) -> None:
 def test_import_loads_neither_engine_nor_driver(arm: Emulated) -> None:
     code = """
 import sys, pygsampler
-assert "pygsampler._core._bridge" not in sys.modules and "numpy" not in sys.modules
+assert "pygsampler._engine._bridge" not in sys.modules and "numpy" not in sys.modules
 text = open("/proc/self/maps").read()
 print("_bridge" in text, "libcuda" in text)
 """
@@ -114,7 +114,7 @@ def test_doctor_says_that_it_is_emulated(arm: Emulated) -> None:
 def test_extension_keeps_to_its_rules(arm_wheel: Path, tmp_path: Path) -> None:
     wheels = tool("wheels")
     with zipfile.ZipFile(arm_wheel) as archive:
-        content = archive.read("pygsampler/_core/_bridge.abi3.so")
+        content = archive.read("pygsampler/_engine/_bridge.abi3.so")
     assert int.from_bytes(content[18:20], "little") == 183  # AArch64, in the header of ELF
     assert wheels.inspect(content, tmp_path / "extension.so") <= wheels.GLIBC
     assert wheels.images(content) == wheels.architectures("aarch64")

@@ -13,7 +13,7 @@ import pytest
 LOAD = """
 import importlib.machinery, importlib.util, sys
 def load(path):
-    loader = importlib.machinery.ExtensionFileLoader("pygsampler._core._bridge", path)
+    loader = importlib.machinery.ExtensionFileLoader("pygsampler._engine._bridge", path)
     spec = importlib.util.spec_from_loader(loader.name, loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
@@ -81,7 +81,7 @@ def test_is_stripped_and_names_no_path_of_the_build(extension: Path, root: Path)
 
 def test_functions_are_those_of_the_stub(extension: Path, root: Path) -> None:
     """gopy leaves out, without a word, what it cannot wrap."""
-    stub = (root / "python" / "pygsampler" / "_core" / "_bridge.pyi").read_text()
+    stub = (root / "python" / "pygsampler" / "_engine" / "_bridge.pyi").read_text()
     declared = set(re.findall(r"(?m)^def (\w+)", stub))
     shown = python("print(*dir(load(sys.argv[1])))", str(extension)).split()
     assert {name for name in shown if not name.startswith("__")} == declared

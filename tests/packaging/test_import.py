@@ -52,7 +52,7 @@ def test_module_runs_from_the_repository_root(root: Path) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["pygsampler._core._bridge", "numpy", "torch", "dgl", "torch_geometric", "pyarrow", "scipy"],
+    ["pygsampler._engine._bridge", "numpy", "torch", "dgl", "torch_geometric", "pyarrow", "scipy"],
 )
 def test_import_leaves_alone(module: str, tmp_path: Path) -> None:
     modules = imported(tmp_path)["modules"]

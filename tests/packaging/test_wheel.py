@@ -36,9 +36,9 @@ def test_holds_the_extension_the_package_and_nothing_else(names: set[str], root:
     assert {
         "pygsampler/__init__.py",
         "pygsampler/py.typed",
-        "pygsampler/_core/_bridge.pyi",
+        "pygsampler/_engine/_bridge.pyi",
     } <= package
-    extension = "pygsampler/_core/_bridge.abi3.so"
+    extension = "pygsampler/_engine/_bridge.abi3.so"
     # auditwheel packs folders, too.
     shipped = {name for name in names if ".dist-info/" not in name and not name.endswith("/")}
     assert shipped == package | {extension}

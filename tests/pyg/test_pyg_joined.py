@@ -21,7 +21,7 @@ from torch_geometric.sampler import (  # noqa: E402
 )
 
 import pygsampler as pgs  # noqa: E402
-from pygsampler._core.memories import Memory  # noqa: E402
+from pygsampler._engine.memory import Memory  # noqa: E402
 from pygsampler.pyg import HGTSampler, PGSampler, Sampler, base, hetero_output  # noqa: E402
 from pygsampler.pyg.hetero import HeteroSampler  # noqa: E402
 from pygsampler.pyg.inputs import inputs_at  # noqa: E402

@@ -11,7 +11,7 @@ PRELUDE = """
 import gc, os, pickle
 import numpy as np
 import pygsampler as pgs
-from pygsampler._core import library
+from pygsampler._engine import library
 
 def graph(ids=np.int64, edge_ids=None):
     random = np.random.default_rng(3)

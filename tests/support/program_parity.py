@@ -14,13 +14,13 @@ from program_reference import Block, Program, Result, parse, reference, unquoted
 from random_programs import only
 
 import pygsampler as pgs
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._program.inputs import Content, texts
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
-from pygsampler.array import Array
 
 PASSES = (
     "fold",

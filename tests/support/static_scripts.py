@@ -15,7 +15,7 @@ import pygsampler as pgs
 import pygsampler.torch as loaders
 from pygsampler._loading import given
 import torch_on_host
-from pygsampler._core import memories
+from pygsampler._engine import memories
 from pygsampler._loading import static
 from pygsampler._sampling import standing
 from pygsampler.features import Features
@@ -65,7 +65,7 @@ SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 
 # And those of graphs with types.
 TYPED = """
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
 
 # Batches of graphs with types are not in a tensor of torch's, but in memory of the engine's.
 shown = Array.torch

@@ -85,7 +85,7 @@ def test_same_batches_for_every_depth(dtype: torch.dtype) -> None:
 
 
 def test_same_batches_for_every_number_of_threads(graph: pgs.Graph) -> None:
-    from pygsampler._core.library import call
+    from pygsampler._engine.library import call
 
     loader = DataLoader(graph, SEEDS, [10, 10, 5], batch_size=200, prefetch=0, seed=3)
     before = call("SetThreads", 1)

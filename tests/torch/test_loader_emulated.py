@@ -332,7 +332,7 @@ print(launches)
 def test_batches_of_a_group_that_do_not_fit(emulator: Path) -> None:
     """They are sampled again, alone; the others of the group are as they were."""
     code = """
-from pygsampler._core import library
+from pygsampler._engine import library
 graph = make_graph()
 there = graph.to("cuda")
 expected = [content(b) for b in DataLoader(graph, SEEDS, [5, 3], batch_size=32, seed=1)]

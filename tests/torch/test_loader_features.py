@@ -16,7 +16,7 @@ from held import held
 from torch.nn import functional
 
 import pygsampler as pgs
-from pygsampler._arrays.gather import GatherJob
+from pygsampler._features.gather import GatherJob
 from pygsampler.sampler import Pending, Ready
 from pygsampler.torch import DataLoader
 

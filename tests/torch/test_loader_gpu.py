@@ -14,7 +14,7 @@ from torch_graphs import csc
 
 import pygsampler as pgs
 import pygsampler.torch as loaders
-from pygsampler._arrays.ids import View
+from pygsampler._arrays.ids import IdView
 from pygsampler._loading import given
 from pygsampler.torch import DataLoader
 
@@ -56,7 +56,7 @@ class Desk(pgs.PGSampler):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.in_flight = self.most = self.cancelled = 0
-        self.launched: list[tuple[int, int, View]] = []
+        self.launched: list[tuple[int, int, IdView]] = []
 
     def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
         if how.get("into") is None:

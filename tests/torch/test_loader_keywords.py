@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler._core.checks import boolean
+from pygsampler._engine.checks import boolean
 from pygsampler._loading.options import OTHER_LOADERS
 from pygsampler.torch import DataLoader, LinkLoader
 

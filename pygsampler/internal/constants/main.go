@@ -27,7 +27,7 @@ import (
 const (
 	layout = "python/pygsampler/_batch/layout.py"
 	graphs = "python/pygsampler/_graph/layout.py"
-	limits = "python/pygsampler/_core/limits.py"
+	limits = "python/pygsampler/_engine/limits.py"
 	header = "kernels/constants.cuh"
 	// Apart, since few kernels need it and a change of the other changes all of them.
 	typedHeader = "kernels/typed_constants.cuh"
@@ -52,13 +52,13 @@ start.
 
 from __future__ import annotations
 
-from pygsampler._core.row import Row
+from pygsampler._engine.array_descriptor import Row
 `
 	graphDoc = `"""The words that describe graphs which the engine has made, and the rows of their arrays."""
 
 from __future__ import annotations
 
-from pygsampler._core.row import Row
+from pygsampler._engine.array_descriptor import Row
 `
 	numWords = `
 

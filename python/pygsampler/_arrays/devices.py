@@ -7,8 +7,8 @@ import re
 import sys
 from typing import Any
 
-from pygsampler._core import library
-from pygsampler._core.checks import describe
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe
 from pygsampler.errors import CudaError
 
 CPU = -1

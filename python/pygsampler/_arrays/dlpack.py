@@ -43,7 +43,7 @@ class _Versioned(ctypes.Structure):
     ]
 
 
-class Borrowed(NamedTuple):
+class BorrowedTensor(NamedTuple):
     """What a capsule says about its tensor; ``address`` is good while ``capsule`` is held."""
 
     address: int
@@ -77,7 +77,7 @@ def device_name(kind: int, number: int) -> str:
     return f"{_DEVICE_NAMES.get(kind, f'DLPack device {kind}')}:{number}"
 
 
-def borrow(value: Any, device: int = devices.CPU) -> Borrowed:
+def borrow(value: Any, device: int = devices.CPU) -> BorrowedTensor:
     """The tensor that ``value.__dlpack__`` exports, without a copy.
 
     On a CUDA device its values are ready for what comes into our stream from now on. A legacy
@@ -102,7 +102,7 @@ def borrow(value: Any, device: int = devices.CPU) -> Borrowed:
         tensor = _Tensor.from_address(capsule_pointer(capsule, b"dltensor"))
     kind = _TYPE_NAMES.get(tensor.code, f"type {tensor.code} of ")
     dimensions = range(tensor.ndim)
-    return Borrowed(
+    return BorrowedTensor(
         address=(tensor.data or 0) + tensor.byte_offset,
         shape=tuple(tensor.shape[i] for i in dimensions),
         strides=tuple(tensor.strides[i] for i in dimensions) if tensor.strides else (),

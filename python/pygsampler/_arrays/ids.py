@@ -16,12 +16,16 @@ import warnings
 from array import array
 from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pygsampler._arrays import devices, dlpack
-from pygsampler._arrays.dtypes import Region
-from pygsampler._core import library, memories
-from pygsampler._core.checks import describe, index
+from pygsampler._arrays.dtypes import ArrayRegion
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import describe, index
+
+if TYPE_CHECKING:
+    import torch
 
 _EXPECTED = "a one-dimensional array of int32 or int64 in CPU memory"
 # A range can claim any length; past this one the memory for its integers would hang the machine.
@@ -31,7 +35,7 @@ _BUFFER_KINDS = "ilqn"
 ANYWHERE = -2
 
 
-class View(NamedTuple):
+class IdView(NamedTuple):
     """Signed integers in memory: where, how many, how wide, and what keeps them there.
 
     ``source`` is what pickling should store: the caller's object when it pickles well by itself
@@ -55,14 +59,14 @@ class View(NamedTuple):
         """As the engine takes it: 0 on the CPU, 1 on a device, 2 there and ``known``."""
         return 0 if self.device < 0 else 1 + self.known
 
-    def part(self, start: int, end: int) -> View:
+    def part(self, start: int, end: int) -> IdView:
         """Those from ``start`` on and before ``end``, which are in ``[0, length]``."""
         address = self.address + start * self.bits // 8
         rest = self.readonly, self.owner, None, self.device, self.stream, self.known
-        return View(address, end - start, self.bits, *rest)
+        return IdView(address, end - start, self.bits, *rest)
 
 
-class Viewed:
+class HasIdView:
     """An array of ours, which says itself where its values are."""
 
     __slots__ = ()
@@ -70,28 +74,28 @@ class Viewed:
     # -1, or the index of the CUDA device.
     _device: int
 
-    def _view(self) -> View:
+    def _view(self) -> IdView:
         """As ids; TypeError where it has none."""
         raise NotImplementedError
 
-    def _region(self) -> Region:
+    def _region(self) -> ArrayRegion:
         """As values of any dtype, on the CPU."""
         raise NotImplementedError
 
 
-def as_ids(value: Any, where: str, near: int | None = None) -> View:
+def as_ids(value: Any, where: str, near: int | None = None) -> IdView:
     """A view of ``value``; the error names ``where`` when it is none that can be sampled with.
 
     A view that was taken before is taken as it is. ``near`` is the device of the graph that the
     array is for, which it may be on too; without it only the CPU will do.
     """
-    if isinstance(value, View):
+    if isinstance(value, IdView):
         return value
     torch = sys.modules.get("torch")
     # First: each batch of a loop has one, and the tests below take as long as reading it.
     if torch is not None and type(value) is getattr(torch, "Tensor", None):
         return _from_torch(torch, value, where, near)
-    if isinstance(value, Viewed):
+    if isinstance(value, HasIdView):
         if value._device >= 0:
             _check_device(where, value._device, near)
         return value._view()
@@ -109,7 +113,7 @@ def as_ids(value: Any, where: str, near: int | None = None) -> View:
     return _from_buffer(value, buffer, where)
 
 
-def as_int64(view: View) -> View:
+def as_int64(view: IdView) -> IdView:
     """The same integers in 64 bits, copied when they are narrower."""
     if view.bits == 64:
         return view
@@ -117,7 +121,7 @@ def as_int64(view: View) -> View:
     return _from_buffer(wide, memoryview(wide), "")
 
 
-def kept(view: View) -> View:
+def copy_ids(view: IdView) -> IdView:
     """The same integers, to be read later: of those on the CPU a copy."""
     if view.device >= 0:
         return view
@@ -126,14 +130,14 @@ def kept(view: View) -> View:
     return _from_buffer(own, memoryview(own), "")
 
 
-def on_host(view: View) -> View:
+def ids_on_host(view: IdView) -> IdView:
     """The same integers on the CPU, copied when they are on a device."""
     if view.device < 0 or not view.length:
         return view._replace(device=devices.CPU, stream=None)
     stream = devices.current_stream(view.device) if view.stream is None else view.stream
     size = view.length * view.bits // 8
     memory = memories.new("DeviceDownload", view.device, view.address, size, stream)
-    return View(memory.data, view.length, view.bits, False, memory, None)
+    return IdView(memory.data, view.length, view.bits, False, memory, None)
 
 
 def has_moved(owner: Any, address: int) -> bool:
@@ -148,7 +152,7 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def without_moving(shown: Any, source: Any) -> Any:
+def pickle_source(shown: Any, source: Any) -> Any:
     """What to pickle in place of ``source``, whose values ``shown`` is a view of.
 
     Sending a tensor to another process moves its memory into a shared file and frees the old
@@ -162,7 +166,7 @@ def without_moving(shown: Any, source: Any) -> Any:
     return shown.torch()
 
 
-def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
+def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> IdView:
     if tensor.layout is not torch.strided:
         _refuse_type(where, f"a {tensor.layout} tensor")
     device: int = devices.CPU
@@ -192,10 +196,10 @@ def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
     if not address and length:
         _refuse_type(where, f"a {type(tensor).__name__} without memory")
     # As View(...) does, without the Python function that it is.
-    return tuple.__new__(View, (address, length, bits, False, tensor, tensor, device, None, True))
+    return tuple.__new__(IdView, (address, length, bits, False, tensor, tensor, device, None, True))
 
 
-def _from_numpy(values: Any, where: str) -> View:
+def _from_numpy(values: Any, where: str) -> IdView:
     dtype = values.dtype
     if dtype.kind != "i" or dtype.itemsize not in (4, 8) or not dtype.isnative:
         if dtype.kind == "O" and values.ndim == 1:
@@ -214,10 +218,10 @@ def _from_numpy(values: Any, where: str) -> View:
         _warn_copy(where, values.nbytes)
     address = int(values.__array_interface__["data"][0])
     bits = 8 * dtype.itemsize
-    return View(address, len(values), bits, not flags.writeable, values, values)
+    return IdView(address, len(values), bits, not flags.writeable, values, values)
 
 
-def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
+def _from_buffer(value: Any, buffer: memoryview, where: str) -> IdView:
     order, kind = buffer.format[:-1], buffer.format[-1:]
     native = ("", "@", "=", "<" if sys.byteorder == "little" else ">")
     if order not in native or kind not in _BUFFER_KINDS or buffer.itemsize not in (4, 8):
@@ -236,10 +240,10 @@ def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
         value, buffer = copied, memoryview(copied)
         address = memories.address_of(buffer)
     source = value if isinstance(value, array) else None
-    return View(address, length, bits, buffer.readonly, buffer, source)
+    return IdView(address, length, bits, buffer.readonly, buffer, source)
 
 
-def _from_protocol(value: Any, where: str, near: int | None) -> View:
+def _from_protocol(value: Any, where: str, near: int | None) -> IdView:
     if hasattr(value, "__arrow_c_array__"):
         return _from_arrow(value, where)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
@@ -257,7 +261,7 @@ def _from_protocol(value: Any, where: str, near: int | None) -> View:
     return _from_sequence(value, where)
 
 
-def _from_arrow(value: Any, where: str) -> View:
+def _from_arrow(value: Any, where: str) -> IdView:
     try:
         schema, values = value.__arrow_c_array__()
         found = json.loads(
@@ -275,10 +279,10 @@ def _from_arrow(value: Any, where: str) -> View:
         raise ValueError(f"{where}: expected no nulls, got {found['null_count']}")
     owner = (schema, values)
     source = value if type(value).__module__.partition(".")[0] == "pyarrow" else None
-    return View(found["data"], found["length"], found["bits"], True, owner, source)
+    return IdView(found["data"], found["length"], found["bits"], True, owner, source)
 
 
-def _from_dlpack(value: Any, where: str, near: int | None = None) -> View:
+def _from_dlpack(value: Any, where: str, near: int | None = None) -> IdView:
     device = devices.CPU
     try:
         kind, number = value.__dlpack_device__()
@@ -299,10 +303,10 @@ def _from_dlpack(value: Any, where: str, near: int | None = None) -> View:
     length, bits = tensor.shape[0], tensor.bits
     stride = tensor.strides[0] if tensor.strides else 1
     _check_layout(where, length, stride, tensor.address, bits)
-    return View(tensor.address, length, bits, tensor.readonly, tensor.capsule, None, device)
+    return IdView(tensor.address, length, bits, tensor.readonly, tensor.capsule, None, device)
 
 
-def _from_cuda(value: Any, where: str, near: int) -> View:
+def _from_cuda(value: Any, where: str, near: int) -> IdView:
     """What ``__cuda_array_interface__`` describes; it has no word for the device."""
     try:
         interface = value.__cuda_array_interface__
@@ -327,7 +331,7 @@ def _from_cuda(value: Any, where: str, near: int) -> View:
         _refuse_shape(where, shape)
     size = int(typestr[2])
     _check_layout(where, shape[0], 1 if stride is None else stride // size, address, 8 * size)
-    return View(address, shape[0], 8 * size, bool(readonly), value, None, device, stream)
+    return IdView(address, shape[0], 8 * size, bool(readonly), value, None, device, stream)
 
 
 def _check_layout(where: str, length: int, stride: int, address: int, bits: int) -> None:
@@ -337,7 +341,7 @@ def _check_layout(where: str, length: int, stride: int, address: int, bits: int)
         raise ValueError(f"{where}: expected aligned memory, got address {address:#x}")
 
 
-def _from_sequence(value: Any, where: str) -> View:
+def _from_sequence(value: Any, where: str) -> IdView:
     if isinstance(value, (str, bytes, bytearray, Mapping, Set)) or not (
         isinstance(value, Sized) and isinstance(value, Iterable)
     ):
@@ -430,3 +434,15 @@ def _warn_copy(where: str, size: int) -> None:
         frame, level = frame.f_back, level + 1
     text = f"{where}: not contiguous, so {size} bytes were copied; pass a contiguous array"
     warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def check_node_ids(ids: torch.Tensor, where: str, num_nodes: int) -> None:
+    """IndexError that names the first of ``ids``, shape [n], which is not in ``[0, num_nodes)``."""
+    if not ids.numel():
+        return
+    low, high = ids.aminmax()
+    if int(low) < 0 or int(high) >= num_nodes:
+        at = int(((ids < 0) | (ids >= num_nodes)).nonzero()[0])
+        raise IndexError(
+            f"{where}[{at}]: expected a vertex in [0, {num_nodes}), got {int(ids[at])}"
+        )

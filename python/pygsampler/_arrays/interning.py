@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,7 +139,7 @@ def _places(number: Mapping[str, int], names: list[str]) -> NDArray[Any]:
 def integers(value: Any, where: str) -> NDArray[Any]:
     """A copy of a column of integers, int64."""
     view = as_ids(value, where)
-    values = memories.integer_view(view.address, view.length, view.bits)
+    values = memory.integer_view(view.address, view.length, view.bits)
     found: NDArray[Any] = _numpy().array(values, "int64")
     return found
 

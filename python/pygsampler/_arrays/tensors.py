@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.ids import Viewed
+from pygsampler._arrays.ids import HasIdView
 from pygsampler._arrays.interning import is_text
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def as_tensor(value: Any) -> torch.Tensor:
     """
     import torch
 
-    if isinstance(value, (torch.Tensor, Viewed)):
+    if isinstance(value, (torch.Tensor, HasIdView)):
         return torch.as_tensor(value)
     if isinstance(value, (list, tuple)) and value and _is_column(value[0]):
         return torch.stack([as_tensor(column) for column in value])

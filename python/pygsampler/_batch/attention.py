@@ -15,8 +15,8 @@ from torch.autograd.function import once_differentiable
 from pygsampler._arrays.devices import current_stream
 from pygsampler._batch import segments as by_edge
 from pygsampler._batch.segments import SUM, Segments, Table
-from pygsampler._core.checks import describe
-from pygsampler._core.library import call
+from pygsampler._engine.checks import describe
+from pygsampler._engine.library import call
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
-from pygsampler._core.library import call
+from pygsampler._engine.library import call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from pygsampler._arrays.array import Array
 from pygsampler._batch.named import NO_VALUES
-from pygsampler._core import memories
-from pygsampler.array import Array
+from pygsampler._engine import memory as memories
 
 if TYPE_CHECKING:
     from pygsampler.graph import Graph

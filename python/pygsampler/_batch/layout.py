@@ -8,7 +8,7 @@ start.
 
 from __future__ import annotations
 
-from pygsampler._core.row import Row
+from pygsampler._engine.array_descriptor import ArrayDescriptor
 
 # MAGIC is the first word of every batch ("PGSB").
 MAGIC = 0x50475342
@@ -133,42 +133,42 @@ HOPS_ROOM = 64
 
 # ROWS are the arrays of a batch, by words of the header.
 ROWS = (
-    Row("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
-    Row("output_nodes", ID_BITS, NUM_OUTPUT, 0, OUTPUT_NODES),
-    Row("output_index", ID_BITS, NUM_OUTPUT, 0, OUTPUT_INDEX),
-    Row("trees", ID_BITS, NUM_NODES, 0, TREES),
+    ArrayDescriptor("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
+    ArrayDescriptor("output_nodes", ID_BITS, NUM_OUTPUT, 0, OUTPUT_NODES),
+    ArrayDescriptor("output_index", ID_BITS, NUM_OUTPUT, 0, OUTPUT_INDEX),
+    ArrayDescriptor("trees", ID_BITS, NUM_NODES, 0, TREES),
 )
 
 # WALK_ROWS are the arrays of walks.
 WALK_ROWS = (
-    Row("nodes", ID_BITS, WALK_NUM_NODES, 0, WALK_NODES),
-    Row("edge_ids", EDGE_ID_BITS, WALK_NUM_EDGES, 0, WALK_EDGE_IDS),
-    Row("lengths", "int32", WALK_NUM_WALKS, 0, WALK_LENGTHS),
-    Row("top_nodes", ID_BITS, WALK_NUM_TOP, 0, WALK_TOP_NODES),
-    Row("visits", "int32", WALK_NUM_TOP, 0, WALK_VISITS),
-    Row("slots", "int32", WALK_NUM_EDGES, 0, WALK_SLOTS),
+    ArrayDescriptor("nodes", ID_BITS, WALK_NUM_NODES, 0, WALK_NODES),
+    ArrayDescriptor("edge_ids", EDGE_ID_BITS, WALK_NUM_EDGES, 0, WALK_EDGE_IDS),
+    ArrayDescriptor("lengths", "int32", WALK_NUM_WALKS, 0, WALK_LENGTHS),
+    ArrayDescriptor("top_nodes", ID_BITS, WALK_NUM_TOP, 0, WALK_TOP_NODES),
+    ArrayDescriptor("visits", "int32", WALK_NUM_TOP, 0, WALK_VISITS),
+    ArrayDescriptor("slots", "int32", WALK_NUM_EDGES, 0, WALK_SLOTS),
 )
 
 # STEP_ROWS are the arrays of samples by steps.
 STEP_ROWS = (
-    Row("nodes", ID_BITS, STEP_NUM_NODES, 0, STEP_NODES),
-    Row("edge_ids", EDGE_ID_BITS, STEP_NUM_EDGES, 0, STEP_EDGE_IDS),
+    ArrayDescriptor("nodes", ID_BITS, STEP_NUM_NODES, 0, STEP_NODES),
+    ArrayDescriptor("edge_ids", EDGE_ID_BITS, STEP_NUM_EDGES, 0, STEP_EDGE_IDS),
 )
 
 # TYPE_ROWS are those of a type of vertices: their lengths and offsets are words of the type.
 TYPE_ROWS = (
-    Row("input_nodes", ID_BITS, TYPE_NUM_NODES, 0, TYPE_NODES),
-    Row("output_nodes", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_NODES),
-    Row("output_index", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_INDEX),
-    Row("trees", ID_BITS, TYPE_NUM_NODES, 0, TYPE_TREES),
+    ArrayDescriptor("input_nodes", ID_BITS, TYPE_NUM_NODES, 0, TYPE_NODES),
+    ArrayDescriptor("output_nodes", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_NODES),
+    ArrayDescriptor("output_index", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_INDEX),
+    ArrayDescriptor("trees", ID_BITS, TYPE_NUM_NODES, 0, TYPE_TREES),
 )
 
 # BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.
 BLOCK_ROWS = (
-    Row("indptr", ID_BITS, NUM_DST, 1, INDPTR),
-    Row("indices", ID_BITS, NUM_EDGES, 0, INDICES),
-    Row("edge_ids", EDGE_ID_BITS, NUM_EDGES, 0, EDGE_IDS),
-    Row("edge_weights", "float32", NUM_EDGES, 0, EDGE_WEIGHTS),
+    ArrayDescriptor("indptr", ID_BITS, NUM_DST, 1, INDPTR),
+    ArrayDescriptor("indices", ID_BITS, NUM_EDGES, 0, INDICES),
+    ArrayDescriptor("edge_ids", EDGE_ID_BITS, NUM_EDGES, 0, EDGE_IDS),
+    ArrayDescriptor("edge_weights", "float32", NUM_EDGES, 0, EDGE_WEIGHTS),
 )
 
 

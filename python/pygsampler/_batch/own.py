@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from pygsampler._arrays.gather import gather_there
 from pygsampler._batch import segments
+from pygsampler._features.gather import gather_on_device
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
@@ -78,5 +78,5 @@ def _rows(x: Tensor | Features, ids: Tensor) -> Tensor:
         return made
     device = ids.get_device()
     rows, part = x._rows_there(ids, device)
-    gather_there(device, [part])
+    gather_on_device(device, [part])
     return rows

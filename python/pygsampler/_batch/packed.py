@@ -9,8 +9,8 @@ from typing import Any
 
 from pygsampler._arrays.ids import as_ids
 from pygsampler._batch import layout as at
-from pygsampler._core import memories
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe, integer
 
 # Arrays begin on cache lines of their own.
 _LINE = 64
@@ -76,7 +76,7 @@ class _Known:
         view = as_ids(values, where)
         if count is not None and view.length != count:
             raise ValueError(f"{where}: expected {count} values, got {view.length}")
-        found = memories.integer_view(view.address, view.length, view.bits)
+        found = memory.integer_view(view.address, view.length, view.bits)
         if view.length and (min(found) < 0 or (below is not None and max(found) >= below)):
             wrong = next(i for i, v in enumerate(found) if v < 0 or (below and v >= below))
             expected = ">= 0" if below is None else f"in [0, {below})"

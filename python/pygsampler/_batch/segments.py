@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch.autograd.function import once_differentiable
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.devices import current_stream
-from pygsampler._arrays.gather import gather_there
-from pygsampler._core.checks import describe
-from pygsampler._core.library import call
-from pygsampler.array import Array
+from pygsampler._engine.checks import describe
+from pygsampler._engine.library import call
+from pygsampler._features.gather import gather_on_device
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,7 +64,7 @@ class Table(NamedTuple):
         if part.cache is None:
             return cls(part.table, len(known), width, dtype, ids.device, known), ids
         rows = _room(cls(0, 0, width, dtype, ids.device, None), len(ids), width)
-        gather_there(place, [part._replace(out=rows.data_ptr())])
+        gather_on_device(place, [part._replace(out=rows.data_ptr())])
         return cls.of_tensor(rows), None
 
 

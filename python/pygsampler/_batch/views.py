@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch.edges import DESTINATIONS, PAIRS, Edges
-from pygsampler._core.row import dense_shape
-from pygsampler.array import Array
+from pygsampler._engine.array_descriptor import dense_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

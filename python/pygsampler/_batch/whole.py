@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from pygsampler._core.memories import Memory
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
+from pygsampler._engine.memory import Memory
 
 
 def on_host(data: int, size: int, words: Sequence[int], owner: object, device: int) -> Memory:

@@ -9,8 +9,8 @@ from weakref import ref
 from pygsampler._caching.choice import exchanged, hottest, placed
 from pygsampler._caching.counts import neighbours
 from pygsampler._caching.table import Table
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_EPOCH
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,11 +6,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array
 from pygsampler._caching.table import filled, is_out_of_memory
-from pygsampler._core import library, memories
-from pygsampler._core.progress import counting
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.progress import progress_counter
 from pygsampler._graph.degrees import out_degrees
-from pygsampler.array import Array
 from pygsampler.errors import CudaError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from pygsampler._arrays.ids import View
+    from pygsampler._arrays.ids import IdView
     from pygsampler.graph import Graph
 
 # Ids of one launch, after which Ctrl-C is heard.
@@ -41,7 +42,7 @@ class Counts:
             )
         self._memory = memory
 
-    def add(self, ids: View) -> None:
+    def add(self, ids: IdView) -> None:
         """Counts ids on the device, in torch's current stream; those that are no rows are not."""
         self.add_at(ids.address, ids.length, ids.bits)
 
@@ -79,7 +80,7 @@ def neighbours(graph: Graph) -> Tensor:
     """How often each vertex is an in-neighbour: its out-degree, an integer for each vertex."""
     if graph._device < 0 or graph.pinned:
         host = graph._on_cpu()
-        with counting(True, len(host.indptr) - 1, "degrees", " vertices") as report:
+        with progress_counter(True, len(host.indptr) - 1, "degrees", " vertices") as report:
             before = 0
 
             def tell(row: int, rows: int | None) -> None:

@@ -7,14 +7,15 @@ from array import array
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
-from pygsampler._core import library, memories
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
 from pygsampler.errors import CudaError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler._arrays.ids import View
+    from pygsampler._arrays.ids import IdView
 
 # Where arrays begin in the memory: rows that are read by vectors.
 _ALIGNMENT = 256
@@ -157,7 +158,7 @@ class Table:
             for memory in given:
                 library.call("DeviceOrder", memory.address, stream)
 
-    def refresh(self, ids: View, table: int) -> None:
+    def refresh(self, ids: IdView, table: int) -> None:
         """Writes rows anew that are here; ids on the CPU."""
         if not self.places or not ids.length:
             return
@@ -176,7 +177,7 @@ class Table:
         else:
             self.enter(stream)
 
-    def after(self, ids: View, out: int, stream: int) -> None:
+    def after(self, ids: IdView, out: int, stream: int) -> None:
         """A gather of these ids, on the device, has been put into the stream."""
         if not self.uses or not self.places or not ids.length:
             return

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pygsampler._arrays.gather import GatherJob
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
+    from pygsampler._features.gather import GatherJob
 
 
 class Reading:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler.array import Array
 
 # Integers of as many bits, for those that torch can hold and hardly work on.
 _SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pygsampler._arrays.dtypes import KINDS
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.data import Later, Offer
 
 # The graph itself, how PyG batches several, and what links are to be predicted.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.dates import Kind, as_numpy_dates, kind_of, without_dates
+from pygsampler._arrays.array import Array, as_array
+from pygsampler._arrays.datetimes import Kind, as_nanoseconds, as_numpy_dates, datetime_kind
 from pygsampler._arrays.ids import has_moved, is_tensor
-from pygsampler._core.checks import describe
-from pygsampler.array import Array, as_array
+from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
-    from pygsampler._arrays.mapped import Pages
+    from pygsampler._arrays.mmap_file import MappedFile
 
 EDGES, NODES = "edge_data", "node_data"
 # The sections of a graph file in which they stand are called by these and a name.
@@ -84,8 +84,8 @@ class Named(Mapping[str, Array]):
             given = value.make() if isinstance(value, Later) else value
             if not isinstance(given, Array):
                 given = as_numpy_dates(given, where)
-                self._kinds.setdefault(name, kind_of(given))
-            array = as_array(without_dates(given, where), where)
+                self._kinds.setdefault(name, datetime_kind(given))
+            array = as_array(as_nanoseconds(given, where), where)
             wrong = self._rows.wrong(array.shape)
             if wrong:
                 raise ValueError(f"{where}: {wrong}")
@@ -180,7 +180,7 @@ def offered(offers: Mapping[str, Offer], rows: Rows) -> Named:
     )
 
 
-def of_file(beside: dict[str, Array], rows: Rows, pages: Pages) -> Named:
+def of_file(beside: dict[str, Array], rows: Rows, pages: MappedFile) -> Named:
     """Takes those of a kind out of what stands beside a graph in its file.
 
     ValueError for a section without a name, or with another number of rows.

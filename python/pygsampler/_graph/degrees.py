@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
+from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.interning import integers
-from pygsampler._core import memories
-from pygsampler._core.checks import index
-from pygsampler._core.handle import EngineHandle
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import index
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.state import GraphState
-from pygsampler.array import Array, as_array
 
 # Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
 # second.
@@ -98,7 +98,7 @@ def _counted(
     handle, rows = graph._handle(), len(graph._open()[0]) - 1
     count = _Count()
     try:
-        count._make("DegreesNew", handle, int(parallel))
+        count._create("DegreesNew", handle, int(parallel))
         row = 0
         while row < rows:
             row = count._call("DegreesAdvance", _STEP)
@@ -107,7 +107,7 @@ def _counted(
                 progress(row, rows)
         yield count
     finally:
-        count._give_back()
+        count._release()
 
 
 class _Count(EngineHandle):
@@ -115,4 +115,4 @@ class _Count(EngineHandle):
 
     __slots__ = ()
 
-    _end: ClassVar[str] = "DegreesClose"
+    _close_function: ClassVar[str] = "DegreesClose"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS, EngineHandle
-from pygsampler._core.progress import counting
+from pygsampler._arrays.array import Array
+from pygsampler._engine import memory as memories
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.progress import progress_counter
 from pygsampler._graph import layout as at
 from pygsampler._graph.parts import Parts
-from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler._arrays.ids import View
+    from pygsampler._arrays.ids import IdView
     from pygsampler._graph.state import GraphState
 
 _ALL = 1 << 30
@@ -38,7 +38,7 @@ class _Job(EngineHandle):
 
     __slots__ = ()
 
-    _end: ClassVar[str] = "DerivedCancel"
+    _close_function: ClassVar[str] = "DerivedCancel"
 
 
 def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts | None:
@@ -89,7 +89,7 @@ def negatives_of(graph: GraphState, power: float) -> Array:
 
 
 def page_ranks_of(
-    graph: GraphState, roots: View, most: int, alpha: float, epsilon: float, threshold: float
+    graph: GraphState, roots: IdView, most: int, alpha: float, epsilon: float, threshold: float
 ) -> tuple[Array, Array, Array]:
     """The vertices around each root by personalised PageRank, at most so many.
 
@@ -117,10 +117,10 @@ def made_of(
     """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
     job = _Job()
     try:
-        job._make(start, graph._handle(), *arguments)
+        job._create(start, graph._handle(), *arguments)
         # A bar, even one that is never shown, takes longer than a small graph.
         if job._call("DerivedPoll", SLICE_MS) >= 0:
-            with counting(True, count, text, unit) as report:
+            with progress_counter(True, count, text, unit) as report:
                 before = 0
                 while (done := job._call("DerivedPoll", SLICE_MS)) >= 0:
                     done = count * done // _ALL
@@ -130,5 +130,5 @@ def made_of(
         memory = memories.new("DerivedTake", job._number)
         job._number = 0
     finally:
-        job._give_back()
+        job._release()
     return memory

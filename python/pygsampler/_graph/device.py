@@ -6,10 +6,10 @@ import mmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.mapped import Pages
-from pygsampler._core import memories
+from pygsampler._arrays.array import Array, _copy_to_device
+from pygsampler._arrays.mmap_file import MappedFile
+from pygsampler._engine import memory
 from pygsampler._graph.parts import Parts
-from pygsampler.array import Array, _on_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ class Pins(NamedTuple):
     """
 
     device: int
-    locks: tuple[memories.Memory, ...]
+    locks: tuple[memory.Memory, ...]
     copies: tuple[mmap.mmap, ...]
     addresses: tuple[int, ...]
 
@@ -55,7 +55,7 @@ def place(
         if found is not None:
             return found
         if shared is None or name == "indptr":
-            return _on_device(part, device)
+            return _copy_to_device(part, device)
         return shared(part)
 
     return parts.each(upload), None
@@ -69,7 +69,7 @@ def download(parts: Parts) -> Parts:
 def pin(parts: Iterable[Array | None], device: int) -> Pins:
     """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
     allow it."""
-    locks: list[memories.Memory] = []
+    locks: list[memory.Memory] = []
     copies: list[mmap.mmap] = []
     places = []
     for part in parts:
@@ -78,7 +78,7 @@ def pin(parts: Iterable[Array | None], device: int) -> Pins:
             address = part._address
             if _shares_pages(part):
                 copies.append(_copy(part))
-                address = memories.address_of(memoryview(copies[-1]))
+                address = memory.address_of(memoryview(copies[-1]))
             lock = _locked(device, address, part.nbytes)
             locks.append(lock)
             place = lock.data
@@ -93,15 +93,15 @@ def _shares_pages(part: Array) -> bool:
     with other allocations must not be locked where it is. Pages of a file that may not be written
     to cannot be locked at all.
     """
-    if isinstance(part._owner, Pages):
+    if isinstance(part._owner, MappedFile):
         return True
     if part.nbytes > _LARGEST_COPY:
         return False
     return bool(part._address % mmap.PAGESIZE or part.nbytes % mmap.PAGESIZE)
 
 
-def _locked(device: int, address: int, size: int) -> memories.Memory:
-    return memories.new("DeviceRegister", device, address, size)
+def _locked(device: int, address: int, size: int) -> memory.Memory:
+    return memory.new("DeviceRegister", device, address, size)
 
 
 def _copy(part: Array) -> mmap.mmap:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._arrays.interning import Interned, intern
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 from pygsampler._graph.host import NUMBERING, edge_ends, is_sparse
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def check_ends(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, in
     for kind, ends in edges.items():
         for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
             view = as_ids(given, name)
-            ids = memories.integer_view(view.address, view.length, view.bits)
+            ids = memory.integer_view(view.address, view.length, view.bits)
             for place, vertex in enumerate(ids):
                 if not 0 <= vertex < nodes[of]:
                     way = f"; {NUMBERING}" if is_sparse(vertex, len(ids)) else ""

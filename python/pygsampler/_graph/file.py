@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dtypes import Region
-from pygsampler._arrays.mapped import CSC, Pages
-from pygsampler._core.checks import boolean, describe
-from pygsampler._core.progress import Progress, counting
+from pygsampler._arrays.array import Array
+from pygsampler._arrays.dtypes import ArrayRegion
+from pygsampler._arrays.mmap_file import CSC, MappedFile
+from pygsampler._engine.checks import boolean, describe
+from pygsampler._engine.progress import Progress, progress_counter
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import save as graph_save
 from pygsampler._graph import stored
 from pygsampler._graph.parts import Parts
-from pygsampler.array import Array
 
 if TYPE_CHECKING:
     from pygsampler._graph.state import GraphState
@@ -32,21 +32,21 @@ def path_of(value: Any, where: str = "path", hint: str = "") -> str:
     return path
 
 
-def open_pages(path: Any, verify: bool, progress: Progress) -> Pages:
+def open_pages(path: Any, verify: bool, progress: Progress) -> MappedFile:
     """The mapped file; with ``verify`` all of it has been read and compared."""
     check = boolean(verify, "verify")
-    pages = Pages(path_of(path))
+    pages = MappedFile(path_of(path))
     if check:
-        with counting(progress, pages.identity[0], "verify") as report:
+        with progress_counter(progress, pages.identity[0], "verify") as report:
             pages.verify(report)
     return pages
 
 
-def arrays(pages: Pages) -> dict[str, Array]:
+def arrays(pages: MappedFile) -> dict[str, Array]:
     """All sections of a file, or of a part of one, by name."""
     return {
         section["name"]: Array._of_region(
-            Region(
+            ArrayRegion(
                 pages.address + section["offset"],
                 section["dtype"],
                 tuple(section["shape"] or ()),
@@ -58,7 +58,7 @@ def arrays(pages: Pages) -> dict[str, Array]:
     }
 
 
-def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
+def arrays_of(pages: MappedFile) -> tuple[Parts, dict[str, Array]]:
     """The arrays of the graph in a mapped file, and those beside it by name."""
     found = arrays(pages)
     for section in (*stored.in_file(pages).values(), stored.out_edges_in_file(pages)):
@@ -92,7 +92,7 @@ def drawn_by(graph: GraphState, name: str) -> Parts | None:
     return stored.of_file(file, name, graph._open())
 
 
-def _file_of(graph: GraphState) -> Pages | None:
+def _file_of(graph: GraphState) -> MappedFile | None:
     """The file that a graph was opened from; not that of a graph of which this is a form."""
     return graph._file if graph._whole is None else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph import adapters
 from pygsampler._graph.adapters import check_dgl, csr_of
 from pygsampler._graph.schema import count_of

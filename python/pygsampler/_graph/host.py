@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._arrays.ids import View, as_ids, as_int64, has_moved
+from pygsampler._arrays.array import Array
+from pygsampler._arrays.ids import IdView, as_ids, as_int64, has_moved
 from pygsampler._arrays.interning import is_text
-from pygsampler._core import memories
-from pygsampler._core.checks import integer
-from pygsampler._core.limits import MAX_NODES, MAX_NODES32
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import integer
+from pygsampler._engine.limits import MAX_NODES, MAX_NODES32
 from pygsampler._graph import layout as at
 from pygsampler._graph.parts import Parts
-from pygsampler.array import Array
 
 MOST_NODES = {32: MAX_NODES32, 64: MAX_NODES}
 NUMBERING = "renumber=True numbers the ids that occur"
@@ -43,7 +43,7 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     return made["indptr"], made["indices"], made["edge_ids"], words[at.COO_NUM_NODES]
 
 
-def edge_ends(value: Any, where: str) -> View:
+def edge_ends(value: Any, where: str) -> IdView:
     """The ends of edges; the error for names says how to number them."""
     try:
         return as_ids(value, where)
@@ -55,7 +55,7 @@ def edge_ends(value: Any, where: str) -> View:
         raise
 
 
-def _alike(first: View, second: View) -> tuple[View, View]:
+def _alike(first: IdView, second: IdView) -> tuple[IdView, IdView]:
     """Both in 64 bits where one is."""
     if first.bits == second.bits:
         return first, second
@@ -67,7 +67,7 @@ def is_sparse(largest: int, edges: int) -> bool:
     return largest > _SPARSE * (edges + 1)
 
 
-def _refuse_gaps(ends: Mapping[str, View], count: int, error: Exception) -> None:
+def _refuse_gaps(ends: Mapping[str, IdView], count: int, error: Exception) -> None:
     """Raises ``error`` anew for ids that are no numbers of nodes, such as hashes."""
     for where, view in ends.items():
         ids = memories.integer_view(view.address, view.length, view.bits)

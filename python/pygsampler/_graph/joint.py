@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from pygsampler._arrays.array import Array
     from pygsampler._graph.schema import EdgeType
-    from pygsampler.array import Array
 
 
 class Joint(NamedTuple):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pygsampler._core.row import Row
+from pygsampler._engine.array_descriptor import ArrayDescriptor
 
 # Words at the beginning of a CSC that was made of a list of edges. Offsets are in bytes.
 COO_NUM_NODES = 0
@@ -68,40 +68,42 @@ TIMES_WORDS = 9
 
 # COO_ROWS are the arrays of a CSC that was made of a list of edges.
 COO_ROWS = (
-    Row("indptr", "int64", COO_NUM_NODES, 1, COO_INDPTR),
-    Row("indices", COO_BITS, COO_NUM_EDGES, 0, COO_INDICES),
-    Row("edge_ids", COO_EDGE_ID_BITS, COO_NUM_EDGES, 0, COO_EDGE_IDS),
+    ArrayDescriptor("indptr", "int64", COO_NUM_NODES, 1, COO_INDPTR),
+    ArrayDescriptor("indices", COO_BITS, COO_NUM_EDGES, 0, COO_INDICES),
+    ArrayDescriptor("edge_ids", COO_EDGE_ID_BITS, COO_NUM_EDGES, 0, COO_EDGE_IDS),
 )
 
 # TRANSPOSED_ROWS are the arrays of a transposed graph.
 TRANSPOSED_ROWS = (
-    Row("indptr", "int64", TRANSPOSED_NUM_ROWS, 1, TRANSPOSED_INDPTR),
-    Row("indices", TRANSPOSED_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_INDICES),
-    Row("edge_ids", TRANSPOSED_EDGE_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_EDGE_IDS),
+    ArrayDescriptor("indptr", "int64", TRANSPOSED_NUM_ROWS, 1, TRANSPOSED_INDPTR),
+    ArrayDescriptor("indices", TRANSPOSED_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_INDICES),
+    ArrayDescriptor(
+        "edge_ids", TRANSPOSED_EDGE_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_EDGE_IDS
+    ),
 )
 
 # JOINED_ROWS are the arrays of a graph with types whose types were joined.
 JOINED_ROWS = (
-    Row("indptr", "int64", JOINED_NUM_NODES, 1, JOINED_INDPTR),
-    Row("indices", "int64", JOINED_NUM_EDGES, 0, JOINED_INDICES),
-    Row("edge_ids", "int64", JOINED_NUM_EDGES, 0, JOINED_EDGE_IDS),
-    Row("edge_types", "int32", JOINED_NUM_IDS, 0, JOINED_EDGE_TYPES),
-    Row("edge_own", "int64", JOINED_NUM_IDS, 0, JOINED_EDGE_OWN),
-    Row("node_types", "int32", JOINED_NUM_NODES, 0, JOINED_NODE_TYPES),
-    Row("node_own", "int64", JOINED_NUM_NODES, 0, JOINED_NODE_OWN),
+    ArrayDescriptor("indptr", "int64", JOINED_NUM_NODES, 1, JOINED_INDPTR),
+    ArrayDescriptor("indices", "int64", JOINED_NUM_EDGES, 0, JOINED_INDICES),
+    ArrayDescriptor("edge_ids", "int64", JOINED_NUM_EDGES, 0, JOINED_EDGE_IDS),
+    ArrayDescriptor("edge_types", "int32", JOINED_NUM_IDS, 0, JOINED_EDGE_TYPES),
+    ArrayDescriptor("edge_own", "int64", JOINED_NUM_IDS, 0, JOINED_EDGE_OWN),
+    ArrayDescriptor("node_types", "int32", JOINED_NUM_NODES, 0, JOINED_NODE_TYPES),
+    ArrayDescriptor("node_own", "int64", JOINED_NUM_NODES, 0, JOINED_NODE_OWN),
 )
 
 # TABLES_ROWS are the arrays that rows draw by.
 TABLES_ROWS = (
-    Row("indptr", "int64", TABLES_NUM_ROWS, 1, TABLES_INDPTR),
-    Row("indices", TABLES_ID_BITS, TABLES_NUM_EDGES, 0, TABLES_INDICES),
-    Row("edge_ids", TABLES_EDGE_ID_BITS, TABLES_NUM_EDGES, 0, TABLES_EDGE_IDS),
-    Row("alias", "int64", TABLES_NUM_EDGES, 0, TABLES_ALIAS),
-    Row("sums", "int64", TABLES_NUM_EDGES, 0, TABLES_SUMS),
+    ArrayDescriptor("indptr", "int64", TABLES_NUM_ROWS, 1, TABLES_INDPTR),
+    ArrayDescriptor("indices", TABLES_ID_BITS, TABLES_NUM_EDGES, 0, TABLES_INDICES),
+    ArrayDescriptor("edge_ids", TABLES_EDGE_ID_BITS, TABLES_NUM_EDGES, 0, TABLES_EDGE_IDS),
+    ArrayDescriptor("alias", "int64", TABLES_NUM_EDGES, 0, TABLES_ALIAS),
+    ArrayDescriptor("sums", "int64", TABLES_NUM_EDGES, 0, TABLES_SUMS),
 )
 
 # TIMES_ROWS are the arrays of rows in the order of time.
 TIMES_ROWS = (
-    Row("indices", TIMES_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_INDICES),
-    Row("edge_ids", TIMES_EDGE_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_EDGE_IDS),
+    ArrayDescriptor("indices", TIMES_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_INDICES),
+    ArrayDescriptor("edge_ids", TIMES_EDGE_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_EDGE_IDS),
 )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import NamedTuple
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import has_moved
-from pygsampler.array import Array
 
 
 class Named(NamedTuple):

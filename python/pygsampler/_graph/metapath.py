@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import EdgeType, edge_type_of
 
 

@@ -7,18 +7,18 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import as_numpy_dates, kind_of, without_dates
+from pygsampler._arrays.array import as_array
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, datetime_kind
 from pygsampler._arrays.interning import IDS, text_arrays
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.adapters import Coo, Offers
 from pygsampler._graph.data import EDGES, NODES, Offer, selected
 from pygsampler._graph.node_names import names_of
 from pygsampler._graph.reverses import by_id
-from pygsampler.array import as_array
 
 if TYPE_CHECKING:
+    from pygsampler._arrays.array import Array
     from pygsampler._graph.state import GraphState
-    from pygsampler.array import Array
 
 # The attribute that is taken unasked, and the attribute that has the ids of edges.
 _WEIGHT, _EDGE_ID = "weight", "edge_id"
@@ -250,9 +250,9 @@ def _arrays(columns: Mapping[str, list[Any]], kind: str) -> Offers:
     for name, values in columns.items():
         where = f"{kind}[{name!r}]"
         given = as_numpy_dates(values, where)
-        made = as_array(without_dates(given, where), where)
+        made = as_array(as_nanoseconds(given, where), where)
         # Dates as they are, so that it is known that they were dates.
-        found[name] = Offer(given if kind_of(given) else made, made.shape)
+        found[name] = Offer(given if datetime_kind(given) else made, made.shape)
     return found
 
 

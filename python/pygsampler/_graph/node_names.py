@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from pygsampler._arrays import interning
+from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
-from pygsampler.array import Array, as_array
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
     from pygsampler._arrays.interning import Interned
@@ -54,7 +54,7 @@ class NodeNames(Sequence[str]):
                 raise IndexError(f"node_names: expected an id below {count}, got {place}")
             return self._name(place % count)
         view = as_ids(key.cpu() if hasattr(key, "cpu") else key, "node_names")
-        ids = memories.integer_view(view.address, view.length, view.bits)
+        ids = memory.integer_view(view.address, view.length, view.bits)
         for place, node in enumerate(ids):
             if not 0 <= node < count:
                 raise IndexError(f"node_names[{place}]: expected an id in [0, {count}), got {node}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
 
 
 class Parts(NamedTuple):

@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from typing import ClassVar, NamedTuple, Protocol
 
 from pygsampler._arrays import devices
-from pygsampler._core import library, memories
-from pygsampler._core.checks import describe
-from pygsampler._core.handle import EngineHandle
+from pygsampler._arrays.array import Array, _copy_to_device
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import describe
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.degrees import out_degrees
 from pygsampler._graph.state import GraphState
-from pygsampler.array import Array, _on_device
 from pygsampler.errors import CudaError
 
 # The place of pieces of which each device has a copy.
@@ -103,14 +104,14 @@ class Making(EngineHandle):
 
     __slots__ = ("_layout", "device", "place")
 
-    _end: ClassVar[str] = "PeersClose"
+    _close_function: ClassVar[str] = "PeersClose"
 
     def __init__(self, device: int, place: int, pieces: Sequence[Piece], shared: bool) -> None:
         super().__init__()
         self.device, self.place = device, place
         words = array("q", [word for piece in pieces for word in piece])
         self._layout = words
-        self._make("PeersNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
+        self._create("PeersNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
 
     def lend(self, other: Making) -> None:
         """Gives this place's pieces to another one's in this process."""
@@ -136,7 +137,7 @@ class Making(EngineHandle):
 
     def close(self) -> None:
         """Lets go of the pieces; what was mapped stays."""
-        self._give_back()
+        self._release()
 
 
 class Peers(Protocol):
@@ -187,7 +188,7 @@ class Here:
 
     def _put(self, values: Array, heat: Heat | None) -> tuple[list[Piece], list[Array]]:
         if not values.nbytes:
-            return [], [_on_device(values, device) for device in self.devices]
+            return [], [_copy_to_device(values, device) for device in self.devices]
         width, places = values.nbytes // len(values), len(self.devices)
         pieces = layout(values.nbytes, width, self.granularity, places, self.replicate, heat)
         with ExitStack() as stack:

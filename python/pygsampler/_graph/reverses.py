@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler.array import Array, as_array
+from pygsampler._arrays.array import Array, as_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,13 +9,13 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler._arrays.mapped import CSC
-from pygsampler._core.checks import describe
-from pygsampler._core.handle import SLICE_MS, EngineHandle
-from pygsampler._core.progress import Progress, counting
+from pygsampler._arrays.array import Array, as_array
+from pygsampler._arrays.mmap_file import CSC
+from pygsampler._engine.checks import describe
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.progress import Progress, progress_counter
 from pygsampler._graph.data import PREFIXES
 from pygsampler._graph.stored import Pieces
-from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
     from pygsampler._graph.parts import Parts
@@ -53,8 +53,8 @@ def save(
     }
     writer = _Writer()
     try:
-        with counting(progress, total, "save") as report:
-            writer._make("GraphFileCreate", json.dumps(plan))
+        with progress_counter(progress, total, "save") as report:
+            writer._create("GraphFileCreate", json.dumps(plan))
             for place, section in enumerate(sections.values()):
                 written = 0
                 for piece in section.pieces if isinstance(section, Pieces) else [section]:
@@ -69,7 +69,7 @@ def save(
         require_folder(path)
         raise OSError(error.errno, error.strerror, path) from None
     finally:
-        writer._give_back()
+        writer._release()
 
 
 def require_folder(path: str) -> None:
@@ -104,4 +104,4 @@ class _Writer(EngineHandle):
 
     __slots__ = ()
 
-    _end: ClassVar[str] = "GraphFileAbort"
+    _close_function: ClassVar[str] = "GraphFileAbort"

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_NODES
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_NODES
 from pygsampler._graph.state import GraphState
 
 EdgeType = tuple[str, str, str]

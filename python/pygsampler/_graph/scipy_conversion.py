@@ -9,8 +9,8 @@ from pygsampler._graph.reverses import by_id
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pygsampler._arrays.array import Array
     from pygsampler._graph.state import GraphState
-    from pygsampler.array import Array
 
 _WEIGHT = "weight"
 

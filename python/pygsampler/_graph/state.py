@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._core import library
-from pygsampler._core.handle import EngineHandle
-from pygsampler._core.notes import log_notes
+from pygsampler._engine import library
+from pygsampler._engine.compile_log import log_warnings
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.data import NO_DATA, Named
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from pygsampler._arrays.mapped import Pages
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
+    from pygsampler._arrays.mmap_file import MappedFile
 
 G = TypeVar("G", bound="GraphState")
 
@@ -58,7 +58,7 @@ class GraphState(EngineHandle):
     one, and where torch has moved an array.
     """
 
-    _end: ClassVar[str] = "GraphClose"
+    _close_function: ClassVar[str] = "GraphClose"
 
     __slots__ = (
         "__weakref__",
@@ -100,7 +100,7 @@ class GraphState(EngineHandle):
     # Bytes that would do for a batch, by what shapes it, as the engine said last.
     _capacity: dict[tuple[Any, ...], int]
     # The file that the arrays are mapped from, by whose word they are a graph.
-    _file: Pages | None
+    _file: MappedFile | None
     # What stands beside the graph.
     _arrays: Mapping[str, Array]
     # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array,
@@ -155,10 +155,10 @@ class GraphState(EngineHandle):
         A pinned graph's pages are no longer locked then.
         """
         # Only then may the arrays go: a batch in flight is reading them.
-        self._give_back()
+        self._release()
         with library.handle_lock():
             # Another thread may have taken a handle meanwhile.
-            self._give_back()
+            self._release()
             let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
             data = self._edata, self._ndata, self._back, self._behind
             lent, self._lent = self._lent, NONE_LENT
@@ -207,7 +207,7 @@ class GraphState(EngineHandle):
         with library.handle_lock():
             parts = self._open()
             if not self._current() or self._moved():
-                self._give_back()
+                self._release()
                 parts = self._parts = parts.each(host_graph.where_it_is)
                 about = parts.arguments(parts.addresses(), self._num_nodes)
                 # Those of a file were validated before they were written, and what the engine
@@ -215,9 +215,9 @@ class GraphState(EngineHandle):
                 if self._is_form():
                     self._lent = self._lent.now(self._edata, self._ndata)
                     form = *about, self._whole_handle(), *self._walk_arguments()
-                    self._make("GraphForm", *form, self._lent.text())
+                    self._create("GraphForm", *form, self._lent.text())
                 else:
-                    self._make("GraphNew" if self._file is None else "GraphMapped", *about, 0)
+                    self._create("GraphNew" if self._file is None else "GraphMapped", *about, 0)
             return self._number
 
     def _is_form(self) -> bool:
@@ -242,7 +242,7 @@ class GraphState(EngineHandle):
         with library.handle_lock():
             if self._number and self._parts is not None and not self._moved():
                 return self._number
-            self._give_back()
+            self._release()
             self._pins = None
             host = self._host
             if self._parts is None and host is None:
@@ -268,10 +268,10 @@ class GraphState(EngineHandle):
             try:
                 known = self._device, *about, int(trusted), before
                 if self._is_form():
-                    self._make("DeviceGraphForm", *known, *self._walk_arguments())
+                    self._create("DeviceGraphForm", *known, *self._walk_arguments())
                 else:
-                    self._make("DeviceGraphNew", *known)
-                log_notes()
+                    self._create("DeviceGraphNew", *known)
+                log_warnings()
             finally:
                 if host is not None and not self._number:
                     self._parts = self._pins = None

@@ -7,12 +7,12 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pygsampler._arrays.mapped import CSC, Pages, checksum
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._arrays.array import Array, as_array
+from pygsampler._arrays.mmap_file import CSC, MappedFile, checksum
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 from pygsampler._graph.data import EDGES
 from pygsampler._graph.parts import Parts
-from pygsampler.array import Array, as_array
 
 # A section is called by this and the name of the array.
 _PREFIX = "tables."
@@ -95,7 +95,7 @@ def section_of(name: str) -> str:
     return _PREFIX + name
 
 
-def in_file(pages: Pages) -> dict[str, dict[str, Any]]:
+def in_file(pages: MappedFile) -> dict[str, dict[str, Any]]:
     """The sections of tables by the names of their arrays, as the header has them."""
     return {
         about["name"].removeprefix(_PREFIX): about
@@ -104,14 +104,14 @@ def in_file(pages: Pages) -> dict[str, dict[str, Any]]:
     }
 
 
-def _begins_with(magic: int, pages: Pages, about: dict[str, Any]) -> bool:
+def _begins_with(magic: int, pages: MappedFile, about: dict[str, Any]) -> bool:
     """Whether a section of the header is one that begins with that word."""
     if about["dtype"] != "int64" or len(about["shape"] or ()) != 1:
         return False
     return _words(pages, about)[:1] == [magic]
 
 
-def of_file(pages: Pages, name: str, whole: Parts) -> Parts | None:
+def of_file(pages: MappedFile, name: str, whole: Parts) -> Parts | None:
     """The mapped tables of an edge array; None where the file has none of its values and edges.
 
     Whoever writes sections that he does not know may have put other weights beside them. ValueError
@@ -150,7 +150,7 @@ def out_edges_section(parts: Parts, whole: Parts) -> Pieces:
     return _pieces(first, parts[: len(CSC)], whole[: len(CSC)])
 
 
-def out_edges_in_file(pages: Pages) -> dict[str, Any] | None:
+def out_edges_in_file(pages: MappedFile) -> dict[str, Any] | None:
     """The section with the graph by its out-edges, as the header has it."""
     for about in pages.header["sections"]:
         if about["name"] == OUT_EDGES and _begins_with(_OUT_MAGIC, pages, about):
@@ -159,7 +159,7 @@ def out_edges_in_file(pages: Pages) -> dict[str, Any] | None:
     return None
 
 
-def out_edges_of(pages: Pages, whole: Parts, num_nodes: int) -> Parts | None:
+def out_edges_of(pages: MappedFile, whole: Parts, num_nodes: int) -> Parts | None:
     """The mapped graph by its out-edges; None where the file has none of its edges.
 
     Whoever writes sections that he does not know may have put another graph beside it. ValueError
@@ -182,7 +182,7 @@ def out_edges_of(pages: Pages, whole: Parts, num_nodes: int) -> Parts | None:
     return Parts(*(_mapped(pages, about, *place) for place in places))
 
 
-def _checksums(pages: Pages, sections: Sequence[str]) -> list[int]:
+def _checksums(pages: MappedFile, sections: Sequence[str]) -> list[int]:
     """Those of sections by name, as the header has them; 0 of one that is not there."""
     found = {one["name"]: one["checksum"] for one in pages.header["sections"]}
     return [found.get(name, 0) for name in sections]
@@ -193,19 +193,19 @@ def _inside(at: int, length: int, bits: int, size: int) -> bool:
     return 8 * _WORDS <= at <= size - length * bits // 8 and at % _ALIGNMENT == 0
 
 
-def _mapped(pages: Pages, about: dict[str, Any], at: int, length: int, bits: int) -> Array:
+def _mapped(pages: MappedFile, about: dict[str, Any], at: int, length: int, bits: int) -> Array:
     """The array that begins so many bytes from the start of a section."""
     return Array._of(pages.address + about["offset"] + at, length, bits, pages, readonly=True)
 
 
-def _unsound(pages: Pages, about: dict[str, Any], what: str, whole: Parts) -> ValueError:
+def _unsound(pages: MappedFile, about: dict[str, Any], what: str, whole: Parts) -> ValueError:
     where = f"{pages.path}: section {about['name']!r}"
     expected = f"{what} for the {len(whole.indices)} edges of the file"
     return ValueError(f"{where}: expected {expected}, got others")
 
 
-def _words(pages: Pages, about: dict[str, Any]) -> list[int]:
+def _words(pages: MappedFile, about: dict[str, Any]) -> list[int]:
     """The head of a section; nothing where it is too short for one."""
     if about["bytes"] < 8 * _WORDS:
         return []
-    return memories.read_int64(pages.address + about["offset"], _WORDS)
+    return memory.read_int64(pages.address + about["offset"], _WORDS)

@@ -7,13 +7,14 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core import library, memories
+from pygsampler._arrays.array import Array
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
 from pygsampler._graph import layout as at
 from pygsampler._graph.derived import made_of
-from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler._arrays.dates import Kind
+    from pygsampler._arrays.datetimes import Kind
     from pygsampler._graph.state import GraphState
 
 

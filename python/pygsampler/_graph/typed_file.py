@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.interning import BYTES, OFFSETS
-from pygsampler._arrays.mapped import Pages, checksum
-from pygsampler._core import memories
+from pygsampler._arrays.mmap_file import MappedFile, checksum
+from pygsampler._engine import memory
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import save as graph_save
-from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
-    from pygsampler._core.progress import Progress
+    from pygsampler._engine.progress import Progress
     from pygsampler._graph.data import Named
     from pygsampler._graph.state import GraphState
     from pygsampler._graph.stored import Pieces
@@ -46,7 +46,7 @@ def save(
     graph_save.save(path, sections, max(nodes.values()), progress, typed=True)
 
 
-def types_of(pages: Pages) -> tuple[dict[str, int], dict[tuple[str, str, str], Pages]]:
+def types_of(pages: MappedFile) -> tuple[dict[str, int], dict[tuple[str, str, str], MappedFile]]:
     """How many vertices the types have, and the part of the file that each relation is.
 
     ValueError where the file is of a graph without types, and where its list of them is damaged.
@@ -60,9 +60,9 @@ def types_of(pages: Pages) -> tuple[dict[str, int], dict[tuple[str, str, str], P
     where = f"{pages.path}: section {_TYPES!r}"
     if checksum(address, size) != about["checksum"]:
         raise ValueError(f"{where}: expected another checksum: the file is damaged")
-    relations: dict[tuple[str, str, str], Pages] = {}
+    relations: dict[tuple[str, str, str], MappedFile] = {}
     try:
-        types = json.loads(bytes(memories.memory_view(address, size)))
+        types = json.loads(bytes(memory.memory_view(address, size)))
         nodes: dict[str, int] = dict(types["nodes"])
         for place, (src, kind, dst) in enumerate(types["edges"]):
             part = pages.within(f"{place}.", max(nodes[src], nodes[dst]))
@@ -76,7 +76,7 @@ def types_of(pages: Pages) -> tuple[dict[str, int], dict[tuple[str, str, str], P
     return nodes, relations
 
 
-def node_data_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Named]:
+def node_data_of(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Named]:
     """The arrays of the vertices of each type."""
     found = {}
     for place, (kind, count) in enumerate(nodes.items()):
@@ -86,7 +86,7 @@ def node_data_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Named]:
     return found
 
 
-def names_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Mapping[str, Array]]:
+def names_of(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Mapping[str, Array]]:
     """The arrays with the names of the nodes of each type that has names.
 
     ValueError for names that are not as many as the type has nodes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loading.metered import Metered
 from pygsampler._loading.options import replacement, similar
 from pygsampler._loading.shards import Shards

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.utils.data import get_worker_info
 
-from pygsampler._core import memories
-from pygsampler._core.checks import integer
-from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._engine import memory
+from pygsampler._engine.checks import integer
+from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._loading.shared_words import SharedWords
 from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed_seed
 
@@ -207,7 +207,7 @@ def _bytes(ids: torch.Tensor) -> memoryview | bytes:
     address = ids.data_ptr() if ids.is_contiguous() and ids.is_cpu else 0
     if address:
         # NumPy's array and its copy take half as long as all of a small batch's number.
-        return memories.memory_view(address, size)
+        return memory.memory_view(address, size)
     return ids.numpy().tobytes()
 
 

@@ -10,8 +10,8 @@ import torch
 from torch.utils._pytree import tree_map
 
 from pygsampler._arrays.ids import is_tensor
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.progress import bar
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.progress import progress_bar
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class CapturedLoop:
         if not self._loader.progress:
             yield from trained
             return
-        with bar(total=len(self), desc=f"epoch {meter.epoch}", unit="batch") as shown:
+        with progress_bar(total=len(self), desc=f"epoch {meter.epoch}", unit="batch") as shown:
             for out in trained:
                 yield out
                 shown.update()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._core.checks import describe
-from pygsampler._core.library import call
+from pygsampler._engine.checks import describe
+from pygsampler._engine.library import call
 from pygsampler._sampling.seed import signed_seed
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._core.checks import integer
-from pygsampler._core.library import call
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.checks import integer
+from pygsampler._engine.library import call
+from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import ByEdgeType, by_type, edge_type_of, listed
 from pygsampler._loading.links_of import edge_ids, ids_below
 from pygsampler._sampling.standing import PassEdges

@@ -8,7 +8,7 @@ import torch
 
 from pygsampler import samplers
 from pygsampler._arrays import devices
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler.errors import CudaError
 from pygsampler.hetero_labor import HeteroLabor

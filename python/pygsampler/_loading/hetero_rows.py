@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import by_name, by_type
 from pygsampler._loading.elsewhere import Elsewhere
 from pygsampler._loading.rows import LABELS, Rows, check_name, check_names, checked, near

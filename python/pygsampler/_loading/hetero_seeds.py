@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import by_type
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.times import times_of

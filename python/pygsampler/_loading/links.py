@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._core.checks import boolean, integer
+from pygsampler._engine.checks import boolean, integer
 from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on

@@ -9,7 +9,7 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import by_type
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.relation import Relation, relation_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.gather import GatherJob, gather_there
 from pygsampler._arrays.ids import as_ids
+from pygsampler._features.gather import GatherJob, gather_on_device
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +58,7 @@ def _on_gpu(
     wanted = [(features, ids.to(there).contiguous()) for features, ids in wanted]
     made = [features._rows_there(ids, place) for features, ids in wanted]
     bad = torch.full((1,), -1, dtype=torch.int64, device=there) if check else None
-    gather_there(place, [part for _, part in made], 0 if bad is None else bad.data_ptr())
+    gather_on_device(place, [part for _, part in made], 0 if bad is None else bad.data_ptr())
     if bad is not None and int(bad) >= 0:
         for features, ids in wanted:
             features.read(ids)  # raises, by the first that has no row

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler._loading.draws import Number, Rows, checked_power, device_of, drawn
 from pygsampler._loading.non_edges import non_edges_of
 from pygsampler._loading.pool import BITS, Pool, check_some, checked_bound, scaled

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._loading.draws import Number, Rows, device_of, drawn
 
 if TYPE_CHECKING:
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
 
 __all__ = ["BITS", "Pool", "checked_bound", "scaled"]
 

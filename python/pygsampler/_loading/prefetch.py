@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 from weakref import ref
 
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler._loading.meter import Meter
 from pygsampler._loading.pacer import Pacer
 from pygsampler._loading.trace import GATHERING, SAMPLING
@@ -248,4 +248,4 @@ def _close_all() -> None:
         except ValueError:  # a daemon thread is in the middle of it
             running.append(batches)
     if running:
-        library.end(lambda: any(getgeneratorstate(each) == GEN_RUNNING for each in running))
+        library.shut_down(lambda: any(getgeneratorstate(each) == GEN_RUNNING for each in running))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.derived import Negatives as Table
 from pygsampler._graph.derived import negatives_of
 from pygsampler._graph.schema import edge_type_of, name_of, salt_of
@@ -14,7 +14,7 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
 
 __all__ = ["Relation", "relation_of"]
 

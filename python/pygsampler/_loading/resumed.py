@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._loading.epochs import Epochs
 from pygsampler._loading.shards import DEALS, Part, Shards
 from pygsampler._sampling.plan import Plan

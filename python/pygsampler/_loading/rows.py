@@ -8,11 +8,11 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.gather import GatherJob, Part, gather_there
 from pygsampler._arrays.ids import as_ids
 from pygsampler._caching.counts import counts_of
-from pygsampler._core.checks import describe
-from pygsampler._core.progress import counting
+from pygsampler._engine.checks import describe
+from pygsampler._engine.progress import progress_counter
+from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
 from pygsampler._loading.elsewhere import Coming, Elsewhere
 from pygsampler.converted import TorchBatch, TorchBlock, as_torch
 from pygsampler.features import Features
@@ -84,7 +84,7 @@ class Rows:
         if counts is None:
             return
         epochs = sorted(set().union(*(wanted for _, _, wanted in due)))
-        with counting(True, steps * len(epochs), "counting reads", " batches") as report:
+        with progress_counter(True, steps * len(epochs), "counting reads", " batches") as report:
             for number in epochs:
                 with closing(batches(number)) as sampled:
                     for batch in sampled:
@@ -130,18 +130,18 @@ class Rows:
 
     def there(self, batch: TorchBatch) -> TorchBatch:
         """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
-        parts: list[Part] = []
+        parts: list[GatherPart] = []
         for owner, name, features, ids in self._wanted(batch):
             rows, part = features._rows_there(ids, self._device)
             parts.append(part)
             owner._furnish(name, rows)
-        gather_there(self._device, parts)
+        gather_on_device(self._device, parts)
         return batch
 
-    def standing(self, batch: TorchBatch) -> list[tuple[Features, Part]]:
+    def standing(self, batch: TorchBatch) -> list[tuple[Features, GatherPart]]:
         """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
         gathered of which features each time that it has other ids, and counted then."""
-        parts: list[tuple[Features, Part]] = []
+        parts: list[tuple[Features, GatherPart]] = []
         for owner, name, features, ids in self._wanted(batch):
             rows, part = features._room_there(ids, self._device)
             if part.cache is not None and part.cache.uses:

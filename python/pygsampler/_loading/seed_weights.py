@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler._loading.draws import Number, Rows
 from pygsampler._loading.negatives import checked_weights
 from pygsampler._loading.pool import Pool

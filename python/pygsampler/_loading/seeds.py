@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
+from pygsampler._arrays.ids import check_node_ids
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._arrays.vertices import check_vertices
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 __all__ = ["seed_tensor"]
 
@@ -46,5 +46,5 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     if tensor.device.type not in ("cpu", "cuda"):
         raise ValueError(f"seeds: expected an array on the CPU, got {tensor.device}")
     tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-    check_vertices(tensor, "seeds", num_nodes)
+    check_node_ids(tensor, "seeds", num_nodes)
     return tensor

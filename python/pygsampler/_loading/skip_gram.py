@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 
 from pygsampler._batch.shown import arrays_html
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loading.draws import Number, Rows, checked_power, drawn
 from pygsampler.graph import Graph
 from pygsampler.walks import TorchWalks, Walks

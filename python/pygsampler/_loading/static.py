@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._arrays.gather import gather_there
+from pygsampler._features.gather import gather_on_device
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
-    from pygsampler._arrays.gather import Part
+    from pygsampler._features.gather import GatherPart
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
     from pygsampler._loading.static_forms import Form
@@ -60,7 +60,7 @@ class StaticPasses:
         self._sampler: PGSampler | None = None
         self._seeds: PassSeeds | None = None
         # What is gathered for each batch, and of which features.
-        self._parts: list[Part] = []
+        self._parts: list[GatherPart] = []
         self._tables: list[Features] = []
         self._begun = 0
         self._side = Side(graph._device)
@@ -124,7 +124,7 @@ class StaticPasses:
         # The slot that it goes to was read by the batch before this one.
         self._side.launch(standing.sample)
         standing.fill()
-        gather_there(self._graph._device, self._parts)
+        gather_on_device(self._graph._device, self._parts)
         batch = standing.batch
         labels = batch.features.get("y")
         if isinstance(labels, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.schema import by_type, number_of
 from pygsampler._sampling.standing import Capacity, Standing
 from pygsampler._sampling.standing_typed import AloneStanding, HeteroCapacity, TypedStanding

@@ -8,14 +8,14 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import Any, TypeVar
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core.checks import boolean, integer
-from pygsampler._core.library import call
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.checks import boolean, integer
+from pygsampler._engine.library import call
+from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._sampling.base import Pending, Sampler, check_graph
 from pygsampler._sampling.seed import signed_seed
-from pygsampler.array import Array
 from pygsampler.graph import Graph
 
 __all__ = ["MOST_ON_GPU", "stream"]

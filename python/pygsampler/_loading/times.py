@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from pygsampler._arrays.dates import as_numpy_dates, check_kind, without_dates
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, check_datetime_kind
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 __all__ = ["check_dates", "times_of"]
 
@@ -26,18 +26,18 @@ def check_dates(given: Any, graph: Any, *names: str | None) -> None:
             continue
         of = graph._kind_of_times(name)
         if not isinstance(given, Mapping):
-            check_kind(as_numpy_dates(given, "seed_time"), of, name, "seed_time")
+            check_datetime_kind(as_numpy_dates(given, "seed_time"), of, name, "seed_time")
             continue
         for kind, values in given.items():
             where = f"seed_time[{kind!r}]"
-            check_kind(as_numpy_dates(values, where), of, name, where)
+            check_datetime_kind(as_numpy_dates(values, where), of, name, where)
 
 
 def times_of(given: Any, name: str, count: int, things: str) -> torch.Tensor | None:
     """A time for each on the CPU, int64 or float64, of those or of one for all; None for None."""
     if given is None:
         return None
-    values = without_dates(as_numpy_dates(given, name), name)
+    values = as_nanoseconds(as_numpy_dates(given, name), name)
     times = as_tensor(values).detach().cpu()
     if times.dtype == torch.bool or times.is_complex() or times.dim() > 1:
         raise TypeError(f"{name}: expected numbers, shape [N], got {describe(given)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._program.trace import Trace
 
 

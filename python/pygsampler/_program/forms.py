@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pygsampler._core.checks import describe, index
+from pygsampler._engine.checks import describe, index
 from pygsampler._program.graph import Graph
 from pygsampler._program.symbols import Matrix, Vector, Vertices
 

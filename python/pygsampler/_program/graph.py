@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import TYPE
 from pygsampler._program.data import Data
 from pygsampler._program.symbol import count_of, numbers_of

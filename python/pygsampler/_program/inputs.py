@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._program.graph import Graph, Induced
 from pygsampler._program.symbols import Matrix, Rows, Vector, Vertices
 from pygsampler._program.trace import Trace

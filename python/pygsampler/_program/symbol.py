@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
-from pygsampler._core.checks import describe, index
+from pygsampler._engine.checks import describe, index
 from pygsampler._program.trace import Trace, number
 
 # What a number of NumPy's calls when it stands on the left of an operator.

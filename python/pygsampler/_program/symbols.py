@@ -11,7 +11,7 @@ import functools
 import operator
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe, index
+from pygsampler._engine.checks import describe, index
 from pygsampler._graph.schema import TYPE
 from pygsampler._program.data import Data
 from pygsampler._program.symbol import ONE, TWO, Symbol, count_of, flag_of, numbers_of

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pygsampler._core.checks import describe, index
+from pygsampler._engine.checks import describe, index
 
 _MOST_SITES = 256
 # Frames of this folder's files, and of the one that runs the function, are ours and not the user's.

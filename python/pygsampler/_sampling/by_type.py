@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._arrays.ids import IdView, as_ids, as_int64, ids_on_host
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import by_type
 from pygsampler._sampling.seed_times import is_one, seed_times
 
@@ -52,7 +52,7 @@ def _called(where: str, kind: Any) -> str:
 
 def joined(
     given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
-) -> tuple[View, list[int]]:
+) -> tuple[IdView, list[int]]:
     """Ids by type as one list, in the order of the types, and how many there are of each.
 
     Those of one type may stay on the device, others are copied from there.
@@ -77,6 +77,6 @@ def joined(
     ids = array("q")
     for kind in types:
         if kind in views:
-            view = as_int64(on_host(views[kind]))
-            ids.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
+            view = as_int64(ids_on_host(views[kind]))
+            ids.frombytes(memory.integer_view(view.address, view.length, 64).cast("B"))
     return as_ids(ids, where), counts

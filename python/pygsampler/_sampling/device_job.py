@@ -9,11 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
+from pygsampler._arrays.ids import IdView, as_ids, as_int64, ids_on_host
 from pygsampler._batch import layout as at
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS, EngineHandle
-from pygsampler._core.library import call
+from pygsampler._engine import memory as memories
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.library import call
 from pygsampler._sampling.base import in_set
 from pygsampler._sampling.job import Job
 
@@ -39,7 +39,7 @@ class DeviceJob(Job):
 
     __slots__ = ("_seeds",)
 
-    _end: ClassVar[str] = "DeviceCancel"
+    _close_function: ClassVar[str] = "DeviceCancel"
     _timed: ClassVar[bool] = False
 
     # The device may read them until the batch is done.
@@ -66,7 +66,7 @@ class DeviceJob(Job):
         ids = job._seeds = as_ids(seeds, "seeds", device)
         without, length = 0, 0
         if exclude is not None:
-            taken = as_int64(on_host(as_ids(exclude, "exclude", device)))
+            taken = as_int64(ids_on_host(as_ids(exclude, "exclude", device)))
             without, length = taken.address, taken.length
         stream = devices.current_stream(device) if ids.stream is None else ids.stream
         about = handle, sampler._handle(), ids.address, ids.length, ids.bits, ids.on_device()
@@ -77,15 +77,15 @@ class DeviceJob(Job):
         # One call of the engine in the place of two, each of which takes and gives the GIL.
         given = memories.call("DeviceSample", *about, *numbers, 0, 0, SLICE_MS, jobs=(job,))
         if isinstance(given, memories.Memory):
-            job._outcome = job._taken(given)
+            job._outcome = job._wrap_result(given)
         return job
 
-    def _await(self, timeout_ms: int) -> int | memories.Memory:
+    def _wait(self, timeout_ms: int) -> int | memories.Memory:
         return memories.call("DeviceWait", self._number, timeout_ms)
 
-    def _taken(self, given: Any) -> Any:
+    def _wrap_result(self, given: Any) -> Any:
         self._seeds = None
-        return super()._taken(given)
+        return super()._wrap_result(given)
 
 
 class TorchJob(Job):
@@ -99,7 +99,7 @@ class TorchJob(Job):
 
     __slots__ = ("_key", "_own", "_region", "_seeds", "_words")
 
-    _end: ClassVar[str] = "DeviceCancel"
+    _close_function: ClassVar[str] = "DeviceCancel"
     _timed: ClassVar[bool] = False
 
     def __init__(
@@ -130,7 +130,7 @@ class TorchJob(Job):
         to = stream, self._own, region.data_ptr(), (size + 7) // 8 * 8
         memories.call("DeviceSubmit", *handles, *seeds, *to, jobs=(self,))
 
-    def _await(self, timeout_ms: int) -> int:
+    def _wait(self, timeout_ms: int) -> int:
         words = self._words
         # Of a signal handler, an exception may have lost that they are written.
         if words[at.SIGNATURE]:
@@ -139,7 +139,7 @@ class TorchJob(Job):
         given: int = call("DeviceWaitInto", *about)
         return given
 
-    def _taken(self, given: Any) -> Any:
+    def _wrap_result(self, given: Any) -> Any:
         known = self._graph._capacity
         if given < 0:
             known[self._key] = -given
@@ -148,7 +148,7 @@ class TorchJob(Job):
             self._launch((self._graph._handle(), self._sampler._handle()), -given)
             if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
-                self._give_back()
+                self._release()
             return None
         words = self._words
         known[self._key] = words[at.CAPACITY]
@@ -162,10 +162,10 @@ class Launch(EngineHandle):
 
     __slots__ = ("__weakref__", "_count", "_graph", "_seeds")
 
-    _end: ClassVar[str] = "DeviceCancelMany"
+    _close_function: ClassVar[str] = "DeviceCancelMany"
 
     def __init__(
-        self, graph: Graph, sampler: EngineSampler, views: list[View], epoch: int, batch: int
+        self, graph: Graph, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
     ) -> None:
         super().__init__()
         self._graph = graph
@@ -177,7 +177,7 @@ class Launch(EngineHandle):
             words.extend((ids.address, ids.length, ids.bits, ids.on_device(), epoch, number, 0, 0))
         stream = devices.current_stream(graph._device)
         about = graph._handle(), sampler._handle(), len(views), words.buffer_info()[0], stream, 1
-        self._make("DeviceSubmitMany", *about)
+        self._create("DeviceSubmitMany", *about)
 
     def result(self) -> list[memories.Memory]:
         """The memories of all batches, waiting until they are there; Failed for wrong seeds."""
@@ -206,7 +206,7 @@ class Apart:
     """Likewise, where seeds become ready in several streams: a launch waits for one."""
 
     def __init__(
-        self, graph: Graph, sampler: EngineSampler, views: list[View], epoch: int, batch: int
+        self, graph: Graph, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
     ) -> None:
         self._jobs = [
             DeviceJob.submit(graph, sampler, ids, epoch=epoch, batch=number, own=True)
@@ -225,7 +225,7 @@ class Apart:
         except (TypeError, ValueError, IndexError) as error:
             raise Failed(len(made), error) from None
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         for job in self._jobs:
             job.cancel()
 
@@ -270,7 +270,7 @@ def sample_many(
     finally:
         # After an error, those that are still on their way.
         for launch in flying:
-            launch._give_back()
+            launch._release()
 
 
 def _longest(seeds: Sequence[Any]) -> int:
@@ -281,8 +281,8 @@ def _longest(seeds: Sequence[Any]) -> int:
     )
 
 
-def _views(seeds: Sequence[Any], start: int, end: int, device: int) -> list[View]:
-    views: list[View] = []
+def _views(seeds: Sequence[Any], start: int, end: int, device: int) -> list[IdView]:
+    views: list[IdView] = []
     try:
         for ids in seeds[start:end]:
             views.append(as_ids(ids, "seeds", device))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pygsampler._core import library
-from pygsampler._core.handle import EngineHandle
+from pygsampler._engine import library
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed import signed_seed
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._sampling.numbers import Numbers
     from pygsampler.graph import Graph
 
@@ -34,7 +34,7 @@ class EngineSampler(EngineHandle):
 
     __slots__ = ("_plan", "_seed", "_share")
 
-    _end: ClassVar[str] = "SamplerClose"
+    _close_function: ClassVar[str] = "SamplerClose"
 
     _plan: Plan
     _seed: int
@@ -60,12 +60,12 @@ class EngineSampler(EngineHandle):
             return number
         with library.handle_lock():
             if not self._current():
-                self._give_back()
+                self._release()
                 about = self._plan.document, signed_seed(self._seed)
                 if self._share:
-                    self._make("SamplerWithin", *about, self._share)
+                    self._create("SamplerWithin", *about, self._share)
                 else:
-                    self._make("SamplerNew", *about)
+                    self._create("SamplerNew", *about)
             return self._number
 
     def _bounded(self, other: S, share: float) -> S:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.ids import as_ids, as_int64
-from pygsampler._core import memories
-from pygsampler._core.pending import PendingMemory
+from pygsampler._engine import memory
+from pygsampler._engine.pending import PendingMemory
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
@@ -64,7 +64,7 @@ class Job(PendingMemory):
         more: tuple[int, ...] = ()
         if hops:
             name, more = "HopsSubmit", (int(prompt),)
-        started = memories.call(
+        started = memory.call(
             name,
             graph._handle(),
             sampler._handle(),
@@ -79,8 +79,8 @@ class Job(PendingMemory):
             *more,
             jobs=(job,),
         )
-        if isinstance(started, memories.Memory):
-            job._outcome = job._taken(started)
+        if isinstance(started, memory.Memory):
+            job._outcome = job._wrap_result(started)
         return job
 
     def result(self) -> Any:
@@ -100,7 +100,7 @@ class Job(PendingMemory):
     def __repr__(self) -> str:
         return f"Job(epoch={self.epoch}, batch={self.batch}, {self._state()})"
 
-    def _taken(self, given: Any) -> Any:
+    def _wrap_result(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
         if self._hops:
             return given

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._arrays.dates import as_numpy_span, kind_of, without_dates
-from pygsampler._core.checks import describe
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_span, datetime_kind
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import name_of
 from pygsampler._sampling.plan import ByName, Plan
 
@@ -105,9 +105,9 @@ def _rule(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that say which edges a bound leaves."""
     fields = _of(options, "time", "compare", "window", "carry", "strategy")
     window = as_numpy_span(fields["window"])
-    if kind_of(window) == "M":
+    if datetime_kind(window) == "M":
         raise TypeError(f"window: expected a number or timedelta64, got {window.dtype}")
-    return {**fields, "window": without_dates(window, "window")}
+    return {**fields, "window": as_nanoseconds(window, "window")}
 
 
 def _check_without_time(options: Mapping[str, Any]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pygsampler._core import library
-from pygsampler._core.checks import integer
-from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._engine import library
+from pygsampler._engine.checks import integer
+from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._sampling.seed import chosen_seed, worker_start
 
 

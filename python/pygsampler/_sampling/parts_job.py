@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.ids import as_ids, as_int64
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import edge_type_of
 from pygsampler._sampling.by_type import joined, times_of
 from pygsampler._sampling.job import Job
@@ -61,12 +61,12 @@ class PartsJob(Job):
             without, at = as_int64(without), 0
             for place, count in enumerate(excluded):
                 if count:
-                    left_out[place] = bytes(memories.memory_view(without.address + at, 8 * count))
+                    left_out[place] = bytes(memory.memory_view(without.address + at, 8 * count))
                 at += 8 * count
         numbers = array("q", [*counts, *[0] * len(edge_types)])
         bounds: array[int] = service.bounds
         job = cls(graph, sampler, epoch, batch)  # type: ignore[arg-type]
-        memories.call(
+        memory.call(
             "PartsTypedSubmit",
             graph._handle(),
             sampler._handle(),
@@ -116,7 +116,7 @@ class PartsJob(Job):
         ids = as_ids(seeds, "seeds")
         bounds: array[int] = service.bounds_of(plan)
         job = cls(graph, sampler, epoch, batch)  # type: ignore[arg-type]
-        memories.call(
+        memory.call(
             "PartsAlongSubmit",
             graph._handle(),
             sampler._handle(),
@@ -166,7 +166,7 @@ class PartsJob(Job):
         without = None if exclude is None else as_int64(as_ids(exclude, "exclude"))
         excluded = (0, 0) if without is None else (without.address, without.length)
         bounds: array[int] = service.bounds_of(plan)
-        memories.call(
+        memory.call(
             "PartsSubmit",
             graph._handle(),
             sampler._handle(),
@@ -184,7 +184,7 @@ class PartsJob(Job):
         )
         left_out = b""
         if without is not None:
-            left_out = bytes(memories.memory_view(without.address, 8 * without.length))
+            left_out = bytes(memory.memory_view(without.address, 8 * without.length))
         asked, when = plan if rows is None else rows, (epoch, batch)
         job._asks = service.take(job._number, asked.document, sampler._seed, when, [left_out])
         return job

@@ -10,8 +10,8 @@ from itertools import islice
 from math import isfinite
 from typing import Any
 
-from pygsampler._core import library
-from pygsampler._core.checks import describe, index, is_truth
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, index, is_truth
 
 
 class ByName(dict[str, Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 
 SEED_MASK = (1 << 64) - 1
 

@@ -6,10 +6,10 @@ from array import array
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dates import as_numpy_dates, check_kind, without_dates
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, check_datetime_kind
 from pygsampler._arrays.ids import as_ids, as_int64
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
     from pygsampler._graph.timed import Timed, TypedTimed
@@ -33,8 +33,8 @@ def seed_times(
             f"{where}: expected a time for each seed with time={timed.name!r}, got None"
         )
     given = as_numpy_dates(given, where)
-    check_kind(given, timed.kind, timed.name, where)
-    given = without_dates(given, where)
+    check_datetime_kind(given, timed.kind, timed.name, where)
+    given = as_nanoseconds(given, where)
     if getattr(given, "ndim", None) == 0:
         # Of NumPy, or a tensor, such as times.max().
         given = given.item()
@@ -52,7 +52,7 @@ def seed_times(
     else:
         view = as_int64(as_ids(given, where))
         made = array("q")
-        made.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
+        made.frombytes(memory.integer_view(view.address, view.length, 64).cast("B"))
     if len(made) != count:
         raise ValueError(f"{where}: expected a time for each of {count} seeds, got {len(made)}")
     return made

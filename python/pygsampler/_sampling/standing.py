@@ -9,7 +9,7 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
-from pygsampler._core.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler.static import StaticBatch, StaticBlock
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Standing(EngineHandle):
 
     __slots__ = ("__weakref__", "_about", "_device", "_keep", "_turn", "_words", "batch")
 
-    _end: ClassVar[str] = "DeviceStaticClose"
+    _close_function: ClassVar[str] = "DeviceStaticClose"
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Standing(EngineHandle):
         bits = graph._known()[1]._bits
         handles = graph._handle(), sampler._handle()
         about = seeds, seed_bits, 0, len(capacities), most.buffer_info()[0]
-        self._make("DeviceStaticNew", *handles, *about)
+        self._create("DeviceStaticNew", *handles, *about)
         self._keep = graph, sampler
         # Counts the batches that were asked for, which what is derived of one belongs to.
         self._turn = [0]
@@ -156,7 +156,7 @@ class Standing(EngineHandle):
 
     def close(self) -> None:
         """Gives the memory of samples back; waits for the GPU."""
-        self._give_back()
+        self._release()
 
     @property
     def num_edges(self) -> int:

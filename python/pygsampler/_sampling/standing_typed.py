@@ -10,7 +10,7 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
-from pygsampler._core.handle import EngineHandle
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler._sampling import standing
 from pygsampler._sampling.standing import INTEGERS, Edges, PassSeeds, Standing, room
@@ -133,7 +133,7 @@ class TypedStanding(Standing):
         most = array("q", sizes.seeds)
         for nodes, edges in zip(sizes.nodes, sizes.edges, strict=True):
             most.extend((*nodes, *edges))
-        self._make(name, *about, 0, len(sizes.nodes), most.buffer_info()[0])
+        self._create(name, *about, 0, len(sizes.nodes), most.buffer_info()[0])
 
     def _arrays(self, bits: int, trees: bool, factors: bool) -> _Arrays:
         """Makes the tensors, and tells the engine where they are."""

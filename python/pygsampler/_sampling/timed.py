@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import as_ids, as_int64, on_host
-from pygsampler._core import memories
+from pygsampler._arrays.ids import as_ids, as_int64, ids_on_host
+from pygsampler._engine import memory as memories
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
@@ -15,7 +15,7 @@ from pygsampler._sampling.seed_times import seed_times
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._graph.timed import Timed
     from pygsampler.graph import Graph
 
@@ -58,7 +58,9 @@ class TimedSampler(EngineSampler):
         times = seed_times(seed_time, ids.length, timed)
         rows = timed.memory.address, times.buffer_info()[0], int(timed.by_vertex)
         handles = timed.graph._handle(), self._handle()
-        without = None if exclude is None else as_int64(on_host(as_ids(exclude, "exclude", near)))
+        without = (
+            None if exclude is None else as_int64(ids_on_host(as_ids(exclude, "exclude", near)))
+        )
         excluded = (0, 0) if without is None else (without.address, without.length)
         if device >= 0:
             waiting = _TimedDeviceJob(timed.graph, self, epoch, batch)
@@ -84,7 +86,7 @@ class TimedSampler(EngineSampler):
         how = int(prompt), int(hops)
         started = memories.call("TimedSubmit", *handles, *numbers, *how, *rows, jobs=[job])
         if isinstance(started, memories.Memory):
-            job._outcome = job._taken(started)
+            job._outcome = job._wrap_result(started)
         return job
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:

@@ -6,10 +6,10 @@ from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import View, as_ids
+from pygsampler._arrays.ids import IdView, as_ids
 from pygsampler._batch import layout as at
-from pygsampler._core.handle import SLICE_MS, EngineHandle
-from pygsampler._core.library import call
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.library import call
 from pygsampler._sampling import device_job
 from pygsampler._sampling.device_job import ZERO, TorchJob
 
@@ -83,13 +83,13 @@ class TorchGroup(EngineHandle):
         "_words",
     )
 
-    _end: ClassVar[str] = "DeviceCancelMany"
+    _close_function: ClassVar[str] = "DeviceCancelMany"
 
     def __init__(
         self,
         graph: Graph,
         sampler: EngineSampler,
-        views: list[View],
+        views: list[IdView],
         epoch: int,
         batches: Sequence[int],
         bits: int,
@@ -134,7 +134,7 @@ class TorchGroup(EngineHandle):
         self._words = ZERO * (plan.num_words * len(views))
         about = array("q", calls)
         numbers = len(views), about.buffer_info()[0], stream, 1
-        self._make("DeviceSubmitMany", *handles, *numbers)
+        self._create("DeviceSubmitMany", *handles, *numbers)
 
     def _key(self, length: int) -> tuple[str, int]:
         return self._sampler._plan.document, length.bit_length()
@@ -151,7 +151,7 @@ class TorchGroup(EngineHandle):
         finally:
             # Also where a signal handler raised it, and the batches are on their way.
             if self._number:
-                self._give_back()
+                self._release()
         return self._taken(self._failure)
 
     def done(self) -> bool:
@@ -173,7 +173,7 @@ class TorchGroup(EngineHandle):
 
     def cancel(self) -> None:
         """Ends all of them; returns once the device no longer works on them."""
-        self._give_back()
+        self._release()
 
     def _taken(self, failure: Exception | None) -> list[Any]:
         region, self._region = self._region, None

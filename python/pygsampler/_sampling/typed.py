@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import as_ids, as_int64, on_host
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS
+from pygsampler._arrays.ids import as_ids, as_int64, ids_on_host
+from pygsampler._engine import memory as memories
+from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.by_type import joined, times_of
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -18,7 +18,7 @@ from pygsampler._sampling.parts_job import PartsJob
 from pygsampler.hetero_batch import HeteroBatch
 
 if TYPE_CHECKING:
-    from pygsampler._core.memories import Memory
+    from pygsampler._engine.memory import Memory
     from pygsampler._graph.timed import TypedTimed
     from pygsampler._sampling.plan import Plan
     from pygsampler.hetero_graph import HeteroGraph
@@ -85,7 +85,7 @@ class TypedSampler(EngineSampler):
         without, excluded = _EMPTY, [0] * len(edge_types)
         if exclude:
             without, excluded = joined(exclude, edge_types, "exclude", device)
-            without = as_int64(on_host(without))
+            without = as_int64(ids_on_host(without))
         numbers = array("q", [*counts, *excluded])
         if isinstance(job, _TypedDeviceJob):
             job._seeds = ids
@@ -110,7 +110,7 @@ class TypedSampler(EngineSampler):
                 jobs=[job],
             )
             if isinstance(given, memories.Memory):
-                job._outcome = job._taken(given)
+                job._outcome = job._wrap_result(given)
             return job
         started = memories.call(
             "TypedSubmit",
@@ -131,7 +131,7 @@ class TypedSampler(EngineSampler):
             jobs=[job],
         )
         if isinstance(started, memories.Memory):
-            job._outcome = job._taken(started)
+            job._outcome = job._wrap_result(started)
         return job
 
     def _rows_of_parts(self) -> Plan | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch

@@ -47,7 +47,7 @@ def command(device: str, as_json: bool) -> None:
     are found, and explain tells times by them. No batch changes.
     """
     from pygsampler._arrays import devices
-    from pygsampler._core import library
+    from pygsampler._engine import library
     from pygsampler.cli import output
 
     index = devices.parse(device)

@@ -151,11 +151,11 @@ def batches_of(
         with batches(graph, sampler, seeds, size, epoch, shuffle) as found:
             yield found
         return
+    from pygsampler._arrays.array import Array
     from pygsampler._arrays.ids import as_ids
-    from pygsampler._core import library
+    from pygsampler._engine import library
     from pygsampler._loading.prefetch import in_order
     from pygsampler._loading.stream import MOST_ON_GPU, _shuffled
-    from pygsampler.array import Array
 
     ids = Array._of_view(as_ids(array("q", seeds), "seeds"))
     if shuffle:
@@ -182,7 +182,7 @@ def batches(
     shuffle: bool = False,
 ) -> Iterator[Iterator[Any]]:
     """Batches in order, some of them in flight: memory is that of those."""
-    from pygsampler._core import library
+    from pygsampler._engine import library
     from pygsampler._loading.stream import MOST_ON_GPU, stream
 
     depth = MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()

@@ -25,7 +25,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    from pygsampler._arrays.dates import is_date_text
+    from pygsampler._arrays.datetimes import is_date_text
 
     if value is None:
         return None

@@ -11,7 +11,7 @@ from pygsampler.datasets import _graphs, _plan, _sources, _tables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pygsampler._core.progress import Progress
+    from pygsampler._engine.progress import Progress
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import HeteroGraph
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dtypes import KINDS, Region
-from pygsampler._core import memories
-from pygsampler.array import Array, as_array
+from pygsampler._arrays.array import Array, as_array
+from pygsampler._arrays.dtypes import KINDS, ArrayRegion
+from pygsampler._engine import memory as memories
 from pygsampler.datasets import _plan, _tables
 
 if TYPE_CHECKING:
-    from pygsampler._arrays.dates import Kind
-    from pygsampler._core.progress import Progress
+    from pygsampler._arrays.datetimes import Kind
+    from pygsampler._engine.progress import Progress
     from pygsampler.datasets._sources import Files
     from pygsampler.graph import Graph
 
@@ -47,7 +47,9 @@ def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
         nodes,
     )
     if node_ids:
-        known = Array._of_region(Region(memory.data + node_ids, "int64", (nodes,), memory, False))
+        known = Array._of_region(
+            ArrayRegion(memory.data + node_ids, "int64", (nodes,), memory, False)
+        )
         graph._arrays = MappingProxyType({"node_ids": known})
     elif loaded.names is not None:
         labels = {name: as_array(values, name) for name, values in loaded.names.items()}
@@ -55,7 +57,7 @@ def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
     data = {}
     for name, kind, at in zip(names, words[_WORDS::2], words[_WORDS + 1 :: 2], strict=True):
         # The numbers of dtypes are those of the file format, which KINDS has in their order.
-        region = Region(memory.data + at, list(KINDS)[kind - 1], (rows,), memory, False)
+        region = ArrayRegion(memory.data + at, list(KINDS)[kind - 1], (rows,), memory, False)
         data[name] = Array._of_region(region)
     made = graph._furnished(data, None)
     kinds: dict[str, Kind] = loaded.kinds

@@ -7,9 +7,9 @@ import json
 import os
 from typing import Any, ClassVar
 
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS, EngineHandle
-from pygsampler._core.progress import Progress, reporting
+from pygsampler._engine import memory
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler.datasets import _gaps
 
 
@@ -19,7 +19,7 @@ def run(
     plan: dict[str, Any],
     progress: Progress,
     words: dict[str, list[str]] | None = None,
-) -> memories.Memory | int:
+) -> memory.Memory | int:
     """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither.
 
     ``words`` gets the names that the columns of names have, by the arrays.
@@ -28,8 +28,8 @@ def run(
     text = f"reading {os.path.basename(source)}"
     job = _Job()
     try:
-        with reporting(progress, text) as report:
-            job._make("EdgesStart", json.dumps(asked))
+        with progress_callback(progress, text) as report:
+            job._create("EdgesStart", json.dumps(asked))
             told = False
             while True:
                 state: dict[str, Any] = json.loads(job._call("EdgesPoll", SLICE_MS))
@@ -42,11 +42,11 @@ def run(
                 if state["finished"]:
                     if words is not None:
                         words.update(state["words"])
-                    return memories.call("EdgesTake", job._number)
+                    return memory.call("EdgesTake", job._number)
     except OSError as error:
         raise OSError(error.errno, error.strerror, target or source) from None
     finally:
-        job._give_back()
+        job._release()
 
 
 def _encoded(path: str) -> str:
@@ -59,4 +59,4 @@ class _Job(EngineHandle):
 
     __slots__ = ()
 
-    _end: ClassVar[str] = "EdgesCancel"
+    _close_function: ClassVar[str] = "EdgesCancel"

@@ -7,8 +7,8 @@ import zipfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.progress import Progress, reporting
-from pygsampler.array import as_array
+from pygsampler._arrays.array import as_array
+from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler.datasets import _gaps
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
 
     size = os.stat(path).st_size
     name = os.path.basename(path)
-    with reporting(progress, f"reading {name}") as report:
+    with progress_callback(progress, f"reading {name}") as report:
         try:
             with open(path, "rb") as file:
                 # What is neither would be taken for a pickle.

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

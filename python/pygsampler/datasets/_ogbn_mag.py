@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import boolean, describe
+from pygsampler._engine.checks import boolean, describe
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType, HeteroGraph

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from pygsampler._arrays.mapped import MAGIC
-from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.limits import MAX_NODES
+from pygsampler._arrays.mmap_file import MAGIC
+from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._engine.limits import MAX_NODES
 from pygsampler._graph.data import EDGES, check_names
 from pygsampler._graph.save import require_folder
 

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pygsampler._arrays.dates import Kind, as_numpy_dates, is_date_text, without_dates
+from pygsampler._arrays.datetimes import Kind, as_nanoseconds, as_numpy_dates, is_date_text
 from pygsampler._arrays.interning import BYTES, OFFSETS
-from pygsampler._core import library, memories
-from pygsampler._core.progress import Progress, reporting
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler.datasets import _job, _plan
 from pygsampler.datasets._sources import Files
 
@@ -256,7 +257,7 @@ class Table:
         at_once = _ROWS if names is None else max(_ROWS, len(names))
         total, done, row = sum(map(os.path.getsize, self._files.paths)), 0, 0
         writer: Any = None
-        with reporting(progress, f"reading {self._files.name}") as report:
+        with progress_callback(progress, f"reading {self._files.name}") as report:
             try:
                 for columns in _in_larger_batches(self._batches(places), at_once):
                     ends = columns[:2]
@@ -302,7 +303,7 @@ class Table:
         if column.null_count:
             place = row + column.is_null().index(True).as_py()
             raise ValueError(f"{self._files.name}: row {place}: {where}: expected a time, got null")
-        return pa.array(without_dates(as_numpy_dates(column, where), where), pa.int64())
+        return pa.array(as_nanoseconds(as_numpy_dates(column, where), where), pa.int64())
 
 
 def _table_of(files: Files, plan: dict[str, Any]) -> Table:

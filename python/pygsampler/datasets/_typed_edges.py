@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.interning import Interned, intern
-from pygsampler._core.checks import boolean, describe
+from pygsampler._engine.checks import boolean, describe
 from pygsampler._graph import node_names
 from pygsampler._graph.schema import by_type, name_of
 from pygsampler.datasets import _graphs, _plan, _sources, _tables
@@ -14,7 +14,7 @@ from pygsampler.datasets import _graphs, _plan, _sources, _tables
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pygsampler._core.progress import Progress
+    from pygsampler._engine.progress import Progress
     from pygsampler.hetero_graph import EdgeType, HeteroGraph
 
 _ENDS = ("src_type", "relation", "dst_type")

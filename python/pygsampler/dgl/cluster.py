@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pygsampler._core.checks import boolean, integer
+from pygsampler._engine.checks import boolean, integer
 from pygsampler.dgl.graph import check_graph
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.optioned import Renamed

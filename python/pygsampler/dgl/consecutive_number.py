@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.utils.data import get_worker_info
 
-from pygsampler._core.limits import MAX_BATCH
+from pygsampler._engine.limits import MAX_BATCH
 from pygsampler._loading.batch_number import BatchNumber
 
 __all__ = ["ConsecutiveNumber"]

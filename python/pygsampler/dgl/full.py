@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 from pygsampler.dgl.sampler import PGSampler
 
 

@@ -13,8 +13,8 @@ import torch
 from dgl.distributed import DistGraph
 
 from pygsampler._arrays import devices
-from pygsampler._core.checks import describe
-from pygsampler.array import as_array
+from pygsampler._arrays.array import as_array
+from pygsampler._engine.checks import describe
 from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.joint import TYPES, Joint, ends_of
 from pygsampler.graph import Graph

@@ -15,7 +15,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from pygsampler import sampler as _core
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.dgl.block import (
     all_formats,

@@ -11,7 +11,7 @@ from dgl.heterograph import DGLGraph
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean, integer
+from pygsampler._engine.checks import boolean, integer
 from pygsampler.dgl.consecutive_number import ConsecutiveNumber
 from pygsampler.dgl.directed import Directed, check_direction
 from pygsampler.dgl.graph import reversed_of

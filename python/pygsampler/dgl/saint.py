@@ -9,7 +9,7 @@ import torch
 from dgl.dataloading import graphsaint
 
 from pygsampler import sampler as _core
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.dgl.graph import check_graph
 from pygsampler.dgl.optioned import Option, Optioned, Renamed

@@ -13,7 +13,7 @@ from dgl.distributed import DistGraph
 from torch.utils.data import get_worker_info
 
 from pygsampler import sampler as _core
-from pygsampler._core.checks import boolean, describe
+from pygsampler._engine.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function

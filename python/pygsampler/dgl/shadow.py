@@ -9,7 +9,7 @@ from dgl.heterograph import DGLGraph
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean
+from pygsampler._engine.checks import boolean
 from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed, subgraph_of_types
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name

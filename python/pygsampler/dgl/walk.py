@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from dgl.sampling import randomwalks
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler.dgl.graph import check_graph, joint_of, walked_of
 from pygsampler.dgl.joint import TYPES, Joint
 from pygsampler.dgl.options import array_name

@@ -12,8 +12,8 @@ import torch
 from dgl import DGLError
 from torch.utils.data import get_worker_info
 
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._loading.batch_number import batch_of
 from pygsampler._sampling.seed import chosen_seed, fresh_seed
 from pygsampler.dgl.ids import as_ids

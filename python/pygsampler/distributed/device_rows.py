@@ -8,7 +8,7 @@ from pygsampler._batch import layout as at
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
     from pygsampler.distributed.messages import Question
     from pygsampler.distributed.partition import Shard
 

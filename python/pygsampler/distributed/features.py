@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.memories import address_of, owned_view
+from pygsampler._engine.memory import address_of, buffer_view
 from pygsampler._loading.elsewhere import Elsewhere
 from pygsampler.distributed.service import Fetch, Service
 from pygsampler.errors import Error
@@ -196,7 +196,7 @@ def _tensor(rows: memoryview, dtype: torch.dtype) -> torch.Tensor:
     """The values behind a buffer, which torch wants writable though nobody writes to it."""
     import torch
 
-    view = owned_view(address_of(rows), len(rows), rows) if rows.readonly else rows
+    view = buffer_view(address_of(rows), len(rows), rows) if rows.readonly else rows
     return torch.frombuffer(view, dtype=dtype)
 
 

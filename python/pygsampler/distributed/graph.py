@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array, as_array
 from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
-from pygsampler.array import Array, as_array
 from pygsampler.distributed.device_owner import owner_of
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.in_parts import InParts

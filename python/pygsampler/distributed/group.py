@@ -149,7 +149,7 @@ class Group:
         """What others send here, of those sizes."""
         import torch
 
-        from pygsampler._core.memories import owned_view
+        from pygsampler._engine.memory import buffer_view
 
         flat = bytearray().join(messages)
         # A tensor of no bytes has no buffer to be made of.
@@ -162,7 +162,7 @@ class Group:
         views: list[Any] = []
         at = here.data_ptr()
         for size in come:
-            views.append(owned_view(at, size, here) if size else b"")
+            views.append(buffer_view(at, size, here) if size else b"")
             at += size
         return views
 

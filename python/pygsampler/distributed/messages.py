@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pygsampler._core.memories import address_of
+from pygsampler._engine.memory import address_of
 
 # All that is said is in words of 64 bits, and what is not is filled up to them.
 _FILL = b"\0" * 7

@@ -6,8 +6,8 @@ from array import array
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from pygsampler._core import memories
-from pygsampler._core.memories import Memory
+from pygsampler._engine import memory
+from pygsampler._engine.memory import Memory
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.messages import FEATURES, Question, Rows, joined, questions_in
@@ -15,7 +15,7 @@ from pygsampler.distributed.timed import timed_rows
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
     from pygsampler.distributed.partition import Partition, Shard
     from pygsampler.graph import Graph
 
@@ -58,9 +58,7 @@ class Answering:
             table = self._tables[question.document] = self._table(question.document)
         rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
         return (
-            memories.owned_view(rows._address, rows.nbytes, rows)
-            if rows.nbytes
-            else memoryview(b"")
+            memory.buffer_view(rows._address, rows.nbytes, rows) if rows.nbytes else memoryview(b"")
         )
 
     def _table(self, name: str) -> Features:
@@ -76,8 +74,8 @@ class Answering:
         job = 0
         while not isinstance(given, Memory):
             job = -given if given else job
-            given = memories.call("Wait", job, _WAIT_MS)
-        return memories.owned_view(given.data, given.size, given)
+            given = memory.call("Wait", job, _WAIT_MS)
+        return memory.buffer_view(given.data, given.size, given)
 
     def _sampler(self, document: str, seed: int) -> EngineSampler:
         """A plan's handle here, whoever's it is."""
@@ -139,7 +137,7 @@ class Owner(Answering):
         exclude: bytes | memoryview = question.exclude
         if ids is not None and len(exclude):
             exclude = shard.places(exclude)
-        given = memories.call(
+        given = memory.call(
             "PartsRows",
             graph._handle(),
             sampler._handle(),
@@ -201,4 +199,4 @@ def column(ids: Array | None) -> tuple[int, int, int]:
 
 def place(part: bytes | memoryview) -> tuple[int, ...]:
     """The address of bytes that are held; 0 for none."""
-    return (memories.address_of(memoryview(part)) if len(part) else 0,)
+    return (memory.address_of(memoryview(part)) if len(part) else 0,)

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.progress import counting
-from pygsampler.array import Array, as_array
+from pygsampler._arrays.array import Array, as_array
+from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._engine.progress import progress_counter
 from pygsampler.features import Features
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    from pygsampler._core.progress import Progress
+    from pygsampler._engine.progress import Progress
 
 _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
@@ -403,7 +403,7 @@ def written(
         of_nodes.setdefault(_NODE_IDS, graph.arrays[_NODE_IDS])
     arrays = {"edges": graph.edata, "nodes": of_nodes}
     about: list[dict[str, Any]] = []
-    with counting(progress, graph.num_edges, "partition", " edges") as report:
+    with progress_counter(progress, graph.num_edges, "partition", " edges") as report:
         for rank in range(count):
             first, last = bounds[rank], bounds[rank + 1]
             # Trailing vertices may have no place in indptr.

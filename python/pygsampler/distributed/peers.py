@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._core import library, memories
-from pygsampler._core.checks import boolean, describe
+from pygsampler._arrays.array import Array, _copy_to_device
+from pygsampler._engine import library, memory
+from pygsampler._engine.checks import boolean, describe
 from pygsampler._graph.peers import Heat, Making, Piece, Seat, layout, share_of
-from pygsampler.array import Array, _on_device
 from pygsampler.distributed.group import Group
 from pygsampler.errors import CudaError
 from pygsampler.features import Features, heat_of
@@ -179,7 +179,7 @@ def _ends(values: Array) -> list[int]:
     """Checksums of an array's first and last MiB."""
     most = min(values.nbytes, 1 << 20)
     places = values._address, values._address + values.nbytes - most
-    return [zlib.crc32(memories.memory_view(place, most)) for place in places]
+    return [zlib.crc32(memory.memory_view(place, most)) for place in places]
 
 
 class _There:
@@ -223,7 +223,7 @@ class _There:
             if found is not None:
                 return found[2]
             if self.wires is None or not values.nbytes:
-                return _on_device(values, self.device)
+                return _copy_to_device(values, self.device)
             # Kept, so that no other has its id.
             found = self._made[id(values)] = values, *self._put(self.wires, place, values, heat)
             return found[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe, integer
-from pygsampler.array import as_array
+from pygsampler._arrays.array import as_array
+from pygsampler._engine.checks import describe, integer
 from pygsampler.features import Features
 from pygsampler.graph import Graph
 from pygsampler.samplers.clustering import clusters

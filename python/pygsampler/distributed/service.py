@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from pygsampler._core import library, memories
+from pygsampler._engine import library, memory
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
 from pygsampler.distributed.messages import FEATURES, Question, Rows, answers_in, joined
@@ -295,7 +295,7 @@ class Service:
                     continue
                 relation, part = divmod(place, parts)
                 vertices, trees, limits = (
-                    bytes(memories.memory_view(at + first * size, (end - first) * size))
+                    bytes(memory.memory_view(at + first * size, (end - first) * size))
                     if at
                     else b""
                     for at, size in zip(addresses, (width, width, 8), strict=True)

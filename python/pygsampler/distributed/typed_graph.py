@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._arrays import devices
-from pygsampler._core.handle import EngineHandle
+from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.schema import ByEdgeType
 from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
@@ -20,7 +20,7 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Partition
     from pygsampler.distributed.typed_partition import TypedShard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core import memories
+from pygsampler._engine import memory
 from pygsampler.distributed.messages import Question
 from pygsampler.distributed.owner import Answering, along_out_edges, column, place
 from pygsampler.distributed.timed import timed_rows
@@ -54,7 +54,7 @@ class TypedOwner(Answering):
         ids, exclude = shard.edge_ids, question.exclude
         if ids is not None and len(exclude):
             exclude = shard.places(exclude)
-        given = memories.call(
+        given = memory.call(
             "PartsTypedRows",
             graph._handle(),
             sampler._handle(),
@@ -122,7 +122,7 @@ class TypedOwner(Answering):
             graph = self._ascending[relation]
         graph = graph._by_weights(plan["prob"])
         ids = shard.edge_ids
-        given = memories.call(
+        given = memory.call(
             "PartsRows",
             graph._handle(),
             sampler._handle(),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler.distributed.partition import (
     MOST_PARTS,
     Partition,
@@ -26,8 +26,8 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler._core.progress import Progress
-    from pygsampler.array import Array
+    from pygsampler._arrays.array import Array
+    from pygsampler._engine.progress import Progress
     from pygsampler.hetero_graph import EdgeType
 
 _TYPED = "typed"

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.doctor.report import Problem, Section
 
 _KERNELS = ("", "embedded", "compile")

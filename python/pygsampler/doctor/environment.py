@@ -8,8 +8,8 @@ import re
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
-from pygsampler._core import library
-from pygsampler._core.architecture import (
+from pygsampler._engine import library
+from pygsampler._engine.architecture import (
     check_machine,
     elf_machine,
     emulated,

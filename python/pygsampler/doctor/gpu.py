@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pygsampler import cuda as driver
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.doctor.remedies import OLDEST_DRIVER, REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Section, size
 from pygsampler.errors import CudaError

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 from pyarrow import flight
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._loading.stream import _shuffled
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.plan import Plan
-from pygsampler.array import Array
 from pygsampler.errors import ClosedError
 from pygsampler.flight.failures import is_busy, raised
 from pygsampler.flight.planned import plan_of

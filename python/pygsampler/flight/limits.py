@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 from pygsampler._sampling.plan import Plan
 from pygsampler.hetero_graph import HeteroGraph
 

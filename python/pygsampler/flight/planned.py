@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pygsampler._arrays.dates import Dated
-from pygsampler._core.checks import describe
+from pygsampler._arrays.datetimes import NanosecondTimes
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
@@ -74,7 +74,7 @@ def sampler_of(
     EngineSampler.__init__(made, plan, made.seed)
     if kind is PGSampler:
         made._typed = made._given = None
-        made._span = Dated(plan["window"], "timedelta64[ns]") if spans else None
+        made._span = NanosecondTimes(plan["window"], "timedelta64[ns]") if spans else None
         made._timed = TimedSampler(plan, made.seed) if family == "temporal" else None
     elif kind is PinSAGE:
         made._path = ()

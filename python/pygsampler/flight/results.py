@@ -19,10 +19,10 @@ import pyarrow
 from pygsampler._batch import layout as at
 from pygsampler._batch import whole
 from pygsampler._batch.named import EdgeName
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
-from pygsampler._core.memories import Memory
-from pygsampler._core.row import Row
+from pygsampler._engine import memory as memories
+from pygsampler._engine.array_descriptor import ArrayDescriptor
+from pygsampler._engine.checks import describe
+from pygsampler._engine.memory import Memory
 from pygsampler._graph.schema import Schema, name_of
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.minibatch import MiniBatch
@@ -37,8 +37,8 @@ KEY = b"pygsampler"
 
 _WIDTHS = {"float32": 32, "int32": 32}
 _EXTRAS = (
-    Row("", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
-    Row("", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+    ArrayDescriptor("", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+    ArrayDescriptor("", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
 )
 _TOP_ROWS = tuple(row for row in at.WALK_ROWS if row.name in ("top_nodes", "visits"))
 _ABOUT = {
@@ -336,7 +336,7 @@ def _block(
 
 
 def _values(
-    rows: Iterable[Row], words: Sequence[int], start: int, widths: Sequence[int]
+    rows: Iterable[ArrayDescriptor], words: Sequence[int], start: int, widths: Sequence[int]
 ) -> list[_Values]:
     """The arrays that there are, of rows whose words begin at ``start``."""
     found = []

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow
 from pyarrow import flight
 
-from pygsampler._core import library
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine import library
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._graph.metapath import resolved
 from pygsampler._graph.schema import by_type, name_of
 from pygsampler._program.texts import arrays, named

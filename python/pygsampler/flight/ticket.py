@@ -9,11 +9,17 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
-from pygsampler._arrays.dates import DATED, Dated, as_numpy_dates, kind_of, without_dates
+from pygsampler._arrays.datetimes import (
+    DATED,
+    NanosecondTimes,
+    as_nanoseconds,
+    as_numpy_dates,
+    datetime_kind,
+)
 from pygsampler._arrays.ids import as_ids, as_int64
-from pygsampler._core import memories
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._graph.schema import name_of
 from pygsampler._sampling.plan import Plan
 
@@ -190,16 +196,16 @@ def _by_type(given: Any, where: str, one: Any) -> Any:
 def _ids(given: Any, where: str) -> array[int]:
     view = as_int64(as_ids(given, where))
     made = array("q")
-    made.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
+    made.frombytes(memory.integer_view(view.address, view.length, 64).cast("B"))
     return made
 
 
 def _numbers(given: Any, where: str) -> Any:
     """A number, or an array of int64 or float64; ``Dated`` where they are dates or spans."""
     given = as_numpy_dates(given, where)
-    kind = kind_of(given)
+    kind = datetime_kind(given)
     if kind:
-        return Dated(_numbers(without_dates(given, where), where), _DTYPES[kind])
+        return NanosecondTimes(_numbers(as_nanoseconds(given, where), where), _DTYPES[kind])
     if getattr(given, "ndim", None) == 0:
         given = given.item()
     if isinstance(given, (int, float)) and not isinstance(given, bool):
@@ -219,14 +225,14 @@ def _dtypes(given: Any) -> Any:
     if isinstance(given, Mapping):
         found = {name: _dtypes(each) for name, each in given.items()}
         return {name: dtype for name, dtype in found.items() if dtype} or None
-    return given.dtype if isinstance(given, Dated) else None
+    return given.dtype if isinstance(given, NanosecondTimes) else None
 
 
 def _numbers_of(given: Any) -> Any:
     """The same as numbers alone."""
     if isinstance(given, Mapping):
         return {name: _numbers_of(each) for name, each in given.items()}
-    return given.values if isinstance(given, Dated) else given
+    return given.values if isinstance(given, NanosecondTimes) else given
 
 
 def _kept(
@@ -334,12 +340,13 @@ def _dated(times: Any, dtypes: Any) -> Any:
             f"dates['seed_time']: expected dtypes as seed_time has lists, got {describe(dtypes)}"
         )
     if not isinstance(times, dict):
-        return Dated(times, dtypes)
+        return NanosecondTimes(times, dtypes)
     for kind in dtypes:
         if kind not in times:
             raise ValueError(f"dates['seed_time']: expected types of seed_time, got {kind!r}")
     return {
-        kind: Dated(each, dtypes[kind]) if kind in dtypes else each for kind, each in times.items()
+        kind: NanosecondTimes(each, dtypes[kind]) if kind in dtypes else each
+        for kind, each in times.items()
     }
 
 

@@ -15,8 +15,8 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
-from pygsampler._core.checks import describe
-from pygsampler._core.memories import Memory
+from pygsampler._engine.checks import describe
+from pygsampler._engine.memory import Memory
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function

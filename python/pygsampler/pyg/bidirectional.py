@@ -10,7 +10,7 @@ import torch
 from torch_geometric.sampler import NumNeighbors, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._loading.batch_number import batch_of
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.sampler import NeighborSampler, PGSampler

@@ -13,7 +13,7 @@ from torch_geometric.loader.cluster import ClusterData as _ClusterData
 from torch_geometric.loader.cluster import Partition
 from torch_geometric.utils import select
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph

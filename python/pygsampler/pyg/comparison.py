@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 

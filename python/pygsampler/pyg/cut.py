@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from pygsampler.array import Array
+from pygsampler._arrays.array import Array
 
 if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch

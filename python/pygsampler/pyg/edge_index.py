@@ -15,7 +15,7 @@ from torch_geometric.index import index2ptr
 
 from pygsampler._batch import segments
 from pygsampler._batch.segments import Segments
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 __all__ = ["EdgeIndex", "check_layout", "edge_index_of"]
 

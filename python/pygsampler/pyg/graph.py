@@ -11,8 +11,8 @@ import torch
 from torch_geometric import data as pyg
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler._core.checks import describe
-from pygsampler.array import BY_TORCH
+from pygsampler._arrays.array import BY_TORCH
+from pygsampler._engine.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore, tensor_of

@@ -19,7 +19,7 @@ from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced, rows_of
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.adapters import csr_of
 from pygsampler._graph.schema import edge_type_of
 from pygsampler._loading.batch_number import BatchNumber

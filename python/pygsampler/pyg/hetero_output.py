@@ -9,7 +9,7 @@ import torch
 from torch_geometric.sampler import HeteroSamplerOutput
 
 from pygsampler._batch.induced import joined, rows_of
-from pygsampler._core.memories import Memory
+from pygsampler._engine.memory import Memory
 from pygsampler.pyg.cut import Cut
 from pygsampler.pyg.joined import Joined, joined_types
 

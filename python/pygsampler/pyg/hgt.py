@@ -12,7 +12,7 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import hgt as _core
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, Sampler

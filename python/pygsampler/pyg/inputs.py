@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
-from pygsampler._arrays.dates import as_numpy_dates, kind_of
+from pygsampler._arrays.datetimes import as_numpy_dates, datetime_kind
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 __all__ = [
     "check_mask",
@@ -113,7 +113,7 @@ def times_given(given: Any, where: str) -> Any:
     TypeError for dates: the data's times are tensors, which may have days, or seconds.
     """
     given = None if given is None else as_numpy_dates(given, where)
-    if kind_of(given):
+    if datetime_kind(given):
         raise TypeError(
             f"{where}: expected numbers, in the unit of the data's times, got {given.dtype}; "
             "times.astype('datetime64[s]').astype('int64') has seconds since 1970"

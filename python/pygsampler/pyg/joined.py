@@ -12,8 +12,8 @@ from torch.utils.dlpack import from_dlpack
 
 from pygsampler._batch import layout as at
 from pygsampler._batch.induced import Edges
-from pygsampler._core import memories
-from pygsampler._core.memories import Memory
+from pygsampler._engine import memory as memories
+from pygsampler._engine.memory import Memory
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import Schema

@@ -14,8 +14,8 @@ from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._arrays import devices
 from pygsampler._batch.induced import induced
-from pygsampler._core.checks import describe
-from pygsampler._core.memories import Memory
+from pygsampler._engine.checks import describe
+from pygsampler._engine.memory import Memory
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor

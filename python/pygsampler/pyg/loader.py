@@ -14,7 +14,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.named import NO_VALUES
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.schema import edge_type_of
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead

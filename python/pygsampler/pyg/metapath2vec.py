@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 from torch_geometric import nn
 from torch_geometric.typing import EdgeType, NodeType
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.walker import Walker, loader, windows

@@ -14,7 +14,7 @@ from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 from pygsampler import sampler as _core
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced import rows_of
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._graph.adapters import csr_of
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch

@@ -11,7 +11,7 @@ from torch_geometric import nn
 from torch_geometric.data import Data
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 from pygsampler.graph import Graph
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.walker import Walker, loader, windows

@@ -12,9 +12,9 @@ from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.vertices import check_vertices
-from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.limits import MAX_FANOUT, MAX_HOPS
+from pygsampler._arrays.ids import check_node_ids
+from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._engine.limits import MAX_FANOUT, MAX_HOPS
 
 __all__ = [
     "assignable",
@@ -220,4 +220,4 @@ def inside(values: torch.Tensor, where: str, num_nodes: int) -> None:
         raise ValueError(f"{where}: expected ids of one dimension, got {tuple(values.shape)}")
     if values.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
-    check_vertices(values, where, num_nodes)
+    check_node_ids(values, where, num_nodes)

@@ -10,7 +10,7 @@ from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 
 from pygsampler._arrays import devices
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._loading.lookup import look_up
 from pygsampler.features import Features
 from pygsampler.pyg.stores import FeatureStore

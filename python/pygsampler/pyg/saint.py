@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from pygsampler._core.checks import integer
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.checks import integer
+from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.converted import as_torch
 from pygsampler.programs import program

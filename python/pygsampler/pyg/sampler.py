@@ -13,7 +13,7 @@ from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import sampler as _core
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.attributes import Attributes

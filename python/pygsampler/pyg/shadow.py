@@ -9,7 +9,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.sampler import NodeSamplerInput
 
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
 from pygsampler.pyg.options import ids, inside
 from pygsampler.pyg.sampler import PGSampler

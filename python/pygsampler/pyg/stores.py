@@ -13,7 +13,7 @@ from torch_geometric.data import EdgeAttr, TensorAttr
 from torch_geometric.data.graph_store import EdgeLayout
 
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._loading.lookup import look_up
 from pygsampler.features import Features
 from pygsampler.graph import Graph

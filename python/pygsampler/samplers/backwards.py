@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 
 # Of which K may be: the largest int32.
 _MOST = 2**31 - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe, finite, integer
+from pygsampler._engine.checks import describe, finite, integer
 from pygsampler.graph import Graph as Stored
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core.checks import describe
-from pygsampler.array import Array
+from pygsampler._engine.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.samplers.learned import Learned, values_of
 from pygsampler.samplers.subgraphs import mvs

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler._sampling.base import Pending, check_graph
 from pygsampler.around_program import AroundProgram
-from pygsampler.array import Array
 from pygsampler.samplers.subgraphs import cluster_gcn
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._sampling.base import check_graph
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._core.checks import boolean, describe, finite, integer
+from pygsampler._engine.checks import boolean, describe, finite, integer
 from pygsampler._graph.derived import page_ranks_of
 from pygsampler._sampling.base import Afterwards, Pending, Ready, Sampler
-from pygsampler.array import Array
 from pygsampler.converted import TorchBlock, as_torch
 from pygsampler.sampler import PGSampler
 from pygsampler.subgraph import TorchSubgraph

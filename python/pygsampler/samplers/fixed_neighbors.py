@@ -6,8 +6,8 @@ import copy
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from pygsampler._core import library
-from pygsampler._core.checks import integer
+from pygsampler._engine import library
+from pygsampler._engine.checks import integer
 from pygsampler._sampling.base import Launcher, Pending, Sampler, check_graph
 from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:

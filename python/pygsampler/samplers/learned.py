@@ -8,8 +8,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from pygsampler._core import library
-from pygsampler._core.checks import describe, integer
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, integer
 from pygsampler._sampling.base import Pending, check_graph
 from pygsampler._sampling.launch import launched
 from pygsampler.around_program import AroundProgram

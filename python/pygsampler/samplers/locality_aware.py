@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._sampling.base import check_graph
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._sampling.base import Sampler
 
 if TYPE_CHECKING:

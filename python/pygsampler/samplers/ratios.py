@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 from pygsampler.programs import program
 
 if TYPE_CHECKING:

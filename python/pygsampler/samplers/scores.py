@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.programs import Program
 from pygsampler.samplers.layer_wise import asgcn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.checks import integer
+from pygsampler._engine.checks import integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from array import array
 from typing import Any, ClassVar, NoReturn
 
-from pygsampler._core import memories
-from pygsampler._core.handle import SLICE_MS, EngineHandle
+from pygsampler._engine import memory
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler.errors import Error
 
 
@@ -22,7 +22,7 @@ class PendingMemory(EngineHandle):
 
     __slots__ = ("__weakref__", "_lock", "_outcome", "_waiting")
 
-    _end: ClassVar[str] = "Cancel"
+    _close_function: ClassVar[str] = "Cancel"
     # Whether the engine knows when it worked on it.
     _timed: ClassVar[bool] = True
 
@@ -59,7 +59,7 @@ class PendingMemory(EngineHandle):
         """
         if self._outcome is None:
             self._outcome = Error("job: expected a job on its way, got one that was cancelled")
-            self._give_back()
+            self._release()
 
     def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
         """When the engine's work on it began and ended, in seconds of CLOCK_MONOTONIC.
@@ -103,9 +103,9 @@ class PendingMemory(EngineHandle):
                 raise Error("job: expected no wait inside a wait of the same thread for it")
             self._waiting = True
             try:
-                given = self._await(timeout_ms)
+                given = self._wait(timeout_ms)
                 if given:
-                    taken = self._taken(given)
+                    taken = self._wrap_result(given)
                     if taken is not None:
                         self._number = 0
                     # After a cancel in another thread its outcome stands.
@@ -113,15 +113,15 @@ class PendingMemory(EngineHandle):
             except Exception as error:
                 self._outcome = self._outcome or error
                 # Where a signal handler raised it, and not the job, the job goes on otherwise.
-                self._give_back()
+                self._release()
             finally:
                 self._waiting = False
             return self._outcome is not None
 
-    def _await(self, timeout_ms: int) -> int | memories.Memory:
+    def _wait(self, timeout_ms: int) -> int | memory.Memory:
         """What the engine hands over, 0 while that is to come."""
-        return memories.call("Wait", self._number, timeout_ms)
+        return memory.call("Wait", self._number, timeout_ms)
 
     @abstractmethod
-    def _taken(self, given: Any) -> Any:
+    def _wrap_result(self, given: Any) -> Any:
         """What becomes of what the engine has handed over; None where more is to come."""

@@ -20,7 +20,7 @@ _IN_PACKAGES = (
 _NAMES = ("libnvrtc.so.12", "libnvrtc.so.13")
 
 
-def candidates() -> list[str]:
+def nvrtc_candidates() -> list[str]:
     """Files that may be NVRTC, the best first."""
     # A relative folder would be another one wherever the process goes.
     packages = [folder for folder in sys.path if os.path.isabs(folder)]

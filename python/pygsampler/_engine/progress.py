@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pygsampler._core.checks import describe
+from pygsampler._engine.checks import describe
 
 # Seconds after which a wait is shown, and between two times that its bar is drawn.
 _WAIT_SECONDS, _DRAWN_EVERY = 1.0, 0.5
@@ -18,7 +18,7 @@ Progress = bool | Callable[[int, int], object] | None
 _BAR_SECONDS = 2.0
 
 
-def bar(**options: Any) -> Any:
+def progress_bar(**options: Any) -> Any:
     """A bar of tqdm's."""
     try:
         from tqdm.auto import tqdm
@@ -28,7 +28,7 @@ def bar(**options: Any) -> Any:
 
 
 @contextmanager
-def reporting(
+def progress_callback(
     progress: Progress, text: str, unit: str = "B"
 ) -> Iterator[Callable[[int, int], object]]:
     """What to call with what is done and what is in all, which may grow, in bytes or that unit."""
@@ -36,7 +36,7 @@ def reporting(
         yield lambda done, total: None
     elif progress is True:
         options = {"unit": unit, "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
-        with bar(total=0, desc=text, **options) as shown:
+        with progress_bar(total=0, desc=text, **options) as shown:
 
             def show(done: int, total: int) -> None:
                 shown.total = total
@@ -51,12 +51,12 @@ def reporting(
 
 
 @contextmanager
-def counting(
+def progress_counter(
     progress: Progress, total: int, text: str, unit: str = "B"
 ) -> Iterator[Callable[[int], object]]:
     """What to call with each part of ``total`` that is done."""
     done = 0
-    with reporting(progress, text, unit) as tell:
+    with progress_callback(progress, text, unit) as tell:
 
         def more(size: int) -> None:
             nonlocal done
@@ -67,7 +67,7 @@ def counting(
 
 
 @contextmanager
-def waiting(text: str) -> Iterator[None]:
+def wait_indicator(text: str) -> Iterator[None]:
     """A bar with the seconds that have gone, of what has no parts and takes longer than a second.
 
     In terminals and notebooks; none without tqdm.
@@ -87,6 +87,6 @@ def _show(text: str, over: threading.Event) -> None:
         return
     # ``disable=None``: nothing where the output goes into a file.
     options = {"desc": text, "bar_format": "{desc}: {elapsed}", "leave": False, "disable": None}
-    with suppress(ImportError), bar(**options) as of:
+    with suppress(ImportError), progress_bar(**options) as of:
         while not over.wait(_DRAWN_EVERY):
             of.refresh()

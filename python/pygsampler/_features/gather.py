@@ -6,13 +6,13 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygsampler._arrays import devices
-from pygsampler._core import library, memories
-from pygsampler._core.pending import PendingMemory
+from pygsampler._engine import library, memory
+from pygsampler._engine.pending import PendingMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._arrays.ids import View
+    from pygsampler._arrays.ids import IdView
 
 # Where the rows of each part begin in the memory: so that each is on cache lines of its own.
 _ALIGNMENT = 64
@@ -20,7 +20,7 @@ _ALIGNMENT = 64
 _WORDS = 7
 
 
-class CacheTable(Protocol):
+class CacheReader(Protocol):
     """Rows of a table in a device's memory, as the engine reads them: ``_caching.table.Table``."""
 
     @property
@@ -32,26 +32,26 @@ class CacheTable(Protocol):
     @property
     def uses(self) -> bool: ...
     def before(self, stream: int) -> None: ...
-    def after(self, ids: View, out: int, stream: int) -> None: ...
+    def after(self, ids: IdView, out: int, stream: int) -> None: ...
 
 
-class Part(NamedTuple):
+class GatherPart(NamedTuple):
     """What is gathered of one table: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
     ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
     device rows that ``cache`` has are read there.
     """
 
-    ids: View
+    ids: IdView
     table: int
     rows: int
     row: int
     owner: object
     out: int = 0
-    cache: CacheTable | None = None
+    cache: CacheReader | None = None
 
 
-def gather_there(device: int, parts: Sequence[Part], bad: int = 0) -> None:
+def gather_on_device(device: int, parts: Sequence[GatherPart], bad: int = 0) -> None:
     """Copies rows on a device, in torch's current stream there; nothing is waited for.
 
     All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
@@ -89,7 +89,9 @@ class GatherJob(PendingMemory):
 
     __slots__ = ("_kept", "_starts")
 
-    def __init__(self, parts: Sequence[Part], *, threads: int = 0, prompt: bool = False) -> None:
+    def __init__(
+        self, parts: Sequence[GatherPart], *, threads: int = 0, prompt: bool = False
+    ) -> None:
         """Begins; with ``prompt`` few rows are there at once.
 
         Either all parts have a memory of the caller's, or none has.
@@ -115,25 +117,25 @@ class GatherJob(PendingMemory):
             about.extend(words)
         call = "GatherNow" if prompt else "Gather"
         numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads
-        started = memories.call(call, *numbers, jobs=(self,))
-        if isinstance(started, memories.Memory):
-            self._outcome = self._taken(started)
+        started = memory.call(call, *numbers, jobs=(self,))
+        if isinstance(started, memory.Memory):
+            self._outcome = self._wrap_result(started)
 
-    def result(self) -> tuple[memories.Memory, list[int]]:
+    def result(self) -> tuple[memory.Memory, list[int]]:
         """The memory and the starts, waiting until they are there.
 
         IndexError for ids that are no rows. Ctrl-C while waiting cancels the job.
         """
-        made: tuple[memories.Memory, list[int]] = self._result()
+        made: tuple[memory.Memory, list[int]] = self._result()
         return made
 
-    def _taken(self, given: Any) -> tuple[memories.Memory, list[int]]:
+    def _wrap_result(self, given: Any) -> tuple[memory.Memory, list[int]]:
         self._kept = None
         return given, self._starts
 
 
-def _check(ids: View, rows: int) -> None:
+def _check(ids: IdView, rows: int) -> None:
     """IndexError for an id that is no row."""
-    for place, found in enumerate(memories.integer_view(ids.address, ids.length, ids.bits)):
+    for place, found in enumerate(memory.integer_view(ids.address, ids.length, ids.bits)):
         if not 0 <= found < rows:
             raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")

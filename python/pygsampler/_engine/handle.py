@@ -6,7 +6,7 @@ from array import array
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from pygsampler._core import library
+from pygsampler._engine import library
 from pygsampler.errors import ClosedError, Error
 
 # Milliseconds of one wait in the engine. Python runs signal handlers between two waits: this
@@ -25,7 +25,7 @@ class EngineHandle:
     __slots__ = ("_generation", "_number")
 
     # The function of the bridge that ends such a thing; it bears a number that is no more.
-    _end: ClassVar[str]
+    _close_function: ClassVar[str]
 
     # In a forked child, whose engine is another one, the number means nothing.
     _generation: int
@@ -40,8 +40,8 @@ class EngineHandle:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "_end" in vars(cls):
-            library.ends_with(cls, cls._end)
+        if "_close_function" in vars(cls):
+            library.set_destructor(cls, cls._close_function)
 
     def _current(self) -> int:
         """The handle, or 0 where this process's engine has none."""
@@ -63,7 +63,7 @@ class EngineHandle:
         """Runs ``bridge_<name>`` with the handle."""
         return library.call(name, self._number, *arguments)
 
-    def _make(self, name: str, *arguments: Any) -> None:
+    def _create(self, name: str, *arguments: Any) -> None:
         """Takes the handle that ``bridge_<name>`` gives, Ctrl-C or not."""
         slot, generation = array("q"), library.generation()
         try:
@@ -74,12 +74,12 @@ class EngineHandle:
                 self._generation = generation
                 self._number = slot[0]
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         """Ends what stands behind the handle, if there is one and its engine is still there."""
         number = self._number
         if number and library.alive(self._generation):
             with suppress(ClosedError):
-                library.call(self._end, number)
+                library.call(self._close_function, number)
         # Another thread may have taken a new one meanwhile.
         if self._number == number:
             self._number = 0

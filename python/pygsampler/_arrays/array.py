@@ -10,13 +10,14 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, overload
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.any import as_region
-from pygsampler._arrays.dtypes import KINDS, Region
-from pygsampler._arrays.ids import View, Viewed, as_ids, is_tensor, on_host, without_moving
-from pygsampler._arrays.mapped import Identity, Pages
-from pygsampler._arrays.pickled import unpickled
-from pygsampler._core import library, memories
-from pygsampler._core.checks import describe
+from pygsampler._arrays.array_input import as_region
+from pygsampler._arrays.dtypes import KINDS, ArrayRegion
+from pygsampler._arrays.ids import HasIdView, IdView, as_ids, ids_on_host, is_tensor, pickle_source
+from pygsampler._arrays.mmap_file import Identity, MappedFile
+from pygsampler._engine import library
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import describe
+from pygsampler._engine.pickle_buffer import from_pickle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from torch import Tensor
 
-    from pygsampler._core.memories import Memory
-    from pygsampler._core.row import Row
+    from pygsampler._engine.array_descriptor import ArrayDescriptor
+    from pygsampler._engine.memory import Memory
 
 __all__ = ["Array"]
 
@@ -45,7 +46,7 @@ _SHOWN = 3
 BY_TORCH = object()
 
 
-class Array(Viewed):
+class Array(HasIdView):
     """A view of values in memory: of ids, offsets or positions, or of any dtype and shape.
 
     What a batch has is one-dimensional, int32 or int64, and float32 for the factors of edges;
@@ -127,7 +128,7 @@ class Array(Viewed):
     @classmethod
     def _of_row(
         cls,
-        row: Row,
+        row: ArrayDescriptor,
         words: Sequence[int],
         widths: Sequence[int],
         data: int,
@@ -149,7 +150,7 @@ class Array(Viewed):
 
     @classmethod
     def _of_rows(
-        cls, rows: Sequence[Row], words: Sequence[int], memory: Memory
+        cls, rows: Sequence[ArrayDescriptor], words: Sequence[int], memory: Memory
     ) -> dict[str, Array]:
         """The arrays that a result on the CPU has."""
         made = {row.name: cls._of_row(row, words, words, memory.data, memory) for row in rows}
@@ -165,7 +166,7 @@ class Array(Viewed):
         return array
 
     @classmethod
-    def _of_view(cls, view: View) -> Array:
+    def _of_view(cls, view: IdView) -> Array:
         array = cls._of(
             view.address,
             view.length,
@@ -178,7 +179,7 @@ class Array(Viewed):
         return array
 
     @classmethod
-    def _of_region(cls, region: Region) -> Array:
+    def _of_region(cls, region: ArrayRegion) -> Array:
         address, dtype, shape, owner, readonly, source = region
         array = cls._of(address, math.prod(shape), 8 * KINDS[dtype].size, owner, readonly=readonly)
         array._shown_as(dtype, shape)
@@ -202,7 +203,7 @@ class Array(Viewed):
         if not self._turned:
             return self
         if self._device >= 0:
-            return _on_device(self.cpu()._in_order(), self._device)
+            return _copy_to_device(self.cpu()._in_order(), self._device)
         rows = self.shape[0]
         raw = memories.integer_view(self._address, self._length, self._bits)
         values = bytearray().join(raw[row::rows].tobytes() for row in range(rows))
@@ -219,7 +220,7 @@ class Array(Viewed):
         width = self._bits // 8
         return (width, width * self.shape[0]) if self._turned else None
 
-    def _view(self) -> View:
+    def _view(self) -> IdView:
         if not self._ids:
             raise TypeError(
                 f"array: expected a one-dimensional array of int32 or int64, got {self!r}"
@@ -227,7 +228,7 @@ class Array(Viewed):
         source = self._source
         if source is None or source is BY_TORCH:
             source = self
-        return View(
+        return IdView(
             self._address,
             self._length,
             self._bits,
@@ -237,9 +238,9 @@ class Array(Viewed):
             self._device,
         )
 
-    def _region(self) -> Region:
+    def _region(self) -> ArrayRegion:
         host = self.cpu()._in_order()
-        return Region(host._address, host._dtype, host.shape, host, host._readonly)
+        return ArrayRegion(host._address, host._dtype, host.shape, host, host._readonly)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -271,7 +272,7 @@ class Array(Viewed):
         if self._device < 0:
             return self
         bits = Array._of(self._address, self._length, self._bits, self._owner, device=self._device)
-        copy = Array._of_view(on_host(bits._view()))
+        copy = Array._of_view(ids_on_host(bits._view()))
         copy._shown_as(self._dtype, self.shape)
         copy._turned = self._turned
         return copy
@@ -308,7 +309,7 @@ class Array(Viewed):
         if self._device >= 0:
             self._order(devices.current_stream(self._device))
         shown = self
-        if isinstance(self._owner, Pages) and self._owner.private:
+        if isinstance(self._owner, MappedFile) and self._owner.private:
             address = self._address - self._owner.address + self._owner.private
             shown = self._at(address, self.shape, readonly=False)
         if self._dtype == "bool":
@@ -384,7 +385,7 @@ class Array(Viewed):
         return self.numpy() != _values_of(other)
 
     # By identity: arrays are kept in sets and dicts.
-    __hash__ = Viewed.__hash__
+    __hash__ = HasIdView.__hash__
 
     def __repr__(self) -> str:
         flag = ", read-only" if self._readonly else ""
@@ -404,15 +405,15 @@ class Array(Viewed):
         if self._source is BY_TORCH:
             self._source = self.torch()
         if self._source is not None:
-            self._source = without_moving(self, self._source)
+            self._source = pickle_source(self, self._source)
             return _from_source if self._ids else _from_tensor, (self._source,)
         owner = self._owner
-        if isinstance(owner, Pages):
+        if isinstance(owner, MappedFile):
             at = self._address - owner.address
             return _from_file, (owner.path, owner.identity, at, self._dtype, self.shape)
         if protocol < 5 or not self._ids:
             return _from_bytes, (bytes(self._ordered_bytes()), self._dtype, self.shape)
-        values = PickleBuffer(memories.owned_view(self._address, self.nbytes, owner))
+        values = PickleBuffer(memories.buffer_view(self._address, self.nbytes, owner))
         return _from_bytes, (values, self._dtype, self.shape)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -457,7 +458,7 @@ class Array(Viewed):
         """
         self._need_cpu()
         self._need_ids()
-        with memories.counted(self._owner) as memory:
+        with memories.retained(self._owner) as memory:
             pair = library.call("ArrowExport", memory, self._address, self._length, self._bits)
         capsules: tuple[object, object] = library.engine().arrow_export(pair)
         return capsules
@@ -537,7 +538,7 @@ class Array(Viewed):
         self, requested_schema: object = None, **options: object
     ) -> tuple[object, object]:
         self._need_ids()
-        with memories.counted(self._owner, self._device) as memory:
+        with memories.retained(self._owner, self._device) as memory:
             about = (memory, self._address, self._length, self._bits)
             pair = library.call("DeviceArrowExport", *about)
         capsules: tuple[object, object] = library.engine().arrow_export_device(pair)
@@ -579,7 +580,7 @@ class Array(Viewed):
 
     def _capsule(self, *, copy: bool, versioned: bool) -> Any:
         if copy and self._device >= 0:
-            values = _on_device(self.cpu()._in_order(), self._device)
+            values = _copy_to_device(self.cpu()._in_order(), self._device)
             return values._capsule(copy=False, versioned=versioned)
         if copy:
             values = _from_bytes(self._ordered_bytes(), self._dtype, self.shape)
@@ -620,7 +621,7 @@ class Array(Viewed):
         # A loader does this a dozen times a batch: a context manager would cost half the time.
         if isinstance(owner, memories.Memory) and owner.is_of(library.generation()):
             return export(owner.address, *about)
-        with memories.counted(owner) as memory:
+        with memories.retained(owner) as memory:
             return export(memory, *about)
 
 
@@ -641,7 +642,7 @@ def _values_of(other: Any) -> Any:
     return numpy.asarray(other)
 
 
-def _on_device(values: Array, device: int) -> Array:
+def _copy_to_device(values: Array, device: int) -> Array:
     """A copy of an array of the CPU on a device."""
     if not values._length:
         none = Array._of(0, 0, values._bits, None, device=device)
@@ -672,13 +673,13 @@ def _from_tensor(tensor: object) -> Array:
 
 
 def _from_file(path: str, identity: Identity, at: int, dtype: str, shape: tuple[int, ...]) -> Array:
-    pages = Pages.reopened(path, identity)
-    return Array._of_region(Region(pages.address + at, dtype, shape, pages, True))
+    pages = MappedFile.reopened(path, identity)
+    return Array._of_region(ArrayRegion(pages.address + at, dtype, shape, pages, True))
 
 
 def _from_bytes(
     values: bytes | bytearray | memoryview | PickleBuffer, dtype: str, shape: tuple[int, ...]
 ) -> Array:
     """An array on a buffer of bytes, as pickle gives it back."""
-    buffer, address = unpickled(values)
-    return Array._of_region(Region(address, dtype, shape, buffer, False))
+    buffer, address = from_pickle(values)
+    return Array._of_region(ArrayRegion(address, dtype, shape, buffer, False))

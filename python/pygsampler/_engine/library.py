@@ -24,13 +24,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._core.nvrtc import candidates
+from pygsampler._engine.nvrtc import nvrtc_candidates
 from pygsampler.errors import ClosedError, from_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MODULE = "pygsampler._core._bridge"
+_MODULE = "pygsampler._engine._bridge"
 # The only name that is loaded: a file of an older build, for one Python, may be in that folder.
 _EXTENSION = "_bridge.abi3.so"
 # How long the end of the interpreter waits for other threads to leave the engine, and then for
@@ -243,19 +243,19 @@ def engine() -> Engine:
             try:
                 module = _load(_copy(path) if state.generation else path)
             except ImportError:
-                from pygsampler._core.architecture import check_machine
+                from pygsampler._engine.architecture import check_machine
 
                 check_machine(Path(path))
                 raise
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
             module.bridge_Environment(json.dumps(_variables()))
-            module.bridge_CompilerSearch(json.dumps(candidates()))
+            module.bridge_CompilerSearch(json.dumps(nvrtc_candidates()))
             loaded = Engine(module)
             for owner, name in list(_ends.items()):
                 _set_destructor(loaded, owner, name)
             state.engine = loaded
-            atexit.register(end)
+            atexit.register(shut_down)
         return state.engine
 
 
@@ -270,7 +270,7 @@ def _variables() -> dict[str, str]:
     }
 
 
-def ends_with(owner: type, name: str) -> None:
+def set_destructor(owner: type, name: str) -> None:
     """From the first handle on, objects of a class give theirs back by ``bridge_<name>``."""
     with _state.load_lock:
         _ends[owner] = name
@@ -309,7 +309,7 @@ def call(name: str, *args: Any, into: array[int] | None = None) -> Any:
         state.inside.discard(ticket)
 
 
-def end(unfinished: Callable[[], bool] = lambda: False) -> None:
+def shut_down(unfinished: Callable[[], bool] = lambda: False) -> None:
     """Ends this process's engine, and waits for threads that are in the middle of a batch.
 
     A daemon thread that came back from Go after the interpreter's end would be unwound through
@@ -355,7 +355,7 @@ def set_num_threads(count: int) -> int:
     TypeError, ValueError
         For anything else.
     """
-    from pygsampler._core.checks import integer
+    from pygsampler._engine.checks import integer
 
     number = integer(count, "count", 1, _MOST_THREADS)
     before = int(call("SetThreads", number))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from pygsampler._core import library
+from pygsampler._engine import library
 
 
-def log_notes() -> None:
+def log_warnings() -> None:
     """Warnings in the log, each once in a process: kernels that could not be kept on disk."""
     _log("CompilerNotes", "warning")
 
 
-def log_waits() -> None:
+def log_compile_times() -> None:
     """Information in the log, each once: kernels that took more than a second to compile."""
     _log("CompilerSlow", "info")
 

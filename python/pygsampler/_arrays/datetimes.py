@@ -22,7 +22,7 @@ _RANGE = "expected dates from 1678 to 2261, which int64 has in nanoseconds"
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
+class NanosecondTimes:
     """Nanoseconds that were dates or spans where they come from, as those of a request.
 
     NumPy's own arrays say it themselves; who has none may bring dates too.
@@ -77,21 +77,21 @@ def as_numpy_span(window: Any) -> Any:
     return window if isinstance(window, str) else as_numpy_dates(window, "window")
 
 
-def kind_of(value: Any) -> Kind:
+def datetime_kind(value: Any) -> Kind:
     """What ``value`` has: datetime64, timedelta64, or anything else."""
-    if isinstance(value, Dated):
+    if isinstance(value, NanosecondTimes):
         return DATED[value.dtype]
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     return kind if kind in ("M", "m") else ""
 
 
-def check_kind(value: Any, of: Kind | None, name: str, where: str) -> None:
+def check_datetime_kind(value: Any, of: Kind | None, name: str, where: str) -> None:
     """TypeError for dates or spans beside times, called ``name``, that are something else.
 
     ``of`` is what these are, None where nobody knows. Numbers stand for either, in nanoseconds:
     tensors have no dates.
     """
-    kind = kind_of(value)
+    kind = datetime_kind(value)
     if of is None or kind in ("", of):
         return
     raise TypeError(
@@ -99,24 +99,24 @@ def check_kind(value: Any, of: Kind | None, name: str, where: str) -> None:
     )
 
 
-def check_span(window: Any, of: Kind | None, name: str) -> None:
+def check_window(window: Any, of: Kind | None, name: str) -> None:
     """TypeError for a window of timedelta64 beside times, called ``name``, that are numbers.
 
     ``of`` is what these are, None where nobody knows.
     """
-    if of == "" and kind_of(window):
+    if of == "" and datetime_kind(window):
         raise TypeError(f"window: expected a number, as the times {name!r} are, got {window.dtype}")
 
 
-def without_dates(value: Any, where: str) -> Any:
+def as_nanoseconds(value: Any, where: str) -> Any:
     """``value``; of datetime64 its nanoseconds since 1970, of timedelta64 its nanoseconds, int64.
 
     All units become one, so that times and bounds can be compared. ValueError for NaT, and for what
     int64 does not have in nanoseconds: dates before 1678 or after 2261.
     """
-    if isinstance(value, Dated):
+    if isinstance(value, NanosecondTimes):
         return value.values
-    kind = kind_of(value)
+    kind = datetime_kind(value)
     if not kind:
         return value
     numpy: Any = sys.modules["numpy"]
@@ -138,7 +138,7 @@ def is_date_text(text: str) -> bool:
 
 def _is_date(item: Any) -> bool:
     """True if ``item`` may be a date or a span by its type."""
-    return isinstance(item, (str, date, timedelta)) or kind_of(item) != ""
+    return isinstance(item, (str, date, timedelta)) or datetime_kind(item) != ""
 
 
 def _of_objects(items: Sequence[Any], where: str, *, one: bool = False) -> Any:
@@ -178,7 +178,7 @@ def _of_object(np: Any, item: Any, where: str, zoned: set[bool]) -> Any:
         _check_year(item.year, item, where)
         exact = getattr(item, "to_datetime64", None)
         return np.datetime64(item) if exact is None else exact()
-    if kind_of(item):
+    if datetime_kind(item):
         return item
     raise ValueError(f"{where}: expected a date, got {item!r}")
 

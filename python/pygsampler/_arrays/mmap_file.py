@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from pygsampler._core import library, memories
+from pygsampler._engine import library, memory
 
 # What tells two files of one name apart: bytes, and the checksum of the header, in which the
 # checksums of all sections are.
@@ -26,7 +26,7 @@ _CHUNK = 64 << 20
 _MAP_NORESERVE = 0x4000
 
 
-class Pages:
+class MappedFile:
     """A mapped graph file: the arrays on it name this as their owner, and keep it mapped.
 
     The file stays what it was when its name goes to another one. It must not be made shorter:
@@ -69,9 +69,9 @@ class Pages:
             os.close(descriptor)
         self.identity: Identity = (size, self.header["checksum"])
         self._view = memoryview(pages)
-        self.address = memories.address_of(self._view)
+        self.address = memory.address_of(self._view)
         # Where that mapping is; 0 where the system does not allow one.
-        self.private = 0 if self._private is None else memories.address_of(self._private)
+        self.private = 0 if self._private is None else memory.address_of(self._private)
 
     def _copied_when_written(self, descriptor: int, size: int) -> memoryview | None:
         if all(section["name"].rpartition(".")[2] in CSC for section in self.header["sections"]):
@@ -82,9 +82,9 @@ class Pages:
         except OSError:
             return None
 
-    def within(self, prefix: str, num_nodes: int) -> Pages:
+    def within(self, prefix: str, num_nodes: int) -> MappedFile:
         """The part of a file that are the sections whose names begin so, by the rest of these."""
-        part = object.__new__(Pages)
+        part = object.__new__(MappedFile)
         for name in ("path", "identity", "address", "private", "_view", "_private"):
             setattr(part, name, getattr(self, name))
         sections = [
@@ -97,7 +97,7 @@ class Pages:
         return part
 
     @classmethod
-    def reopened(cls, path: str, identity: Identity) -> Pages:
+    def reopened(cls, path: str, identity: Identity) -> MappedFile:
         """The file that another process has open; ValueError where the name is another file's."""
         pages = cls(path)
         if pages.identity != identity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Row(NamedTuple):
+class ArrayDescriptor(NamedTuple):
     """One array of a result, by the words that describe the result.
 
     ``bits`` is the word with the width of its integers, or its dtype where that is always the

@@ -11,12 +11,12 @@ from array import array
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from pygsampler._core import library
+from pygsampler._engine import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pygsampler._core.handle import EngineHandle
+    from pygsampler._engine.handle import EngineHandle
 
 _FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
 _DEVICE_AT = 32  # in bytes: the fifth word of a memory
@@ -97,7 +97,7 @@ def call(name: str, *arguments: int, jobs: Sequence[EngineHandle] = ()) -> int |
             for place, job in enumerate(jobs):
                 job._number = place - slot[0]
             for job in jobs:
-                job._give_back()
+                job._release()
         raise
 
 
@@ -116,7 +116,7 @@ def new(name: str, *arguments: int) -> Memory:
 
 
 @contextmanager
-def counted(owner: object, device: int = -1) -> Iterator[int]:
+def retained(owner: object, device: int = -1) -> Iterator[int]:
     """The address of an engine memory that keeps ``owner`` alive, valid inside the block.
 
     Exports retain it. An owner that this process's engine did not make is wrapped in a memory
@@ -158,7 +158,7 @@ def integer_view(address: int, length: int, bits: int) -> memoryview:
     return memory_view(address, length * bits // 8).cast("B").cast(_FORMAT[bits])
 
 
-def owned_view(address: int, size: int, owner: object) -> memoryview:
+def buffer_view(address: int, size: int, owner: object) -> memoryview:
     """The bytes at an address as a buffer that keeps ``owner`` alive."""
     raw: Any = (ctypes.c_char * size).from_address(address)
     raw.owner = owner

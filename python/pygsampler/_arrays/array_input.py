@@ -6,10 +6,10 @@ import sys
 from typing import Any, NoReturn
 
 from pygsampler._arrays import dlpack
-from pygsampler._arrays.dtypes import KINDS, Region
-from pygsampler._arrays.ids import View, Viewed, as_ids
-from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._arrays.dtypes import KINDS, ArrayRegion
+from pygsampler._arrays.ids import HasIdView, IdView, as_ids
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
 
 _EXPECTED = "an array of bool, integers or floats in CPU memory"
 # Torch writes them into a pickle, and cannot read that again.
@@ -17,14 +17,14 @@ _NOT_PICKLED = ("uint16", "uint32", "uint64")
 _SIGNED, _UNSIGNED, _FLOATS = "bhilqn", "BHILQN", "efd"
 
 
-def as_region(value: Any, where: str) -> Region:
+def as_region(value: Any, where: str) -> ArrayRegion:
     """``value`` as an array in C order, without a copy where that can be.
 
     Taken: our own arrays, torch tensors (from a GPU by a copy), NumPy arrays, what has the buffer
     protocol, DLPack on the CPU, Arrow or ``__array__``, and, with NumPy, numbers and sequences.
     TypeError and ValueError name ``where``.
     """
-    if isinstance(value, Viewed):
+    if isinstance(value, HasIdView):
         return value._region()
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
@@ -39,7 +39,7 @@ def as_region(value: Any, where: str) -> Region:
     return _of_buffer(value, buffer, where)
 
 
-def _of_torch(torch: Any, tensor: Any, where: str) -> Region:
+def _of_torch(torch: Any, tensor: Any, where: str) -> ArrayRegion:
     if tensor.layout is not torch.strided:
         _refuse(where, f"a {tensor.layout} tensor")
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -53,10 +53,10 @@ def _of_torch(torch: Any, tensor: Any, where: str) -> Region:
     if not address and tensor.numel():
         _refuse(where, f"a {type(tensor).__name__} without memory")
     source = None if dtype in _NOT_PICKLED else tensor
-    return Region(address, dtype, tuple(tensor.shape), tensor, False, source)
+    return ArrayRegion(address, dtype, tuple(tensor.shape), tensor, False, source)
 
 
-def _of_numpy(numpy: Any, value: Any, where: str) -> Region:
+def _of_numpy(numpy: Any, value: Any, where: str) -> ArrayRegion:
     if hasattr(value, "mask"):
         _refuse(where, "a masked array")
     values = numpy.asarray(value, order="C")
@@ -66,10 +66,10 @@ def _of_numpy(numpy: Any, value: Any, where: str) -> Region:
         _refuse(where, f"dtype {values.dtype}")
     address = int(values.__array_interface__["data"][0])
     readonly = not values.flags.writeable
-    return Region(address, values.dtype.name, tuple(values.shape), values, readonly)
+    return ArrayRegion(address, values.dtype.name, tuple(values.shape), values, readonly)
 
 
-def _of_buffer(value: Any, buffer: memoryview, where: str) -> Region:
+def _of_buffer(value: Any, buffer: memoryview, where: str) -> ArrayRegion:
     order, kind = buffer.format[:-1], buffer.format[-1:]
     dtype = None
     if order in ("", "@", "=", "<"):
@@ -88,11 +88,11 @@ def _of_buffer(value: Any, buffer: memoryview, where: str) -> Region:
     readonly = buffer.readonly
     if not buffer.c_contiguous:
         buffer, readonly = memoryview(bytearray(buffer.tobytes())), False
-    address = memories.address_of(buffer) if buffer.nbytes else 0
-    return Region(address, dtype, shape, buffer, readonly)
+    address = memory.address_of(buffer) if buffer.nbytes else 0
+    return ArrayRegion(address, dtype, shape, buffer, readonly)
 
 
-def _of_protocol(value: Any, where: str) -> Region:
+def _of_protocol(value: Any, where: str) -> ArrayRegion:
     nulls = getattr(value, "null_count", 0)
     nulls = nulls() if callable(nulls) else nulls
     if nulls:
@@ -123,11 +123,11 @@ def _of_protocol(value: Any, where: str) -> Region:
     _refuse(where, describe(value))
 
 
-def _of_ids(view: View) -> Region:
-    return Region(view.address, f"int{view.bits}", (view.length,), view.owner, view.readonly)
+def _of_ids(view: IdView) -> ArrayRegion:
+    return ArrayRegion(view.address, f"int{view.bits}", (view.length,), view.owner, view.readonly)
 
 
-def _of_dlpack(value: Any, where: str) -> Region | None:
+def _of_dlpack(value: Any, where: str) -> ArrayRegion | None:
     """The tensor that ``value`` exports; None where it has another way of showing itself."""
     try:
         kind, number = value.__dlpack_device__()
@@ -148,7 +148,7 @@ def _of_dlpack(value: Any, where: str) -> Region | None:
         if hasattr(value, "__array__"):
             return None
         raise ValueError(f"{where}: expected a contiguous array, got strides {tensor.strides}")
-    return Region(tensor.address, dtype, tensor.shape, tensor.capsule, tensor.readonly)
+    return ArrayRegion(tensor.address, dtype, tensor.shape, tensor.capsule, tensor.readonly)
 
 
 def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
