@@ -27,9 +27,9 @@ import torch
 from tqdm import tqdm
 
 import pygsampler as pgs
-from pygsampler._caching.choice import exchanged, hottest
-from pygsampler._caching.counts import neighbours
 from pygsampler._engine.limits import MAX_EPOCH
+from pygsampler._features.cache_policy import replacements, top_rows
+from pygsampler._features.read_counts import neighbor_counts
 from pygsampler.torch import DataLoader
 
 from . import environment, graphs, report
@@ -85,7 +85,7 @@ def exact(counts: Sequence[torch.Tensor], places: int, window: int) -> tuple[int
     hits = brought = 0
     for first in range(0, len(counts), window):
         part = counts[first : first + window]
-        rows, at = exchanged(sum(part[1:], part[0]), held)
+        rows, at = replacements(sum(part[1:], part[0]), held)
         held[at.long()] = rows
         brought += len(rows)
         hits += sum(hits_of(held[held >= 0], each) for each in part)
@@ -214,7 +214,7 @@ def rates(training: Training, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
     coming = [read(loader, epoch) for epoch in range(EPOCHS)]
     counts = [counted([epoch], rows) for epoch in coming]
     whole = counts[0] + sum(counts[1:])
-    degrees, presampled = neighbours(graph), counted([other], rows)
+    degrees, presampled = neighbor_counts(graph), counted([other], rows)
     batches = [ids for epoch in coming for ids in epoch]
     following, first = next_reads(batches, rows)
     reads = int(whole.sum())
@@ -225,11 +225,11 @@ def rates(training: Training, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
         all_at_once, brought_once = exact(counts, places, EPOCHS)
         hits = {
             "random": hits_of(chance, whole),
-            "degree": hits_of(hottest(degrees, places), whole),
-            "presampled": hits_of(hottest(presampled, places), whole),
+            "degree": hits_of(top_rows(degrees, places), whole),
+            "presampled": hits_of(top_rows(presampled, places), whole),
             "exact": one,
             f"exact, {EPOCHS} epochs at once": all_at_once,
-            "best set": sum(hits_of(hottest(each, places), each) for each in counts),
+            "best set": sum(hits_of(top_rows(each, places), each) for each in counts),
             "belady": belady(following, first, places),
         }
         for name, kind in (("lru", Lru), ("lru, true", TrueLru)):

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 import pygsampler as pgs
 from pygsampler._graph.degrees import out_degrees
-from pygsampler._graph.peers import EVERYONE, Heat, layout
+from pygsampler._graph.shared_arrays import EVERYONE, EdgeAccessCounts, layout
 
 from . import environment, report
 
@@ -96,7 +96,7 @@ def answered(graph: pgs.Graph, places: npt.NDArray[np.int64]) -> list[dict[str, 
     visited = -np.expm1(-(2.0**14) * (out_degrees(graph).numpy() + 1) / graph.num_edges)
     order = np.argsort(-visited * np.minimum(1, 10 / np.maximum(degrees, 1)), kind="stable")
     bytes_of = np.cumsum(degrees[order])
-    heat, found = Heat(graph), []
+    heat, found = EdgeAccessCounts(graph), []
     for share in SHARES:
         pieces = layout(graph.indices.nbytes, size, granularity, 2, share, heat)
         ends = np.cumsum([piece.size for piece in pieces]) // size

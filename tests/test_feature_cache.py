@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler._caching.cache import Plan
-from pygsampler._caching.choice import exchanged, hottest
-from pygsampler._caching.counts import neighbours
+from pygsampler._features.cache import CacheOptions
+from pygsampler._features.cache_policy import replacements, top_rows
+from pygsampler._features.read_counts import neighbor_counts
 from tests.gpu import no_driver, run_with_driver
 
 # ---- which rows ----
@@ -33,7 +33,7 @@ def test_hottest_rows_are_those_of_a_sort(kind: torch.dtype) -> None:
         for most in (1, 2, 5, 100):
             scores = (torch.rand(rows, generator=random) * most - most / 3).to(kind)
             for count in (0, 1, 2, rows // 3, rows - 1, rows, rows + 5):
-                got = hottest(scores, count)
+                got = top_rows(scores, count)
                 assert got.dtype == torch.int64
                 assert got.tolist() == best(scores.tolist(), max(count, 0))
 
@@ -51,7 +51,7 @@ def test_exchange_has_the_fewest_reads_over_the_link() -> None:
         held = np.full(places, -1)
         some = random.permutation(rows)[: random.integers(0, min(rows, places) + 1)]
         held[random.permutation(places)[: len(some)]] = some
-        coming, to = exchanged(torch.from_numpy(counts).int(), torch.from_numpy(held))
+        coming, to = replacements(torch.from_numpy(counts).int(), torch.from_numpy(held))
         assert (coming.dtype, to.dtype) == (torch.int64, torch.int32)
         assert len(coming) == len(to) == len(set(to.tolist()))
         before, after = set(some.tolist()), held.copy()
@@ -70,7 +70,7 @@ def test_exchange_has_the_fewest_reads_over_the_link() -> None:
 def test_filling_an_empty_cache_takes_the_best_rows() -> None:
     counts = torch.tensor([0, 5, 1, 9, 1, 2])
     for places, want in ((2, {1, 3}), (4, {1, 2, 3, 5}), (6, {1, 2, 3, 4, 5})):
-        coming, _ = exchanged(counts, torch.full((places,), -1))
+        coming, _ = replacements(counts, torch.full((places,), -1))
         assert set(coming.tolist()) == want
 
 
@@ -80,8 +80,8 @@ def test_degrees_are_how_often_a_vertex_is_a_neighbour(dtype: Any) -> None:
     indptr = np.concatenate([[0], random.integers(0, 9, 300).cumsum()])
     indices = random.integers(0, 400, indptr[-1]).astype(dtype)
     graph = pgs.Graph.from_csc(indptr.astype(dtype), indices, num_nodes=450)
-    assert neighbours(graph).tolist() == np.bincount(indices, minlength=450).tolist()
-    assert neighbours(pgs.Graph.from_csc([0], [], num_nodes=3)).tolist() == [0, 0, 0]
+    assert neighbor_counts(graph).tolist() == np.bincount(indices, minlength=450).tolist()
+    assert neighbor_counts(pgs.Graph.from_csc([0], [], num_nodes=3)).tolist() == [0, 0, 0]
 
 
 # ---- arguments ----
@@ -115,12 +115,12 @@ def test_wrong_arguments(given: dict[str, Any], error: type[Exception], text: st
 
 
 def test_bytes_are_all_that_a_cache_takes() -> None:
-    plan = Plan.checked(None, 5000, "degree", None)
+    plan = CacheOptions.checked(None, 5000, "degree", None)
     assert plan.places(300, 12) == (5000 - 4 * 300 - 5 * 256) // (12 + 8)
-    plan = Plan.checked(None, 5000, "lru", None)
+    plan = CacheOptions.checked(None, 5000, "lru", None)
     assert plan.places(300, 12) == (5000 - 4 * 300 - 5 * 256) // (12 + 16)
-    assert Plan.checked(None, 1 << 40, "degree", None).places(100, 12) == 100
-    assert Plan.checked(7, None, "degree", None).places(5, 12) == 5
+    assert CacheOptions.checked(None, 1 << 40, "degree", None).places(100, 12) == 100
+    assert CacheOptions.checked(7, None, "degree", None).places(5, 12) == 5
 
 
 def test_without_a_driver_there_is_no_cache(tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ assert not read(wide.cache(rows=7, policy="exact"), ids).any()
 
 def test_without_memory_for_counting_the_rows_stay(emulator: Path) -> None:
     code = """
-from pygsampler._caching import counts
+from pygsampler._features import read_counts as counts
 messages = []
 class Notes(logging.Handler):
     def emit(self, record):
@@ -468,13 +468,13 @@ logging.getLogger("pygsampler").addHandler(Notes())
 cached = source.cache(rows=50, policy="exact")
 loader = loader_of(cached)
 list(loader)
-rows, real = rows_of(cached), counts.filled
-counts.filled = lambda *about: None
+rows, real = rows_of(cached), counts.filled_memory
+counts.filled_memory = lambda *about: None
 for batch in loader:
     assert torch.equal(batch.x, x[batch.input_nodes])
 assert rows_of(cached) == rows
 print(messages)
-counts.filled = real
+counts.filled_memory = real
 list(loader)
 print(rows_of(cached) != rows)
 """
@@ -604,7 +604,7 @@ def test_streams_take_turns(emulator: Path) -> None:
     """A stream waits for what another one has changed, and a change for those that read."""
     code = """
 from pygsampler._arrays import devices
-from pygsampler._caching import table
+from pygsampler._features import cache_table as table
 from pygsampler._engine import library
 asked = []
 real = library.call
@@ -615,7 +615,7 @@ def call(name, *args, **how):
     return real(name, *args, **how)
 library.call = call
 
-one = table.Table(0, 100, 4, 10, False)
+one = table.CacheTable(0, 100, 4, 10, False)
 one.enter(0)
 one._seen[5] = 0
 asked.clear()

@@ -312,7 +312,7 @@ def test_names_of_these_sections_are_not_for_others(path, name):
     ],
 )
 def test_a_file_with_other_rows_is_refused(path, monkeypatch, section, rows, text):
-    monkeypatch.setattr("pygsampler._graph.save.PREFIXES", ())
+    monkeypatch.setattr("pygsampler._graph.file_writer.PREFIXES", ())
     pgs.Graph.from_csc(INDPTR, INDICES).save(path, arrays={section: np.ones(rows)})
     with pytest.raises(ValueError, match=text) as caught:
         pgs.Graph.open(path)

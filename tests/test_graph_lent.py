@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler._graph import lent
+from pygsampler._graph import program_arrays
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_closed_with_its_graph(graph: pgs.Graph) -> None:
     graph.close()
     with pytest.raises(pgs.ClosedError):
         form._handle()
-    assert form._lent is lent.NONE_LENT
+    assert form._lent is program_arrays.NONE_LENT
 
 
 def test_after_a_fork(graph: pgs.Graph) -> None:

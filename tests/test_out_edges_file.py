@@ -11,9 +11,9 @@ import pytest
 from forks import in_child
 
 import pygsampler as pgs
-from pygsampler import graph as graph_module
 from pygsampler._arrays.array import as_array
-from pygsampler._graph import save as graph_save
+from pygsampler._graph import file_writer as graph_save
+from pygsampler._graph import graph as graph_module
 
 NODES, EDGES = 100, 1500
 RANDOM = np.random.default_rng(8)
@@ -51,13 +51,13 @@ def path(tmp_path: Path) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of edges of the graphs that are transposed from now on."""
     edges: list[int] = []
-    make = graph_module.transposed_of
+    make = graph_module.transpose
 
     def spy(graph: Any, *more: Any, **options: Any) -> Any:
         edges.append(graph.num_edges)
         return make(graph, *more, **options)
 
-    monkeypatch.setattr(graph_module, "transposed_of", spy)
+    monkeypatch.setattr(graph_module, "transpose", spy)
     return edges
 
 
@@ -112,8 +112,8 @@ def test_one_that_another_writer_left_behind(path: Path, made: list[int], what: 
     graph = in_memory(dst=DST[::-1].copy()) if what == "edges" else in_memory()
     nodes = NODES if what == "edges" else NODES + 1
     beside = {"out_edges": as_array(words, "out_edges")}
-    sections = graph_save.csc(graph._open())
-    graph_save.save(str(path), {**sections, **beside}, nodes, False)
+    sections = graph_save.csc_sections(graph._open())
+    graph_save.write_graph_file(str(path), {**sections, **beside}, nodes, False)
     opened = pgs.Graph.open(path)
     out = opened._walked("out")
     assert made == [EDGES]

@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 import pygsampler as pgs
-from pygsampler._graph.peers import _MOST_UNITS, EVERYONE, Heat, Piece, layout
+from pygsampler._graph.shared_arrays import (
+    _MOST_UNITS,
+    EVERYONE,
+    ArrayPiece,
+    EdgeAccessCounts,
+    layout,
+)
 from pygsampler.distributed.peers import _Wires
 
 UNIT = 4096
@@ -28,7 +34,7 @@ class Given:
         return array("d", (self.figures * count)[:count])
 
 
-def owned(pieces: list[Piece], place: int) -> int:
+def owned(pieces: list[ArrayPiece], place: int) -> int:
     return sum(piece.size for piece in pieces if piece.place in (place, EVERYONE))
 
 
@@ -57,13 +63,13 @@ def test_what_is_read_most_is_everyones() -> None:
     pieces = layout(8 * UNIT, 4, UNIT, 2, 0.5, heat)
     # 1, 3, and of those that are alike the first ones.
     assert pieces == [
-        Piece(UNIT, 0),
-        Piece(UNIT, EVERYONE),
-        Piece(UNIT, 0),
-        Piece(3 * UNIT, EVERYONE),
-        Piece(2 * UNIT, 1),
+        ArrayPiece(UNIT, 0),
+        ArrayPiece(UNIT, EVERYONE),
+        ArrayPiece(UNIT, 0),
+        ArrayPiece(3 * UNIT, EVERYONE),
+        ArrayPiece(2 * UNIT, 1),
     ]
-    assert layout(8 * UNIT, 4, UNIT, 2, 0.25, None)[0] == Piece(2 * UNIT, EVERYONE)
+    assert layout(8 * UNIT, 4, UNIT, 2, 0.25, None)[0] == ArrayPiece(2 * UNIT, EVERYONE)
 
 
 def test_large_arrays_have_large_units() -> None:
@@ -79,9 +85,11 @@ def test_heat_of_a_star() -> None:
     """Vertex 0 is everybody's neighbour, and all others are its own: every hop visits all rows, of
     which the long one gives 10 of its 40 edges."""
     star = pgs.Graph.from_csc([0, 40, *range(41, 81)], [*range(1, 41), *[0] * 40])
-    assert Heat(star).of(8, 160, 4).tolist() == pytest.approx([5, 5, 20, 20])
+    assert EdgeAccessCounts(star).of(8, 160, 4).tolist() == pytest.approx([5, 5, 20, 20])
     # Rows of 4 bytes, three to a run.
-    assert Heat(star, rows=True).of(4, 12, 14).tolist() == pytest.approx([12] * 13 + [8])
+    assert EdgeAccessCounts(star, rows=True).of(4, 12, 14).tolist() == pytest.approx(
+        [12] * 13 + [8]
+    )
 
 
 class Taking:

@@ -48,7 +48,7 @@ def test_a_wait_without_tqdm(
         raise ImportError
 
     monkeypatch.setattr(progress, "_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(progress, "bar", missing)
+    monkeypatch.setattr(progress, "progress_bar", missing)
     with progress.wait_indicator("compiling"):
         time.sleep(0.1)
     assert capsys.readouterr() == ("", "")

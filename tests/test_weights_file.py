@@ -12,10 +12,10 @@ from forks import in_child
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler import graph as graph_module
 from pygsampler._arrays.array import as_array
-from pygsampler._graph import save as graph_save
-from pygsampler._graph.parts import Parts
+from pygsampler._graph import file_writer as graph_save
+from pygsampler._graph import graph as graph_module
+from pygsampler._graph.csc_arrays import CscArrays
 
 NODES, EDGES = 100, 1500
 RANDOM = np.random.default_rng(8)
@@ -48,13 +48,13 @@ def path(tmp_path: Path) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The arrays that tables are made of from now on."""
     names: list[str] = []
-    make = graph_module.tables_of
+    make = graph_module.weight_tables
 
-    def spy(graph: Any, name: str, *more: Any) -> Parts | None:
+    def spy(graph: Any, name: str, *more: Any) -> CscArrays | None:
         names.append(name)
         return make(graph, name, *more)
 
-    monkeypatch.setattr(graph_module, "tables_of", spy)
+    monkeypatch.setattr(graph_module, "weight_tables", spy)
     return names
 
 
@@ -140,8 +140,8 @@ def test_those_that_another_writer_left_behind(path: Path, made: list[str], what
     src, weights = (SRC, POSITIVE[::-1].copy()) if what == "weights" else (DST, POSITIVE)
     graph = pgs.Graph.from_coo(src, DST, num_nodes=NODES, edge_data={"p": weights})
     arrays = {"edge_data.p": graph.edata["p"], "tables.p": as_array(tables, "tables")}
-    sections = graph_save.csc(graph._open())
-    graph_save.save(str(path), {**sections, **arrays}, NODES, False)
+    sections = graph_save.csc_sections(graph._open())
+    graph_save.write_graph_file(str(path), {**sections, **arrays}, NODES, False)
     opened = pgs.Graph.open(path)
     assert samples(opened, "p") == samples(graph, "p")
     assert made == ["edata['p']"] * 2

@@ -15,9 +15,9 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._arrays.ids import as_ids
-from pygsampler._caching.choice import exchanged
-from pygsampler._caching.counts import Counts
+from pygsampler._features.cache_policy import replacements
 from pygsampler._features.gather import gather_on_device
+from pygsampler._features.read_counts import ReadCounts
 from pygsampler.bench.check import CheckError
 
 from .gather import COUNT, SETS, measure
@@ -103,7 +103,7 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
 
 def costs(features: pgs.Features, rows: int, hot: int, count: int) -> dict[str, Any]:
     """Microseconds to count the ids of a batch, and milliseconds to change a cache."""
-    counts = Counts(0, rows)
+    counts = ReadCounts(0, rows)
     views = [as_ids(ids, "ids", 0) for ids in batches(rows, hot, count, 0.5)]
     tally = measure({"tally": lambda i: counts.add(views[i % SETS])}, LAUNCHES)["tally"]
     assert features._cache is not None
@@ -113,7 +113,7 @@ def costs(features: pgs.Features, rows: int, hot: int, count: int) -> dict[str, 
         some = torch.randint(0, 50, (rows,), device="cuda", dtype=torch.int32)
         torch.cuda.synchronize()
         start = time.perf_counter()
-        coming, places = exchanged(some, table.held().cuda())
+        coming, places = replacements(some, table.held().cuda())
         table.put(coming, places, source)
         torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)

@@ -21,7 +21,7 @@ import torch.distributed as dist
 
 import pygsampler as pgs
 from pygsampler import distributed
-from pygsampler._graph.peers import EVERYONE
+from pygsampler._graph.shared_arrays import EVERYONE
 from pygsampler.bench.check import CheckError
 
 from . import check

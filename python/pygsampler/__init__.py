@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import Array
 from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
+from pygsampler._features.features import Features
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.stream import stream
 from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
-from pygsampler.features import Features
-from pygsampler.graph import Graph
 from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.hgt import HGTSampler
 from pygsampler.khop import KHop, LayerSample

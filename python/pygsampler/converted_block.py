@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pygsampler._batch.made import BlockViews
     from pygsampler._batch.segments import Segments
-    from pygsampler.features import Features
+    from pygsampler._features.features import Features
 
 __all__ = ["ArrowBlock", "ConvertedBlock", "NumpyBlock", "TorchBlock"]
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._arrays.array import Array
+    from pygsampler._features.features import Features
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.schema import EdgeTypeMapping
     from pygsampler.block import Block
-    from pygsampler.features import Features
-    from pygsampler.hetero_graph import EdgeType
 
     Tensors = Mapping[str, torch.Tensor]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.job import Job
-    from pygsampler.graph import Graph
 
 __all__ = ["KHop", "LayerSample"]
 

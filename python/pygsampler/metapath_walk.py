@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.metapath import check_chain, columns, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards
 from pygsampler._sampling.parts_job import PartsJob
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import HeteroWalks
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pygsampler._engine.memory import Memory
-    from pygsampler._graph.joint import Joint
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler._sampling.base import Pending
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType
     from pygsampler.walks import Walks
 
 __all__ = ["MetaPathWalk"]
@@ -135,7 +135,7 @@ class MetaPathWalk(RandomWalk):
             raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
         return super().graph_of(self._joint(graph).graph)
 
-    def _joint(self, graph: HeteroGraph) -> Joint:
+    def _joint(self, graph: HeteroGraph) -> HomogeneousView:
         prob, path = self._plan["prob"], self._along(graph)
         names = () if prob is None else (prob,)
         return graph._joint(tuple(dict.fromkeys(path)), path[0][2 if self._against else 0], names)
@@ -193,7 +193,9 @@ class MetaPathWalk(RandomWalk):
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
         return HeteroWalks._of(memory, epoch, batch, self.seed)
 
-    def _by_type(self, walks: HeteroWalks, path: tuple[EdgeType, ...], joint: Joint) -> HeteroWalks:
+    def _by_type(
+        self, walks: HeteroWalks, path: tuple[EdgeType, ...], joint: HomogeneousView
+    ) -> HeteroWalks:
         """New walks with the ids of their types, where they had those of the joint graph."""
         self._named(walks, path)
         nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.ids import as_ids, copy_ids
 from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.metapath import check_chain, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.base import Afterwards, Launcher, Pending, Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.typed_program import joint_ids
 from pygsampler.visits import SeedVisits, TorchVisits, TypedVisits, Visits, top_visits
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.ids import IdView
     from pygsampler._engine.memory import Memory
-    from pygsampler._graph.joint import Joint
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler.walks import TorchWalks
 
 __all__ = ["PinSAGE", "RestartNeighbors"]
@@ -121,7 +121,7 @@ class PinSAGE(RandomWalk):
         """As that of ``RandomWalk``; of a graph with types that of the metapath's relations."""
         return super().graph_of(self._joint(graph).graph if self._path else _untyped(graph))
 
-    def _joint(self, graph: Any) -> Joint:
+    def _joint(self, graph: Any) -> HomogeneousView:
         if not isinstance(graph, HeteroGraph):
             raise TypeError(
                 f"graph: expected a HeteroGraph for a metapath of edge types, got {describe(graph)}"
@@ -320,7 +320,7 @@ class RestartNeighbors(Sampler[TypedVisits]):
             return self._walk.graph_of(self._joint(graph).graph)
         return self._walk.graph_of(_untyped(graph))
 
-    def _joint(self, graph: Any) -> Joint:
+    def _joint(self, graph: Any) -> HomogeneousView:
         if not isinstance(graph, HeteroGraph):
             raise TypeError(f"graph: expected a HeteroGraph for types=None, got {describe(graph)}")
         for kind in (*self._top, *self._caps):
@@ -453,7 +453,7 @@ class _Array:
 class _Joined:
     """Types of vertices of a joined graph, which stand there type after type."""
 
-    def __init__(self, joint: Joint, node_types: Sequence[str]) -> None:
+    def __init__(self, joint: HomogeneousView, node_types: Sequence[str]) -> None:
         self._starts, self._types = joint.nodes, tuple(node_types)
         self._places = {kind: i for i, kind in enumerate(joint.nodes)}
 

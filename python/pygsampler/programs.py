@@ -17,7 +17,7 @@ from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.compile_log import log_compile_times
 from pygsampler._engine.progress import wait_indicator
-from pygsampler._graph.lent import Named
+from pygsampler._graph.program_arrays import ProgramArrayNames
 from pygsampler._program import inputs
 from pygsampler._program.forms import function_of
 from pygsampler._program.frozen import refuse_frozen
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph as Stored
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._sampling.job import Job
-    from pygsampler.graph import Graph as Stored
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = [
     "Explanation",
@@ -316,7 +316,7 @@ class Program(EngineSampler, Sampler[Any]):
         self._constants = dict(constants)
         lines: Sequence[str] = plan["code"]
         self._names = arrays(lines)
-        self._reads = Named.of(*self._names, plan["weight"], named(lines, "features"))
+        self._reads = ProgramArrayNames.of(*self._names, plan["weight"], named(lines, "features"))
         self._places: dict[str, str] | None = None
         self._version = 0
         self._told = 0

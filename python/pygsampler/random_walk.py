@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._engine.checks import describe
+from pygsampler._graph.graph import Graph
 from pygsampler._sampling.base import Launcher, Pending, Sampler
 from pygsampler._sampling.device_job import TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.graph import Graph
 from pygsampler.walks import TorchWalks, Walks
 
 if TYPE_CHECKING:

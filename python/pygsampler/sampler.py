@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 from pygsampler._arrays.datetimes import as_numpy_span, check_window, datetime_kind
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -26,7 +27,6 @@ from pygsampler._sampling.timed import TimedSampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.converted import TorchBatch
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from pygsampler._engine.memory import Memory
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
     from pygsampler.hetero_batch import HeteroBatch
 
 __all__ = ["Group", "Job", "Launcher", "PGSampler", "Pending", "Ready", "Sampler"]

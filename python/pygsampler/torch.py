@@ -19,6 +19,8 @@ from pygsampler._arrays.ids import as_ids
 from pygsampler._batch.reduce import segment_reduce
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.progress import progress_bar
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.capture import capture
 from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.given import chosen_sampler, graph_on
@@ -50,8 +52,6 @@ from pygsampler._loading.times import check_dates, times_of
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
 from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
 

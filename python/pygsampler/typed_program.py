@@ -10,15 +10,15 @@ from pygsampler._batch.named import NO_VALUES
 from pygsampler._batch.shown import table_html
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import TYPE, ByEdgeType, by_type
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.schema import TYPE, ByEdgeType, check_by_type
 from pygsampler._program.reports import Explanation
 from pygsampler._sampling.base import Afterwards, Pending
 from pygsampler.around_program import WithInputs
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler._graph.joint import Joint
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.homogeneous import HomogeneousView
 
 __all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
 
@@ -99,7 +99,7 @@ class RelationBatch:
     batch: int
 
     @classmethod
-    def _of(cls, joined: Any, joint: Joint, lists: Sequence[str]) -> RelationBatch:
+    def _of(cls, joined: Any, joint: HomogeneousView, lists: Sequence[str]) -> RelationBatch:
         """Of a batch of the graph that the relations make together."""
         xp, of_numbers, own = _library(joint.graph._device)
         made = object.__new__(cls)
@@ -196,7 +196,7 @@ class TypedProgram(WithInputs[RelationBatch]):
         """The relations that the program names, in order."""
         return self._relations
 
-    def _joint(self, graph: Any) -> Joint:
+    def _joint(self, graph: Any) -> HomogeneousView:
         if not isinstance(graph, HeteroGraph):
             raise TypeError(
                 f"graph: expected a HeteroGraph, of which {self.name} takes {self._relations[0]}, "
@@ -247,7 +247,7 @@ class TypedProgram(WithInputs[RelationBatch]):
         without = None
         if exclude is not None:
             counts = {kind: graph[kind]._rows()[0].number for kind in joint.edges}
-            without = by_type(exclude, "exclude", joint.edges, "the program")
+            without = check_by_type(exclude, "exclude", joint.edges, "the program")
             without = _joined(without, "exclude", joint.edges, counts, "int64", graph._device)
         job = self._program.launch(
             joint.graph,
@@ -281,7 +281,7 @@ def _library(device: int) -> tuple[Any, Callable[[Any], Any], Callable[[Any], An
     return torch, of_numbers, lambda of: of.torch().clone()
 
 
-def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
+def joint_ids(seeds: Any, graph: HeteroGraph, joint: HomogeneousView) -> Any:
     """Seeds by type as those of the joined graph."""
     about = joint.nodes, graph.num_nodes, joint.graph.dtype, graph._device
     return _joined(seeds, "seeds", *about)

@@ -11,8 +11,8 @@ from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import Walks
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.plan import Plan
-    from pygsampler.graph import Graph
 
 __all__ = ["WalkProgram"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from partners import partner
 
-from pygsampler._graph.peers import EVERYONE, Piece
+from pygsampler._graph.shared_arrays import EVERYONE, ArrayPiece
 
 partner("torch")
 
@@ -26,7 +26,7 @@ def test_share_of_reads_that_leave_the_device() -> None:
     from benchmarks.gpu.peers_rank import remote
 
     values: Any = SimpleNamespace(_bits=32)
-    pieces = [Piece(40, 0), Piece(40, EVERYONE), Piece(80, 1)]
+    pieces = [ArrayPiece(40, 0), ArrayPiece(40, EVERYONE), ArrayPiece(80, 1)]
     peers = SimpleNamespace(pieces=lambda of: pieces if of is values else None)
     host = SimpleNamespace(_open=lambda: SimpleNamespace(indices=values))
     for place, want in ((0, 20 / 40), (1, 10 / 40)):

@@ -16,7 +16,7 @@ import pygsampler as pgs
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from pygsampler._caching.choice import exchanged, hottest  # noqa: E402
+from pygsampler._features.cache_policy import replacements, top_rows  # noqa: E402
 from pygsampler.torch import DataLoader  # noqa: E402
 
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int64", "bool"]
@@ -99,12 +99,12 @@ def test_choices_there_are_those_of_the_cpu() -> None:
         for most in (1, 3, 1000):
             counts = torch.randint(0, most, (rows,), generator=random, dtype=torch.int32)
             for places in {1, rows // 3, rows - 1, rows, rows + 5}:
-                assert torch.equal(hottest(counts.cuda(), places).cpu(), hottest(counts, places))
+                assert torch.equal(top_rows(counts.cuda(), places).cpu(), top_rows(counts, places))
                 held = torch.full((places,), -1)
                 some = torch.randperm(rows, generator=random)[: places // 2]
                 held[: len(some)] = some
-                want = exchanged(counts, held)
-                got = exchanged(counts.cuda(), held.cuda())
+                want = replacements(counts, held)
+                got = replacements(counts.cuda(), held.cuda())
                 assert all(torch.equal(a.cpu(), b) for a, b in zip(got, want, strict=True))
 
 
@@ -125,7 +125,7 @@ def test_exact_has_what_an_epoch_reads_most(deterministic: bool) -> None:
             for batch in loader:
                 assert torch.equal(batch.x.cpu(), x[batch.input_nodes.cpu()])
             found = cached.stats()["hits"]
-            best = int(counts[hottest(counts, 300)].sum())
+            best = int(counts[top_rows(counts, 300)].sum())
             # A row that comes must bring more than the read that it costs.
             assert best - 300 <= found - hits <= best
             hits = found

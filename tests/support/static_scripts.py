@@ -18,7 +18,7 @@ import torch_on_host
 from pygsampler._engine import memories
 from pygsampler._loading import static
 from pygsampler._sampling import standing
-from pygsampler.features import Features
+from pygsampler._features.features import Features
 from pygsampler.torch import DataLoader
 
 class Side:

@@ -14,7 +14,7 @@ from pygsampler._batch.named import NO_VALUES
 from pygsampler._engine import memory as memories
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 __all__ = ["FEW", "Edges", "columns", "induced", "joined", "rows_of"]
 

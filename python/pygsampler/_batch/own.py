@@ -8,8 +8,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from pygsampler._batch import segments
+from pygsampler._features.features import Features
 from pygsampler._features.gather import gather_on_device
-from pygsampler.features import Features
 
 if TYPE_CHECKING:
     from torch import Tensor

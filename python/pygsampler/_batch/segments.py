@@ -22,7 +22,7 @@ from pygsampler._features.gather import gather_on_device
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler.features import Features
+    from pygsampler._features.features import Features
 
 # From so many bytes on memory comes from the engine.
 _LARGE = 1 << 18
@@ -400,7 +400,7 @@ def _ids(segments: Segments, of: Tensor | None) -> Tensor | None:
 
 def _table(x: Any, ids: Tensor | None) -> tuple[Table, Tensor | None, tuple[int, ...]]:
     """Features as a table, the ids of its rows, and the shape of one."""
-    from pygsampler.features import Features
+    from pygsampler._features.features import Features
 
     if not isinstance(x, Features) or ids is None:
         expected = "a tensor" if ids is None else "a tensor or Features"

@@ -21,7 +21,7 @@ _WORDS = 7
 
 
 class CacheReader(Protocol):
-    """Rows of a table in a device's memory, as the engine reads them: ``_caching.table.Table``."""
+    """Rows of a table in a device's memory, as the engine reads them: ``_features.cache_table.CacheTable``."""
 
     @property
     def cached(self) -> int: ...

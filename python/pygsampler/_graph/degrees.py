@@ -12,7 +12,7 @@ from pygsampler._arrays.interning import integers
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import index
 from pygsampler._engine.handle import EngineHandle
-from pygsampler._graph.state import GraphState
+from pygsampler._graph.relation import RelationState
 
 # Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
 # second.
@@ -20,7 +20,7 @@ _STEP = 1 << 24
 
 
 def profile(
-    graph: GraphState,
+    graph: RelationState,
     *,
     parallel: bool = False,
     progress: Callable[[int, int | None], object] | None = None,
@@ -41,7 +41,7 @@ def profile(
 
 
 def out_degrees(
-    graph: GraphState, *, progress: Callable[[int, int | None], object] | None = None
+    graph: RelationState, *, progress: Callable[[int, int | None], object] | None = None
 ) -> Array:
     """The out-degree of each vertex of a graph on the CPU, int64; ``progress`` as above."""
     with _counted(graph, False, progress) as count:
@@ -50,7 +50,7 @@ def out_degrees(
 
 
 def degrees_of(
-    graph: GraphState, direction: Literal["in", "out"], count: int, nodes: Any
+    graph: RelationState, direction: Literal["in", "out"], count: int, nodes: Any
 ) -> Array | int:
     """In- or out-degrees of a graph on the CPU, whose nodes of that end are ``count``.
 
@@ -92,7 +92,7 @@ def on_cpu(nodes: Any) -> Any:
 
 @contextmanager
 def _counted(
-    graph: GraphState, parallel: bool, progress: Callable[[int, int | None], object] | None
+    graph: RelationState, parallel: bool, progress: Callable[[int, int | None], object] | None
 ) -> Iterator[_Count]:
     """The count of all rows."""
     handle, rows = graph._handle(), len(graph._open()[0]) - 1

@@ -10,16 +10,16 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler._engine.progress import progress_counter
 from pygsampler._graph import layout as at
-from pygsampler._graph.parts import Parts
+from pygsampler._graph.csc_arrays import CscArrays
 
 if TYPE_CHECKING:
     from pygsampler._arrays.ids import IdView
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
 _ALL = 1 << 30
 
 
-class Negatives:
+class DegreeAliasTable:
     """The alias table of ``negatives_of``, and copies of it on devices, by their index."""
 
     __slots__ = ("copies", "table")
@@ -33,7 +33,7 @@ class Negatives:
         self.copies.clear()
 
 
-class _Job(EngineHandle):
+class _DeriveJob(EngineHandle):
     """Arrays in the making."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class _Job(EngineHandle):
     _close_function: ClassVar[str] = "DerivedCancel"
 
 
-def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts | None:
+def weight_tables(graph: RelationState, name: str, values: Array, mask: bool) -> CscArrays | None:
     """The arrays of the graph of those edges; None where a mask leaves them all.
 
     ``graph`` is on the CPU and ``values`` have one for each edge id. A bar is shown where it takes
@@ -49,7 +49,7 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
     """
     parts = graph._open()
     about = (name, values.dtype, values._address, values._length, int(mask))
-    memory = made_of(graph, len(parts.indices), name, "TablesStart", *about)
+    memory = run_derivation(graph, len(parts.indices), name, "TablesStart", *about)
     made = Array._of_rows(at.TABLES_ROWS, memories.read_int64(memory.data, at.TABLES_WORDS), memory)
     # Where nothing is left out there is no CSC beside the graph's own.
     if made or not mask:
@@ -57,9 +57,9 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
     return None
 
 
-def transposed_of(
-    graph: GraphState, name: str, types: Array | None, kinds: int, bare: bool
-) -> tuple[Parts, int]:
+def transpose(
+    graph: RelationState, name: str, types: Array | None, kinds: int, bare: bool
+) -> tuple[CscArrays, int]:
     """The arrays of the graph by its out-edges, and how many types its rows are split by.
 
     ``graph`` is on the CPU; ``types`` have one for each edge id, below ``kinds`` where that is not
@@ -71,25 +71,27 @@ def transposed_of(
     about: tuple[Any, ...] = "", "", 0, 0
     if types is not None:
         about = name, types.dtype, types._address, types._length
-    memory = made_of(graph, edges, name or "out-edges", "TransposeStart", *about, kinds, int(bare))
+    memory = run_derivation(
+        graph, edges, name or "out-edges", "TransposeStart", *about, kinds, int(bare)
+    )
     words = memories.read_int64(memory.data, at.TRANSPOSED_WORDS)
     made = Array._of_rows(at.TRANSPOSED_ROWS, words, memory)
-    return Parts(**made), words[at.TRANSPOSED_KINDS]
+    return CscArrays(**made), words[at.TRANSPOSED_KINDS]
 
 
-def negatives_of(graph: GraphState, power: float) -> Array:
+def degree_alias_table(graph: RelationState, power: float) -> Array:
     """The alias table by which vertices are drawn as their in-degree to a power: shape [num_nodes].
 
     ``graph`` is on the CPU. A bar is shown where it takes long.
     """
     (bits,) = struct.unpack("<q", struct.pack("<d", power))
     nodes = graph._num_nodes
-    memory = made_of(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
+    memory = run_derivation(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
     return Array._of(memory.data, nodes, 64, memory)
 
 
-def page_ranks_of(
-    graph: GraphState, roots: IdView, most: int, alpha: float, epsilon: float, threshold: float
+def page_ranks(
+    graph: RelationState, roots: IdView, most: int, alpha: float, epsilon: float, threshold: float
 ) -> tuple[Array, Array, Array]:
     """The vertices around each root by personalised PageRank, at most so many.
 
@@ -100,7 +102,7 @@ def page_ranks_of(
     count = roots.length
     (*numbers,) = struct.unpack("<3q", struct.pack("<3d", alpha, epsilon, threshold))
     about = roots.address, count, roots.bits, most, *numbers
-    memory = made_of(graph, count, "PageRank", "PageRankStart", *about, unit=" roots")
+    memory = run_derivation(graph, count, "PageRank", "PageRankStart", *about, unit=" roots")
     starts = Array._of(memory.data, count + 1, 64, memory)
     (total,) = memories.read_int64(memory.data + 8 * count, 1)
     place = memory.data + 8 * (count + 1)
@@ -111,11 +113,11 @@ def page_ranks_of(
     )
 
 
-def made_of(
-    graph: GraphState, count: int, text: str, start: str, *arguments: Any, unit: str = " edges"
+def run_derivation(
+    graph: RelationState, count: int, text: str, start: str, *arguments: Any, unit: str = " edges"
 ) -> memories.Memory:
     """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
-    job = _Job()
+    job = _DeriveJob()
     try:
         job._create(start, graph._handle(), *arguments)
         # A bar, even one that is never shown, takes longer than a small graph.

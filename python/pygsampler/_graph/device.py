@@ -9,13 +9,13 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, _copy_to_device
 from pygsampler._arrays.mmap_file import MappedFile
 from pygsampler._engine import memory
-from pygsampler._graph.parts import Parts
+from pygsampler._graph.csc_arrays import CscArrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class Pins(NamedTuple):
+class PinnedArrays(NamedTuple):
     """The page-locks of a graph's arrays, held as long as this, and the device's addresses.
 
     ``copies`` are of small arrays, which may share pages with others.
@@ -34,12 +34,12 @@ _CHUNK = 64 << 20
 
 
 def place(
-    parts: Parts,
+    parts: CscArrays,
     device: int,
     pinned: bool,
-    there: tuple[Parts, Parts] | None,
+    there: tuple[CscArrays, CscArrays] | None,
     shared: Callable[[Array], Array] | None = None,
-) -> tuple[Parts, Pins | None]:
+) -> tuple[CscArrays, PinnedArrays | None]:
     """The arrays for a graph that the device samples, and what pins them.
 
     ``there`` are arrays on the host, and the same on the device. ``shared`` puts arrays of edges
@@ -61,12 +61,12 @@ def place(
     return parts.each(upload), None
 
 
-def download(parts: Parts) -> Parts:
+def download(parts: CscArrays) -> CscArrays:
     """Copies on the CPU."""
     return parts.each(lambda part, _: part.cpu())
 
 
-def pin(parts: Iterable[Array | None], device: int) -> Pins:
+def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
     """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
     allow it."""
     locks: list[memory.Memory] = []
@@ -83,7 +83,7 @@ def pin(parts: Iterable[Array | None], device: int) -> Pins:
             locks.append(lock)
             place = lock.data
         places.append(place)
-    return Pins(device, tuple(locks), tuple(copies), tuple(places))
+    return PinnedArrays(device, tuple(locks), tuple(copies), tuple(places))
 
 
 def _shares_pages(part: Array) -> bool:
@@ -113,7 +113,7 @@ def _copy(part: Array) -> mmap.mmap:
     return pages
 
 
-def together(parts: Parts) -> int:
+def together(parts: CscArrays) -> int:
     """The device that all arrays are on; ValueError where they are on several."""
     device = parts.indptr._device
     for part, where in zip(parts, parts._fields, strict=True):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._graph.data import selected
-from pygsampler._graph.reverses import check_ids
+from pygsampler._graph.named_arrays import selected
+from pygsampler._graph.reverse_edges import check_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
     Names = Iterable[str] | None
 
 
-def to_dgl(graph: GraphState, edge_data: Names, node_data: Names) -> Any:
+def to_dgl(graph: RelationState, edge_data: Names, node_data: Names) -> Any:
     """The DGLGraph of a graph on the CPU, with these arrays, which share their memory."""
     dgl = _dgl()
     made = dgl.graph(("csc", _csc(graph, graph._num_nodes)), num_nodes=graph._num_nodes)
@@ -26,7 +26,7 @@ def to_dgl(graph: GraphState, edge_data: Names, node_data: Names) -> Any:
 
 
 def to_heterograph(
-    graphs: Mapping[Any, GraphState],
+    graphs: Mapping[Any, RelationState],
     nodes: Mapping[str, int],
     ndata: Mapping[str, Mapping[str, Array]],
 ) -> Any:
@@ -65,7 +65,7 @@ def id_names() -> tuple[str, str]:
     return dgl.NID, dgl.EID
 
 
-def _csc(graph: GraphState, rows: int) -> tuple[Any, Any, Any]:
+def _csc(graph: RelationState, rows: int) -> tuple[Any, Any, Any]:
     """The arrays of a graph of so many rows, all in the dtype of its ids, as DGL takes them."""
     import torch
 

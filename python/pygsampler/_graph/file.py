@@ -11,16 +11,16 @@ from pygsampler._arrays.dtypes import ArrayRegion
 from pygsampler._arrays.mmap_file import CSC, MappedFile
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._engine.progress import Progress, progress_counter
-from pygsampler._graph import data as graph_data
-from pygsampler._graph import save as graph_save
-from pygsampler._graph import stored
-from pygsampler._graph.parts import Parts
+from pygsampler._graph import file_sections
+from pygsampler._graph import file_writer as graph_save
+from pygsampler._graph import named_arrays as graph_data
+from pygsampler._graph.csc_arrays import CscArrays
 
 if TYPE_CHECKING:
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
 
-def path_of(value: Any, where: str = "path", hint: str = "") -> str:
+def as_path(value: Any, where: str = "path", hint: str = "") -> str:
     """A path as str; TypeError for anything else, ValueError for what no path can be."""
     try:
         path = os.fsdecode(os.fspath(value))
@@ -32,10 +32,10 @@ def path_of(value: Any, where: str = "path", hint: str = "") -> str:
     return path
 
 
-def open_pages(path: Any, verify: bool, progress: Progress) -> MappedFile:
+def map_graph_file(path: Any, verify: bool, progress: Progress) -> MappedFile:
     """The mapped file; with ``verify`` all of it has been read and compared."""
     check = boolean(verify, "verify")
-    pages = MappedFile(path_of(path))
+    pages = MappedFile(as_path(path))
     if check:
         with progress_counter(progress, pages.identity[0], "verify") as report:
             pages.verify(report)
@@ -58,19 +58,19 @@ def arrays(pages: MappedFile) -> dict[str, Array]:
     }
 
 
-def arrays_of(pages: MappedFile) -> tuple[Parts, dict[str, Array]]:
+def arrays_of(pages: MappedFile) -> tuple[CscArrays, dict[str, Array]]:
     """The arrays of the graph in a mapped file, and those beside it by name."""
     found = arrays(pages)
-    for section in (*stored.in_file(pages).values(), stored.out_edges_in_file(pages)):
+    for section in (*file_sections.in_file(pages).values(), file_sections.out_edges_in_file(pages)):
         if section is not None:
             del found[section["name"]]
     indptr, indices, edge_ids = (found.pop(name, None) for name in CSC)
     assert indptr is not None
     assert indices is not None
-    return Parts(indptr, indices, edge_ids), found
+    return CscArrays(indptr, indices, edge_ids), found
 
 
-def tables(graph: GraphState) -> dict[str, dict[str, Any]]:
+def tables(graph: RelationState) -> dict[str, dict[str, Any]]:
     """The sections of tables in a graph's file, by the arrays that they were made of."""
     host = graph if graph._host is None else graph._host
     file = host._file
@@ -79,41 +79,44 @@ def tables(graph: GraphState) -> dict[str, dict[str, Any]]:
     # Those of other arrays, which a version that knows no tables has copied, are nobody's.
     return {
         name: about
-        for name, about in stored.in_file(file).items()
-        if graph._edata.is_stored(name) and stored.of_file(file, name, host._open()) is not None
+        for name, about in file_sections.in_file(file).items()
+        if graph._edata.is_stored(name)
+        and file_sections.mapped_tables(file, name, host._open()) is not None
     }
 
 
-def drawn_by(graph: GraphState, name: str) -> Parts | None:
+def weighted_relation(graph: RelationState, name: str) -> CscArrays | None:
     """The graph's edges with the tables of an edge array that its file has; else None."""
     file = _file_of(graph)
     if file is None or not graph._edata.is_stored(name):
         return None
-    return stored.of_file(file, name, graph._open())
+    return file_sections.mapped_tables(file, name, graph._open())
 
 
-def _file_of(graph: GraphState) -> MappedFile | None:
+def _file_of(graph: RelationState) -> MappedFile | None:
     """The file that a graph was opened from; not that of a graph of which this is a form."""
     return graph._file if graph._whole is None else None
 
 
-def out_edges(graph: GraphState) -> Parts | None:
+def mapped_out_edges(graph: RelationState) -> CscArrays | None:
     """The graph by its out-edges, which its file has; else None."""
     file = _file_of(graph)
-    return None if file is None else stored.out_edges_of(file, graph._open(), graph._num_nodes)
+    return (
+        None if file is None else file_sections.out_edges_of(file, graph._open(), graph._num_nodes)
+    )
 
 
-def has_out_edges(graph: GraphState) -> bool:
+def has_out_edges(graph: RelationState) -> bool:
     """Whether a graph's file has it by its out-edges, too."""
-    return out_edges(graph) is not None
+    return mapped_out_edges(graph) is not None
 
 
 def save(
-    host: GraphState,
+    host: RelationState,
     path: Any,
     arrays: Any,
-    drawn: Mapping[str, GraphState],
-    by_out_edges: GraphState | None,
+    drawn: Mapping[str, RelationState],
+    by_out_edges: RelationState | None,
     progress: Progress,
 ) -> None:
     """Writes a graph that is on the CPU, and its data; ``arrays`` None means those that it has.
@@ -121,22 +124,26 @@ def save(
     ``drawn`` are the graphs that are drawn by edge arrays, of those whose tables are to be there,
     and ``by_out_edges`` is the graph by its out-edges where that is.
     """
-    beside: dict[str, Array | stored.Pieces] = {
-        **graph_save.named(host._arrays if arrays is None else arrays),
+    beside: dict[str, Array | file_sections.SectionWriter] = {
+        **graph_save.check_file_arrays(host._arrays if arrays is None else arrays),
         **graph_data.sections(host._edata, host._ndata),
     }
     for name, graph in drawn.items():
-        section = stored.section_of(name)
+        section = file_sections.table_section_name(name)
         if section in beside:
             raise ValueError(
                 f"tables: expected no array {section!r} beside the graph, as {name!r} has one"
             )
-        beside[section] = stored.section(graph._open(), host._open(), host._edata[name])
+        beside[section] = file_sections.table_section(
+            graph._open(), host._open(), host._edata[name]
+        )
     if by_out_edges is not None:
-        if stored.OUT_EDGES in beside:
-            expected = f"no array {stored.OUT_EDGES!r} beside the graph, which has one"
+        if file_sections.OUT_EDGES in beside:
+            expected = f"no array {file_sections.OUT_EDGES!r} beside the graph, which has one"
             raise ValueError(f"out_edges: expected {expected}")
         whole = host._open()
-        beside[stored.OUT_EDGES] = stored.out_edges_section(by_out_edges._open(), whole)
-    sections = {**graph_save.csc(host._open()), **beside}
-    graph_save.save(path_of(path), sections, host._num_nodes, progress)
+        beside[file_sections.OUT_EDGES] = file_sections.out_edges_section(
+            by_out_edges._open(), whole
+        )
+    sections = {**graph_save.csc_sections(host._open()), **beside}
+    graph_save.write_graph_file(as_path(path), sections, host._num_nodes, progress)

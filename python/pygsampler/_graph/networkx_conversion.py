@@ -11,14 +11,14 @@ from pygsampler._arrays.array import as_array
 from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, datetime_kind
 from pygsampler._arrays.interning import IDS, text_arrays
 from pygsampler._engine.checks import describe
-from pygsampler._graph.adapters import Coo, Offers
-from pygsampler._graph.data import EDGES, NODES, Offer, selected
+from pygsampler._graph.converters import Coo, Offers
+from pygsampler._graph.named_arrays import EDGES, NODES, OfferedArray, selected
 from pygsampler._graph.node_names import names_of
-from pygsampler._graph.reverses import by_id
+from pygsampler._graph.reverse_edges import by_id
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
 # The attribute that is taken unasked, and the attribute that has the ids of edges.
 _WEIGHT, _EDGE_ID = "weight", "edge_id"
@@ -28,7 +28,7 @@ _WAYS = (
 )
 
 
-def of_networkx(
+def coo_from_networkx(
     graph: Any, edge_attrs: Iterable[str] | None, node_attrs: Iterable[str] | None
 ) -> Coo:
     """The edges in the order of ``graph.edges``, and the labels where they are no ids."""
@@ -64,7 +64,7 @@ def of_networkx(
 
 
 def graph_to_networkx(
-    graph: GraphState, edge_data: Iterable[str] | None, node_data: Iterable[str] | None
+    graph: RelationState, edge_data: Iterable[str] | None, node_data: Iterable[str] | None
 ) -> Any:
     """The MultiDiGraph of a graph on the CPU, with these arrays as attributes."""
     made = networkx().MultiDiGraph()
@@ -80,7 +80,7 @@ def graph_to_networkx(
 
 
 def hetero_to_networkx(
-    graphs: Mapping[Any, GraphState],
+    graphs: Mapping[Any, RelationState],
     nodes: Mapping[str, int],
     labels: Mapping[str, Mapping[str, Array]],
     ndata: Mapping[str, Mapping[str, Array]],
@@ -252,7 +252,7 @@ def _arrays(columns: Mapping[str, list[Any]], kind: str) -> Offers:
         given = as_numpy_dates(values, where)
         made = as_array(as_nanoseconds(given, where), where)
         # Dates as they are, so that it is known that they were dates.
-        found[name] = Offer(given if datetime_kind(given) else made, made.shape)
+        found[name] = OfferedArray(given if datetime_kind(given) else made, made.shape)
     return found
 
 
@@ -267,4 +267,4 @@ def _weights(columns: Mapping[str, list[Any]]) -> Offers:
         values = array("q" if whole else "d", weights)
     except (OverflowError, TypeError):
         return {}
-    return {_WEIGHT: Offer(values, (len(values),))}
+    return {_WEIGHT: OfferedArray(values, (len(values),))}

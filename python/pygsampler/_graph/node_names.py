@@ -150,7 +150,7 @@ class Lookup:
         return found
 
 
-def beside(interned: Interned) -> Mapping[str, Array]:
+def label_arrays(interned: Interned) -> Mapping[str, Array]:
     """The labels as the arrays beside a graph."""
     return MappingProxyType(
         {name: as_array(value, name) for name, value in interned.arrays().items()}

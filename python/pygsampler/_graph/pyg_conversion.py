@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._graph.data import selected
-from pygsampler._graph.reverses import by_id
+from pygsampler._graph.named_arrays import selected
+from pygsampler._graph.reverse_edges import by_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
     Names = Iterable[str] | None
 
 _TAKEN = ("edge_index", "num_nodes")
 
 
-def to_pyg(graph: GraphState, edge_data: Names, node_data: Names) -> Any:
+def to_pyg(graph: RelationState, edge_data: Names, node_data: Names) -> Any:
     """The Data of a graph on the CPU: column i of ``edge_index`` is the edge with id i."""
     data = new("Data")
     data.num_nodes = graph._num_nodes
@@ -37,7 +37,7 @@ def to_pyg(graph: GraphState, edge_data: Names, node_data: Names) -> Any:
 
 
 def to_hetero_data(
-    graphs: Mapping[Any, GraphState],
+    graphs: Mapping[Any, RelationState],
     nodes: Mapping[str, int],
     ndata: Mapping[str, Mapping[str, Array]],
 ) -> Any:
@@ -63,7 +63,7 @@ def new(name: str) -> Any:
     return getattr(data, name)()
 
 
-def _edge_index(graph: GraphState) -> Any:
+def _edge_index(graph: RelationState) -> Any:
     import torch
 
     src, dst = by_id(graph, "to_pyg")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_NODES
-from pygsampler._graph.state import GraphState
+from pygsampler._graph.relation import RelationState
 
 EdgeType = tuple[str, str, str]
 
@@ -48,11 +48,11 @@ class Schema(NamedTuple):
         place = {kind: i for i, kind in enumerate(self.node_types)}
         relations = [
             {
-                "name": name_of(kind),
+                "name": relation_name(kind),
                 "short": kind[1],
                 "src": place[kind[0]],
                 "dst": place[kind[2]],
-                "salt": str(salt_of(name_of(kind))),
+                "salt": str(type_salt(relation_name(kind))),
             }
             for kind in self.edge_types
         ]
@@ -60,24 +60,24 @@ class Schema(NamedTuple):
             {
                 "types": self.node_types,
                 "nodes": list(counts),
-                "salts": [str(salt_of(kind)) for kind in self.node_types],
+                "salts": [str(type_salt(kind)) for kind in self.node_types],
                 "relations": relations,
                 "graphs": list(graphs),
             }
         )
 
 
-def name_of(edge_type: Any) -> str:
+def relation_name(edge_type: Any) -> str:
     """What plans and random numbers call a relation."""
     return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
 
 
-def salt_of(name: str) -> int:
+def type_salt(name: str) -> int:
     """By what the random numbers of types differ."""
     return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
 
 
-def relations_of(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
+def check_relations(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
     """The edge types of a mapping, checked."""
     if not isinstance(edges, Mapping):
         raise TypeError(f"{where}: expected a mapping of edge types, got {describe(edges)}")
@@ -92,31 +92,31 @@ def relations_of(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
             or not all(isinstance(part, str) and part for part in kind)
         ):
             raise TypeError(f"edges: expected types (source, relation, destination), got {kind!r}")
-        other = names.setdefault(name_of(kind), kind)
+        other = names.setdefault(relation_name(kind), kind)
         if other is not kind:
             raise ValueError(
                 f"edges: expected types of different names, got {other} and {kind}, which are both "
-                f"{name_of(kind)!r}; call one of their parts otherwise"
+                f"{relation_name(kind)!r}; call one of their parts otherwise"
             )
         found[kind] = given
     return found
 
 
-def count_of(kind: str, count: Any) -> int:
+def node_count(kind: str, count: Any) -> int:
     """How many vertices a type has, checked."""
     return integer(count, f"num_nodes[{kind!r}]", 0, MAX_NODES)
 
 
-def counts_of(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
+def node_counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
     """How many vertices each type has: those of ``given`` first, in its order."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
     nodes: dict[str, int] = {}
     for kind, count in (given or {}).items():
-        nodes[kind] = count_of(kind, count)
+        nodes[kind] = node_count(kind, count)
     rows: dict[str, int] = {}
     for edge_type, arrays in relations.items():
-        if isinstance(arrays, GraphState):
+        if isinstance(arrays, RelationState):
             graph: Any = arrays
             indptr = graph.indptr
         elif isinstance(arrays, (tuple, list)) and len(arrays) in (2, 3):
@@ -159,7 +159,7 @@ def edge_type_of(
     if isinstance(kind, str):
         # PyG's edge types in one text are of a subclass of str.
         name = str(kind)
-        matches = [each for each in kinds if name_of(each) == name]
+        matches = [each for each in kinds if relation_name(each) == name]
         matches = matches or [each for each in kinds if each[1] == name]
         kind = name
     if not matches:
@@ -176,7 +176,9 @@ def edge_type_of(
 
 def number_of(hop: Mapping[Any, Any], kind: EdgeType, default: Any) -> Any:
     """The number that the fanouts of a hop have for an edge type, however they name it."""
-    return next((hop[name] for name in (kind, name_of(kind), kind[1]) if name in hop), default)
+    return next(
+        (hop[name] for name in (kind, relation_name(kind), kind[1]) if name in hop), default
+    )
 
 
 def by_name(given: Mapping[Any, Any], known: Collection[Any]) -> Mapping[Any, Any]:
@@ -203,7 +205,7 @@ def _is_one(given: Any, known: Collection[Any]) -> bool:
     if given in known:
         return True
     of_edges = isinstance(next(iter(known), None), tuple)
-    return of_edges and any(given in (name_of(kind), kind[1]) for kind in known)
+    return of_edges and any(given in (relation_name(kind), kind[1]) for kind in known)
 
 
 def listed(kinds: Iterable[Any]) -> str:
@@ -261,7 +263,7 @@ class ByEdgeType(dict[EdgeType, T]):
             return default
 
 
-def by_type(
+def check_by_type(
     given: Any, where: str, known: Collection[Any], owner: str = "the graph"
 ) -> dict[Any, Any]:
     """A caller's mapping of node types, or of edge types as ``edge_type_of`` takes them; {} for

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._graph.reverses import by_id
+from pygsampler._graph.reverse_edges import by_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
 _WEIGHT = "weight"
 
 
-def to_scipy(graph: GraphState, shape: tuple[int, int], weight: str | None) -> Any:
+def to_scipy(graph: RelationState, shape: tuple[int, int], weight: str | None) -> Any:
     """The matrix of a graph on the CPU, of the values of an edge array, or of ones.
 
     CSC where the id of an edge is its place there, COO by edge id elsewhere: ``from_scipy`` gives

@@ -16,7 +16,7 @@ from pygsampler._engine.library import call
 from pygsampler._sampling.seed import signed_seed
 
 if TYPE_CHECKING:
-    from pygsampler._graph.derived import Negatives as Table
+    from pygsampler._graph.derived import DegreeAliasTable as Table
 
 __all__ = ["Number", "Rows", "checked_power", "device_of", "drawn"]
 

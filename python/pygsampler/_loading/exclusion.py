@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import ByEdgeType, by_type, edge_type_of, listed
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.schema import ByEdgeType, check_by_type, edge_type_of, listed
 from pygsampler._loading.links_of import edge_ids, ids_below
 from pygsampler._sampling.standing import PassEdges
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,7 +92,7 @@ class Exclusion:
             return None if returned is None else ids_below(returned, "exclude", self._counts[None])
         return {
             kind: ids_below(values, f"exclude[{kind!r}]", self._counts[kind])
-            for kind, values in by_type(returned, "exclude", self._counts).items()
+            for kind, values in check_by_type(returned, "exclude", self._counts).items()
         } or None
 
     def of_pass(self, graph: Any, batches: Iterable[list[torch.Tensor]]) -> PassEdges | None:
@@ -118,14 +118,14 @@ class Exclusion:
         """The reverses of each relation of the loader's edges that has some."""
         by_id = self.kind == "reverse_id"
         known = [*dict.fromkeys([*graph.edge_types, *self._links])]
-        ids = by_type(reverse_eids, "reverse_eids", known)
+        ids = check_by_type(reverse_eids, "reverse_eids", known)
         types: dict[Any, Any] = {}
         if not by_id or reverse_types is not None:
             if reverse_types is None:
                 raise TypeError("reverse_types: expected a mapping of edge types, got None")
             types = {
                 kind: edge_type_of(of, graph.edge_types, "reverse_types")
-                for kind, of in by_type(reverse_types, "reverse_types", known).items()
+                for kind, of in check_by_type(reverse_types, "reverse_types", known).items()
             }
             if self._links and types.keys().isdisjoint(self._links):
                 raise ValueError(

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import by_name, by_type
-from pygsampler._loading.elsewhere import Elsewhere
+from pygsampler._features.remote import RemoteFeatures
+from pygsampler._graph.schema import by_name, check_by_type
 from pygsampler._loading.rows import LABELS, Rows, check_name, check_names, checked, near
 from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
 
 if TYPE_CHECKING:
     import torch
 
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["HeteroRows"]
 
@@ -72,9 +72,9 @@ class HeteroRows(Rows):
                 check_name(name, where, owner)
             called = where if labels else f"{where}[{name!r}]"
             _mapping(of_types, called, "types to arrays")
-            for kind, value in by_type(of_types, called, counts).items():
+            for kind, value in check_by_type(of_types, called, counts).items():
                 here = f"{called}[{kind!r}]"
-                if isinstance(value, Elsewhere):
+                if isinstance(value, RemoteFeatures):
                     about = here, counts[kind], f"{things} of that type"
                     yield name, kind, self._elsewhere(value, *about)
                     continue

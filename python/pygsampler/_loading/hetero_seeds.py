@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import by_type
+from pygsampler._graph.schema import check_by_type
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.times import times_of
 from pygsampler._sampling.seed_times import is_one
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["HeteroSeeds"]
 
@@ -38,7 +38,7 @@ class HeteroSeeds:
                 f"seeds: expected a mapping of types to ids, got {describe(seeds)}; "
                 f"{{{types[0]!r}: ids}} are some"
             )
-        seeds = by_type(seeds, "seeds", types)
+        seeds = check_by_type(seeds, "seeds", types)
         # All of the graph, and those that have seeds.
         self.kinds = list(types)
         self._kinds = [kind for kind in types if kind in seeds]
@@ -90,7 +90,7 @@ class HeteroSeeds:
                     f"{describe(given)}"
                 )
             given = dict.fromkeys(self._kinds, given)
-        given = by_type(given, "seed_time", self._kinds, "the seeds")
+        given = check_by_type(given, "seed_time", self._kinds, "the seeds")
         parts = []
         for kind, count in zip(self._kinds, self._counts, strict=True):
             times = times_of(given.get(kind), f"seed_time[{kind!r}]", count, "seeds")

@@ -13,8 +13,8 @@ from pygsampler.converted import TorchBatch
 from pygsampler.static import StaticBatch, StaticHeteroBatch, first
 
 if TYPE_CHECKING:
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler.hetero_converted import TorchHeteroBatch
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
 

@@ -13,6 +13,7 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import boolean, integer
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on
@@ -34,14 +35,13 @@ from pygsampler._loading.times import check_dates
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import as_torch
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from pygsampler._graph.graph import Graph
     from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
     from pygsampler._loading.options import LinkLoaderOptions
-    from pygsampler.graph import Graph
 
 __all__ = ["LinkLoader"]
 

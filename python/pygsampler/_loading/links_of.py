@@ -10,15 +10,15 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import by_type
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.schema import check_by_type
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.relation import Relation, relation_of
 from pygsampler._loading.times import times_of
 from pygsampler._sampling.seed_times import is_one
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 __all__ = [
     "Drawn",
@@ -150,14 +150,16 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
         raise TypeError(f"edges: expected a mapping of edge types to edges, got {describe(edges)}")
     # Pairs of vertices may be of a type that the graph has no edges of.
     others = [kind for kind in edges if isinstance(kind, tuple) and kind not in graph.edge_types]
-    edges = by_type(edges, "edges", [*graph.edge_types, *others])
+    edges = check_by_type(edges, "edges", [*graph.edge_types, *others])
     if not isinstance(options["negatives"], Mapping) and _negatives(options["negatives"], ""):
         options["negatives"] = dict.fromkeys(edges, options["negatives"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
     options["times"] = dict.fromkeys(order, times) if is_one(times) else times
     given = {
-        name: by_type(of, "seed_time" if name == "times" else name, order, "the loader's edges")
+        name: check_by_type(
+            of, "seed_time" if name == "times" else name, order, "the loader's edges"
+        )
         for name, of in options.items()
     }
     made = {}

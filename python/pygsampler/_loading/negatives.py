@@ -16,8 +16,8 @@ from pygsampler._loading.relation import Relation, relation_of
 from pygsampler._sampling.seed import chosen_seed
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["Negatives", "checked_weights"]
 

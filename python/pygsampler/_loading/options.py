@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._loading.negatives import Negatives
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = [
     "OTHER_LOADERS",

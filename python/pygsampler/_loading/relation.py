@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.derived import Negatives as Table
-from pygsampler._graph.derived import negatives_of
-from pygsampler._graph.schema import edge_type_of, name_of, salt_of
+from pygsampler._graph.derived import DegreeAliasTable as Table
+from pygsampler._graph.derived import degree_alias_table
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.schema import edge_type_of, relation_name, type_salt
 from pygsampler._sampling.base import check_graph
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
@@ -53,7 +53,7 @@ class Relation(NamedTuple):
             # It looks at the lengths of the rows alone; ids are brought below n.
             rows, ids = host.indptr.torch()[: n + 1], host.indices.torch() % n
             with Graph.from_csc(rows, ids, num_nodes=n) as narrow:
-                return Table(negatives_of(narrow, power))
+                return Table(degree_alias_table(narrow, power))
 
         return host._kept(("negatives", power, n), make)
 
@@ -90,7 +90,7 @@ def relation_of(graph: Any, edge_type: Any = None) -> Relation:
         counts[src],
         counts[dst],
         (src, dst),
-        0 if alone else salt_of(name_of(kind)),
+        0 if alone else type_salt(relation_name(kind)),
         graph.ndata[src],
         graph.ndata[dst],
     )

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
-from pygsampler._caching.counts import counts_of
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import progress_counter
+from pygsampler._features.features import Features
 from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
-from pygsampler._loading.elsewhere import Coming, Elsewhere
+from pygsampler._features.read_counts import new_read_counts
+from pygsampler._features.remote import PendingRows, RemoteFeatures
 from pygsampler.converted import TorchBatch, TorchBlock, as_torch
-from pygsampler.features import Features
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     import torch
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 __all__ = ["Rows"]
 
@@ -80,7 +80,7 @@ class Rows:
                 due.append((cache, ids_of, wanted))
         if not due:
             return
-        counts = counts_of(self._device, [cache.table.rows for cache, _, _ in due])
+        counts = new_read_counts(self._device, [cache.table.rows for cache, _, _ in due])
         if counts is None:
             return
         epochs = sorted(set().union(*(wanted for _, _, wanted in due)))
@@ -104,7 +104,7 @@ class Rows:
             (self._edges, "edge_features", _edge_ids),
         ):
             for name, features in named.items():
-                cache = None if isinstance(features, Elsewhere) else features._cache
+                cache = None if isinstance(features, RemoteFeatures) else features._cache
                 if cache is None:
                     continue
                 if cache.wants_graph:
@@ -121,7 +121,7 @@ class Rows:
         batch = as_torch(sampled)
         wanted, coming = [], []
         for owner, name, features, ids in self._wanted(batch):
-            if isinstance(features, Elsewhere):
+            if isinstance(features, RemoteFeatures):
                 coming.append((owner, name, features.read_async(ids)))
             else:
                 wanted.append((owner, name, features, ids))
@@ -175,14 +175,16 @@ class Rows:
         for name, value in given.items():
             check_name(name, where, kind)
             called = _called(where, name)
-            if isinstance(value, Elsewhere):
+            if isinstance(value, RemoteFeatures):
                 found[name] = self._elsewhere(value, called, rows, things)
                 continue
             features = checked(value, called, rows, things)
             found[name] = near(features, called, self._device, where == "labels")
         return found
 
-    def _elsewhere(self, value: Elsewhere, called: str, rows: int, things: str) -> Elsewhere:
+    def _elsewhere(
+        self, value: RemoteFeatures, called: str, rows: int, things: str
+    ) -> RemoteFeatures:
         if self._device >= 0:
             here = devices.name(self._device)
             raise ValueError(f"{called}: expected features on {here} or the CPU, got {value!r}")
@@ -214,7 +216,7 @@ class Gathering:
         batch: TorchBatch,
         wanted: list[Any],
         job: GatherJob,
-        coming: list[tuple[Any, str, Coming]],
+        coming: list[tuple[Any, str, PendingRows]],
     ) -> None:
         self._batch = batch
         self._wanted = wanted

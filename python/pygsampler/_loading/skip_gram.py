@@ -9,8 +9,8 @@ import torch
 
 from pygsampler._batch.shown import arrays_html
 from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._graph.graph import Graph
 from pygsampler._loading.draws import Number, Rows, checked_power, drawn
-from pygsampler.graph import Graph
 from pygsampler.walks import TorchWalks, Walks
 
 __all__ = ["SkipGram", "skip_gram"]

@@ -12,13 +12,13 @@ from pygsampler._features.gather import gather_on_device
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
+    from pygsampler._features.features import Features
     from pygsampler._features.gather import GatherPart
+    from pygsampler._graph.graph import Graph
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
     from pygsampler._loading.static_forms import Form
     from pygsampler._sampling.standing import PassSeeds, Standing
-    from pygsampler.features import Features
-    from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
 
 __all__ = ["StaticPasses", "ignored"]

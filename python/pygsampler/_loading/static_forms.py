@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.schema import by_type, number_of
+from pygsampler._graph.schema import check_by_type, number_of
 from pygsampler._sampling.standing import Capacity, Standing
 from pygsampler._sampling.standing_typed import AloneStanding, HeteroCapacity, TypedStanding
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
     from pygsampler.sampler import PGSampler
 
 __all__ = ["Form", "form_of", "timed_of"]
@@ -274,7 +274,7 @@ def _sizes(given: Any, where: str, least: Mapping[Any, int]) -> dict[Any, int]:
     """Sizes by type as a caller gave them; of those that are not named as few as may be."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to sizes, got {describe(given)}")
-    given = by_type(given, where, least)
+    given = check_by_type(given, where, least)
     return {
         kind: integer(given[kind], f"{where}[{kind!r}]", 0) if kind in given else n
         for kind, n in least.items()

@@ -16,7 +16,7 @@ from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.standing import PassEdges, PassSeeds, room
 
 if TYPE_CHECKING:
-    from pygsampler._graph.timed import Timed, TypedTimed
+    from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
     from pygsampler._loading.links_of import Drawn, Gathered, LinksOf
 
 __all__ = ["LinkPasses", "StaticLinks", "most_seeds", "pass_seeds"]
@@ -47,7 +47,7 @@ def most_seeds(
 def pass_seeds(
     batches: Sequence[Gathered],
     kinds: Sequence[str],
-    timed: Timed | TypedTimed | None,
+    timed: TimeSortedRelation | TimeSortedGraph | None,
     excluded: PassEdges | None,
     copied: Callable[[torch.Tensor], torch.Tensor],
 ) -> PassSeeds:

@@ -12,7 +12,7 @@ from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.standing import PassSeeds
 
 if TYPE_CHECKING:
-    from pygsampler._graph.timed import Timed, TypedTimed
+    from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
     from pygsampler._loading.hetero_seeds import HeteroSeeds
     from pygsampler._loading.shards import Shards
 
@@ -29,7 +29,7 @@ class StaticSeeds:
         types: HeteroSeeds | None,
         shards: Shards,
         rank: int,
-        timed: Timed | TypedTimed | None,
+        timed: TimeSortedRelation | TimeSortedGraph | None,
     ) -> None:
         self._types = types
         self._shards = shards

@@ -13,10 +13,10 @@ from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.library import call
 from pygsampler._engine.limits import MAX_EPOCH
+from pygsampler._graph.graph import Graph
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._sampling.base import Pending, Sampler, check_graph
 from pygsampler._sampling.seed import signed_seed
-from pygsampler.graph import Graph
 
 __all__ = ["MOST_ON_GPU", "stream"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.numbers import Numbers
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

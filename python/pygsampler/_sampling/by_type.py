@@ -11,17 +11,17 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import IdView, as_ids, as_int64, ids_on_host
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import by_type
+from pygsampler._graph.schema import check_by_type
 from pygsampler._sampling.seed_times import is_one, seed_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._graph.timed import TypedTimed
+    from pygsampler._graph.temporal import TimeSortedGraph
 
 
 def times_of(
-    given: Any, seeds: Any, counts: Sequence[int], types: Sequence[str], timed: TypedTimed
+    given: Any, seeds: Any, counts: Sequence[int], types: Sequence[str], timed: TimeSortedGraph
 ) -> array[Any]:
     """The times of all seeds, as they are joined.
 
@@ -36,7 +36,7 @@ def times_of(
                 f"{describe(given)}"
             )
         given = {next(iter(seeds)): given}
-    given = by_type(given, "seed_time", types)
+    given = check_by_type(given, "seed_time", types)
     times = array("d" if timed.float else "q")
     for kind, count in zip(types, counts, strict=True):
         if count or kind in given:
@@ -69,7 +69,7 @@ def joined(
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
     if not all(kind in types for kind in given):
-        given = by_type(given, where, types)
+        given = check_by_type(given, where, types)
     views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:

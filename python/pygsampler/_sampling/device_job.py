@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler.graph import Graph
 
 # Each batch in flight has tables of the size of the graph's vertices on the device, and what it
 # works in: of large ones fewer fit.

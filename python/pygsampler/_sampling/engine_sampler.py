@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.numbers import Numbers
-    from pygsampler.graph import Graph
 
 
 S = TypeVar("S", bound="EngineSampler")

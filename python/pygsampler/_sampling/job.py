@@ -9,8 +9,8 @@ from pygsampler._engine import memory
 from pygsampler._engine.pending import PendingMemory
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler.graph import Graph
 
 
 class Job(PendingMemory):

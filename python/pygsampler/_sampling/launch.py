@@ -9,9 +9,9 @@ from pygsampler._sampling.job import Job
 from pygsampler._sampling.parts_job import PartsJob
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler._sampling.plan import Plan
-    from pygsampler.graph import Graph
 
 
 def launched(

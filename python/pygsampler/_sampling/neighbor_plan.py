@@ -7,7 +7,7 @@ from typing import Any
 
 from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_span, datetime_kind
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import name_of
+from pygsampler._graph.schema import relation_name
 from pygsampler._sampling.plan import ByName, Plan
 
 # What a plan has for no window.
@@ -83,7 +83,7 @@ def _by_name(hop: Mapping[Any, Any], where: str) -> ByName:
                 f"{where}: expected (source type, relation, destination type) or the name of a "
                 f"relation, got {kind!r}"
             )
-        name = name_of(kind)
+        name = relation_name(kind)
         if name in numbers:
             raise ValueError(
                 f"{where}: expected one number for each edge type, got two for {name!r}"

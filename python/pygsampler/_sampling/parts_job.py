@@ -16,9 +16,9 @@ from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed_times import seed_times
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
 
 
 class PartsJob(Job):

@@ -12,7 +12,7 @@ from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
 
 if TYPE_CHECKING:
-    from pygsampler._graph.timed import Timed, TypedTimed
+    from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
 
 
 def is_one(given: Any) -> bool:
@@ -22,7 +22,7 @@ def is_one(given: Any) -> bool:
 
 
 def seed_times(
-    given: Any, count: int, timed: Timed | TypedTimed, where: str = "seed_time"
+    given: Any, count: int, timed: TimeSortedRelation | TimeSortedGraph, where: str = "seed_time"
 ) -> array[Any]:
     """A time for each seed, as the graph has times: int64 or float64.
 

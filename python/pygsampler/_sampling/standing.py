@@ -15,8 +15,8 @@ from pygsampler.static import StaticBatch, StaticBlock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler.graph import Graph
 
 __all__ = ["Capacity", "PassEdges", "PassSeeds", "Standing"]
 

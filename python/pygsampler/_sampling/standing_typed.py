@@ -19,12 +19,12 @@ from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, Stati
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pygsampler._graph.timed import Timed, TypedTimed
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler._sampling.standing import Capacity
     from pygsampler._sampling.typed import TypedSampler
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import EdgeType, HeteroGraph
 
 __all__ = ["AloneStanding", "HeteroCapacity", "TypedStanding"]
 
@@ -75,7 +75,7 @@ class TypedStanding(Standing):
     def __init__(
         self,
         graph: HeteroGraph,
-        timed: TypedTimed | None,
+        timed: TimeSortedGraph | None,
         sampler: TypedSampler,
         capacities: Sequence[HeteroCapacity],
         seeds: Mapping[str, int],
@@ -248,7 +248,7 @@ class AloneStanding(TypedStanding):
     def __init__(
         self,
         graph: Graph,
-        timed: Timed | None,
+        timed: TimeSortedRelation | None,
         sampler: EngineSampler,
         capacities: Sequence[Capacity],
         seeds: int,

@@ -16,8 +16,8 @@ from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from pygsampler._engine.memory import Memory
-    from pygsampler._graph.timed import Timed
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.temporal import TimeSortedRelation
 
 __all__ = ["TimedSampler"]
 
@@ -52,7 +52,9 @@ class TimedSampler(EngineSampler):
                 seed_time=seed_time,
             )
         device = graph._device
-        timed: Timed = graph._timed(self._plan["time"], self._plan["mask"], self._plan["prob"])
+        timed: TimeSortedRelation = graph._timed(
+            self._plan["time"], self._plan["mask"], self._plan["prob"]
+        )
         near = None if device < 0 else device
         ids = as_ids(seeds, "seeds", near)
         times = seed_times(seed_time, ids.length, timed)
@@ -98,7 +100,7 @@ class _TimedJob(Job):
 
     __slots__ = ("_rows",)
 
-    _rows: Timed
+    _rows: TimeSortedRelation
 
 
 class _TimedDeviceJob(DeviceJob):
@@ -106,4 +108,4 @@ class _TimedDeviceJob(DeviceJob):
 
     __slots__ = ("_rows",)
 
-    _rows: Timed
+    _rows: TimeSortedRelation

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler.graph import Graph
 
 # What a batch's place in the region is a multiple of, in bytes: torch's own allocations are too.
 _APART = 512

@@ -19,9 +19,9 @@ from pygsampler.hetero_batch import HeteroBatch
 
 if TYPE_CHECKING:
     from pygsampler._engine.memory import Memory
-    from pygsampler._graph.timed import TypedTimed
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.temporal import TimeSortedGraph
     from pygsampler._sampling.plan import Plan
-    from pygsampler.hetero_graph import HeteroGraph
 
 
 _EMPTY = as_ids(array("q"), "exclude")
@@ -147,7 +147,7 @@ class _TypedJob(Job):
 
     __slots__ = ("_rows",)
 
-    _rows: TypedTimed
+    _rows: TimeSortedGraph
 
 
 class _TypedDeviceJob(DeviceJob):
@@ -155,4 +155,4 @@ class _TypedDeviceJob(DeviceJob):
 
     __slots__ = ("_rows",)
 
-    _rows: TypedTimed
+    _rows: TimeSortedGraph

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._engine.checks import describe
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler._sampling.job import Job

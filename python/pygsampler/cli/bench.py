@@ -10,9 +10,9 @@ import click
 from pygsampler.cli import options
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
     from pygsampler.bench.compare import Row, Setting
     from pygsampler.bench.csc import Csc
-    from pygsampler.graph import Graph
 
 # So many are taken where the machine is fast and the time long; medians gain no more from others.
 _MOST_ROUNDS = 50

@@ -229,8 +229,8 @@ def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str
 
 def _written(target: Path) -> dict[str, Any]:
     """Returns the counts and the arrays of the new file."""
-    from pygsampler._graph.data import sections
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.named_arrays import sections
 
     found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
     with options.open_any(str(target)) as graph:

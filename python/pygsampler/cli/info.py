@@ -13,7 +13,7 @@ from pygsampler.cli import options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 
 @click.command(short_help="Say what a graph file holds: degrees, arrays, checks.")
@@ -29,10 +29,10 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
     beginning to end. The exit code is 1 when a check fails.
     """
     from pygsampler._graph import degrees
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler.cli import output
     from pygsampler.cli.files import replacing
     from pygsampler.cli.progress import Progress
-    from pygsampler.hetero_graph import HeteroGraph
 
     options.check_picture(plot)
     found: dict[str, Any] = {"file": file, "ok": True}
@@ -64,8 +64,8 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
 
 def _checks(file: str, graph: Graph) -> dict[str, str]:
     """What was checked: "ok", or what is wrong with it."""
+    from pygsampler._graph.graph import Graph
     from pygsampler.cli.progress import Progress
-    from pygsampler.graph import Graph
 
     found: dict[str, str] = {}
 
@@ -90,8 +90,8 @@ def _checks(file: str, graph: Graph) -> dict[str, str]:
 
 
 def _shape(file: str, graph: Graph) -> dict[str, Any]:
-    from pygsampler._graph.data import sections
     from pygsampler._graph.file import tables
+    from pygsampler._graph.named_arrays import sections
 
     path = Path(file)
     arrays = {

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 def tell(
@@ -61,9 +61,9 @@ def _shape(file: str, graph: HeteroGraph) -> dict[str, Any]:
 
 def _checks(file: str) -> dict[str, str]:
     """Checks the checksums, and every offset and id: "ok", or the text of an error."""
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler.cli.progress import Progress
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
 
     found: dict[str, str] = {}
     with Progress("reading", "B") as progress:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 class Labels:
@@ -16,7 +16,7 @@ class Labels:
     """
 
     def __init__(self, graph: Graph | HeteroGraph) -> None:
-        from pygsampler.hetero_graph import HeteroGraph
+        from pygsampler._graph.hetero_graph import HeteroGraph
 
         if isinstance(graph, HeteroGraph):
             self._names: dict[Any, Any] = dict(graph.node_names)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._sampling.base import Sampler
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,7 +76,7 @@ def is_built_in(name: str) -> bool:
 
 def open_graph(name: str) -> Graph:
     """The graph of a file that ``convert`` wrote, or of a data set that comes with the package."""
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
     if is_built_in(name):
         from pygsampler.datasets import debian
@@ -87,10 +87,10 @@ def open_graph(name: str) -> Graph:
 
 def open_any(name: str) -> Graph | HeteroGraph:
     """Likewise, or a graph with types that ``HeteroGraph.save`` wrote."""
-    from pygsampler._graph.file import open_pages
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.file import map_graph_file
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
-    if is_built_in(name) or not open_pages(name, False, False).header["typed"]:
+    if is_built_in(name) or not map_graph_file(name, False, False).header["typed"]:
         return open_graph(name)
     return HeteroGraph.open(name)
 

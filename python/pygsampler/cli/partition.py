@@ -60,11 +60,11 @@ def command(
     were. Arrays of vertices and of edges go along; those that convert has put beside the graph do
     where --node-data names them.
     """
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
     from pygsampler.distributed.partition import partition
     from pygsampler.distributed.reorder import reorder
-    from pygsampler.hetero_graph import HeteroGraph
 
     folder = Path(file).with_suffix(".parts") if out is None else out
     if folder.exists() and not replace:
@@ -137,14 +137,14 @@ def _types(
     start: float,
 ) -> None:
     """The same of a graph with types."""
-    from pygsampler._graph.schema import name_of
+    from pygsampler._graph.schema import relation_name
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
     from pygsampler.distributed.typed_partition import partition_types
 
     with Progress("partitioning", "edges") as progress:
         made = partition_types(graph, folder, parts, progress=progress, **more)
-    edges = {name_of(kind): count for kind, count in made.num_edges.items()}
+    edges = {relation_name(kind): count for kind, count in made.num_edges.items()}
     found = {
         "file": file,
         "folder": str(folder),

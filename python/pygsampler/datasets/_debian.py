@@ -16,8 +16,8 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ class Debian:
         num_edges + e is the same relation backwards, so that a package also hears from those that
         name it. A pair of packages related in two ways has two parallel edges.
         """
-        from pygsampler.graph import Graph
+        from pygsampler._graph.graph import Graph
 
         src, dst = self.src, self.dst
         if not directed:
@@ -110,7 +110,7 @@ class Debian:
         ``ndata["package"]["label"]`` are the labels, and ``edata[...]["relation"]`` of the kinds
         says which relation an edge is.
         """
-        from pygsampler.hetero_graph import HeteroGraph
+        from pygsampler._graph.hetero_graph import HeteroGraph
 
         edges: dict[tuple[str, str, str], tuple[Any, Any]] = {}
         relations = {}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pygsampler._graph.file import path_of
+from pygsampler._graph.file import as_path
 from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pygsampler._engine.progress import Progress
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 @overload
@@ -208,7 +208,7 @@ def convert(
         target that is there and is no graph file.
     """
     files = _sources.files_of(source, format)
-    wanted = path_of(target, "target")
+    wanted = as_path(target, "target")
     kind = _sources.format_of(files, format)
     plan = _plan.plan_of(
         kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind

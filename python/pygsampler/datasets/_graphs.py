@@ -13,8 +13,8 @@ from pygsampler.datasets import _plan, _tables
 if TYPE_CHECKING:
     from pygsampler._arrays.datetimes import Kind
     from pygsampler._engine.progress import Progress
+    from pygsampler._graph.graph import Graph
     from pygsampler.datasets._sources import Files
-    from pygsampler.graph import Graph
 
 # The words at the start of the memory that the engine returns.
 _WORDS = 9
@@ -33,7 +33,7 @@ def graph_of(files: Files, plan: dict[str, Any], progress: Progress) -> Graph:
 
 def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
     """Returns the graph in a memory of the engine, with the plan's arrays over its edges."""
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
     memory = loaded.memory
     assert isinstance(memory, memories.Memory)

@@ -12,7 +12,7 @@ from pygsampler._engine.progress import Progress, progress_callback
 from pygsampler.datasets import _gaps
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 # Pairs of arrays that are the ends of the edges.
 _PAIRS = (("src", "dst"), ("row", "col"), ("source", "target"))
@@ -56,7 +56,7 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
 
 
 def _graph(arrays: dict[str, Any], plan: dict[str, Any]) -> Graph:
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
     made = None
     if not plan["src"] and not plan["dst"]:
@@ -74,7 +74,7 @@ def _ready(arrays: dict[str, Any]) -> Graph | None:
     """The graph of a sparse matrix or a CSC; None where the file has neither."""
     import numpy as np
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
     if "format" in arrays and "shape" in arrays:
         return Graph.from_scipy(_matrix(arrays))._plain()

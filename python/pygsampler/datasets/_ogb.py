@@ -13,7 +13,7 @@ from pygsampler._engine.checks import describe
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 
 class _Facts(NamedTuple):
@@ -162,7 +162,7 @@ def _of_arrays(name: str, arrays: dict[str, Any], labels: Any) -> Ogb:
     """OGB's own form: a dictionary of NumPy arrays."""
     import numpy as np
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
     both = np.asarray(arrays["edge_index"])
     if both.ndim != 2 or both.shape[0] != 2:
@@ -196,7 +196,7 @@ def _of_arrays(name: str, arrays: dict[str, Any], labels: Any) -> Ogb:
 
 def _of_framework(name: str, graph: Any, labels: Any) -> Ogb:
     """The form of OGB's loaders for PyG and for DGL, whose tensors are kept."""
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
     if hasattr(graph, "adj_tensors"):
         taken = {f"node_{key}": value for key, value in graph.ndata.items()}

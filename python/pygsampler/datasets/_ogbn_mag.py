@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._engine.checks import boolean, describe
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
 
 _NAME = "ogbn-mag"
 # What OGB calls arrays of vertices, and what they are called in PyG and here.
@@ -133,7 +133,7 @@ def _made(
 ) -> HeteroGraph:
     import numpy as np
 
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
     of_nodes: dict[str, dict[str, Any]] = {kind: {} for kind in nodes}
     for name, of_types in arrays.items():

@@ -11,8 +11,8 @@ from typing import Any
 from pygsampler._arrays.mmap_file import MAGIC
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._engine.limits import MAX_NODES
-from pygsampler._graph.data import EDGES, check_names
-from pygsampler._graph.save import require_folder
+from pygsampler._graph.file_writer import require_folder
+from pygsampler._graph.named_arrays import EDGES, check_names
 
 FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
 

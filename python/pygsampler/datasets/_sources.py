@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.file import path_of
+from pygsampler._graph.file import as_path
 from pygsampler.datasets import _plan
 
 # Names that begin so are those of logs and leftovers, as .ipynb_checkpoints and _temporary.
@@ -38,11 +38,11 @@ def files_of(source: Any, format: str | None = None) -> Files:
     if isinstance(source, (list, tuple)):
         if not source:
             raise ValueError("source: expected at least one file of edges, got none")
-        paths = tuple(path_of(each, f"source[{i}]") for i, each in enumerate(source))
+        paths = tuple(as_path(each, f"source[{i}]") for i, each in enumerate(source))
         for path in paths:
             _plan.require_file(path)
         return Files(paths, os.path.basename(paths[0]))
-    path = path_of(source, "source", _plan.IN_MEMORY)
+    path = as_path(source, "source", _plan.IN_MEMORY)
     if os.path.isdir(path):
         found = [
             os.path.join(folder, name)

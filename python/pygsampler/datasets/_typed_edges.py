@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pygsampler._arrays.interning import Interned, intern
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._graph import node_names
-from pygsampler._graph.schema import by_type, name_of
+from pygsampler._graph.schema import check_by_type, relation_name
 from pygsampler.datasets import _graphs, _plan, _sources, _tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pygsampler._engine.progress import Progress
-    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
 
 _ENDS = ("src_type", "relation", "dst_type")
 
@@ -139,7 +139,7 @@ def _by_type(option: Any, where: str, kinds: Collection[EdgeType]) -> dict[EdgeT
     )
     if where == "edge_data" and not of_types:
         return dict.fromkeys(kinds, option)
-    return {**dict.fromkeys(kinds), **by_type(option, where, kinds, "source")}
+    return {**dict.fromkeys(kinds), **check_by_type(option, where, kinds, "source")}
 
 
 def _part(
@@ -232,7 +232,7 @@ def _graph_of_types(
     """The graph of the edges of all types; with ``anew`` each node type is numbered from 0."""
     import numpy as np
 
-    from pygsampler.hetero_graph import HeteroGraph
+    from pygsampler._graph.hetero_graph import HeteroGraph
 
     dtype = np.result_type(*(part.src.dtype for part in parts.values()))
     ends: dict[str, dict[tuple[EdgeType, int], NDArray[Any]]] = {}
@@ -252,7 +252,7 @@ def _graph_of_types(
         used = {end: np.unique(ids) for end, ids in columns.items()}
         labels[of] = intern(
             {
-                f"{name_of(end[0])}: {('src', 'dst')[end[1]]}": parts[end[0]].labels[ids]
+                f"{relation_name(end[0])}: {('src', 'dst')[end[1]]}": parts[end[0]].labels[ids]
                 for end, ids in used.items()
                 if len(ids)
             }
@@ -270,7 +270,7 @@ def _graph_of_types(
     )
     for of, each in labels.items():
         if each.names is not None:
-            graph._labels[of] = node_names.beside(each)
+            graph._labels[of] = node_names.label_arrays(each)
     return graph
 
 

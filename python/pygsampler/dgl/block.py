@@ -19,8 +19,8 @@ from pygsampler.dgl.consecutive import consecutive
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler.converted import TorchBatch
-    from pygsampler.hetero_graph import EdgeType
     from pygsampler.subgraph import Rooted
 
 __all__ = [

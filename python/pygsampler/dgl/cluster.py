@@ -12,13 +12,13 @@ import numpy as np
 import torch
 
 from pygsampler._engine.checks import boolean, integer
+from pygsampler._graph.graph import Graph
 from pygsampler.dgl.graph import check_graph
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.optioned import Renamed
 from pygsampler.dgl.options import offered
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walking import WrongValue
-from pygsampler.graph import Graph
 from pygsampler.samplers import clusters
 from pygsampler.samplers.subgraphs import induced
 

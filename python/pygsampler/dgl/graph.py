@@ -15,9 +15,9 @@ from dgl.distributed import DistGraph
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import as_array
 from pygsampler._engine.checks import describe
+from pygsampler._graph.graph import Graph
 from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.joint import TYPES, Joint, ends_of
-from pygsampler.graph import Graph
 
 __all__ = [
     "Places",

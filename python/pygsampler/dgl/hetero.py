@@ -16,6 +16,7 @@ from torch.utils.dlpack import from_dlpack
 
 from pygsampler import sampler as _core
 from pygsampler._engine.checks import describe
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.dgl.block import (
     all_formats,
@@ -30,12 +31,11 @@ from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
 
 if TYPE_CHECKING:
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler.hetero_batch import HeteroBlock
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = [
     "fanouts_by_type",

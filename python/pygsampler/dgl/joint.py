@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 
 __all__ = ["TYPES", "Joint", "ends_of"]
 

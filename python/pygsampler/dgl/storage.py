@@ -8,8 +8,8 @@ import torch
 from dgl import storages
 
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._loading.lookup import look_up
-from pygsampler.features import Features
+from pygsampler._features.features import Features
+from pygsampler._features.read_many import read_many
 
 __all__ = ["FeatureStorage"]
 
@@ -100,7 +100,7 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
         if isinstance(rows, slice):
             shown: torch.Tensor = self.features._known().torch()[rows]
             return shown
-        return look_up([(self.features, as_tensor(rows))], check=True)[0]
+        return read_many([(self.features, as_tensor(rows))], check=True)[0]
 
     @classmethod
     def __torch_function__(

@@ -6,11 +6,11 @@ from array import array
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import number_of
 from pygsampler.distributed.device_rows import MOST_HOPS, DeviceRows
 from pygsampler.distributed.owner import PLANS, Owner
 from pygsampler.distributed.typed_owner import TypedOwner
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch import layout as at
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.memory import address_of, buffer_view
-from pygsampler._loading.elsewhere import Elsewhere
+from pygsampler._features.remote import RemoteFeatures
 from pygsampler.distributed.service import Fetch, Service
 from pygsampler.errors import Error
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class DistributedFeatures(Elsewhere):
+class DistributedFeatures(RemoteFeatures):
     """The rows of a vertex array of a graph in parts; made by ``DistributedGraph.features``.
 
     ``pygsampler.torch.DataLoader(graph, ..., features={"x": graph.features("x")})`` reads the rows

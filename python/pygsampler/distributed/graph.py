@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, as_array
-from pygsampler._graph import data as graph_data
-from pygsampler._graph.parts import Parts
+from pygsampler._graph import named_arrays as graph_data
+from pygsampler._graph.csc_arrays import CscArrays
+from pygsampler._graph.graph import Graph
 from pygsampler.distributed.device_owner import owner_of
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.in_parts import InParts
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
-from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    from pygsampler._graph.lent import Named
+    from pygsampler._graph.program_arrays import ProgramArrayNames
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 
@@ -117,7 +117,7 @@ class DistributedGraph(InParts["Partition", "Shard"], Graph):
             "of another family"
         )
 
-    def _with_named(self, names: Named) -> Graph:
+    def _with_named(self, names: ProgramArrayNames) -> Graph:
         # Those of edges come with the rows.
         self._service.check_arrays(list(names.edges), names.weight)
         if of_nodes := sorted({*names.vertices, *names.rows}):
@@ -137,10 +137,10 @@ class DistributedGraph(InParts["Partition", "Shard"], Graph):
         # Where there are none the service says so.
         return self if self._outward is None else self._outward
 
-    def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
+    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
         return (
-            graph_data.Rows(graph_data.EDGES, self._num_edges, self._partition.has_edge_ids),
-            graph_data.Rows(graph_data.NODES, self._num_nodes),
+            graph_data.RowCount(graph_data.EDGES, self._num_edges, self._partition.has_edge_ids),
+            graph_data.RowCount(graph_data.NODES, self._num_nodes),
         )
 
     def close(self) -> None:
@@ -158,11 +158,11 @@ class DistributedGraph(InParts["Partition", "Shard"], Graph):
         )
 
 
-def no_rows(partition: Partition) -> Parts:
+def no_rows(partition: Partition) -> CscArrays:
     """The arrays of a graph without rows, as wide as those of the parts."""
     kind = "i" if partition.dtype == "int32" else "q"
     ids = "i" if partition.edge_id_bits == 32 else "q"
-    return Parts(
+    return CscArrays(
         as_array(array("q", [0]), "indptr"),
         as_array(array(kind), "indices"),
         as_array(array(ids), "edge_ids"),

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from pygsampler._engine import memory
 from pygsampler._engine.memory import Memory
+from pygsampler._features.features import Features
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.messages import FEATURES, Question, Rows, joined, questions_in
 from pygsampler.distributed.timed import timed_rows
-from pygsampler.features import Features
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
+    from pygsampler._graph.graph import Graph
     from pygsampler.distributed.partition import Partition, Shard
-    from pygsampler.graph import Graph
 
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.array import Array, as_array
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._engine.progress import progress_counter
-from pygsampler.features import Features
-from pygsampler.graph import Graph
+from pygsampler._features.features import Features
+from pygsampler._graph.graph import Graph
 
 if TYPE_CHECKING:
     from pygsampler._engine.progress import Progress

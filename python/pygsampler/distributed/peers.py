@@ -16,11 +16,18 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, _copy_to_device
 from pygsampler._engine import library, memory
 from pygsampler._engine.checks import boolean, describe
-from pygsampler._graph.peers import Heat, Making, Piece, Seat, layout, share_of
+from pygsampler._features.features import Features, row_access_counts
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.shared_arrays import (
+    ArrayPiece,
+    EdgeAccessCounts,
+    GroupPlacement,
+    SharedArrayBuilder,
+    layout,
+    replicated_share,
+)
 from pygsampler.distributed.group import Group
 from pygsampler.errors import CudaError
-from pygsampler.features import Features, heat_of
-from pygsampler.graph import Graph
 
 T = TypeVar("T")
 
@@ -90,7 +97,7 @@ def share(
         peers = _There(wires, index, part)
         wires.same("options", lambda: (part, weights, wanted))
         wires.same("graph", lambda: _outline(host))
-        made = Graph._later(host, index, False, Seat(peers, wires.rank))
+        made = Graph._later(host, index, False, GroupPlacement(peers, wires.rank))
         try:
             wires.each(made._handle)
             for name in weights:
@@ -137,7 +144,7 @@ def share_features(
         raise TypeError(f"features: expected Features, got {describe(features)}")
     index, part = _checked(device, replicate, timeout)
     values = features._known().cpu()
-    heat = heat_of(graph, values)
+    heat = row_access_counts(graph, values)
     with _Wires(group, timeout) as wires:
         peers = _There(wires, index, part)
         wires.same("options", lambda: (part, heat is None))
@@ -147,7 +154,7 @@ def share_features(
 
 def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:
     """The index of a device, and the share of which it has a copy."""
-    part = share_of(replicate)
+    part = replicated_share(replicate)
     index = devices.parse(device)
     if index < 0:
         raise ValueError('device: expected a CUDA device, got "cpu"')
@@ -190,7 +197,7 @@ class _There:
         self.wires: _Wires | None = wires
         self.device = device
         self.replicate = replicate
-        self._made: dict[int, tuple[Array, list[Piece], Array]] = {}
+        self._made: dict[int, tuple[Array, list[ArrayPiece], Array]] = {}
         unit, uuid = wires.each(
             lambda: (
                 library.call("PeersUnit", device, 1),
@@ -217,7 +224,7 @@ class _There:
                     "PCIe); graph.to(device) gives each a copy, graph.pin(device) reads the host's"
                 )
 
-    def at(self, place: int, values: Array, heat: Heat | None) -> Array:
+    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         with library.handle_lock():
             found = self._made.get(id(values))
             if found is not None:
@@ -228,26 +235,26 @@ class _There:
             found = self._made[id(values)] = values, *self._put(self.wires, place, values, heat)
             return found[2]
 
-    def pieces(self, values: Array) -> list[Piece]:
+    def pieces(self, values: Array) -> list[ArrayPiece]:
         """How an array of the CPU's was cut."""
         return self._made[id(values)][1]
 
     def _put(
-        self, wires: _Wires, place: int, values: Array, heat: Heat | None
-    ) -> tuple[list[Piece], Array]:
+        self, wires: _Wires, place: int, values: Array, heat: EdgeAccessCounts | None
+    ) -> tuple[list[ArrayPiece], Array]:
         width, places = values.nbytes // len(values), wires.size
 
-        def cut() -> list[Piece]:
+        def cut() -> list[ArrayPiece]:
             about = values.nbytes, width, self.granularity, places, self.replicate
             return layout(*about, heat) if wires.rank == 0 else []
 
         # One process counts, since all of them on one machine would do the same work.
-        pieces = [Piece(*one) for one in wires.gather(wires.each(cut))[0]]
-        making: list[Making] = []
+        pieces = [ArrayPiece(*one) for one in wires.gather(wires.each(cut))[0]]
+        making: list[SharedArrayBuilder] = []
         try:
 
             def begin() -> None:
-                making.append(Making(self.device, place, pieces, shared=True))
+                making.append(SharedArrayBuilder(self.device, place, pieces, shared=True))
 
             wires.each(begin)
             own = making[0]
@@ -333,7 +340,7 @@ class _Wires:
             raise error
         return mine
 
-    def swap(self, own: Making, pieces: Sequence[Piece]) -> None:
+    def swap(self, own: SharedArrayBuilder, pieces: Sequence[ArrayPiece]) -> None:
         """Gives this process's pieces to all others, and takes theirs.
 
         One process after another gives, so that nobody waits for one that waits itself.
@@ -363,7 +370,7 @@ class _Wires:
             one.close()
         self._sockets.clear()
 
-    def _give(self, own: Making, numbers: Sequence[int]) -> None:
+    def _give(self, own: SharedArrayBuilder, numbers: Sequence[int]) -> None:
         descriptors: list[int] = []
         try:
             descriptors.extend(own.export(number) for number in numbers)
@@ -373,7 +380,7 @@ class _Wires:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _take(self, own: Making, rank: int, numbers: Sequence[int]) -> None:
+    def _take(self, own: SharedArrayBuilder, rank: int, numbers: Sequence[int]) -> None:
         try:
             text, descriptors, _, _ = socket.recv_fds(self._sockets[rank], 8, _AT_ONCE)
         except TimeoutError:

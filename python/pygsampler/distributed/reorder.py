@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import as_array
 from pygsampler._engine.checks import describe, integer
-from pygsampler.features import Features
-from pygsampler.graph import Graph
+from pygsampler._features.features import Features
+from pygsampler._graph.graph import Graph
 from pygsampler.samplers.clustering import clusters
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._arrays import devices
 from pygsampler._engine.handle import EngineHandle
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import ByEdgeType
 from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
@@ -16,15 +18,13 @@ from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
 from pygsampler.distributed.typed_owner import SEPARATOR
 from pygsampler.distributed.typed_partition import TypedPartition
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Partition
     from pygsampler.distributed.typed_partition import TypedShard
-    from pygsampler.hetero_graph import EdgeType
 
 
 class _Elsewhere:

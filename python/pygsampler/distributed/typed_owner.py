@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine import memory
+from pygsampler._features.features import Features
 from pygsampler.distributed.messages import Question
 from pygsampler.distributed.owner import Answering, along_out_edges, column, place
 from pygsampler.distributed.timed import timed_rows
-from pygsampler.features import Features
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.distributed.typed_partition import TypedPartition, TypedShard
-    from pygsampler.graph import Graph
-    from pygsampler.hetero_graph import HeteroGraph
 
 # Between a type and the name of its array.
 SEPARATOR = "\0"

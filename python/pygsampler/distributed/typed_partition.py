@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.distributed.partition import (
     MOST_PARTS,
     Partition,
@@ -22,13 +24,11 @@ from pygsampler.distributed.partition import (
     whole,
     write_parts,
 )
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._engine.progress import Progress
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.hetero_graph import EdgeType
 
 _TYPED = "typed"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pygsampler import cuda
+from pygsampler._graph.graph import Graph
 from pygsampler.doctor.remedies import remedy
 from pygsampler.doctor.report import Problem, Section
-from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
 from pygsampler.sampler import PGSampler
 

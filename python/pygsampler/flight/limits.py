@@ -6,8 +6,8 @@ import threading
 from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import integer
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.plan import Plan
-from pygsampler.hetero_graph import HeteroGraph
 
 # A record batch has to fit a message of gRPC's, and lists count in 32 bits.
 _MOST_BYTES = (1 << 31) - (1 << 20)

@@ -23,7 +23,7 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.array_descriptor import ArrayDescriptor
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
-from pygsampler._graph.schema import Schema, name_of
+from pygsampler._graph.schema import Schema, relation_name
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.minibatch import MiniBatch
 from pygsampler.step_samples import StepSamples
@@ -312,7 +312,7 @@ def _parts(
             for i, edge_type in enumerate(edge_types):
                 start = first + (hop * relations + i) * at.WORDS
                 widths = [0, words[at.ID_BITS], words[first - relations + i]]
-                of_type = {"number": hop, "type": name_of(edge_type)}
+                of_type = {"number": hop, "type": relation_name(edge_type)}
                 parts.append(_block(of_type, words, start, widths))
         return parts
     rows = {"visits": _TOP_ROWS, "steps": at.STEP_ROWS}.get(kind, at.WALK_ROWS)

@@ -21,22 +21,22 @@ from pyarrow import flight
 
 from pygsampler._engine import library
 from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.metapath import resolved
-from pygsampler._graph.schema import by_type, name_of
+from pygsampler._graph.schema import check_by_type, relation_name
 from pygsampler._program.texts import arrays, named
 from pygsampler.flight.failures import busy, denied, told
 from pygsampler.flight.limits import Limits, Most
 from pygsampler.flight.planned import sampler_of
 from pygsampler.flight.results import Sent
 from pygsampler.flight.ticket import VERSION, Ticket
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._sampling.plan import Plan
-    from pygsampler.hetero_graph import EdgeType
 
 logger = logging.getLogger("pygsampler.flight")
 
@@ -198,7 +198,7 @@ class _Answers:
         self._edge_types: dict[str, Any] = {}
         data: list[Any] = [graph.edata, graph.ndata]
         if isinstance(graph, HeteroGraph):
-            self._edge_types = {name_of(kind): kind for kind in graph.edge_types}
+            self._edge_types = {relation_name(kind): kind for kind in graph.edge_types}
             data = [*graph.edata.values(), *graph.ndata.values()]
         self._names = {name for named_ in data for name in named_}
         self._free = threading.Semaphore(limits.requests)
@@ -215,7 +215,9 @@ class _Answers:
         """What is served, for clients."""
         graph = self.graph
         typed = isinstance(graph, HeteroGraph)
-        edges = {name_of(kind): count for kind, count in graph.num_edges.items()} if typed else 0
+        edges = (
+            {relation_name(kind): count for kind, count in graph.num_edges.items()} if typed else 0
+        )
         return {
             "version": VERSION,
             "num_nodes": dict(graph.num_nodes) if typed else graph.num_nodes,
@@ -255,7 +257,7 @@ class _Answers:
     def _by_edge_type(self, exclude: Any) -> Any:
         if not isinstance(exclude, dict):
             return exclude
-        return by_type(exclude, "exclude", tuple(self._edge_types.values()))
+        return check_by_type(exclude, "exclude", tuple(self._edge_types.values()))
 
     def _check_form(self, plan: Plan, path: tuple[EdgeType, ...]) -> None:
         """Forms are as large as the graph and are kept: so there may be only so many.
@@ -268,7 +270,7 @@ class _Answers:
             names += [*itertools.chain(*arrays(code)), *named(code, "features")]
         if not self._names.issuperset(filter(None, names)):
             return
-        if not self._edge_types.keys() >= set(map(name_of, path)):
+        if not self._edge_types.keys() >= set(map(relation_name, path)):
             return
         second = plan.get("p", 1) != 1 or plan.get("q", 1) != 1
         types = tuple(dict.fromkeys(path)), path[:1]

@@ -20,7 +20,7 @@ from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
-from pygsampler._graph.schema import name_of
+from pygsampler._graph.schema import relation_name
 from pygsampler._sampling.plan import Plan
 
 VERSION = 1
@@ -189,7 +189,9 @@ def _plan(fields: dict[str, Any]) -> Plan:
 
 def _by_type(given: Any, where: str, one: Any) -> Any:
     if isinstance(given, Mapping):
-        return {name_of(kind): one(each, f"{where}[{kind!r}]") for kind, each in given.items()}
+        return {
+            relation_name(kind): one(each, f"{where}[{kind!r}]") for kind, each in given.items()
+        }
     return one(given, where)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch_geometric.sampler.base import DataType
 
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["Attributes"]
 

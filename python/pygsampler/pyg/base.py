@@ -17,12 +17,12 @@ from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
+from pygsampler._graph.graph import Graph
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
-from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
 from pygsampler.pyg import options
 from pygsampler.pyg.begun import Beginning, Begun, Stop, is_pure, may_begin

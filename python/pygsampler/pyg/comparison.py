@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pygsampler._engine.checks import describe
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["comparison", "mirrored"]
 

@@ -13,7 +13,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pygsampler._arrays.array import BY_TORCH
 from pygsampler._engine.checks import describe
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore, tensor_of
 

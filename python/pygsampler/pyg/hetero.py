@@ -20,11 +20,11 @@ from torch_geometric.typing import DEFAULT_REL
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced, rows_of
 from pygsampler._engine.checks import describe
-from pygsampler._graph.adapters import csr_of
+from pygsampler._graph.converters import csr_arrays
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import edge_type_of
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, bits, on
 from pygsampler.pyg.begun import Beginning
@@ -36,7 +36,7 @@ from pygsampler.pyg.negatives import When, negatives_of
 from pygsampler.pyg.sampler import NeighborSampler, PGSampler
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.hetero_graph import EdgeType
 
 __all__ = ["HeteroSampler"]
 
@@ -572,7 +572,7 @@ def _edge_index(store: Any) -> Any:
     adjacency = getattr(store, "adj_t", None)
     if not hasattr(adjacency, "csr"):
         return getattr(store, "edge_index", None)
-    indptr, source, _ = csr_of(adjacency, "adj_t")
+    indptr, source, _ = csr_arrays(adjacency, "adj_t")
     return torch.stack([source, rows_of(indptr.diff(), len(source)).to(source.dtype)])
 
 

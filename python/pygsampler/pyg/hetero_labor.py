@@ -13,7 +13,7 @@ from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.pyg.hetero import HeteroSampler
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler._graph.hetero_graph import EdgeType
 
 __all__ = ["HeteroLaborSampler"]
 

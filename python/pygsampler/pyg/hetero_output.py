@@ -16,9 +16,9 @@ from pygsampler.pyg.joined import Joined, joined_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.schema import Schema
     from pygsampler.hetero_batch import HeteroBatch, HeteroBlock
-    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["typed_output"]
 

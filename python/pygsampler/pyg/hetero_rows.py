@@ -11,9 +11,9 @@ from torch_geometric.data import HeteroData
 
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
-from pygsampler._graph.schema import by_name, by_type
-from pygsampler._loading.lookup import look_up
-from pygsampler.features import Features
+from pygsampler._features.features import Features
+from pygsampler._features.read_many import read_many
+from pygsampler._graph.schema import by_name, check_by_type
 from pygsampler.pyg.rows import BatchRows, check_edge_ids, taken
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class HeteroBatchRows(BatchRows):
         wanted += [(each.features, edges[each.kind]) for each in self._of_edges]
         if not wanted:
             return
-        found = look_up(wanted, threads=0 if get_worker_info() is None else 1)
+        found = read_many(wanted, threads=0 if get_worker_info() is None else 1)
         for each, rows in zip((*self._of_nodes, *self._of_edges), found, strict=True):
             batch[each.kind][each.name] = rows
 
@@ -113,7 +113,7 @@ def _by_type(given: Any, where: str, things: str, counts: Any) -> Iterator[_Of]:
                 f"{kinds}, got {describe(of_types)}"
             )
         if counts is not None:
-            of_types = by_type(of_types, f"{where}[{name!r}]", counts, "data")
+            of_types = check_by_type(of_types, f"{where}[{name!r}]", counts, "data")
         for kind, values in of_types.items():
             count = None if counts is None else counts[kind]
             features = taken({name: values}, where, f"{things} of {kind!r}", count)[name]

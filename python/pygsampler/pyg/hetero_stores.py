@@ -7,8 +7,8 @@ from typing import Any
 from torch_geometric import data as pyg
 from torch_geometric.data import HeteroData
 
-from pygsampler._graph.hetero_adapters import edges_of, sizes_of
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._graph.hetero_converters import sizes_of, store_edges
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore, tensors_of
 
@@ -54,7 +54,7 @@ def graph_of_stores(
             f"weight_attr: expected None with (FeatureStore, GraphStore), got {weight_attr!r}; "
             "GraphStore(HeteroGraph) of this module has arrays of edges, and so has a HeteroData"
         )
-    edges, nodes = edges_of(features, store, backward)
+    edges, nodes = store_edges(features, store, backward)
     for kind, arrays in edges.items():
         inside(arrays[1], f"data: the sources of {kind!r}", nodes[kind[0]])
     of_edges: dict[Any, dict[str, Any]] = {}

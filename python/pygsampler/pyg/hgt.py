@@ -27,7 +27,7 @@ from pygsampler.pyg.loader import _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
 
 __all__ = ["HGTLoader", "HGTSampler"]
 

@@ -16,8 +16,8 @@ from pygsampler._arrays import devices
 from pygsampler._batch.induced import induced
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Sampler

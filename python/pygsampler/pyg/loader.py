@@ -15,8 +15,8 @@ from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.named import NO_VALUES
 from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.graph import Graph
 from pygsampler._graph.schema import edge_type_of
-from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.begun import Begun
 from pygsampler.pyg.edge_index import check_layout, edge_index_of

@@ -11,7 +11,7 @@ from torch_geometric import nn
 from torch_geometric.typing import EdgeType, NodeType
 
 from pygsampler._engine.checks import integer
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.walker import Walker, loader, windows
 from pygsampler.random_walk import RandomWalk

@@ -15,10 +15,10 @@ from pygsampler import sampler as _core
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced import rows_of
 from pygsampler._engine.checks import describe
-from pygsampler._graph.adapters import csr_of
+from pygsampler._graph.converters import csr_arrays
+from pygsampler._graph.graph import Graph
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
-from pygsampler.graph import Graph
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.inputs import check_mask
 from pygsampler.pyg.options import flag, hops, ids, inside
@@ -195,7 +195,7 @@ def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph
     if hasattr(edge_index, "csr") or (
         isinstance(edge_index, torch.Tensor) and edge_index.layout != torch.strided
     ):
-        indptr, source, values = csr_of(edge_index, "edge_index")
+        indptr, source, values = csr_arrays(edge_index, "edge_index")
         graph = Graph.from_csc(indptr, source, num_nodes=edge_index.size(1))
         return graph, _Matrix(hasattr(edge_index, "csr"), values)
     if not isinstance(edge_index, torch.Tensor) or edge_index.dim() != 2 or len(edge_index) != 2:

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils.num_nodes import maybe_num_nodes
 
 from pygsampler._engine.checks import integer
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.walker import Walker, loader, windows
 

@@ -11,12 +11,12 @@ from torch_geometric.data import Data
 
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
-from pygsampler._loading.lookup import look_up
-from pygsampler.features import Features
+from pygsampler._features.features import Features
+from pygsampler._features.read_many import read_many
 from pygsampler.pyg.stores import FeatureStore
 
 if TYPE_CHECKING:
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
     from pygsampler.pyg.base import Sampler
 
 __all__ = ["BatchRows", "check_edge_ids", "taken"]
@@ -94,7 +94,7 @@ class BatchRows:
             wanted += [(each, edges) for each in self._edges.values()]
         if not wanted and not stored:
             return
-        found = look_up(wanted, threads=0 if get_worker_info() is None else 1)
+        found = read_many(wanted, threads=0 if get_worker_info() is None else 1)
         for name, rows in zip((*self._nodes, *self._edges), found, strict=True):
             batch[name] = rows
         if isinstance(edges, Mapping):

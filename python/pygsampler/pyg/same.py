@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.pyg.base import Sampler
 
 __all__ = ["same_graph"]

@@ -14,7 +14,7 @@ from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import sampler as _core
 from pygsampler._engine.checks import describe
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base import Sampler

@@ -14,10 +14,10 @@ from torch_geometric.data.graph_store import EdgeLayout
 
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
-from pygsampler._loading.lookup import look_up
-from pygsampler.features import Features
-from pygsampler.graph import Graph
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._features.features import Features
+from pygsampler._features.read_many import read_many
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["EDGES", "FeatureStore", "GraphStore"]
 
@@ -136,7 +136,7 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
                 continue
             ids = _ids(attr.index, len(known))
             wanted[place] = self._near(known, attr, ids), ids
-        found = look_up(list(wanted.values()), check=True)
+        found = read_many(list(wanted.values()), check=True)
         for place, rows in zip(wanted, found, strict=True):
             made[place] = rows[0] if isinstance(attrs[place].index, int) else rows
         return [made[place] for place in range(len(attrs))]

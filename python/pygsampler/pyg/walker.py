@@ -12,8 +12,8 @@ import torch
 from torch.utils.data import DataLoader, get_worker_info
 
 from pygsampler._arrays import devices
+from pygsampler._graph.graph import Graph
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler.graph import Graph
 from pygsampler.pyg.options import ids
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.random_walk import RandomWalk

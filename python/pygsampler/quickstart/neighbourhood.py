@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pygsampler.sampler import PGSampler
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
     from pygsampler.datasets import Debian
-    from pygsampler.graph import Graph
 
 # Outermost hop first; few enough that every name can be read.
 FANOUTS = (4, 7)

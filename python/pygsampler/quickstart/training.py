@@ -17,9 +17,9 @@ from pygsampler.quickstart.model import MLP, GraphSAGE
 from pygsampler.torch import DataLoader
 
 if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
     from pygsampler.converted import TorchBatch
     from pygsampler.datasets import Debian
-    from pygsampler.graph import Graph
 
 FANOUTS = (10, 10)
 BATCH_SIZE = 1024

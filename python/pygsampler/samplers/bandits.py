@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe, finite, integer
-from pygsampler.graph import Graph as Stored
+from pygsampler._graph.graph import Graph as Stored
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 from pygsampler.samplers.host import on_host

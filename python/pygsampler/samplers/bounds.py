@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import describe
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 from pygsampler.samplers.learned import Learned, values_of
 from pygsampler.samplers.subgraphs import mvs
 

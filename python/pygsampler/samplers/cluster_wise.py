@@ -15,7 +15,7 @@ from pygsampler.samplers.subgraphs import cluster_gcn
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 __all__ = ["ClusterGCN", "cluster_gcn_parts"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from pygsampler.graph import Graph as Stored
+    from pygsampler._graph.graph import Graph as Stored
 
 __all__ = ["clusters"]
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import boolean, describe, finite, integer
-from pygsampler._graph.derived import page_ranks_of
+from pygsampler._graph.derived import page_ranks
 from pygsampler._sampling.base import Afterwards, Pending, Ready, Sampler
 from pygsampler.converted import TorchBlock, as_torch
 from pygsampler.sampler import PGSampler
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 __all__ = ["DisjointShaDow", "PageRankShaDow", "ppr_shadow", "shadow_disjoint"]
 
@@ -185,7 +185,7 @@ class PageRankShaDow(_ShaDow):
         if missing:
             import numpy as np
 
-            found = page_ranks_of(
+            found = page_ranks(
                 graph._on_cpu(), as_ids(np.array(missing, np.int64), "seeds"), *self._options
             )
             # Copies, since one of a root must not keep those of all.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe, integer
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 
 if TYPE_CHECKING:
     import torch

@@ -17,7 +17,7 @@ from pygsampler.around_program import AroundProgram
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
     from pygsampler.programs import Program
 
     Values = np.ndarray[Any, np.dtype[np.float64]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from pygsampler.graph import Graph as Stored
+    from pygsampler._graph.graph import Graph as Stored
     from pygsampler.programs import Graph, Matrix, Vector, Vertices
 
 __all__ = ["locality", "locality_layers", "locality_saint", "locality_scores"]

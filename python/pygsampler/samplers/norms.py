@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 __all__ = ["Norms", "saint_norms"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pygsampler._engine.checks import describe
-from pygsampler.graph import Graph
+from pygsampler._graph.graph import Graph
 from pygsampler.programs import Program
 from pygsampler.samplers.layer_wise import asgcn
 from pygsampler.samplers.learned import Learned, values_of

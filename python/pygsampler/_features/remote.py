@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Coming(Protocol):
+class PendingRows(Protocol):
     """Rows on their way."""
 
     def wait(self) -> torch.Tensor:
@@ -22,7 +22,7 @@ class Coming(Protocol):
         """Nobody waits for them any more."""
 
 
-class Elsewhere(ABC):
+class RemoteFeatures(ABC):
     """What a loader takes in the place of features, for batches on the CPU."""
 
     @abstractmethod
@@ -30,7 +30,7 @@ class Elsewhere(ABC):
         """How many rows there are."""
 
     @abstractmethod
-    def read_async(self, ids: torch.Tensor) -> Coming:
+    def read_async(self, ids: torch.Tensor) -> PendingRows:
         """Asks for the rows of ids, in their order."""
 
     @abstractmethod

@@ -18,38 +18,43 @@ from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._engine.handle import EngineHandle
-from pygsampler._graph import data as graph_data
 from pygsampler._graph import (
     dgl_conversion,
-    hetero_adapters,
+    hetero_converters,
+    hetero_file,
     networkx_conversion,
     node_names,
     pyg_conversion,
     scipy_conversion,
-    typed_file,
 )
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import layout as at
+from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.degrees import degrees_of
-from pygsampler._graph.ends import check_ends, ends_of, in_one_width, numbered
-from pygsampler._graph.joint import Joint, joined
-from pygsampler._graph.reverses import reverse_edge_ids
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_converters import (
+    check_endpoints,
+    edge_endpoints,
+    in_one_width,
+    numbered,
+)
+from pygsampler._graph.homogeneous import HomogeneousView, concatenate_by_type
+from pygsampler._graph.reverse_edges import reverse_edge_ids
 from pygsampler._graph.schema import (
     TYPE,
     ByEdgeType,
     ByNodeType,
     EdgeType,
     Schema,
-    by_type,
-    count_of,
-    counts_of,
+    check_by_type,
+    check_relations,
     edge_type_of,
-    name_of,
-    relations_of,
+    node_count,
+    node_counts,
+    relation_name,
 )
-from pygsampler._graph.timed import TypedTimed
+from pygsampler._graph.temporal import TimeSortedGraph
 from pygsampler.errors import ClosedError
-from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
     from pygsampler._arrays.datetimes import Kind
     from pygsampler._engine.progress import Progress
     from pygsampler._graph.node_names import NodeNames
-    from pygsampler._graph.timed import Timed
+    from pygsampler._graph.temporal import TimeSortedRelation
 
 __all__ = ["EdgeType", "HeteroGraph"]
 
@@ -134,13 +139,13 @@ class HeteroGraph(EngineHandle):
     _nodes: dict[str, int]
     # Empty once closed.
     _graphs: dict[EdgeType, Graph]
-    _ndata: dict[str, graph_data.Named]
+    _ndata: dict[str, graph_data.NamedArrays]
     # The arrays beside the graph that hold the names of a type's nodes, and what finds nodes.
     _labels: dict[str, Mapping[str, Array]]
     _lookups: dict[str, node_names.Lookup]
     _derived: dict[tuple[str, str], HeteroGraph]
-    _times: dict[tuple[str, str | None, str | None], TypedTimed]
-    _joints: dict[tuple[Any, ...], Joint]
+    _times: dict[tuple[str, str | None, str | None], TimeSortedGraph]
+    _joints: dict[tuple[Any, ...], HomogeneousView]
     # The handles of the relations that the handle was made of.
     _made_of: list[int]
 
@@ -153,18 +158,18 @@ class HeteroGraph(EngineHandle):
         node_data: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         EngineHandle.__init__(self)
-        relations = relations_of(edges)
-        nodes = counts_of(relations, num_nodes)
-        of_edges = by_type(edge_data, "edge_data", relations)
+        relations = check_relations(edges)
+        nodes = node_counts(relations, num_nodes)
+        of_edges = check_by_type(edge_data, "edge_data", relations)
         graphs = {
             kind: _graph(kind, given, nodes, of_edges.get(kind))
             for kind, given in relations.items()
         }
         self._hold(nodes, graphs)
-        for kind, arrays in by_type(node_data, "node_data", nodes).items():
-            rows = graph_data.Rows(graph_data.NODES, nodes[kind])
+        for kind, arrays in check_by_type(node_data, "node_data", nodes).items():
+            rows = graph_data.RowCount(graph_data.NODES, nodes[kind])
             try:
-                self._ndata[kind] = graph_data.named(arrays, rows)
+                self._ndata[kind] = graph_data.check_named_arrays(arrays, rows)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"node_data[{kind!r}]: {error}") from None
         self._handle()
@@ -218,7 +223,7 @@ class HeteroGraph(EngineHandle):
         TypeError, ValueError, IndexError
             As ``Graph.from_coo``, with the type.
         """
-        relations = relations_of(edges)
+        relations = check_relations(edges)
         if boolean(renumber, "renumber"):
             return cls._renumbered(relations, num_nodes, edge_data, node_data)
         if not isinstance(num_nodes, Mapping):
@@ -226,8 +231,8 @@ class HeteroGraph(EngineHandle):
                 f"num_nodes: expected a mapping of types to int, got {describe(num_nodes)}; "
                 "renumber=True counts the ids that occur"
             )
-        counts = {kind: count_of(kind, of) for kind, of in num_nodes.items()}
-        made = hetero_adapters.Typed(relations, counts, edge_data, node_data, relations)
+        counts = {kind: node_count(kind, of) for kind, of in num_nodes.items()}
+        made = hetero_converters.HeteroParts(relations, counts, edge_data, node_data, relations)
         return cls._of(made)
 
     @classmethod
@@ -243,14 +248,16 @@ class HeteroGraph(EngineHandle):
                 "num_nodes: expected None with renumber=True, which counts the ids that occur, got "
                 f"{num_nodes!r}"
             )
-        ends, labels = numbered({kind: ends_of(kind, of) for kind, of in relations.items()})
+        ends, labels = numbered({kind: edge_endpoints(kind, of) for kind, of in relations.items()})
         counts = {kind: interned.num_nodes for kind, interned in labels.items()}
-        made = cls._of(hetero_adapters.Typed(ends, counts, edge_data, node_data, ends))
+        made = cls._of(hetero_converters.HeteroParts(ends, counts, edge_data, node_data, ends))
         for kind, interned in labels.items():
-            arrays = node_names.beside(interned)
+            arrays = node_names.label_arrays(interned)
             if IDS in arrays:
-                rows = graph_data.Rows(graph_data.NODES, counts[kind])
-                made._ndata[kind] = made._ndata[kind].with_more(graph_data.named(arrays, rows))
+                rows = graph_data.RowCount(graph_data.NODES, counts[kind])
+                made._ndata[kind] = made._ndata[kind].with_more(
+                    graph_data.check_named_arrays(arrays, rows)
+                )
             else:
                 made._labels[kind] = arrays
         return made
@@ -283,8 +290,8 @@ class HeteroGraph(EngineHandle):
         TypeError, ValueError
             For what is no sparse matrix, and for one of another shape than the others say.
         """
-        relations = relations_of(matrices, "matrices")
-        return cls._of(hetero_adapters.of_scipy(relations, num_nodes, node_data))
+        relations = check_relations(matrices, "matrices")
+        return cls._of(hetero_converters.of_scipy(relations, num_nodes, node_data))
 
     @classmethod
     def from_pyg(cls, data: Any) -> HeteroGraph:
@@ -301,28 +308,28 @@ class HeteroGraph(EngineHandle):
         """
         if isinstance(data, (tuple, list)) and len(data) == 2:
             return cls._of_stores(*data)
-        return cls._of(hetero_adapters.of_pyg(data))
+        return cls._of(hetero_converters.hetero_from_pyg(data))
 
     @classmethod
-    def _of(cls, parts: hetero_adapters.Typed) -> HeteroGraph:
+    def _of(cls, parts: hetero_converters.HeteroParts) -> HeteroGraph:
         edges, nodes = dict(parts.edges), parts.nodes
         for kind in parts.lists:
             for end in (kind[0], kind[2]):
                 if end not in nodes:
                     raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
-        ends = in_one_width({kind: ends_of(kind, edges[kind]) for kind in parts.lists})
+        ends = in_one_width({kind: edge_endpoints(kind, edges[kind]) for kind in parts.lists})
         try:
             edges |= {kind: _sorted(kind, pair, nodes) for kind, pair in ends.items()}
             return cls(edges, nodes, edge_data=parts.edge_data, node_data=parts.node_data)
         except (ValueError, IndexError):
             # What is sorted has other names and places.
-            check_ends(ends, nodes)
+            check_endpoints(ends, nodes)
             raise
 
     @classmethod
     def _of_stores(cls, features: Any, store: Any) -> HeteroGraph:
         own = getattr(store, "hetero_graph", None)
-        parts = hetero_adapters.of_stores(features, store, own is None)
+        parts = hetero_converters.hetero_from_stores(features, store, own is None)
         if own is None:
             return cls._of(parts)
         given = parts.node_data or {}
@@ -330,13 +337,13 @@ class HeteroGraph(EngineHandle):
             kind: {**own.ndata.get(kind, {}), **given.get(kind, {})}
             for kind in {**own.ndata, **given}
         }
-        nodes = own._with_types(hetero_adapters.sizes_of(features)).num_nodes
+        nodes = own._with_types(hetero_converters.sizes_of(features)).num_nodes
         return cls(own._open(), nodes, edge_data=parts.edge_data, node_data=of_nodes)
 
     @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
         """The heterograph ``g`` of DGL on the CPU, by its own CSCs, without a copy."""
-        return cls._of(hetero_adapters.of_dgl(g))
+        return cls._of(hetero_converters.hetero_from_dgl(g))
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> HeteroGraph:
@@ -351,14 +358,14 @@ class HeteroGraph(EngineHandle):
         OSError, ValueError
             As ``Graph.open``, and for the file of a graph without types.
         """
-        return cls._mapped(graph_file.open_pages(path, verify, progress))
+        return cls._mapped(graph_file.map_graph_file(path, verify, progress))
 
     @classmethod
     def _mapped(cls, pages: MappedFile) -> HeteroGraph:
-        nodes, parts = typed_file.types_of(pages)
+        nodes, parts = hetero_file.read_types(pages)
         made = cls({kind: Graph._mapped(part) for kind, part in parts.items()}, nodes)
-        made._ndata.update(typed_file.node_data_of(pages, nodes))
-        made._labels.update(typed_file.names_of(pages, nodes))
+        made._ndata.update(hetero_file.read_node_data(pages, nodes))
+        made._labels.update(hetero_file.names_of(pages, nodes))
         made._file = pages
         return made
 
@@ -382,8 +389,10 @@ class HeteroGraph(EngineHandle):
             for: 4096 arrays in all, whose names have up to 63 bytes, the type's place among them.
         """
         host = self if self._host is None else self._host
-        relations, target = host._open(), graph_file.path_of(path)
-        typed_file.save(target, relations, host._nodes, host._ndata, host._labels, progress)
+        relations, target = host._open(), graph_file.as_path(path)
+        hetero_file.write_hetero_file(
+            target, relations, host._nodes, host._ndata, host._labels, progress
+        )
 
     @property
     def path(self) -> Path | None:
@@ -477,7 +486,7 @@ class HeteroGraph(EngineHandle):
         """
         self._open()
         found = {}
-        for kind, of_type in by_type(labels, "labels", self._nodes).items():
+        for kind, of_type in check_by_type(labels, "labels", self._nodes).items():
             lookup = self._lookups.get(kind)
             if lookup is None:
                 lookup = node_names.Lookup({**self._ndata[kind], **self._labels.get(kind, {})})
@@ -552,7 +561,7 @@ class HeteroGraph(EngineHandle):
                 f"reverse_type: expected a type from {edge_type[2]!r} to {edge_type[0]!r}, got "
                 f"{reverse_type!r}"
             )
-        return reverse_edge_ids(graph, other, (name_of(edge_type), name_of(reverse)))
+        return reverse_edge_ids(graph, other, (relation_name(edge_type), relation_name(reverse)))
 
     def __getitem__(self, edge_type: EdgeType | str) -> Graph:
         """The CSC of a relation; as many vertices as its larger type has.
@@ -737,9 +746,9 @@ class HeteroGraph(EngineHandle):
         of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
         of_nodes = {TYPE: made["node_types"], "_ID": made["node_own"]}
         for name in edge_data:
-            of_edges[name] = joined("edge_data", name, self.edata)
+            of_edges[name] = concatenate_by_type("edge_data", name, self.edata)
         for name in node_data:
-            of_nodes[name] = joined("node_data", name, self.ndata)
+            of_nodes[name] = concatenate_by_type("node_data", name, self.ndata)
         return Graph.from_csc(
             made["indptr"],
             made["indices"],
@@ -754,7 +763,7 @@ class HeteroGraph(EngineHandle):
         first: str,
         names: tuple[str, ...],
         of_nodes: tuple[str, ...] = (),
-    ) -> Joint:
+    ) -> HomogeneousView:
         """The relations of these types as one graph, the first type of vertices first, with these
         edge and vertex arrays; made once, and kept. Where this one is; it is made on the CPU."""
         key = types, first, names, of_nodes
@@ -777,7 +786,7 @@ class HeteroGraph(EngineHandle):
         part._hold(nodes, {kind: graphs[kind] for kind in types})
         part._ndata = {kind: self._ndata[kind] for kind in ends}
         counts = [graphs[kind]._rows()[0].number for kind in types]
-        made = Joint(
+        made = HomogeneousView(
             part.to_homogeneous(edge_data=names, node_data=of_nodes),
             nodes[first],
             dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
@@ -858,7 +867,9 @@ class HeteroGraph(EngineHandle):
         made._hold(self._nodes, graphs, self._device, self._host, self._pinned)
         return made
 
-    def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> TypedTimed:
+    def _timed(
+        self, name: str, mask: str | None = None, prob: str | None = None
+    ) -> TimeSortedGraph:
         """The rows in the order of the times that edge arrays, or vertex arrays, of that name have.
 
         They are those of the edges that a mask leaves, or that have weights, made once, and kept.
@@ -877,7 +888,7 @@ class HeteroGraph(EngineHandle):
                 f"time: expected the name of edge arrays, or of vertex arrays, of some types, got "
                 f"{name!r}, which is {got}"
             )
-        parts: dict[EdgeType, Timed | None] = {}
+        parts: dict[EdgeType, TimeSortedRelation | None] = {}
         for kind, graph in graphs.items():
             how = [each if each in graph.edata else None for each in (mask, prob)]
             if kind in of_edges:
@@ -897,7 +908,7 @@ class HeteroGraph(EngineHandle):
             kind: plain[kind] if part is None else part.graph for kind, part in parts.items()
         }
         # Of two threads that come at once one's is kept.
-        timed = TypedTimed(name, self._of_rows(by_time), list(parts.values()))
+        timed = TimeSortedGraph(name, self._of_rows(by_time), list(parts.values()))
         return self._times.setdefault((name, mask, prob), timed)
 
     def _kind_of_times(self, name: str) -> Kind | None:
@@ -907,7 +918,9 @@ class HeteroGraph(EngineHandle):
         kinds = itertools.chain(of_edges, of_nodes)
         return next((kind for kind in kinds if kind is not None), None)
 
-    def _timed_by(self, graph: Graph, of: str, name: str, how: list[str | None]) -> Timed:
+    def _timed_by(
+        self, graph: Graph, of: str, name: str, how: list[str | None]
+    ) -> TimeSortedRelation:
         """The rows of a relation in the order of the times of its sources, of that type."""
         times = self._ndata[of]
         return graph._timed_by(name, times[name], times.kind(name), *how)
@@ -944,7 +957,7 @@ def _of_type(kind: Any) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{name_of(kind)}: {error}") from None
+        raise type(error)(f"{relation_name(kind)}: {error}") from None
 
 
 def _restored(

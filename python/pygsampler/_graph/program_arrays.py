@@ -11,7 +11,7 @@ from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import has_moved
 
 
-class Named(NamedTuple):
+class ProgramArrayNames(NamedTuple):
     """Which arrays a program reads, by name: each kind in one order, and ``weight``, what
     ``weight=`` names, apart from the other ones of edges."""
 
@@ -27,16 +27,16 @@ class Named(NamedTuple):
         node_names: Iterable[str],
         weight: str | None = None,
         row_names: Iterable[str] = (),
-    ) -> Named:
+    ) -> ProgramArrayNames:
         """Names in any order, and as often as they like."""
         edges = sorted({*edge_names} - {weight})
         return cls(tuple(edges), tuple(sorted({*node_names})), weight, tuple(sorted({*row_names})))
 
 
-NONE_NAMED = Named()
+NONE_NAMED = ProgramArrayNames()
 
 
-class Lent(NamedTuple):
+class ProgramArrays(NamedTuple):
     """Arrays by name: a value for each edge id, one for each vertex, and a row for each."""
 
     edges: Mapping[str, Array] = {}
@@ -52,7 +52,7 @@ class Lent(NamedTuple):
         edata: Mapping[str, Array],
         ndata: Mapping[str, Array],
         row_names: Iterable[str] = (),
-    ) -> Lent:
+    ) -> ProgramArrays:
         """Those of that name; ValueError for names without an array, and arrays of rows."""
         edges, vertices = {}, {}
         if weight is not None:
@@ -65,9 +65,9 @@ class Lent(NamedTuple):
         rows = {name: _one("features", "a vertex array", name, ndata, 2) for name in row_names}
         return cls(edges, vertices, rows)
 
-    def now(self, edata: Mapping[str, Array], ndata: Mapping[str, Array]) -> Lent:
+    def now(self, edata: Mapping[str, Array], ndata: Mapping[str, Array]) -> ProgramArrays:
         """The same ones where they are now."""
-        return Lent.of(self.edges, self.vertices, None, edata, ndata, self.rows)
+        return ProgramArrays.of(self.edges, self.vertices, None, edata, ndata, self.rows)
 
     def moved(self) -> bool:
         """Whether torch has put one of them elsewhere meanwhile."""
@@ -92,7 +92,7 @@ class Lent(NamedTuple):
         )
 
 
-NONE_LENT = Lent()
+NONE_LENT = ProgramArrays()
 
 
 def _one(kind: str, what: str, name: str, arrays: Mapping[str, Array], most: int = 1) -> Array:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def hottest(scores: Tensor, count: int) -> Tensor:
+def top_rows(scores: Tensor, count: int) -> Tensor:
     """The ``count`` rows of the highest scores, int64 and ascending; of equal ones the first.
 
     ``scores`` have a number for each row, none of them NaN; the rows are on their device.
@@ -28,7 +28,7 @@ def hottest(scores: Tensor, count: int) -> Tensor:
     return torch.cat([above, equal]).sort().values
 
 
-def exchanged(counts: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+def replacements(counts: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
     """Which rows are to come into a cache, and their places, int64 and int32.
 
     ``counts``, below 2**30, say for each row how often it is going to be read, ``held`` for each
@@ -44,12 +44,12 @@ def exchanged(counts: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
     # A row that is there wins over one as good that is not.
     gains[there] += 3
     chosen = torch.zeros(len(counts), dtype=torch.bool, device=counts.device)
-    chosen[hottest(gains, len(held))] = True
+    chosen[top_rows(gains, len(held))] = True
     chosen &= gains >= 0
-    return placed(chosen, held)
+    return placements(chosen, held)
 
 
-def placed(chosen: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+def placements(chosen: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
     """Which of the chosen rows are to come, int64, and their places, int32: others stay in theirs.
 
     ``chosen`` says for each row whether it is to be there, of at most as many as there are places.

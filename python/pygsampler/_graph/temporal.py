@@ -11,14 +11,14 @@ from pygsampler._arrays.array import Array
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 from pygsampler._graph import layout as at
-from pygsampler._graph.derived import made_of
+from pygsampler._graph.derived import run_derivation
 
 if TYPE_CHECKING:
     from pygsampler._arrays.datetimes import Kind
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
 
-class Timed:
+class TimeSortedRelation:
     """The sorted rows, which ``graph`` has, and in ``memory`` the times of their edges."""
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Timed:
         self.graph.close()
 
 
-class TimedByOthers:
+class TimeSortedBySource:
     """A graph's rows in the order of the times that vertices of another type have.
 
     The graph may be a relation of several graphs with types, so those own them: each stays as long
@@ -71,13 +71,15 @@ class TimedByOthers:
 
     def __init__(self) -> None:
         # The address of the array is how it is known: it stays as long as its rows.
-        self._known: weakref.WeakValueDictionary[tuple[Any, ...], Timed]
+        self._known: weakref.WeakValueDictionary[tuple[Any, ...], TimeSortedRelation]
         self._known = weakref.WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, values: Array, name: str, *by: str | None, make: Callable[[], Timed]) -> Timed:
+    def of(
+        self, values: Array, name: str, *by: str | None, make: Callable[[], TimeSortedRelation]
+    ) -> TimeSortedRelation:
         """Those of the array ``values``, called ``name``, of edges that ``by`` leaves."""
         key = id(values), name, *by
         found = self._known.get(key)
@@ -97,7 +99,7 @@ class TimedByOthers:
         self._known.clear()
 
 
-class TypedTimed:
+class TimeSortedGraph:
     """The same of each relation of a graph with types, None where its edges have no times.
 
     ``graph`` has the sorted rows of all.
@@ -107,7 +109,7 @@ class TypedTimed:
 
     graph: Any
 
-    def __init__(self, name: str, graph: Any, parts: Sequence[Timed | None]) -> None:
+    def __init__(self, name: str, graph: Any, parts: Sequence[TimeSortedRelation | None]) -> None:
         kinds = {part.float for part in parts if part is not None}
         if len(kinds) > 1:
             raise ValueError(
@@ -134,8 +136,8 @@ class TypedTimed:
         return self._about.buffer_info()[0]
 
 
-def sorted_by_time(
-    graph: GraphState, name: str, values: Array, by_vertex: bool
+def sort_by_time(
+    graph: RelationState, name: str, values: Array, by_vertex: bool
 ) -> tuple[dict[str, Array], memories.Memory, bool]:
     """The arrays of the graph's rows in the order of time, the memory of the times, and whether
     these are float64.
@@ -145,6 +147,6 @@ def sorted_by_time(
     float32 and float64, ValueError for NaN.
     """
     about = name, values.dtype, values._address, values._length, int(by_vertex)
-    memory = made_of(graph, len(graph._open().indices), "times", "TimesStart", *about)
+    memory = run_derivation(graph, len(graph._open().indices), "times", "TimesStart", *about)
     words = memories.read_int64(memory.data, at.TIMES_WORDS)
     return Array._of_rows(at.TIMES_ROWS, words, memory), memory, bool(words[at.TIMES_FLOAT])

@@ -10,23 +10,23 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, _copy_to_device, as_array
 from pygsampler._arrays.dtypes import KINDS
 from pygsampler._arrays.ids import IdView, as_ids, has_moved, is_tensor
-from pygsampler._caching.cache import Cache, Plan, Policy
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe, integer
+from pygsampler._features.cache import CacheOptions, FeatureCache, Policy
 from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
-from pygsampler._features.reading import Reading
-from pygsampler._features.written import check_rows, write_rows
+from pygsampler._features.pending_read import PendingRead
+from pygsampler._features.scatter import check_rows, scatter_rows
 from pygsampler._graph import device as device_graph
-from pygsampler._graph import peers
+from pygsampler._graph import shared_arrays
+from pygsampler._graph.graph import Graph
 from pygsampler.errors import ClosedError
-from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import torch
 
-__all__ = ["Features", "Reading"]
+__all__ = ["Features", "PendingRead"]
 
 
 def __dir__() -> list[str]:
@@ -68,11 +68,11 @@ class Features:
     # None once closed. Of pinned ones the array on the host.
     _array: Array | None
     # What page-locks the array for a device.
-    _pins: device_graph.Pins | None
+    _pins: device_graph.PinnedArrays | None
     # Where it was copied from to its device.
     _host: Features | None
     # What the device has of a pinned array.
-    _cache: Cache | None
+    _cache: FeatureCache | None
     # All that page-lock or cache the array, and so may have copies of rows that are written to.
     _copies: WeakSet[Features]
     # Whether several devices share the array.
@@ -212,7 +212,7 @@ class Features:
             return self._reading(ids, out, prompt=True).wait()
         return self._read_there(ids, out, place)
 
-    def read_async(self, ids: Any, *, threads: int = 0) -> Reading:
+    def read_async(self, ids: Any, *, threads: int = 0) -> PendingRead:
         """Likewise, of features on the CPU, while the caller does something else.
 
         ``wait()`` of what it returns gives the rows. ``ids`` must stay as they are until then;
@@ -238,7 +238,7 @@ class Features:
             raise ValueError("update: expected features that can be written to, got read-only ones")
         if known._device < 0 and is_tensor(ids):
             ids = ids.cpu()
-        write_rows(known, values, ids)
+        scatter_rows(known, values, ids)
         for each in list(self._copies):
             each._renew(ids)
 
@@ -250,7 +250,7 @@ class Features:
         if pins.copies:
             at = memories.address_of(memoryview(pins.copies[0]))
             shape = len(known), self._row()
-            write_rows(_bytes(at, shape, pins.copies[0]), _read_bytes(known, shape, ids), ids)
+            scatter_rows(_bytes(at, shape, pins.copies[0]), _read_bytes(known, shape, ids), ids)
         if self._cache is not None:
             self._cache.table.refresh(self._ids(ids, devices.CPU), pins.addresses[0])
 
@@ -299,7 +299,7 @@ class Features:
             As ``Graph.share``; ValueError for a graph with another number of vertices.
         """
         known = self._known().cpu()
-        group, heat = peers.together(over, replicate), heat_of(graph, known)
+        group, heat = shared_arrays.device_group(over, replicate), row_access_counts(graph, known)
         made = []
         for place in range(len(group.devices)):
             made.append(self._shared_as(group.at(place, known, heat)))
@@ -390,7 +390,7 @@ class Features:
         CudaError
             Where the GPU cannot be used, or the system does not allow to page-lock.
         """
-        plan = Plan.checked(rows, bytes, policy, epochs)
+        plan = CacheOptions.checked(rows, bytes, policy, epochs)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
         made = self._cached_for(device, plan)
@@ -402,7 +402,7 @@ class Features:
             cache.fill(graph)
         return made
 
-    def _cached_for(self, device: Any, plan: Plan) -> Features:
+    def _cached_for(self, device: Any, plan: CacheOptions) -> Features:
         known = self._known()
         if known._device < 0:
             # Before pages are locked, since it may be refused.
@@ -411,7 +411,7 @@ class Features:
         _need_torch()
         assert made._pins is not None
         about = made._pins.device, len(known), self._row(), made._pins.addresses[0]
-        made._cache = Cache(plan, *about)
+        made._cache = FeatureCache(plan, *about)
         return made
 
     def stats(self) -> dict[str, Any]:
@@ -514,12 +514,12 @@ class Features:
         made._shown_as(known.dtype, shape)
         return made
 
-    def _reading(self, ids: Any, out: Any, threads: int = 0, prompt: bool = False) -> Reading:
+    def _reading(self, ids: Any, out: Any, threads: int = 0, prompt: bool = False) -> PendingRead:
         view = self._ids(ids, devices.CPU)
         to = None if out is None else self._out(out, view.length, devices.CPU)
         part = self._part(view, 0 if to is None else to._address)
         job = GatherJob([part], threads=threads, prompt=prompt)
-        return Reading(self._shown, job, view.length, is_tensor(ids), out)
+        return PendingRead(self._shown, job, view.length, is_tensor(ids), out)
 
     def _read_there(self, ids: Any, out: Any, place: int) -> Any:
         """On a device, by one launch, which is waited for only to tell wrong ids."""
@@ -629,7 +629,7 @@ def _placed(host: Features, device: int) -> Features:
     return host.to(device)
 
 
-def heat_of(graph: Graph | None, values: Array) -> peers.Heat | None:
+def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeAccessCounts | None:
     """How often the rows of a graph's vertices are read."""
     if graph is None:
         return None
@@ -639,7 +639,7 @@ def heat_of(graph: Graph | None, values: Array) -> peers.Heat | None:
         raise ValueError(
             f"graph: expected one with {len(values)} vertices, a row for each, got {graph!r}"
         )
-    return peers.Heat(graph._on_cpu(), rows=True)
+    return shared_arrays.EdgeAccessCounts(graph._on_cpu(), rows=True)
 
 
 def _pinned(host: Features, device: int) -> Features:
@@ -647,7 +647,7 @@ def _pinned(host: Features, device: int) -> Features:
 
 
 def _cached(host: Features, device: int, plan: tuple[Any, ...], held: bytes | None) -> Features:
-    made = host._cached_for(device, Plan(*plan))
+    made = host._cached_for(device, CacheOptions(*plan))
     if held and made._cache is not None:
         import torch
 

@@ -21,7 +21,7 @@ PREFIXES = (f"{EDGES}.", f"{NODES}.")
 _LONGEST_NAME = 63 - max(map(len, PREFIXES))
 
 
-class Rows(NamedTuple):
+class RowCount(NamedTuple):
     """How many rows the arrays of a kind have: ``more`` allows further ones, for edges whose ids
     are given and may lie beyond their number."""
 
@@ -39,20 +39,20 @@ class Rows(NamedTuple):
         return f"expected {each} for each of {self.number} {things}, got {found}"
 
 
-class Later(NamedTuple):
+class LazyArray(NamedTuple):
     """An array that somebody else makes when it is asked for."""
 
     make: Callable[[], Any]
 
 
-class Offer(NamedTuple):
+class OfferedArray(NamedTuple):
     """An array of another library's, or a ``Later``, of a dtype that we have."""
 
     value: Any
     shape: tuple[int, ...]
 
 
-class Named(Mapping[str, Array]):
+class NamedArrays(Mapping[str, Array]):
     """Arrays by name, read-only.
 
     What other libraries hold is taken when it is first asked for, and taken anew where torch has
@@ -64,16 +64,18 @@ class Named(Mapping[str, Array]):
     # The arrays, or what they are made of.
     _values: dict[str, Any]
     _taken: dict[str, Array]
-    _rows: Rows
+    _rows: RowCount
     # The names of those that an opened graph has by its file.
     _stored: frozenset[str]
     # What those that were taken had been before they were numbers; nobody knows it of an `Array`.
     _kinds: dict[str, Kind]
 
-    def __init__(self, rows: Rows, values: Mapping[str, Any], stored: Iterable[str] = ()) -> None:
+    def __init__(
+        self, rows: RowCount, values: Mapping[str, Any], stored: Iterable[str] = ()
+    ) -> None:
         self._rows = rows
-        self._kinds = dict(values._kinds) if isinstance(values, Named) else {}
-        self._values = dict(values._values if isinstance(values, Named) else values)
+        self._kinds = dict(values._kinds) if isinstance(values, NamedArrays) else {}
+        self._values = dict(values._values if isinstance(values, NamedArrays) else values)
         self._taken = {}
         self._stored = frozenset(stored)
 
@@ -81,7 +83,7 @@ class Named(Mapping[str, Array]):
         value, array = self._values[name], self._taken.get(name)
         if array is None or has_moved(value, array._address):
             where = f"{self._rows.kind}[{name!r}]"
-            given = value.make() if isinstance(value, Later) else value
+            given = value.make() if isinstance(value, LazyArray) else value
             if not isinstance(given, Array):
                 given = as_numpy_dates(given, where)
                 self._kinds.setdefault(name, datetime_kind(given))
@@ -113,7 +115,7 @@ class Named(Mapping[str, Array]):
         return f"{str(value.dtype).removeprefix('torch.')} {list(shape)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Named, (self._rows, dict(self)), (None, {"_kinds": self._kinds})
+        return NamedArrays, (self._rows, dict(self)), (None, {"_kinds": self._kinds})
 
     def kind(self, name: str) -> Kind | None:
         """Whether the array of that name was of dates or spans when it was given; None where nobody
@@ -121,10 +123,10 @@ class Named(Mapping[str, Array]):
         self.get(name)
         return self._kinds.get(name)
 
-    def with_more(self, more: Named) -> Named:
+    def with_more(self, more: NamedArrays) -> NamedArrays:
         """These and ``more``, which replace those of the same name."""
         stored = self._stored - more._values.keys()
-        both = Named(more._rows, {**self._values, **more._values}, stored)
+        both = NamedArrays(more._rows, {**self._values, **more._values}, stored)
         both._taken = {**self._taken, **more._taken}
         kept = {name: kind for name, kind in self._kinds.items() if name not in more._values}
         both._kinds = {**kept, **more._kinds}
@@ -134,25 +136,25 @@ class Named(Mapping[str, Array]):
         """Whether the array of that name is the one in the graph's file."""
         return name in self._stored
 
-    def unstored(self) -> Named:
+    def unstored(self) -> NamedArrays:
         """Those that are not in the graph's file."""
         others = {name: self[name] for name in self if name not in self._stored}
-        made = Named(self._rows, others)
+        made = NamedArrays(self._rows, others)
         made._kinds = {name: kind for name, kind in self._kinds.items() if name in others}
         return made
 
 
-NO_DATA = Named(Rows("data", 0), {})
+NO_DATA = NamedArrays(RowCount("data", 0), {})
 
 
-def named(given: Any, rows: Rows) -> Named:
+def check_named_arrays(given: Any, rows: RowCount) -> NamedArrays:
     """Arrays that a caller gives; errors name the one that is wrong."""
     given = {} if given is None else columns(given)
     if not isinstance(given, Mapping):
         expected = "a mapping of names to arrays"
         raise TypeError(f"{rows.kind}: expected {expected}, got {describe(given)}")
     check_names(given, rows.kind)
-    found = Named(rows, given)
+    found = NamedArrays(rows, given)
     for name in found:
         found[name]
     return found
@@ -168,9 +170,9 @@ def check_names(names: Iterable[Any], kind: str) -> None:
             raise ValueError(f"{kind}: expected {expected}, got {name!r}")
 
 
-def offered(offers: Mapping[str, Offer], rows: Rows) -> Named:
+def offered(offers: Mapping[str, OfferedArray], rows: RowCount) -> NamedArrays:
     """What can be taken of the arrays that another library's graph has; nothing is read yet."""
-    return Named(
+    return NamedArrays(
         rows,
         {
             name: offer.value
@@ -180,7 +182,7 @@ def offered(offers: Mapping[str, Offer], rows: Rows) -> Named:
     )
 
 
-def of_file(beside: dict[str, Array], rows: Rows, pages: MappedFile) -> Named:
+def arrays_from_file(beside: dict[str, Array], rows: RowCount, pages: MappedFile) -> NamedArrays:
     """Takes those of a kind out of what stands beside a graph in its file.
 
     ValueError for a section without a name, or with another number of rows.
@@ -194,7 +196,7 @@ def of_file(beside: dict[str, Array], rows: Rows, pages: MappedFile) -> Named:
         if wrong:
             raise ValueError(f"{pages.path}: section {section!r}: {wrong}")
         found[name] = array
-    return Named(rows, found, stored=found)
+    return NamedArrays(rows, found, stored=found)
 
 
 def selected(

@@ -11,8 +11,8 @@ from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.mmap_file import CSC, MappedFile, checksum
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
-from pygsampler._graph.data import EDGES
-from pygsampler._graph.parts import Parts
+from pygsampler._graph.csc_arrays import CscArrays
+from pygsampler._graph.named_arrays import EDGES
 
 # A section is called by this and the name of the array.
 _PREFIX = "tables."
@@ -29,7 +29,7 @@ _OUT_MAGIC = int.from_bytes(b"PGSoutEd", "little")
 _OUT_OFFSETS, _OUT_CHECKSUMS = 5, 8
 
 
-class Pieces:
+class SectionWriter:
     """A section of int64 that is written piece after piece."""
 
     __slots__ = ("pieces",)
@@ -48,7 +48,7 @@ class Pieces:
         return (self.nbytes // 8,)
 
 
-def names(given: Any, edges: Mapping[str, Array]) -> list[str]:
+def array_names(given: Any, edges: Mapping[str, Array]) -> list[str]:
     """The names of the arrays whose tables a caller wants saved, each once."""
     if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
         raise TypeError(f"tables: expected a list of names, got {describe(given)}")
@@ -63,7 +63,7 @@ def names(given: Any, edges: Mapping[str, Array]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def section(parts: Parts, whole: Parts, values: Array) -> Pieces:
+def table_section(parts: CscArrays, whole: CscArrays, values: Array) -> SectionWriter:
     """The tables of ``parts``, which were made of the graph ``whole`` and those weights."""
     kept = len(parts.indices) < len(whole.indices)
     ids = parts.edge_ids._bits if kept and parts.edge_ids is not None else 0
@@ -74,7 +74,7 @@ def section(parts: Parts, whole: Parts, values: Array) -> Pieces:
 
 def _pieces(
     first: list[int], parts: Sequence[Array | None], made_of: Sequence[Array | None]
-) -> Pieces:
+) -> SectionWriter:
     """A section: its first words, where each part is, checksums, and the parts."""
     pieces, offsets, at = [], [], 8 * _WORDS
     for part in parts:
@@ -87,10 +87,10 @@ def _pieces(
     sums = [0 if part is None else checksum(part._address, part.nbytes) for part in made_of]
     words = [*first, *offsets, *sums]
     head = array("q", words + [0] * (_WORDS - len(words)))
-    return Pieces([as_array(head, "head"), *pieces])
+    return SectionWriter([as_array(head, "head"), *pieces])
 
 
-def section_of(name: str) -> str:
+def table_section_name(name: str) -> str:
     """What the section is called with the tables of an edge array."""
     return _PREFIX + name
 
@@ -111,7 +111,7 @@ def _begins_with(magic: int, pages: MappedFile, about: dict[str, Any]) -> bool:
     return _words(pages, about)[:1] == [magic]
 
 
-def of_file(pages: MappedFile, name: str, whole: Parts) -> Parts | None:
+def mapped_tables(pages: MappedFile, name: str, whole: CscArrays) -> CscArrays | None:
     """The mapped tables of an edge array; None where the file has none of its values and edges.
 
     Whoever writes sections that he does not know may have put other weights beside them. ValueError
@@ -139,10 +139,10 @@ def of_file(pages: MappedFile, name: str, whole: Parts) -> Parts | None:
         raise _unsound(pages, about, "tables", whole)
     arrays = [_mapped(pages, about, *place[:3]) for place in places]
     csc = arrays[: len(CSC)] if kept else whole[: len(CSC)]
-    return Parts(*csc, *arrays[len(CSC) :])
+    return CscArrays(*csc, *arrays[len(CSC) :])
 
 
-def out_edges_section(parts: Parts, whole: Parts) -> Pieces:
+def out_edges_section(parts: CscArrays, whole: CscArrays) -> SectionWriter:
     """The graph ``whole`` by its out-edges, which ``parts`` is."""
     assert parts.edge_ids is not None
     rows, edges = len(parts.indptr) - 1, len(parts.indices)
@@ -159,7 +159,7 @@ def out_edges_in_file(pages: MappedFile) -> dict[str, Any] | None:
     return None
 
 
-def out_edges_of(pages: MappedFile, whole: Parts, num_nodes: int) -> Parts | None:
+def out_edges_of(pages: MappedFile, whole: CscArrays, num_nodes: int) -> CscArrays | None:
     """The mapped graph by its out-edges; None where the file has none of its edges.
 
     Whoever writes sections that he does not know may have put another graph beside it. ValueError
@@ -179,7 +179,7 @@ def out_edges_of(pages: MappedFile, whole: Parts, num_nodes: int) -> Parts | Non
     sound = edges == len(whole.indices) and id_bits in (32, 64)
     if not sound or not all(_inside(*place, about["bytes"]) for place in places):
         raise _unsound(pages, about, "out-edges", whole)
-    return Parts(*(_mapped(pages, about, *place) for place in places))
+    return CscArrays(*(_mapped(pages, about, *place) for place in places))
 
 
 def _checksums(pages: MappedFile, sections: Sequence[str]) -> list[int]:
@@ -198,7 +198,7 @@ def _mapped(pages: MappedFile, about: dict[str, Any], at: int, length: int, bits
     return Array._of(pages.address + about["offset"] + at, length, bits, pages, readonly=True)
 
 
-def _unsound(pages: MappedFile, about: dict[str, Any], what: str, whole: Parts) -> ValueError:
+def _unsound(pages: MappedFile, about: dict[str, Any], what: str, whole: CscArrays) -> ValueError:
     where = f"{pages.path}: section {about['name']!r}"
     expected = f"{what} for the {len(whole.indices)} edges of the file"
     return ValueError(f"{where}: expected {expected}, got others")

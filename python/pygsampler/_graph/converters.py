@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pygsampler._arrays.dtypes import KINDS
 from pygsampler._engine.checks import describe
-from pygsampler._graph.data import Later, Offer
+from pygsampler._graph.named_arrays import LazyArray, OfferedArray
 
 # The graph itself, how PyG batches several, and what links are to be predicted.
 _NO_DATA_OF_PYG = {"edge_index", "adj", "adj_t", "batch", "ptr", "edge_label", "edge_label_index"}
@@ -19,7 +19,7 @@ _NO_DATA_OF_DGL = {"_ID"}
 
 _TWO_KINDS_OF_PYG = "HeteroGraph.from_pyg takes a HeteroData, which keeps them apart"
 
-Offers = Mapping[str, Offer]
+Offers = Mapping[str, OfferedArray]
 NO_OFFERS: Offers = MappingProxyType({})
 
 
@@ -57,7 +57,7 @@ def check_dgl(graph: Any) -> None:
         raise TypeError(f"g: expected a dgl.DGLGraph of DGL 1.1 or later, got {describe(graph)}")
 
 
-def of_dgl(graph: Any) -> Csc:
+def csc_from_dgl(graph: Any) -> Csc:
     """DGL's own in-CSC, which it makes and keeps when the graph has none yet."""
     check_dgl(graph)
     if getattr(graph, "is_block", False):
@@ -92,7 +92,9 @@ def _of_frames(frames: Any) -> Offers:
     try:
         columns = {name: column.clone() for name, column in frames[0]._columns.items()}
         return {
-            name: Offer(Later(partial(getattr, column, "data")), (len(column), *column.shape))
+            name: OfferedArray(
+                LazyArray(partial(getattr, column, "data")), (len(column), *column.shape)
+            )
             for name, column in columns.items()
             if name not in _NO_DATA_OF_DGL and _has_kind(column.dtype)
         }
@@ -106,7 +108,7 @@ def _has_kind(dtype: Any) -> bool:
     return str(dtype).removeprefix("torch.") in KINDS
 
 
-def of_pyg(data: Any) -> Csc | Coo:
+def csc_from_pyg(data: Any) -> Csc | Coo:
     """``data.adj_t`` where there is one, else ``data.edge_index``."""
     if hasattr(data, "edge_types"):
         raise TypeError(
@@ -123,7 +125,7 @@ def of_pyg(data: Any) -> Csc | Coo:
         )
     num_nodes = data.num_nodes
     if adjacency is not None:
-        indptr, indices, values = csr_of(adjacency, "data.adj_t")
+        indptr, indices, values = csr_arrays(adjacency, "data.adj_t")
         if hasattr(adjacency, "sparse_sizes"):
             square(adjacency.sparse_sizes(), "data.adj_t", _TWO_KINDS_OF_PYG)
         elif hasattr(adjacency, "shape"):
@@ -145,7 +147,7 @@ def of_pyg(data: Any) -> Csc | Coo:
     return Coo(edge_index[0], edge_index[1], count, None, *both)
 
 
-def csr_of(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
+def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
     """Where rows begin, columns and values of an ``adj_t``, torch's or a SparseTensor.
 
     Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC. Values of a
@@ -169,8 +171,8 @@ def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Of
     Not by ``data.is_edge_attr``, which keeps notes in ``data``, and may read all edges each time
     to learn the number of vertices.
     """
-    of_edges: dict[str, Offer] = {}
-    of_nodes: dict[str, Offer] = {}
+    of_edges: dict[str, OfferedArray] = {}
+    of_nodes: dict[str, OfferedArray] = {}
     if not (hasattr(data, "is_edge_attr") and hasattr(data, "to_dict")):
         return of_edges, of_nodes
     for key, value in data.to_dict().items():
@@ -193,7 +195,7 @@ def _by_rows(data: Any, key: str, value: Any) -> bool:
         return False
 
 
-def _of_tensor(value: Any) -> Offer | None:
+def _of_tensor(value: Any) -> OfferedArray | None:
     """A plain tensor of torch's with rows of values; None for anything else."""
     torch = sys.modules.get("torch")
     if torch is None or type(value) not in (torch.Tensor, torch.nn.Parameter):
@@ -201,10 +203,10 @@ def _of_tensor(value: Any) -> Offer | None:
     plain = value.layout is torch.strided and not getattr(value, "is_nested", False)
     if not (plain and _has_kind(value.dtype) and value.device.type in ("cpu", "cuda")):
         return None
-    return Offer(value.detach(), tuple(value.shape)) if value.dim() else None
+    return OfferedArray(value.detach(), tuple(value.shape)) if value.dim() else None
 
 
-def of_scipy(matrix: Any, where: str = "m") -> Csc | Coo:
+def csc_from_scipy(matrix: Any, where: str = "m") -> Csc | Coo:
     """CSC as it is, CSR by SciPy with the places in ``matrix.data`` as edge ids, others as COO.
 
     ``num_nodes`` is the number of columns, and rows may be more.
@@ -257,4 +259,4 @@ def _of_values(values: Any) -> Offers:
     """The values of a sparse matrix, if they are no complex numbers or objects."""
     if values.dtype.name not in KINDS:
         return {}
-    return {"weight": Offer(values, tuple(values.shape))}
+    return {"weight": OfferedArray(values, tuple(values.shape))}

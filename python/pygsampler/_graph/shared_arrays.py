@@ -14,7 +14,7 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe
 from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.degrees import out_degrees
-from pygsampler._graph.state import GraphState
+from pygsampler._graph.relation import RelationState
 from pygsampler.errors import CudaError
 
 # The place of pieces of which each device has a copy.
@@ -24,20 +24,20 @@ EVERYONE = -1
 _MOST_UNITS = 4096
 
 
-class Piece(NamedTuple):
+class ArrayPiece(NamedTuple):
     """A part of an array: its bytes, and the place of the device that has it."""
 
     size: int
     place: int
 
 
-class Heat:
+class EdgeAccessCounts:
     """How often batches read the edges of a graph on the CPU, or rows of its vertices, run by run;
     counted when it is asked."""
 
     __slots__ = ("_graph", "_rows", "_visits")
 
-    def __init__(self, graph: GraphState, rows: bool = False) -> None:
+    def __init__(self, graph: RelationState, rows: bool = False) -> None:
         self._graph = graph
         self._rows = rows
         self._visits: Array | None = None
@@ -54,7 +54,7 @@ class Heat:
         return heat
 
 
-def share_of(replicate: object) -> float:
+def replicated_share(replicate: object) -> float:
     """The share of an array that each device has; TypeError, ValueError for none."""
     if isinstance(replicate, bool) or not isinstance(replicate, (int, float)):
         raise TypeError(f"replicate: expected a share from 0 to 1, got {describe(replicate)}")
@@ -64,8 +64,13 @@ def share_of(replicate: object) -> float:
 
 
 def layout(
-    nbytes: int, width: int, granularity: int, places: int, replicate: float, heat: Heat | None
-) -> list[Piece]:
+    nbytes: int,
+    width: int,
+    granularity: int,
+    places: int,
+    replicate: float,
+    heat: EdgeAccessCounts | None,
+) -> list[ArrayPiece]:
     """An array of so many bytes, elements or rows of ``width``, cut for ``places`` devices.
 
     That share of it which is read most is everyone's, and the rest is dealt out in contiguous
@@ -85,7 +90,7 @@ def layout(
             # In the order of their places where they are alike: all processes choose the same.
             order = sorted(order, key=lambda u: -figures[u])
         hot = set(list(order)[:shared])
-    pieces: list[Piece] = []
+    pieces: list[ArrayPiece] = []
     dealt, rest = 0, units - len(hot)
     for u in range(units):
         place = EVERYONE
@@ -93,27 +98,27 @@ def layout(
             place = dealt * places // rest
             dealt += 1
         if pieces and pieces[-1].place == place:
-            pieces[-1] = Piece(pieces[-1].size + unit, place)
+            pieces[-1] = ArrayPiece(pieces[-1].size + unit, place)
         else:
-            pieces.append(Piece(unit, place))
+            pieces.append(ArrayPiece(unit, place))
     return pieces
 
 
-class Making(EngineHandle):
+class SharedArrayBuilder(EngineHandle):
     """An array in the making at one place, as the engine has it."""
 
     __slots__ = ("_layout", "device", "place")
 
     _close_function: ClassVar[str] = "PeersClose"
 
-    def __init__(self, device: int, place: int, pieces: Sequence[Piece], shared: bool) -> None:
+    def __init__(self, device: int, place: int, pieces: Sequence[ArrayPiece], shared: bool) -> None:
         super().__init__()
         self.device, self.place = device, place
         words = array("q", [word for piece in pieces for word in piece])
         self._layout = words
         self._create("PeersNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
 
-    def lend(self, other: Making) -> None:
+    def lend(self, other: SharedArrayBuilder) -> None:
         """Gives this place's pieces to another one's in this process."""
         self._call("PeersLend", other._number)
 
@@ -140,29 +145,29 @@ class Making(EngineHandle):
         self._release()
 
 
-class Peers(Protocol):
+class DeviceGroup(Protocol):
     """Devices that share arrays."""
 
-    def at(self, place: int, values: Array, heat: Heat | None) -> Array:
+    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         """The array for the device at a place."""
 
-    def pieces(self, values: Array) -> list[Piece]:
+    def pieces(self, values: Array) -> list[ArrayPiece]:
         """How an array of the CPU's was cut."""
 
 
-class Seat(NamedTuple):
+class GroupPlacement(NamedTuple):
     """A graph's place among the devices that share its arrays."""
 
-    peers: Peers
+    peers: DeviceGroup
     place: int
 
-    def of(self, host: GraphState) -> Callable[[Array], Array]:
+    def of(self, host: RelationState) -> Callable[[Array], Array]:
         """What puts arrays of a graph on the CPU where this place's device finds them."""
-        heat = Heat(host)
+        heat = EdgeAccessCounts(host)
         return lambda values: self.peers.at(self.place, values, heat)
 
 
-class Here:
+class LocalDeviceGroup:
     """Devices of this process that share arrays, which are put there once for all of them."""
 
     __slots__ = ("_made", "devices", "granularity", "replicate")
@@ -173,28 +178,30 @@ class Here:
         self.granularity = max(library.call("PeersUnit", device, 0) for device in self.devices)
         require_reach(self.devices)
         # By the id of the array on the CPU, which is kept, so that no other has it.
-        self._made: dict[int, tuple[Array, list[Piece], list[Array]]] = {}
+        self._made: dict[int, tuple[Array, list[ArrayPiece], list[Array]]] = {}
 
-    def at(self, place: int, values: Array, heat: Heat | None) -> Array:
+    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
         with library.handle_lock():
             found = self._made.get(id(values))
             if found is None:
                 found = self._made[id(values)] = (values, *self._put(values, heat))
             return found[2][place]
 
-    def pieces(self, values: Array) -> list[Piece]:
+    def pieces(self, values: Array) -> list[ArrayPiece]:
         """How an array of the CPU's was cut."""
         return self._made[id(values)][1]
 
-    def _put(self, values: Array, heat: Heat | None) -> tuple[list[Piece], list[Array]]:
+    def _put(
+        self, values: Array, heat: EdgeAccessCounts | None
+    ) -> tuple[list[ArrayPiece], list[Array]]:
         if not values.nbytes:
             return [], [_copy_to_device(values, device) for device in self.devices]
         width, places = values.nbytes // len(values), len(self.devices)
         pieces = layout(values.nbytes, width, self.granularity, places, self.replicate, heat)
         with ExitStack() as stack:
-            making: list[Making] = []
+            making: list[SharedArrayBuilder] = []
             for place, device in enumerate(self.devices):
-                making.append(Making(device, place, pieces, shared=False))
+                making.append(SharedArrayBuilder(device, place, pieces, shared=False))
                 stack.callback(making[-1].close)
             for own in making:
                 for other in making:
@@ -215,13 +222,13 @@ def require_reach(indices: Sequence[int]) -> None:
                 )
 
 
-def together(given: Iterable[object], replicate: object) -> Here:
+def device_group(given: Iterable[object], replicate: object) -> LocalDeviceGroup:
     """Devices that a caller names, and the share of which each has a copy."""
     named = list(given)
     wanted = [devices.parse(device) for device in named]
     if len(wanted) < 2 or min(wanted) < 0:
         raise ValueError(f"over: expected two CUDA devices or more, got {named!r}")
-    share = share_of(replicate)
+    share = replicated_share(replicate)
     for index in wanted:
         devices.require(index)
-    return Here(wanted, share)
+    return LocalDeviceGroup(wanted, share)

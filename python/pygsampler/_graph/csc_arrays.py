@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pygsampler._arrays.array import Array
 
 
-class Parts(NamedTuple):
+class CscArrays(NamedTuple):
     """A CSC, and what its rows draw by where they do not draw uniformly."""
 
     indptr: Array
@@ -18,12 +18,12 @@ class Parts(NamedTuple):
     alias: Array | None = None
     sums: Array | None = None
 
-    def each(self, change: Callable[[Array, str], Array]) -> Parts:
+    def each(self, change: Callable[[Array, str], Array]) -> CscArrays:
         """``change`` of every array that there is, and its name."""
         named = zip(self, self._fields, strict=True)
-        return Parts(*(None if part is None else change(part, name) for part, name in named))  # type: ignore[arg-type]
+        return CscArrays(*(None if part is None else change(part, name) for part, name in named))  # type: ignore[arg-type]
 
-    def shares(self, other: Parts) -> bool:
+    def shares(self, other: CscArrays) -> bool:
         """Whether one of the arrays is one of the others."""
         known = {id(part) for part in other if part is not None}
         return any(id(part) in known for part in self)

@@ -12,12 +12,12 @@ from pygsampler._features.gather import GatherJob, gather_on_device
 if TYPE_CHECKING:
     import torch
 
-    from pygsampler.features import Features
+    from pygsampler._features.features import Features
 
-__all__ = ["look_up"]
+__all__ = ["read_many"]
 
 
-def look_up(
+def read_many(
     wanted: Sequence[tuple[Features, torch.Tensor]], *, threads: int = 0, check: bool = False
 ) -> list[torch.Tensor]:
     """The rows of features by their ids, each where its features are read.

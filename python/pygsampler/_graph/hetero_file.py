@@ -10,15 +10,15 @@ from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.interning import BYTES, OFFSETS
 from pygsampler._arrays.mmap_file import MappedFile, checksum
 from pygsampler._engine import memory
-from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import save as graph_save
+from pygsampler._graph import file_writer as graph_save
+from pygsampler._graph import named_arrays as graph_data
 
 if TYPE_CHECKING:
     from pygsampler._engine.progress import Progress
-    from pygsampler._graph.data import Named
-    from pygsampler._graph.state import GraphState
-    from pygsampler._graph.stored import Pieces
+    from pygsampler._graph.file_sections import SectionWriter
+    from pygsampler._graph.named_arrays import NamedArrays
+    from pygsampler._graph.relation import RelationState
 
 # What the types are called, and how many vertices they have.
 _TYPES = "types"
@@ -26,27 +26,29 @@ _TYPES = "types"
 _NODES = "nodes"
 
 
-def save(
+def write_hetero_file(
     path: str,
-    relations: Mapping[tuple[str, str, str], GraphState],
+    relations: Mapping[tuple[str, str, str], RelationState],
     nodes: Mapping[str, int],
-    node_data: Mapping[str, Named],
+    node_data: Mapping[str, NamedArrays],
     names: Mapping[str, Mapping[str, Array]],
     progress: Progress,
 ) -> None:
     """Writes the relations of a graph that is on the CPU, and the arrays of all types."""
     types = {"nodes": dict(nodes), "edges": list(relations)}
-    sections: dict[str, Array | Pieces] = {_TYPES: as_array(json.dumps(types).encode(), _TYPES)}
+    sections: dict[str, Array | SectionWriter] = {
+        _TYPES: as_array(json.dumps(types).encode(), _TYPES)
+    }
     for place, graph in enumerate(relations.values()):
-        of_graph = graph_save.csc(graph._open()) | graph_data.sections(graph._edata, {})
+        of_graph = graph_save.csc_sections(graph._open()) | graph_data.sections(graph._edata, {})
         sections.update((f"{place}.{name}", array) for name, array in of_graph.items())
     for place, (kind, of_type) in enumerate(node_data.items()):
         of_nodes = {**graph_data.sections({}, of_type), **names.get(kind, {})}
         sections.update((f"{_NODES}{place}.{name}", array) for name, array in of_nodes.items())
-    graph_save.save(path, sections, max(nodes.values()), progress, typed=True)
+    graph_save.write_graph_file(path, sections, max(nodes.values()), progress, typed=True)
 
 
-def types_of(pages: MappedFile) -> tuple[dict[str, int], dict[tuple[str, str, str], MappedFile]]:
+def read_types(pages: MappedFile) -> tuple[dict[str, int], dict[tuple[str, str, str], MappedFile]]:
     """How many vertices the types have, and the part of the file that each relation is.
 
     ValueError where the file is of a graph without types, and where its list of them is damaged.
@@ -76,13 +78,13 @@ def types_of(pages: MappedFile) -> tuple[dict[str, int], dict[tuple[str, str, st
     return nodes, relations
 
 
-def node_data_of(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, Named]:
+def read_node_data(pages: MappedFile, nodes: Mapping[str, int]) -> dict[str, NamedArrays]:
     """The arrays of the vertices of each type."""
     found = {}
     for place, (kind, count) in enumerate(nodes.items()):
         part = pages.within(f"{_NODES}{place}.", count)
-        rows = graph_data.Rows(graph_data.NODES, count)
-        found[kind] = graph_data.of_file(graph_file.arrays(part), rows, part)
+        rows = graph_data.RowCount(graph_data.NODES, count)
+        found[kind] = graph_data.arrays_from_file(graph_file.arrays(part), rows, part)
     return found
 
 

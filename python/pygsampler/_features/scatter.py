@@ -12,7 +12,7 @@ from pygsampler._arrays.ids import as_ids
 _SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
-def write_rows(known: Array, values: Any, ids: Any) -> None:
+def scatter_rows(known: Array, values: Any, ids: Any) -> None:
     """Writes ``values``, one for each of ``ids`` or one for all, into these rows of an array."""
     view = as_ids(ids, "ids", known._device if known._device >= 0 else None)
     rows: Any

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
-from pygsampler._caching.table import filled, is_out_of_memory
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 from pygsampler._engine.progress import progress_counter
+from pygsampler._features.cache_table import filled_memory, is_out_of_memory
 from pygsampler._graph.degrees import out_degrees
 from pygsampler.errors import CudaError
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from pygsampler._arrays.ids import IdView
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 # Ids of one launch, after which Ctrl-C is heard.
 _MOST = 1 << 28
 
 
-class Counts:
+class ReadCounts:
     """A count for each of so many rows, in the memory of a device; CudaError without any."""
 
     __slots__ = ("_device", "_memory", "_rows")
@@ -34,7 +34,7 @@ class Counts:
     def __init__(self, device: int, rows: int) -> None:
         self._device = device
         self._rows = rows
-        memory = filled(device, rows, 0)
+        memory = filled_memory(device, rows, 0)
         if memory is None:
             raise CudaError(
                 f"features: no memory on {devices.name(device)} to count the reads of {rows} rows: "
@@ -65,10 +65,10 @@ class Counts:
         return Array._of(given.data, self._rows, 32, given).torch()
 
 
-def counts_of(device: int, rows: Sequence[int]) -> list[Counts] | None:
+def new_read_counts(device: int, rows: Sequence[int]) -> list[ReadCounts] | None:
     """Counts of so many rows each; None, and a warning, where there is no memory for them."""
     try:
-        return [Counts(device, number) for number in rows]
+        return [ReadCounts(device, number) for number in rows]
     except CudaError as error:
         if not is_out_of_memory(error):
             raise
@@ -76,7 +76,7 @@ def counts_of(device: int, rows: Sequence[int]) -> list[Counts] | None:
         return None
 
 
-def neighbours(graph: Graph) -> Tensor:
+def neighbor_counts(graph: Graph) -> Tensor:
     """How often each vertex is an in-neighbour: its out-degree, an integer for each vertex."""
     if graph._device < 0 or graph.pinned:
         host = graph._on_cpu()
@@ -89,7 +89,7 @@ def neighbours(graph: Graph) -> Tensor:
                 before = row
 
             return out_degrees(host, progress=tell).torch()
-    counts, indices = Counts(graph._device, graph.num_nodes), graph.indices
+    counts, indices = ReadCounts(graph._device, graph.num_nodes), graph.indices
     width = indices._bits // 8
     for first in range(0, len(indices), _MOST):
         length = min(_MOST, len(indices) - first)

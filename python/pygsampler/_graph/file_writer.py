@@ -14,17 +14,17 @@ from pygsampler._arrays.mmap_file import CSC
 from pygsampler._engine.checks import describe
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler._engine.progress import Progress, progress_counter
-from pygsampler._graph.data import PREFIXES
-from pygsampler._graph.stored import Pieces
+from pygsampler._graph.file_sections import SectionWriter
+from pygsampler._graph.named_arrays import PREFIXES
 
 if TYPE_CHECKING:
-    from pygsampler._graph.parts import Parts
+    from pygsampler._graph.csc_arrays import CscArrays
 
 # So many bytes are written between two looks at whether Ctrl-C was pressed.
 _CHUNK = 16 << 20
 
 
-def csc(parts: Parts) -> dict[str, Array]:
+def csc_sections(parts: CscArrays) -> dict[str, Array]:
     """The sections that are a graph."""
     return {
         name: as_array(part, name)
@@ -33,9 +33,9 @@ def csc(parts: Parts) -> dict[str, Array]:
     }
 
 
-def save(
+def write_graph_file(
     path: str,
-    sections: Mapping[str, Array | Pieces],
+    sections: Mapping[str, Array | SectionWriter],
     num_nodes: int,
     progress: Progress,
     typed: bool = False,
@@ -51,13 +51,13 @@ def save(
             for name, section in sections.items()
         ],
     }
-    writer = _Writer()
+    writer = _GraphFileWriter()
     try:
         with progress_counter(progress, total, "save") as report:
             writer._create("GraphFileCreate", json.dumps(plan))
             for place, section in enumerate(sections.values()):
                 written = 0
-                for piece in section.pieces if isinstance(section, Pieces) else [section]:
+                for piece in section.pieces if isinstance(section, SectionWriter) else [section]:
                     for at in range(0, piece.nbytes, _CHUNK):
                         size = min(_CHUNK, piece.nbytes - at)
                         writer._call("GraphFileWrite", place, written, piece._address + at, size)
@@ -80,7 +80,7 @@ def require_folder(path: str) -> None:
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {shown!r}", path)
 
 
-def named(arrays: Any) -> dict[str, Array]:
+def check_file_arrays(arrays: Any) -> dict[str, Array]:
     """The arrays that a caller wants beside a graph, checked; errors name the one that is wrong."""
     if not isinstance(arrays, Mapping):
         raise TypeError(f"arrays: expected a mapping of names to arrays, got {describe(arrays)}")
@@ -99,7 +99,7 @@ def named(arrays: Any) -> dict[str, Array]:
     return found
 
 
-class _Writer(EngineHandle):
+class _GraphFileWriter(EngineHandle):
     """A file in the making; its end removes the temporary one, unless it has its name by now."""
 
     __slots__ = ()

@@ -11,10 +11,10 @@ from pygsampler._engine import library
 from pygsampler._engine.compile_log import log_warnings
 from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph import device as device_graph
-from pygsampler._graph import host as host_graph
-from pygsampler._graph.data import NO_DATA, Named
-from pygsampler._graph.lent import NONE_LENT, Lent
-from pygsampler._graph.parts import Parts
+from pygsampler._graph import host_arrays as host_graph
+from pygsampler._graph.csc_arrays import CscArrays
+from pygsampler._graph.named_arrays import NO_DATA, NamedArrays
+from pygsampler._graph.program_arrays import NONE_LENT, ProgramArrays
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.mmap_file import MappedFile
 
-G = TypeVar("G", bound="GraphState")
+G = TypeVar("G", bound="RelationState")
 
 _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
-class Whole(NamedTuple):
+class ParentRelation(NamedTuple):
     """The graph that another form of it, or a graph of some of its edges, was made of: that one
     keeps this one."""
 
-    graph: weakref.ref[GraphState]
+    graph: weakref.ref[RelationState]
     # None on a device, where nothing of them is shared.
-    parts: Parts | None
+    parts: CscArrays | None
     # Whether this one has edges of that one in their order, so that ids are looked up there.
     drawn: bool = False
 
     @classmethod
-    def of(cls, graph: GraphState, drawn: bool = False) -> Whole:
+    def of(cls, graph: RelationState, drawn: bool = False) -> ParentRelation:
         return cls(weakref.ref(graph), graph._open(), drawn)
 
 
-class Seat(Protocol):
+class Placement(Protocol):
     """A graph's place among the devices that share its arrays."""
 
-    def of(self, host: GraphState) -> Callable[[Array], Array]:
+    def of(self, host: RelationState) -> Callable[[Array], Array]:
         """What puts arrays of a graph on the CPU where this place's device finds them."""
 
 
-class GraphState(EngineHandle):
+class RelationState(EngineHandle):
     """The arrays of a graph and the engine's handle for them.
 
     The handle is made when it is first needed, and anew in a forked child, whose engine is another
@@ -87,16 +87,16 @@ class GraphState(EngineHandle):
 
     # None once closed, and before an unpickled graph is put back on
     # its device. Those of a pinned graph are the host's.
-    _parts: Parts | None
+    _parts: CscArrays | None
     _num_nodes: int
     # -1 for the CPU, else the index of the CUDA device that samples.
     _device: int
     # The graph on the CPU that one on a device was made from.
-    _host: GraphState | None
+    _host: RelationState | None
     _pinned: bool
-    _pins: device_graph.Pins | None
+    _pins: device_graph.PinnedArrays | None
     # Its place among the devices that share its arrays; None: its device has all of them.
-    _seat: Seat | None
+    _seat: Placement | None
     # Bytes that would do for a batch, by what shapes it, as the engine said last.
     _capacity: dict[tuple[Any, ...], int]
     # The file that the arrays are mapped from, by whose word they are a graph.
@@ -107,27 +107,27 @@ class GraphState(EngineHandle):
     # and other forms of this one; and, of such a graph, the one that it was made of, whose arrays
     # it keeps.
     _derived: dict[tuple[Any, ...], Any]
-    _whole: Whole | None
+    _whole: ParentRelation | None
     # How many types of edges the rows are split by; 0: one row a vertex.
     _kinds: int
     # The transposed graph, where walks look back, and what has to stay of it while this one's
     # handle is there: that graph may be closed before this one.
-    _back: GraphState | None
+    _back: RelationState | None
     _behind: tuple[Any, ...]
     # Those of the arrays below that programs read.
-    _lent: Lent
+    _lent: ProgramArrays
     # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
-    _edata: Named
-    _ndata: Named
+    _edata: NamedArrays
+    _ndata: NamedArrays
 
     def _hold(
         self,
-        parts: Parts | None,
+        parts: CscArrays | None,
         num_nodes: int,
         device: int = -1,
-        host: GraphState | None = None,
+        host: RelationState | None = None,
         pinned: bool = False,
-        seat: Seat | None = None,
+        seat: Placement | None = None,
     ) -> None:
         EngineHandle.__init__(self)
         self._parts = parts
@@ -183,13 +183,13 @@ class GraphState(EngineHandle):
     ) -> None:
         self.close()
 
-    def _known(self) -> Parts:
+    def _known(self) -> CscArrays:
         """The arrays, or those of the graph on the CPU: for what is alike on both."""
         if self._parts is None and self._host is not None:
             return self._host._open()
         return self._open()
 
-    def _open(self) -> Parts:
+    def _open(self) -> CscArrays:
         if self._parts is None and self._host is not None:
             self._handle()
         parts = self._parts
@@ -208,7 +208,7 @@ class GraphState(EngineHandle):
             parts = self._open()
             if not self._current() or self._moved():
                 self._release()
-                parts = self._parts = parts.each(host_graph.where_it_is)
+                parts = self._parts = parts.each(host_graph.current_array)
                 about = parts.arguments(parts.addresses(), self._num_nodes)
                 # Those of a file were validated before they were written, and what the engine
                 # makes of a graph's is sound as that is.
@@ -285,7 +285,9 @@ class GraphState(EngineHandle):
         if self._lent is not NONE_LENT and self._lent.moved():
             return True
         on_device = self._device >= 0 and not self._pinned
-        return not on_device and self._parts is not None and host_graph.moved(self._parts)
+        return (
+            not on_device and self._parts is not None and host_graph.has_moved_arrays(self._parts)
+        )
 
     def _check_process(self) -> None:
         """Raises CudaError for a graph that a parent process has on its GPU."""

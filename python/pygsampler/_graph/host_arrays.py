@@ -12,7 +12,7 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import integer
 from pygsampler._engine.limits import MAX_NODES, MAX_NODES32
 from pygsampler._graph import layout as at
-from pygsampler._graph.parts import Parts
+from pygsampler._graph.csc_arrays import CscArrays
 
 MOST_NODES = {32: MAX_NODES32, 64: MAX_NODES}
 NUMBERING = "renumber=True numbers the ids that occur"
@@ -20,7 +20,7 @@ NUMBERING = "renumber=True numbers the ids that occur"
 _SPARSE = 64
 
 
-def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
+def csc_from_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
     """The CSC of a list of edges, in memory of the engine's, and the number of vertices."""
     sources, targets = _alike(edge_ends(src, "src"), edge_ends(dst, "dst"))
     if sources.length != targets.length:
@@ -81,7 +81,7 @@ def _refuse_gaps(ends: Mapping[str, IdView], count: int, error: Exception) -> No
             ) from None
 
 
-def moved(parts: Parts) -> bool:
+def has_moved_arrays(parts: CscArrays) -> bool:
     """Whether torch has put one of the arrays elsewhere meanwhile."""
     # No generator: every batch asks, and one costs as much as all that it would look at.
     for part in parts:  # noqa: SIM110
@@ -90,7 +90,7 @@ def moved(parts: Parts) -> bool:
     return False
 
 
-def where_it_is(part: Array, where: str) -> Array:
+def current_array(part: Array, where: str) -> Array:
     """The array where it is now."""
     if not has_moved(part._owner, part._address):
         return part

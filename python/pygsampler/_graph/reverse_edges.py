@@ -9,10 +9,10 @@ from pygsampler._arrays.array import Array, as_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.relation import RelationState
 
 
-def by_id(graph: GraphState, where: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def by_id(graph: RelationState, where: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sources and destinations of the edges, by edge id; needs NumPy.
 
     ValueError where ids of edges are not the numbers below the number of edges, each once.
@@ -31,7 +31,7 @@ def by_id(graph: GraphState, where: str) -> tuple[NDArray[Any], NDArray[Any]]:
     return ends
 
 
-def check_ids(graph: GraphState, where: str) -> NDArray[Any] | None:
+def check_ids(graph: RelationState, where: str) -> NDArray[Any] | None:
     """The edge ids of a graph; ValueError where they are not the numbers below the number of edges,
     each once."""
     import numpy as np
@@ -50,7 +50,7 @@ def check_ids(graph: GraphState, where: str) -> NDArray[Any] | None:
     return ids
 
 
-def reverse_edge_ids(graph: GraphState, other: GraphState, names: tuple[str, str]) -> Array:
+def reverse_edge_ids(graph: RelationState, other: RelationState, names: tuple[str, str]) -> Array:
     """For each edge of ``graph`` by id, the id of its reverse among the edges of ``other``, int64.
 
     Where both are one graph a self loop is its own reverse. Edges that stand in ``other`` in their

@@ -15,26 +15,26 @@ from pygsampler._arrays.mmap_file import Identity, MappedFile
 from pygsampler._engine import library
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._graph import (
-    adapters,
+    converters,
     dgl_conversion,
     networkx_conversion,
     node_names,
-    peers,
     pyg_conversion,
     scipy_conversion,
+    shared_arrays,
 )
-from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import host as host_graph
+from pygsampler._graph import host_arrays as host_graph
+from pygsampler._graph import named_arrays as graph_data
+from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.degrees import degrees_of
-from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
-from pygsampler._graph.lent import NONE_NAMED, Lent, Named
-from pygsampler._graph.parts import Parts
-from pygsampler._graph.reverses import reverse_edge_ids
-from pygsampler._graph.state import GraphState, Seat, Whole
-from pygsampler._graph.stored import names as edge_arrays
-from pygsampler._graph.timed import Timed, TimedByOthers, sorted_by_time
+from pygsampler._graph.derived import DegreeAliasTable, degree_alias_table, transpose, weight_tables
+from pygsampler._graph.file_sections import array_names as edge_arrays
+from pygsampler._graph.program_arrays import NONE_NAMED, ProgramArrayNames, ProgramArrays
+from pygsampler._graph.relation import ParentRelation, Placement, RelationState
+from pygsampler._graph.reverse_edges import reverse_edge_ids
+from pygsampler._graph.temporal import TimeSortedBySource, TimeSortedRelation, sort_by_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +56,7 @@ K = TypeVar("K")
 _OUT = "out", None, 0
 
 
-class Graph(GraphState):
+class Graph(RelationState):
     """A directed homogeneous graph: row v of its CSC lists the in-neighbours of vertex v.
 
     Made by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``, or by ``open``
@@ -196,12 +196,12 @@ class Graph(GraphState):
                 )
             interned = intern({"src": src, "dst": dst})
             (src, dst), num_nodes = interned.numbers, interned.num_nodes
-        graph = cls._checked(*host_graph.of_edges(src, dst, num_nodes))
+        graph = cls._checked(*host_graph.csc_from_edges(src, dst, num_nodes))
         if interned is not None:
-            graph._arrays = node_names.beside(interned)
+            graph._arrays = node_names.label_arrays(interned)
         if edge_data is not None:
-            edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
-            edge_data = graph_data.named(edge_data, edges)
+            edges = graph_data.RowCount(graph_data.EDGES, graph.num_edges)
+            edge_data = graph_data.check_named_arrays(edge_data, edges)
         return graph._furnished(edge_data, node_data)
 
     @classmethod
@@ -214,7 +214,7 @@ class Graph(GraphState):
         ``edata`` and ``ndata`` are those of ``g``, without a copy (a subgraph of DGL's selects its
         rows when they are first read), but for ids of another graph (``dgl.NID``, ``dgl.EID``).
         """
-        return cls._from(adapters.of_dgl(g))
+        return cls._from(converters.csc_from_dgl(g))
 
     @classmethod
     def from_networkx(
@@ -251,7 +251,7 @@ class Graph(GraphState):
         ValueError
             For an edge or a node without an attribute.
         """
-        return cls._from(networkx_conversion.of_networkx(g, edge_attrs, node_attrs))
+        return cls._from(networkx_conversion.coo_from_networkx(g, edge_attrs, node_attrs))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
@@ -268,7 +268,7 @@ class Graph(GraphState):
         "edge_weight", where PyG's ``ToSparseTensor`` had them from, or "edge_attr" if they are
         rows.
         """
-        return cls._from(adapters.of_pyg(data))
+        return cls._from(converters.csc_from_pyg(data))
 
     @classmethod
     def from_scipy(cls, m: Any, *, bipartite: bool = False) -> Graph:
@@ -293,11 +293,11 @@ class Graph(GraphState):
         TypeError, ValueError
             For anything else, and for a matrix that is not square without ``bipartite``.
         """
-        parts = adapters.of_scipy(m)
+        parts = converters.csc_from_scipy(m)
         if boolean(bipartite, "bipartite"):
-            return cls._from(adapters.behind(parts, m.shape[0]))
+            return cls._from(converters.behind(parts, m.shape[0]))
         keeping = 'HeteroGraph.from_scipy({("user", "to", "item"): m}) keeps them apart'
-        adapters.square(m.shape, "m", f"{keeping}, bipartite=True numbers columns behind rows")
+        converters.square(m.shape, "m", f"{keeping}, bipartite=True numbers columns behind rows")
         return cls._from(parts)
 
     @classmethod
@@ -325,7 +325,7 @@ class Graph(GraphState):
             For a file that is no graph file, is damaged or cut short, or was written by a newer
             version.
         """
-        pages = graph_file.open_pages(path, verify, progress)
+        pages = graph_file.map_graph_file(path, verify, progress)
         if pages.header["typed"]:
             raise ValueError(
                 f"{pages.path}: expected a graph without types, got one with types; "
@@ -334,8 +334,8 @@ class Graph(GraphState):
         return cls._mapped(pages)
 
     @classmethod
-    def _from(cls, parts: adapters.Csc | adapters.Coo) -> Graph:
-        if isinstance(parts, adapters.Coo):
+    def _from(cls, parts: converters.Csc | converters.Coo) -> Graph:
+        if isinstance(parts, converters.Coo):
             graph = cls._completed(
                 cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes), parts
             )
@@ -349,7 +349,7 @@ class Graph(GraphState):
         return graph
 
     @classmethod
-    def _completed(cls, graph: Graph, parts: adapters.Coo) -> Graph:
+    def _completed(cls, graph: Graph, parts: converters.Coo) -> Graph:
         """``graph`` with the arrays that ``parts`` has beyond its edges."""
         if parts.arrays:
             named = {name: as_array(value, name) for name, value in parts.arrays.items()}
@@ -362,8 +362,8 @@ class Graph(GraphState):
         graph = cls._new(parts, pages.header["num_nodes"])
         graph._file = pages
         edges, nodes = graph._rows()
-        graph._edata = graph_data.of_file(beside, edges, pages)
-        graph._ndata = graph_data.of_file(beside, nodes, pages)
+        graph._edata = graph_data.arrays_from_file(beside, edges, pages)
+        graph._ndata = graph_data.arrays_from_file(beside, nodes, pages)
         graph._arrays = MappingProxyType(beside)
         graph._handle()
         return graph
@@ -386,7 +386,7 @@ class Graph(GraphState):
     def _checked(
         cls, indptr: Array, indices: Array, edge_ids: Array | None, num_nodes: int
     ) -> Graph:
-        parts = Parts(indptr, indices, edge_ids)
+        parts = CscArrays(indptr, indices, edge_ids)
         graph = cls._new(parts, num_nodes, device_graph.together(parts))
         graph._handle()
         return graph
@@ -394,23 +394,23 @@ class Graph(GraphState):
     @classmethod
     def _new(
         cls,
-        parts: Parts | None,
+        parts: CscArrays | None,
         num_nodes: int,
         device: int = -1,
-        host: GraphState | None = None,
+        host: RelationState | None = None,
         pinned: bool = False,
-        seat: Seat | None = None,
+        seat: Placement | None = None,
     ) -> Graph:
         graph = object.__new__(cls)
         graph._hold(parts, num_nodes, device, host, pinned, seat)
         return graph
 
-    def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
+    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
         """How many rows the arrays of edges and of vertices have."""
         _, indices, edge_ids, *_ = self._known()
         return (
-            graph_data.Rows(graph_data.EDGES, len(indices), edge_ids is not None),
-            graph_data.Rows(graph_data.NODES, self._num_nodes),
+            graph_data.RowCount(graph_data.EDGES, len(indices), edge_ids is not None),
+            graph_data.RowCount(graph_data.NODES, self._num_nodes),
         )
 
     def _furnished(self, edge_data: Any, node_data: Any) -> Graph:
@@ -418,8 +418,8 @@ class Graph(GraphState):
         if edge_data is None and node_data is None:
             return self
         edges, nodes = self._rows()
-        self._edata = self._edata.with_more(graph_data.named(edge_data, edges))
-        self._ndata = self._ndata.with_more(graph_data.named(node_data, nodes))
+        self._edata = self._edata.with_more(graph_data.check_named_arrays(edge_data, edges))
+        self._ndata = self._ndata.with_more(graph_data.check_named_arrays(node_data, nodes))
         return self
 
     def _plain(self) -> Graph:
@@ -428,7 +428,7 @@ class Graph(GraphState):
         return self
 
     @classmethod
-    def _later(cls, host: Graph, device: int, pinned: bool, seat: Seat | None = None) -> Graph:
+    def _later(cls, host: Graph, device: int, pinned: bool, seat: Placement | None = None) -> Graph:
         """A graph that is put on its device when it is first used."""
         return cls._new(None, host._num_nodes, device, host, pinned, seat)
 
@@ -602,10 +602,11 @@ class Graph(GraphState):
         """
         edges, nodes = self._rows()
         return self._with_more(
-            graph_data.named(edge_data, edges), graph_data.named(node_data, nodes)
+            graph_data.check_named_arrays(edge_data, edges),
+            graph_data.check_named_arrays(node_data, nodes),
         )
 
-    def _with_more(self, edges: graph_data.Named, nodes: graph_data.Named) -> Graph:
+    def _with_more(self, edges: graph_data.NamedArrays, nodes: graph_data.NamedArrays) -> Graph:
         if self._host is not None:
             host = self._on_cpu()._with_more(edges, nodes)
             return Graph._later(host, self._device, self._pinned, self._seat)
@@ -836,12 +837,14 @@ class Graph(GraphState):
             Where a GPU cannot read another one's memory, or has no room.
         """
         self._known()
-        group = peers.together(over, replicate)
+        group = shared_arrays.device_group(over, replicate)
         host = self._on_cpu()
         made: list[Graph] = []
         try:
             for place, index in enumerate(group.devices):
-                made.append(Graph._later(host, index, False, peers.Seat(group, place)))
+                made.append(
+                    Graph._later(host, index, False, shared_arrays.GroupPlacement(group, place))
+                )
                 made[-1]._handle()
         except BaseException:
             for graph in made:
@@ -861,14 +864,16 @@ class Graph(GraphState):
         """
         return self._kept((kind, name), lambda: self._derive(kind, name))
 
-    def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> Timed:
+    def _timed(
+        self, name: str, mask: str | None = None, prob: str | None = None
+    ) -> TimeSortedRelation:
         """The rows in the order of the times that an edge or vertex array of that name has.
 
         They are those of the edges that a mask leaves, or that have weights, made once, and kept.
         """
         return self._kept(("time", name, mask, prob), lambda: self._sorted(name, mask, prob))
 
-    def _sorted(self, name: str, mask: str | None, prob: str | None) -> Timed:
+    def _sorted(self, name: str, mask: str | None, prob: str | None) -> TimeSortedRelation:
         if self._device >= 0:
             return self._twin_by_time(lambda own: own._timed(name, mask, prob))
         of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
@@ -892,18 +897,18 @@ class Graph(GraphState):
 
     def _timed_by(
         self, name: str, values: Array, kind: Kind | None, mask: str | None, prob: str | None
-    ) -> Timed:
+    ) -> TimeSortedRelation:
         """The rows in the order of the times ``values``, which vertices have that edges lead from:
         an array of that name of another type's vertices. Made once for that array, and there as
         long as somebody has it: the same rows may be those of several relations, or of several
         graphs with types. ``kind`` is what the times were."""
 
-        def make() -> Timed:
+        def make() -> TimeSortedRelation:
             if self._device >= 0:
                 return self._twin_by_time(lambda own: own._timed_by(name, values, kind, mask, prob))
             return self._by_time(name, values, True, kind, mask, prob)
 
-        by_others = self._kept(("times of vertices",), TimedByOthers)
+        by_others = self._kept(("times of vertices",), TimeSortedBySource)
         return by_others.of(values, name, mask, prob, make=make)
 
     def _by_time(
@@ -914,7 +919,7 @@ class Graph(GraphState):
         kind: Kind | None,
         mask: str | None,
         prob: str | None,
-    ) -> Timed:
+    ) -> TimeSortedRelation:
         where = f"{'ndata' if by_vertex else 'edata'}[{name!r}]"
         if len(values.shape) != 1:
             raise ValueError(f"{where}: expected shape [N], got {values.shape}")
@@ -922,23 +927,23 @@ class Graph(GraphState):
         if prob is not None:
             # Edges without weights are none of its own, and so none have to be left out later.
             rows = self._drawn_by("prob", prob)
-        made, memory, is_float = sorted_by_time(rows, where, values, by_vertex)
-        parts = Parts(rows.indptr, made["indices"], made["edge_ids"])
+        made, memory, is_float = sort_by_time(rows, where, values, by_vertex)
+        parts = CscArrays(rows.indptr, made["indices"], made["edge_ids"])
         by_time = self._form(parts, 0, None, drawn=True)
         graph = by_time if prob is None else by_time._drawn_by("prob", prob)
         graph._handle()
-        return Timed(name, by_vertex, graph, memory, is_float, kind, by_time)
+        return TimeSortedRelation(name, by_vertex, graph, memory, is_float, kind, by_time)
 
-    def _twin_by_time(self, make: Callable[[Graph], Timed]) -> Timed:
+    def _twin_by_time(self, make: Callable[[Graph], TimeSortedRelation]) -> TimeSortedRelation:
         """On this graph's device what is made of the one on the CPU."""
         own = make(self._on_cpu())
         about = own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float, own.kind
-        return Timed(*about, own)
+        return TimeSortedRelation(*about, own)
 
-    def _negatives(self, power: float) -> Negatives:
+    def _negatives(self, power: float) -> DegreeAliasTable:
         """What negative samples are drawn by, as degrees to a power; made once, and kept."""
         key = "negatives", power
-        return self._kept(key, lambda: Negatives(negatives_of(self._on_cpu(), power)))
+        return self._kept(key, lambda: DegreeAliasTable(degree_alias_table(self._on_cpu(), power)))
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], K]) -> K:
         """What is made of this graph when it is first asked for, and kept as long as it."""
@@ -958,7 +963,7 @@ class Graph(GraphState):
             host = own._drawn_by(kind, name)
             return self if host is own else self._twin(host)
         values = self._edge_array(kind, name)
-        mapped = graph_file.drawn_by(self, name) if kind == "prob" else None
+        mapped = graph_file.weighted_relation(self, name) if kind == "prob" else None
         if mapped is None:
             return self._drawing(kind, f"edata[{name!r}]", values)
         return self._with_edges(mapped, self._file)
@@ -969,22 +974,22 @@ class Graph(GraphState):
         ``values`` has one for each edge id, and is called ``where``. The graph is on the CPU.
         """
         _check_values(kind, where, values)
-        parts = tables_of(self, where, values, kind == "mask")
+        parts = weight_tables(self, where, values, kind == "mask")
         # Copies of what a file has are as sound as that is.
         return self if parts is None else self._with_edges(parts, self._file)
 
-    def _with_edges(self, parts: Parts, file: MappedFile | None) -> Graph:
+    def _with_edges(self, parts: CscArrays, file: MappedFile | None) -> Graph:
         """A graph of edges of this one; ``file`` is where its arrays, or some of them, are from."""
         graph = self._form(parts, self._kinds, file, drawn=True)
         graph._handle()
         return graph
 
     def _form(
-        self, parts: Parts, kinds: int, file: MappedFile | None, drawn: bool = False
+        self, parts: CscArrays, kinds: int, file: MappedFile | None, drawn: bool = False
     ) -> Graph:
         """Another form of this graph, on the CPU, whose rows are split by so many types."""
         graph = Graph._new(parts, self._num_nodes)
-        graph._whole, graph._kinds, graph._file = Whole.of(self, drawn), kinds, file
+        graph._whole, graph._kinds, graph._file = ParentRelation.of(self, drawn), kinds, file
         graph._edata = self._edata
         return graph
 
@@ -1003,7 +1008,9 @@ class Graph(GraphState):
             and whole.graph() is self._on_cpu()
             and host._open().shares(whole.parts)
         )
-        graph._whole = Whole.of(self) if shared else Whole(weakref.ref(self), None)
+        graph._whole = (
+            ParentRelation.of(self) if shared else ParentRelation(weakref.ref(self), None)
+        )
         return graph
 
     def _with_arrays(
@@ -1014,9 +1021,9 @@ class Graph(GraphState):
         row_names: Iterable[str] = (),
     ) -> Graph:
         """As ``_with_named``, by names in any order."""
-        return self._with_named(Named.of(edge_names, node_names, weight, row_names))
+        return self._with_named(ProgramArrayNames.of(edge_names, node_names, weight, row_names))
 
-    def _with_named(self, names: Named) -> Graph:
+    def _with_named(self, names: ProgramArrayNames) -> Graph:
         """The graph for programs that read edge and vertex arrays of these names.
 
         It shares everything with this one, is made once and kept as long as it, and is this one
@@ -1031,11 +1038,11 @@ class Graph(GraphState):
             return self
         return self._kept(("arrays", names), lambda: self._lending(names))
 
-    def _lending(self, names: Named) -> Graph:
+    def _lending(self, names: ProgramArrayNames) -> Graph:
         if self._device >= 0:
             return self._twin(self._on_cpu()._with_named(names))
         edges, nodes, weight, rows = names
-        lent = Lent.of(edges, nodes, weight, self.edata, self.ndata, rows)
+        lent = ProgramArrays.of(edges, nodes, weight, self.edata, self.ndata, rows)
         # So that its arrays are validated: a form's are trusted.
         self._handle()
         graph = self._form(self._open(), self._kinds, self._file)
@@ -1116,13 +1123,13 @@ class Graph(GraphState):
         if self._device >= 0:
             return self._twin(self._on_cpu()._transposed(types, kinds))
         if types is None:
-            mapped = graph_file.out_edges(self)
+            mapped = graph_file.mapped_out_edges(self)
             if mapped is not None:
                 return self._form(mapped, 0, self._file)
-            return self._form(transposed_of(self, "", None, 0, bare=False)[0], 0, None)
+            return self._form(transpose(self, "", None, 0, bare=False)[0], 0, None)
         values, where = self._edge_array("edge_types", types), f"edata[{types!r}]"
         _check_values("edge_types", where, values)
-        return self._form(*transposed_of(self, where, values, kinds, bare=False), None)
+        return self._form(*transpose(self, where, values, kinds, bare=False), None)
 
     def _reversed(self) -> Graph:
         """The rows of this graph by its out-edges: this one where they are its own, the transposed
@@ -1136,7 +1143,7 @@ class Graph(GraphState):
         known: Graph | None = self._derived.get(_OUT)
         if known is not None:
             return known
-        graph = self._form(transposed_of(self, "", None, 0, bare=True)[0], 0, None)
+        graph = self._form(transpose(self, "", None, 0, bare=True)[0], 0, None)
         if library.call("GraphSameRows", graph._handle(), self._handle()):
             graph.close()
             return self
@@ -1153,7 +1160,7 @@ class Graph(GraphState):
             return self._twin(self._on_cpu()._again())
         return self._form(self._open(), self._kinds, self._file)
 
-    def _before(self, back: GraphState | None) -> Graph:
+    def _before(self, back: RelationState | None) -> Graph:
         """A graph on the same arrays that has the transposed one behind it."""
         graph = self._again()
         graph._back = back

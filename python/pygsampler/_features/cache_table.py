@@ -25,7 +25,7 @@ _SLOT = 4
 _WORD = (1 << 32) - 1
 
 
-class Table:
+class CacheTable:
     """Room for ``places`` rows of a table of ``rows`` rows, ``row`` bytes each, and what is there.
 
     It is made with as many places as there is memory for, if need be none. ``uses`` is whether it
@@ -82,7 +82,7 @@ class Table:
                 starts.append(starts[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
             self._starts = starts
             # All ones: no row has a place, and no place a row.
-            self._memory = filled(self.device, starts[-1] // 4, _WORD)
+            self._memory = filled_memory(self.device, starts[-1] // 4, _WORD)
             if self._memory is not None:
                 break
             places //= 2
@@ -240,7 +240,7 @@ class Table:
         library.call(name, self.device, about.buffer_info()[0], *more)
 
 
-def filled(device: int, words: int, value: int) -> memories.Memory | None:
+def filled_memory(device: int, words: int, value: int) -> memories.Memory | None:
     """Memory of a device, words of 32 bits of a value, for work in torch's current stream.
 
     None where there is not so much, and torch has nothing in reserve to give back.

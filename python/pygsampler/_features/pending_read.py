@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pygsampler._features.gather import GatherJob
 
 
-class Reading:
+class PendingRead:
     """Rows on their way from features on the CPU; made by ``Features.read_async``."""
 
     __slots__ = ("_count", "_job", "_like", "_made", "_shown")

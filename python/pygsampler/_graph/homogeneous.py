@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
 
 
-class Joint(NamedTuple):
+class HomogeneousView(NamedTuple):
     """Some relations of a graph, in a ``Graph``."""
 
     graph: Any
@@ -19,7 +19,7 @@ class Joint(NamedTuple):
     edges: dict[EdgeType, int]  # and the ids of edges
 
 
-def joined(where: str, name: str, of_types: Mapping[Any, Mapping[str, Array]]) -> Any:
+def concatenate_by_type(where: str, name: str, of_types: Mapping[Any, Mapping[str, Array]]) -> Any:
     """The arrays of a name of all types, one behind another."""
     import numpy
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pygsampler._arrays.ids import as_ids, as_int64
+from pygsampler._arrays.interning import Interned, intern
+from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
-from pygsampler._graph import adapters
-from pygsampler._graph.adapters import check_dgl, csr_of
-from pygsampler._graph.schema import count_of
+from pygsampler._graph import converters
+from pygsampler._graph.converters import check_dgl, csr_arrays
+from pygsampler._graph.host_arrays import NUMBERING, edge_ends, is_sparse
+from pygsampler._graph.schema import node_count
+
+if TYPE_CHECKING:
+    from pygsampler._graph.schema import EdgeType
 
 
-class Typed(NamedTuple):
+class HeteroParts(NamedTuple):
     """What ``HeteroGraph`` is made of; ``lists`` are the relations whose edges are (src, dst)."""
 
     edges: dict[Any, Any]
@@ -21,7 +28,7 @@ class Typed(NamedTuple):
     lists: Collection[Any] = ()
 
 
-def of_pyg(data: Any) -> Typed:
+def hetero_from_pyg(data: Any) -> HeteroParts:
     """The edges of a HeteroData by their lists or, where a type has it, by ``adj_t``, and its
     tensors with a row for each edge or vertex."""
     if not hasattr(data, "edge_types"):
@@ -34,7 +41,7 @@ def of_pyg(data: Any) -> Typed:
         store, where = data[kind], f"data[{kind!r}]"
         if "adj_t" in store:
             adjacency = store["adj_t"]
-            indptr, indices, values = csr_of(adjacency, f"{where}.adj_t")
+            indptr, indices, values = csr_arrays(adjacency, f"{where}.adj_t")
             edges[kind] = indptr, indices
             # Other attributes may be in another order.
             if values is not None:
@@ -60,10 +67,10 @@ def of_pyg(data: Any) -> Typed:
             raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
         nodes[kind] = int(count)
     of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
-    return Typed(edges, nodes, of_edges, of_nodes, lists)
+    return HeteroParts(edges, nodes, of_edges, of_nodes, lists)
 
 
-def of_dgl(g: Any) -> Typed:
+def hetero_from_dgl(g: Any) -> HeteroParts:
     """DGL's own in-CSCs, without a copy."""
     check_dgl(g)
     if g.device.type != "cpu":
@@ -73,7 +80,7 @@ def of_dgl(g: Any) -> Typed:
         indptr, indices, ids = g.adj_tensors("csc", etype=kind)
         # DGL leaves the ids out when the edges are numbered in CSC order.
         edges[kind] = (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
-    return Typed(
+    return HeteroParts(
         edges,
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
         {kind: dict(g.edges[kind].data) for kind in g.canonical_etypes},
@@ -85,18 +92,18 @@ def of_scipy(
     matrices: Mapping[Any, Any],
     num_nodes: Mapping[str, int] | None,
     node_data: Mapping[str, Mapping[str, Any]] | None,
-) -> Typed:
+) -> HeteroParts:
     """A CSC for each matrix, and how many nodes the shapes say that each type has."""
     nodes: dict[str, int] = {}
     said: dict[str, str] = {}
     for kind, count in (num_nodes or {}).items():
-        nodes[kind], said[kind] = count_of(kind, count), "num_nodes"
+        nodes[kind], said[kind] = node_count(kind, count), "num_nodes"
     edges: dict[Any, Any] = {}
     lists: list[Any] = []
     data: dict[Any, dict[str, Any]] = {}
     for kind, matrix in matrices.items():
         where = f"matrices[{kind!r}]"
-        parts = adapters.of_scipy(matrix, where)
+        parts = converters.csc_from_scipy(matrix, where)
         for of, count, side in zip(kind[::2], matrix.shape, ("rows", "columns"), strict=True):
             known = nodes.setdefault(of, int(count))
             if known != count:
@@ -106,13 +113,13 @@ def of_scipy(
                 )
             said.setdefault(of, where)
         data[kind] = {name: offer.value for name, offer in parts.edge_data.items()}
-        if isinstance(parts, adapters.Coo):
+        if isinstance(parts, converters.Coo):
             edges[kind] = parts.src, parts.dst
             lists.append(kind)
         else:
             ids = () if parts.edge_ids is None else (parts.edge_ids,)
             edges[kind] = parts.indptr, parts.indices, *ids
-    return Typed(_in_one_width(edges, lists), nodes, data, node_data, lists)
+    return HeteroParts(_in_one_width(edges, lists), nodes, data, node_data, lists)
 
 
 def _in_one_width(edges: dict[Any, Any], lists: Collection[Any]) -> dict[Any, Any]:
@@ -123,18 +130,18 @@ def _in_one_width(edges: dict[Any, Any], lists: Collection[Any]) -> dict[Any, An
     return {kind: tuple(each.astype("int64") for each in of) for kind, of in edges.items()}
 
 
-def of_stores(features: Any, store: Any, with_edges: bool = True) -> Typed:
+def hetero_from_stores(features: Any, store: Any, with_edges: bool = True) -> HeteroParts:
     """All that a feature store has by type and name, and the edges of a graph store."""
     if not (hasattr(features, "get_all_tensor_attrs") and hasattr(store, "get_all_edge_attrs")):
         raise TypeError(
             f"data: expected (FeatureStore, GraphStore), got ({describe(features)}, "
             f"{describe(store)})"
         )
-    edges, nodes = edges_of(features, store) if with_edges else ({}, {})
-    return Typed(edges, nodes, *_data_of(features))
+    edges, nodes = store_edges(features, store) if with_edges else ({}, {})
+    return HeteroParts(edges, nodes, *_data_of(features))
 
 
-def edges_of(
+def store_edges(
     features: Any, store: Any, backward: bool = False
 ) -> tuple[dict[Any, tuple[Any, ...]], dict[str, int]]:
     """The CSC of each type of edges, in the order in which the store names them, and the numbers of
@@ -217,3 +224,61 @@ def _rows_of(store: Any, count: int, without: tuple[str, ...]) -> dict[str, Any]
         for name, value in store.items()
         if name not in without and getattr(value, "shape", ())[:1] == (count,)
     }
+
+
+def edge_endpoints(kind: EdgeType, given: Any) -> tuple[Any, Any]:
+    """Sources and destinations of the edges of a relation; TypeError for anything else."""
+    try:
+        src, dst = given
+    except (TypeError, ValueError):
+        raise TypeError(f"edges[{kind!r}]: expected (src, dst), got {describe(given)}") from None
+    return src, dst
+
+
+def in_one_width(
+    edges: Mapping[EdgeType, tuple[Any, Any]],
+) -> dict[EdgeType, tuple[Any, Any]]:
+    """The ends of all relations, in 64 bits where one is; errors name the relation."""
+    views = {}
+    for kind, ends in edges.items():
+        try:
+            views[kind] = edge_ends(ends[0], "src"), edge_ends(ends[1], "dst")
+        except (TypeError, ValueError, IndexError) as error:
+            raise type(error)(f"edges[{kind!r}]: {error}") from None
+    if len({view.bits for both in views.values() for view in both}) > 1:
+        return {kind: (as_int64(src), as_int64(dst)) for kind, (src, dst) in views.items()}
+    return dict(views)
+
+
+def numbered(
+    edges: Mapping[EdgeType, tuple[Any, Any]],
+) -> tuple[dict[EdgeType, tuple[Any, Any]], dict[str, Interned]]:
+    """The ends of all relations by numbers, and the labels of each type's nodes."""
+    columns: dict[str, dict[str, Any]] = {}
+    for kind, ends in edges.items():
+        for name, values, of in zip(("src", "dst"), ends, kind[::2], strict=True):
+            columns.setdefault(of, {})[f"edges[{kind!r}]: {name}"] = values
+    labels = {of: intern(of_type) for of, of_type in columns.items()}
+    numbers = {
+        where: of_column
+        for of, of_type in columns.items()
+        for where, of_column in zip(of_type, labels[of].numbers, strict=True)
+    }
+    return {
+        kind: (numbers[f"edges[{kind!r}]: src"], numbers[f"edges[{kind!r}]: dst"]) for kind in edges
+    }, labels
+
+
+def check_endpoints(edges: Mapping[EdgeType, tuple[Any, Any]], nodes: Mapping[str, int]) -> None:
+    """ValueError for the first end of an edge that is no vertex of its type."""
+    for kind, ends in edges.items():
+        for name, given, of in zip(("src", "dst"), ends, kind[::2], strict=True):
+            view = as_ids(given, name)
+            ids = memory.integer_view(view.address, view.length, view.bits)
+            for place, vertex in enumerate(ids):
+                if not 0 <= vertex < nodes[of]:
+                    way = f"; {NUMBERING}" if is_sparse(vertex, len(ids)) else ""
+                    raise ValueError(
+                        f"edges[{kind!r}]: {name}[{place}]: expected an id in [0, {nodes[of]}), "
+                        f"got {vertex}{way}"
+                    )

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
-from pygsampler._caching.choice import exchanged, hottest, placed
-from pygsampler._caching.counts import neighbours
-from pygsampler._caching.table import Table
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_EPOCH
+from pygsampler._features.cache_policy import placements, replacements, top_rows
+from pygsampler._features.cache_table import CacheTable
+from pygsampler._features.read_counts import neighbor_counts
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler.graph import Graph
+    from pygsampler._graph.graph import Graph
 
 DEGREE, PRESAMPLED, EXACT, LRU = POLICIES = ("degree", "presampled", "exact", "lru")
 Policy = str | Callable[["Graph"], Any]
@@ -25,7 +25,7 @@ _MOST_PLACES = (1 << 31) - 1
 _EPOCHS = {PRESAMPLED: 1, EXACT: 1}
 
 
-class Plan(NamedTuple):
+class CacheOptions(NamedTuple):
     """What a cache was asked to be. ``rows`` None stands for ``bytes`` of them and the table."""
 
     rows: int | None
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     epochs: int
 
     @classmethod
-    def checked(cls, rows: Any, bytes: Any, policy: Any, epochs: Any) -> Plan:
+    def checked(cls, rows: Any, bytes: Any, policy: Any, epochs: Any) -> CacheOptions:
         if (rows is None) == (bytes is None):
             raise ValueError(f"rows, bytes: expected one of them, got {rows!r} and {bytes!r}")
         if rows is not None:
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
         if self.rows is not None:
             return min(self.rows, rows, _MOST_PLACES)
         assert self.bytes is not None
-        beside, each = Table.bytes_beside(rows), Table.bytes_of(row, self.policy == LRU)
+        beside, each = CacheTable.bytes_beside(rows), CacheTable.bytes_of(row, self.policy == LRU)
         if self.bytes < beside + each:
             raise ValueError(
                 f"bytes: expected at least {beside + each}, of which the numbers of {rows} rows "
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
         return min((self.bytes - beside) // each, rows, _MOST_PLACES)
 
 
-class Cache:
+class FeatureCache:
     """Rows of a table that a device has a copy of.
 
     By ``"degree"`` and by a function they follow from a graph; by ``"presampled"`` and ``"exact"``
@@ -82,11 +82,11 @@ class Cache:
 
     __slots__ = ("_known", "_owner", "_source", "_window", "plan", "table")
 
-    def __init__(self, plan: Plan, device: int, rows: int, row: int, source: int) -> None:
+    def __init__(self, plan: CacheOptions, device: int, rows: int, row: int, source: int) -> None:
         """``source`` is where the device reads the table."""
         self.plan = plan
         self._source = source
-        self.table = Table(device, rows, row, plan.places(rows, row), plan.policy == LRU)
+        self.table = CacheTable(device, rows, row, plan.places(rows, row), plan.policy == LRU)
         # Whether the rows are there that the policy wants, for good.
         self._known = plan.policy == LRU
         # Whose epochs are counted, and of which seed from which epoch on.
@@ -108,13 +108,13 @@ class Cache:
         if not self.table.places:
             return
         rows, policy = self.table.rows, self.plan.policy
-        scores = neighbours(graph) if isinstance(policy, str) else _scores(policy(graph), rows)
+        scores = neighbor_counts(graph) if isinstance(policy, str) else _scores(policy(graph), rows)
         if len(scores) > rows:
             raise ValueError(
                 f"graph: expected one of at most {rows} vertices, which have rows, "
                 f"got one of {len(scores)}"
             )
-        self.take(hottest(scores, self.table.places))
+        self.take(top_rows(scores, self.table.places))
 
     def take(self, rows: Tensor) -> None:
         """Has these rows from now on, as many as there is room for."""
@@ -122,7 +122,7 @@ class Cache:
 
         chosen = torch.zeros(self.table.rows, dtype=torch.bool, device=rows.device)
         chosen[rows[: self.table.places]] = True
-        self.table.put(*placed(chosen, self.table.held().to(rows.device)), self._source)
+        self.table.put(*placements(chosen, self.table.held().to(rows.device)), self._source)
         self._known = self.plan.policy != EXACT
 
     def due(self, owner: Any, seed: int, epoch: int) -> Iterable[int]:
@@ -156,12 +156,12 @@ class Cache:
 
     def _choose(self, owner: Any, seed: int, epoch: int, counts: Tensor) -> None:
         if self.plan.policy == PRESAMPLED:
-            self.take(hottest(counts, self.table.places))
+            self.take(top_rows(counts, self.table.places))
             return
         # Until it is done nothing is known: Ctrl-C may come in between.
         self._window = None
         held = self.table.held().to(counts.device)
-        self.table.put(*exchanged(counts, held), self._source)
+        self.table.put(*replacements(counts, held), self._source)
         self._owner, self._window = ref(owner), (seed, epoch)
 
     def rows(self) -> Tensor | None:

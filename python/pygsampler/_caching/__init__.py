@@ -1,1 +1,0 @@
-"""Private: rows of features that a GPU keeps in its own memory."""
