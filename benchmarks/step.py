@@ -30,7 +30,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 import pygsampler as pgs
-from pygsampler._batch.segments import Segments
+from pygsampler._ops.segments import Segments
 from pygsampler.bench.check import CheckError
 
 from . import environment, graphs, report

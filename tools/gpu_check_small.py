@@ -196,7 +196,9 @@ def statics(device: str) -> None:
                     pairs = block.edge_index[:, : real.num_edges]
                     assert torch.equal(pairs, real.edge_index)
                 first, real = got.blocks[0], want.blocks[0]
-                means = first.own_and(x, "mean", of=got.input_nodes)[1][: real.num_dst_nodes]
+                means = first.self_and_reduce(x, "mean", of=got.input_nodes)[1][
+                    : real.num_dst_nodes
+                ]
                 assert torch.equal(means, real.mean(want.x))
             # All edges of a row: kernels for any fanout.
             about = graph, torch.arange(300), [-1, 4]

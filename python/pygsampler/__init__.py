@@ -6,26 +6,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import Array
+from pygsampler._batch.block import Block
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
 from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.stream import stream
-from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
-from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.hgt import HGTSampler
 from pygsampler.khop import KHop, LayerSample
 from pygsampler.metapath_walk import MetaPathWalk
-from pygsampler.minibatch import MiniBatch
 from pygsampler.multi_walk import MultiRW
 from pygsampler.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.programs import Program, program
 from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
 from pygsampler.sampler import PGSampler, Sampler
 from pygsampler.step_samples import StepSamples
-from pygsampler.subgraph import Subgraph
 from pygsampler.visits import Visits
 from pygsampler.walks import HeteroWalks, Walks
 
@@ -44,9 +44,9 @@ __all__ = [
     "Features",
     "Graph",
     "HGTSampler",
-    "HeteroBatch",
     "HeteroGraph",
     "HeteroLabor",
+    "HeteroMiniBatch",
     "HeteroWalks",
     "KHop",
     "LayerSample",

@@ -11,8 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
-from pygsampler._batch.named import EdgeName, parted
-from pygsampler._batch.views import RegionViews
+from pygsampler._batch.array_sources import TensorSource
+from pygsampler._batch.edge_values import EdgeValueName, split_edge_values
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.subgraph import Subgraph, TorchSubgraph
+from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.compile_log import log_compile_times
@@ -35,9 +38,6 @@ from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.converted import TorchBatch
-from pygsampler.minibatch import MiniBatch
-from pygsampler.subgraph import Subgraph, TorchSubgraph
 from pygsampler.typed_program import TypedProgram
 from pygsampler.walk_program import WalkProgram
 
@@ -359,7 +359,7 @@ class Program(EngineSampler, Sampler[Any]):
     def places(self) -> Mapping[str, str]:
         """As ``Sampler.places``, of the vectors, dense rows and lists that it returns by name."""
         if self._places is None:
-            names = [name for name in self._extras if not isinstance(name, EdgeName)]
+            names = [name for name in self._extras if not isinstance(name, EdgeValueName)]
             found = library.call("ProgramPlaces", self._plan.document) if names else ""
             self._places = dict(zip(names, found.split("\n"), strict=False))
         return self._places
@@ -608,13 +608,13 @@ class Program(EngineSampler, Sampler[Any]):
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
-        kind = TorchSubgraph if self._result == "subgraph" else TorchBatch
+        kind = TorchSubgraph if self._result == "subgraph" else TorchMiniBatch
         if not self._extras:
-            return kind._of(RegionViews(region, words, graph._device), epoch, batch)
+            return kind._of(TensorSource(region, words, graph._device), epoch, batch)
         count = at.num_words(words[at.HOPS])
-        views, extras = RegionViews(region, words[:count], graph._device), words[count:]
+        views, extras = TensorSource(region, words[:count], graph._device), words[count:]
         starts = range(0, len(extras), at.EXTRA_WORDS)
-        extra, of_edges = parted(
+        extra, of_edges = split_edge_values(
             (name, views.beside(extras[start : start + at.EXTRA_WORDS]))
             for name, start in zip(self._extras, starts, strict=True)
         )

@@ -7,8 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from pygsampler._arrays.datetimes import as_numpy_span, check_window, datetime_kind
-from pygsampler._batch.edges import Edges
-from pygsampler._batch.views import RegionViews
+from pygsampler._batch.array_sources import TensorSource
+from pygsampler._batch.coo_expansion import CooExpander
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler, restored
 from pygsampler._sampling.device_job import sample_many
@@ -26,8 +28,6 @@ from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.timed import TimedSampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler._sampling.typed import TypedSampler
-from pygsampler.converted import TorchBatch
-from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Unpack
 
+    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
-    from pygsampler.hetero_batch import HeteroBatch
 
 __all__ = ["Group", "Job", "Launcher", "PGSampler", "Pending", "Ready", "Sampler"]
 
@@ -427,7 +427,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     @overload
     def sample(
         self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
-    ) -> HeteroBatch: ...
+    ) -> HeteroMiniBatch: ...
     def sample(
         self,
         graph: Graph | HeteroGraph,
@@ -457,7 +457,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     @overload
     def submit(
         self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
-    ) -> Pending[HeteroBatch]: ...
+    ) -> Pending[HeteroMiniBatch]: ...
     def submit(
         self,
         graph: Graph | HeteroGraph,
@@ -491,7 +491,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             *,
             epoch: int | None = None,
             batch: int | None = None,
-        ) -> list[HeteroBatch]: ...
+        ) -> list[HeteroMiniBatch]: ...
         def sample_many(self, graph: Any, seeds: Any, **options: Any) -> Any: ...
 
     def _start_at(
@@ -531,19 +531,19 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> TorchBatch:
-        return TorchBatch._of(RegionViews(region, words, graph._device), epoch, batch)
+    ) -> TorchMiniBatch:
+        return TorchMiniBatch._of(TensorSource(region, words, graph._device), epoch, batch)
 
     def _part_view(
         self, graph: Graph, region: torch.Tensor, asked: set[int]
-    ) -> Callable[[Sequence[int], int, int, int], TorchBatch]:
+    ) -> Callable[[Sequence[int], int, int, int], TorchMiniBatch]:
         device = graph._device
-        edges = Edges(region, device, region.element_size() == 8, asked)
+        edges = CooExpander(region, device, region.element_size() == 8, asked)
 
-        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> TorchBatch:
+        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> TorchMiniBatch:
             # As that of any sampler: writes to a batch are counted apart.
             about = region.data, words, device, first, edges, edges.add(words, first)
-            return TorchBatch._of(RegionViews(*about), epoch, batch)
+            return TorchMiniBatch._of(TensorSource(*about), epoch, batch)
 
         return view
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
+from pygsampler._batch import buffer as whole
 from pygsampler._batch import layout as at
-from pygsampler._batch import whole
-from pygsampler._batch.region import integers
-from pygsampler._batch.shown import arrays_html
+from pygsampler._batch.buffer import integer_view
+from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory
 from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
@@ -208,7 +208,7 @@ class StepSamples:
         if self._device < 0:
             return self
         words = self._words
-        memory = whole.on_host(self._data(), words[at.SIZE], words, self._memory, self._device)
+        memory = whole.copy_to_host(self._data(), words[at.SIZE], words, self._memory, self._device)
         numbers = self.epoch, self.batch, self.seed
         return StepSamples._read(memory, memory.data, memory.data, devices.CPU, *numbers)
 
@@ -347,11 +347,11 @@ class TorchStepSamples(_Views["torch.Tensor"]):
     ) -> TorchStepSamples:
         """Of samples in a tensor of torch's, of the ids' dtype."""
         about = words[at.STEP_NODES], words[at.STEP_NUM_NODES], words[at.ID_BITS]
-        nodes = integers(region, *about)
+        nodes = integer_view(region, *about)
         edges = None
         if words[at.STEP_EDGE_IDS]:
             about = words[at.STEP_EDGE_IDS], words[at.STEP_NUM_EDGES], words[at.EDGE_ID_BITS]
-            edges = integers(region, *about)
+            edges = integer_view(region, *about)
         made: TorchStepSamples = cls._of(nodes, edges, words, epoch, batch, seed)
         return made
 

@@ -16,7 +16,19 @@ except ImportError as error:
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
-from pygsampler._batch.reduce import segment_reduce
+from pygsampler._batch.link_batch import (
+    HeteroLinkBatch,
+    LinkBatch,
+    StaticHeteroLinkBatch,
+    StaticLinkBatch,
+)
+from pygsampler._batch.static import (
+    StaticBlock,
+    StaticHeteroBlock,
+    StaticHeteroMiniBatch,
+    StaticMiniBatch,
+)
+from pygsampler._batch.torch_minibatch import TorchMiniBatch, as_torch
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.progress import progress_bar
 from pygsampler._graph.graph import Graph
@@ -26,12 +38,6 @@ from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
-from pygsampler._loading.link_batch import (
-    HeteroLinkBatch,
-    LinkBatch,
-    StaticHeteroLinkBatch,
-    StaticLinkBatch,
-)
 from pygsampler._loading.links import LinkLoader
 from pygsampler._loading.maybe_static import MaybeStatic
 from pygsampler._loading.meter import Meter, in_words
@@ -49,17 +55,16 @@ from pygsampler._loading.static import StaticPasses
 from pygsampler._loading.static_forms import timed_of
 from pygsampler._loading.static_seeds import StaticSeeds
 from pygsampler._loading.times import check_dates, times_of
+from pygsampler._ops.segments import segment_reduce
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed
-from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.sampler import PGSampler
-from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
     from pygsampler._loading.options import DataLoaderOptions
-    from pygsampler.hetero_converted import TorchHeteroBatch
     from pygsampler.pinsage import PinSAGE
     from pygsampler.visits import SeedVisits
 
@@ -70,12 +75,12 @@ __all__ = [
     "LinkLoader",
     "Negatives",
     "SkipGram",
-    "StaticBatch",
     "StaticBlock",
-    "StaticHeteroBatch",
     "StaticHeteroBlock",
     "StaticHeteroLinkBatch",
+    "StaticHeteroMiniBatch",
     "StaticLinkBatch",
+    "StaticMiniBatch",
     "capture",
     "segment_reduce",
     "skip_gram",
@@ -278,7 +283,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
 
     @overload
     def __init__(
-        self: DataLoader[StaticBatch],
+        self: DataLoader[StaticMiniBatch],
         graph: Graph,
         seeds: Any,
         sampler_or_fanouts: PGSampler | Sequence[int],
@@ -289,7 +294,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[StaticHeteroBatch],
+        self: DataLoader[StaticHeteroMiniBatch],
         graph: HeteroGraph,
         seeds: Any,
         sampler_or_fanouts: PGSampler | Sequence[Any],
@@ -300,7 +305,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[TorchBatch],
+        self: DataLoader[TorchMiniBatch],
         graph: Graph,
         seeds: Any,
         sampler_or_fanouts: Sequence[int],
@@ -311,7 +316,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[TorchHeteroBatch],
+        self: DataLoader[HeteroTorchMiniBatch],
         graph: HeteroGraph,
         seeds: Any,
         sampler_or_fanouts: PGSampler | Sequence[Any],
@@ -514,14 +519,14 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         """The seeds of the epoch on the GPU, put into torch's current stream."""
         return _copied(self._order(epoch), devices.parse(self.graph.device))
 
-    def _batches(self, going: Pass, meter: Meter) -> Generator[TorchBatch, None, None]:
+    def _batches(self, going: Pass, meter: Meter) -> Generator[TorchMiniBatch, None, None]:
         """The batches of this rank; none is submitted before the first is asked for."""
         index = devices.parse(self.graph.device)
         if index < 0:
             return self._on_cpu(going, meter)
         return self._on_gpu(going, index, meter)
 
-    def _on_cpu(self, going: Pass, meter: Meter) -> Generator[TorchBatch, None, None]:
+    def _on_cpu(self, going: Pass, meter: Meter) -> Generator[TorchMiniBatch, None, None]:
         epoch, part = going.epoch, going.part
         order, timed = self._order(epoch), self._timed(epoch)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
@@ -549,7 +554,9 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         )
         yield from self._metered(batches, going, meter, as_torch)
 
-    def _on_gpu(self, going: Pass, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
+    def _on_gpu(
+        self, going: Pass, index: int, meter: Meter
+    ) -> Generator[TorchMiniBatch, None, None]:
         if not going.part.steps:
             return
         epoch = going.epoch
@@ -573,7 +580,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
 
     def _sampled(
         self, epoch: int, index: int, meter: Meter | None = None, of: Part | None = None
-    ) -> Generator[TorchBatch, None, None]:
+    ) -> Generator[TorchMiniBatch, None, None]:
         """The batches of a rank on a GPU, without rows; all of the epoch, or that part."""
         of = Part(self._shards, self.rank) if of is None else of
         part: Callable[[int, int], Any]
@@ -670,8 +677,8 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         return shuffled(self._seeds, self.seed, epoch) if self.shuffle else self._seeds
 
     def _with_bar(
-        self, batches: Generator[TorchBatch, None, None], meter: Meter
-    ) -> Generator[TorchBatch, None, None]:
+        self, batches: Generator[TorchMiniBatch, None, None], meter: Meter
+    ) -> Generator[TorchMiniBatch, None, None]:
         text = f"epoch {meter.epoch}"
         with closing(batches), progress_bar(total=len(self), desc=text, unit="batch") as shown:
             told = 0.0

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.ids import as_ids, ids_on_host
-from pygsampler._batch.named import NO_VALUES
-from pygsampler._batch.shown import table_html
+from pygsampler._batch.edge_values import NO_VALUES
+from pygsampler._batch.html_tables import table_html
 from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph

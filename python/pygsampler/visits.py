@@ -11,10 +11,10 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import IdView, as_ids
 from pygsampler._batch import layout as at
-from pygsampler._batch.furnished import Furnished
-from pygsampler._batch.shown import arrays_html
+from pygsampler._batch.attached_features import HasFeatures
+from pygsampler._batch.hetero_torch_minibatch import NodeTypeView
+from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine import memory as memories
-from pygsampler.hetero_converted import OfType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -221,7 +221,7 @@ class _Numbered(NamedTuple):
     neighbors: dict[Any, torch.Tensor]
 
 
-class _OfSeeds(Furnished):
+class _OfSeeds(HasFeatures):
     """Visits that say whose they are, and have rows beside them.
 
     Of a graph with types ``output_nodes``, and what else here is of vertices, are mappings of types
@@ -289,15 +289,15 @@ class _OfSeeds(Furnished):
     def _of_numbered(self, made: dict[Any, torch.Tensor]) -> Any:
         return MappingProxyType(made) if isinstance(self.output_nodes, Mapping) else made[None]
 
-    def _of_type(self, kind: str) -> OfType:
-        return OfType(self, kind)
+    def _of_type(self, kind: str) -> NodeTypeView:
+        return NodeTypeView(self, kind)
 
-    def _furnish(self, name: str, rows: Any) -> None:
+    def _attach(self, name: str, rows: Any) -> None:
         # Mappings have names that batches have not, as "items".
         of = type(self)
         if hasattr(of, name) or any(name in vars(k).get("__annotations__", ()) for k in of.__mro__):
             raise ValueError(f"features: expected names that visits do not have, got {name!r}")
-        super()._furnish(name, rows)
+        super()._attach(name, rows)
 
 
 class SeedVisits(_OfSeeds, TorchVisits):
@@ -443,11 +443,11 @@ def _typed(visits: Any, output_nodes: Any, epoch: int, batch: int) -> TypedVisit
 def _numbered(seeds: torch.Tensor, visits: Mapping[Any, TorchVisits]) -> _Numbered:
     import torch
 
-    from pygsampler._batch.distinct import distinct
+    from pygsampler._batch.unique import unique_by_first
 
     there = {kind: of_kind.nodes >= 0 for kind, of_kind in visits.items()}
     parts = [seeds, *(of_kind.nodes[there[kind]] for kind, of_kind in visits.items())]
-    nodes, places = distinct(torch.cat(parts))
+    nodes, places = unique_by_first(torch.cat(parts))
     of_seeds, *rest = torch.split(places.to(nodes.dtype), list(map(len, parts)))
     neighbors = {}
     for (kind, of_kind), found in zip(visits.items(), rest, strict=True):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
+from pygsampler._batch import buffer as whole
 from pygsampler._batch import layout as at
-from pygsampler._batch import whole
-from pygsampler._batch.region import integers
-from pygsampler._batch.shown import arrays_html, walks_html
+from pygsampler._batch.buffer import integer_view
+from pygsampler._batch.html_tables import arrays_html, walks_html
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import integer
 from pygsampler._engine.memory import Memory
@@ -228,7 +228,7 @@ class Walks:
         if self._device < 0:
             return self
         words = self._words
-        memory = whole.on_host(self._data(), words[at.SIZE], words, self._memory, self._device)
+        memory = whole.copy_to_host(self._data(), words[at.SIZE], words, self._memory, self._device)
         numbers = self.epoch, self.batch, self.seed
         place = memory.data, memory.data, devices.CPU
         return type(self)._read(memory, *place, *numbers, self._again)
@@ -452,16 +452,16 @@ class TorchWalks:
         made.walks_per_seed = words[at.WALK_PER_SEED]
 
         nodes = words[at.WALK_NODES], words[at.WALK_NUM_NODES], words[at.ID_BITS]
-        made._nodes = integers(region, *nodes).view(steps + 1, walks)
-        made._lengths = integers(region, words[at.WALK_LENGTHS], walks, 32)
+        made._nodes = integer_view(region, *nodes).view(steps + 1, walks)
+        made._lengths = integer_view(region, words[at.WALK_LENGTHS], walks, 32)
         made._edge_ids = None
         if words[at.WALK_EDGE_IDS]:
             edges = words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.EDGE_ID_BITS]
-            made._edge_ids = integers(region, *edges).view(steps, walks)
+            made._edge_ids = integer_view(region, *edges).view(steps, walks)
         made._ask = lambda: again(made._nodes[0]).per_step_edges()
         made.slots = None
         if words[at.WALK_SLOTS]:
-            slots = integers(region, words[at.WALK_SLOTS], words[at.WALK_NUM_EDGES], 32)
+            slots = integer_view(region, words[at.WALK_SLOTS], words[at.WALK_NUM_EDGES], 32)
             made.slots = slots.view(steps, walks).t()
         return made
 

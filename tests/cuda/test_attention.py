@@ -95,7 +95,7 @@ def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
 
     def run() -> list[Any]:
         *given, scores = leaves
-        made, weights = static.attend(*given), static.softmax(scores)
+        made, weights = static.attention(*given), static.softmax(scores)
         total = made.square().sum() + weights.square().sum()
         return [made, weights, *torch.autograd.grad(total, leaves)]
 

@@ -18,7 +18,7 @@ MILLISECOND = 2_000_000
 
 @pytest.fixture
 def segments(torch: Any) -> Any:
-    from pygsampler._batch import segments
+    from pygsampler._ops import segments
 
     return segments
 

@@ -14,8 +14,8 @@ from graphs import circulant
 from program_functions import ladies
 
 import pygsampler as pgs
+from pygsampler._batch.subgraph import TorchSubgraph
 from pygsampler.programs import Program
-from pygsampler.subgraph import TorchSubgraph
 from pygsampler.torch import DataLoader
 
 
@@ -135,8 +135,8 @@ def test_subgraphs(graph: pgs.Graph) -> None:
     assert isinstance(tensors, TorchSubgraph)
     assert tensors.edge_index.tolist() == [src.tolist(), dst.tolist()]
     for kind, other in (
-        (pgs.subgraph.NumpySubgraph, made.numpy()),
-        (pgs.subgraph.ArrowSubgraph, made.arrow()),
+        (pgs._batch.subgraph.NumpySubgraph, made.numpy()),
+        (pgs._batch.subgraph.ArrowSubgraph, made.arrow()),
     ):
         assert isinstance(other, kind)
         assert other.nodes.tolist() == vertices

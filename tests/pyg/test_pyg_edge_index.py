@@ -18,7 +18,7 @@ from torch_geometric.sampler import SamplerOutput
 from torch_geometric.utils import scatter, softmax, to_dense_batch, trim_to_layer
 
 import pygsampler as pgs
-from pygsampler._batch.segments import Segments
+from pygsampler._ops.segments import Segments
 from pygsampler.pyg import EdgeIndex, LinkNeighborLoader, NeighborLoader, PGSampler, Sampler
 
 pytestmark = pytest.mark.filterwarnings(

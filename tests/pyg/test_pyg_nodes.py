@@ -19,7 +19,7 @@ from torch_geometric.sampler import NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import k_hop_subgraph
 
 import pygsampler as pgs
-from pygsampler._batch import induced as edges_among
+from pygsampler._batch import induced_edges as edges_among
 from pygsampler.pyg import NeighborLoader, PGSampler
 
 TYPES = ["directional", "bidirectional", "induced"]

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from torch_graphs import sampled
 
 import pygsampler as pgs
-from pygsampler.converted import TorchBlock
+from pygsampler._batch.torch_minibatch import TorchBlock
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
@@ -116,7 +116,7 @@ def test_awkward_blocks(indptr: list[int], indices: list[int]) -> None:
     block = block_of(indptr, indices, 5)
     given = [torch.randn(*s) for s in ((5, 2, 3), (5, 2), (len(indptr) - 1, 2))]
     mine, theirs = ([t.clone().requires_grad_() for t in given] for _ in range(2))
-    got, want = block.attend(*mine), attention(block, *theirs, 0.2)
+    got, want = block.attention(*mine), attention(block, *theirs, 0.2)
     torch.testing.assert_close(got, want)
     got.square().sum().backward()
     want.square().sum().backward()
@@ -132,7 +132,9 @@ def test_large_scores_neither_overflow_nor_vanish() -> None:
     block = block_of([0, 2, 4], [0, 1, 1, 2], 3)
     source = torch.tensor([[3e4], [-3e4], [1e38]])
     x = torch.tensor([[[1.0]], [[2.0]], [[3.0]]])
-    assert torch.equal(block.attend(x, source, torch.zeros(2, 1)).flatten(), torch.tensor([1.0, 3]))
+    assert torch.equal(
+        block.attention(x, source, torch.zeros(2, 1)).flatten(), torch.tensor([1.0, 3])
+    )
     scores = torch.tensor([1e38, -1e38, 1e5, 1e5])
     assert torch.equal(block.softmax(scores), torch.tensor([1, 0, 0.5, 0.5]))
 
@@ -140,7 +142,7 @@ def test_large_scores_neither_overflow_nor_vanish() -> None:
 def test_nan_stays_in_its_row() -> None:
     block = block_of([0, 2, 4], [0, 1, 1, 2], 3)
     source = torch.tensor([[torch.nan], [0.0], [1.0]])
-    made = block.attend(torch.ones(3, 1, 2), source, torch.zeros(2, 1))
+    made = block.attention(torch.ones(3, 1, 2), source, torch.zeros(2, 1))
     assert made[0].isnan().all() and torch.equal(made[1], torch.ones(1, 2))
     scores = block.softmax(torch.tensor([1.0, torch.nan, 0, 0]))
     assert scores[:2].isnan().all() and torch.equal(scores[2:], torch.full((2,), 0.5))
@@ -162,7 +164,7 @@ def test_padding_changes_nothing() -> None:
         given = [torch.cat(parts).requires_grad_() for parts in leaves]
         scores = torch.cat([torch.randn(e, 2), torch.full((b.num_edges - e, 2), torch.nan)])
         scores.requires_grad_()
-        made, weights = b.attend(*given), b.softmax(scores)
+        made, weights = b.attention(*given), b.softmax(scores)
         (made.square().sum() + weights.square().sum()).backward()
         found.append([made, weights, *(t.grad for t in (*given, scores))])
     for mine, theirs in zip(*found, strict=True):

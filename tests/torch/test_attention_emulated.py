@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import torch
 import pygsampler as pgs
-from pygsampler._batch import attention, segments
+from pygsampler._ops import attention, segments
 
 # The driver is older than torch would have it, says the first gradient.
 warnings.filterwarnings("ignore", "CUDA initialization")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler.hetero_converted import TorchHeteroBatch
+from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
 from pygsampler.torch import DataLoader
 
 WRITES = ("author", "writes", "paper")
@@ -64,7 +64,7 @@ def test_batches_are_those_of_the_sampler(
     for number, batch in enumerate(batches):
         part = {"paper": seeds["paper"][16 * number : 16 * number + 16]}
         alone: Any = sampler.sample(graph, part, epoch=0, batch=number)
-        assert isinstance(batch, TorchHeteroBatch)
+        assert isinstance(batch, HeteroTorchMiniBatch)
         same(batch, alone.torch())
         assert batch.num_sampled_nodes == alone.num_sampled_nodes
         assert batch.num_sampled_edges == alone.num_sampled_edges
@@ -147,7 +147,7 @@ def test_a_batch_can_be_pickled_and_moved(
     loader = DataLoader(graph, seeds, sampler, batch_size=25, features={"x": x})
     (batch,) = loader
     for other in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.to("meta").nodes):
-        if isinstance(other, TorchHeteroBatch):
+        if isinstance(other, HeteroTorchMiniBatch):
             same(batch, other)
             assert batch.trees is not None
             assert other.trees is not None
@@ -172,14 +172,14 @@ def test_reductions_are_between_types(graph: pgs.HeteroGraph, x: dict[str, torch
         torch.testing.assert_close(made, expected)
         made.sum().backward()
         assert rows.grad is not None
-        own, found = block.own_and((batch.x["author"], batch.x["paper"]), "sum")
+        own, found = block.self_and_reduce((batch.x["author"], batch.x["paper"]), "sum")
         torch.testing.assert_close(found, made)
         assert torch.equal(own, batch.x["paper"][: block.num_dst_nodes])
         with pytest.raises(
             TypeError, match=r"x: expected \(x_src, x_dst\) for edges from 'author'"
         ):
-            block.own_and(batch.x["author"])
-        own, found = batch.blocks[0][CITES].own_and(batch.x["paper"])
+            block.self_and_reduce(batch.x["author"])
+        own, found = batch.blocks[0][CITES].self_and_reduce(batch.x["paper"])
         assert len(own) == len(found) == batch.blocks[0][CITES].num_dst_nodes
 
 

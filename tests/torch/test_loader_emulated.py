@@ -282,7 +282,7 @@ assert versions == [gpu[1].input_nodes._version, gpu[1].blocks[0].indptr._versio
 def test_edges_of_a_group_are_made_together(emulator: Path, dtype: str) -> None:
     """Once a loop has asked twice, by one launch a group; in each stream anew."""
     code = f"""
-from pygsampler._batch import edges
+from pygsampler._batch import coo_expansion as edges
 graph = make_graph(torch.{dtype})
 there = graph.to("cuda")
 options = dict(batch_size=32, seed=1)
@@ -448,8 +448,8 @@ def test_graphs_with_types(emulator: Path) -> None:
     """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
     code = """
 import numpy
-from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_converted import TorchHeteroBatch
+from pygsampler._batch.hetero_minibatch import HeteroBatch
+from pygsampler._batch.hetero_torch_minibatch import TorchHeteroBatch
 
 HeteroBatch.torch = lambda self: TorchHeteroBatch._of(self.cpu())
 random = numpy.random.default_rng(1)

@@ -455,7 +455,7 @@ def test_a_batch_takes_its_rows_along(graph: pgs.Graph) -> None:
         block = pickle.loads(pickle.dumps(batch.blocks[0]))
         assert block.e.equal(batch.blocks[0].e) and set(block.features) == {"e", "t"}
         # What one has does not come to another.
-        copy.copy(batch)._furnish("z", X)
+        copy.copy(batch)._attach("z", X)
         assert "z" not in batch.features and not hasattr(batch, "z")
 
 

@@ -11,7 +11,7 @@ import torch
 from torch_graphs import sampled
 
 import pygsampler as pgs
-from pygsampler._batch import segments as ours
+from pygsampler._ops import segments as ours
 from pygsampler.torch import segment_reduce
 
 KINDS = {"sum": ours.SUM, "mean": ours.MEAN, "max": ours.MAX}

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 import torch
 import pygsampler as pgs
-from pygsampler._batch import segments
+from pygsampler._ops import segments
 from pygsampler.torch import segment_reduce
 
 # The driver is older than torch would have it, says the first gradient.

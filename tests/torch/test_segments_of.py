@@ -11,8 +11,8 @@ import torch
 from torch_graphs import sampled
 
 import pygsampler as pgs
-from pygsampler._batch import segments as ours
-from pygsampler.converted import TorchBlock
+from pygsampler._batch.torch_minibatch import TorchBlock
+from pygsampler._ops import segments as ours
 from pygsampler.torch import StaticBlock, segment_reduce
 
 KINDS = ("sum", "mean", "max")

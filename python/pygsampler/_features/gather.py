@@ -21,7 +21,7 @@ _WORDS = 7
 
 
 class CacheReader(Protocol):
-    """Rows of a table in a device's memory, as the engine reads them: ``_features.cache_table.CacheTable``."""
+    """Rows of a table in a device's memory, as the engine reads them: a ``CacheTable``."""
 
     @property
     def cached(self) -> int: ...

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._batch.distinct import distinct
+from pygsampler._batch.unique import unique_by_first
 
 if TYPE_CHECKING:
     import torch
 
+    from pygsampler._batch.torch_minibatch import TorchMiniBatch
     from pygsampler._sampling.base import Sampler
-    from pygsampler.converted import TorchBatch
 
 __all__ = ["Beside", "beside"]
 
@@ -24,7 +24,7 @@ class Beside(NamedTuple):
 
 def beside(
     sampler: Sampler[Any],
-    batch: TorchBatch,
+    batch: TorchMiniBatch,
     nodes: torch.Tensor,
     old: torch.Tensor | None = None,
 ) -> Beside:
@@ -46,5 +46,7 @@ def beside(
             made.of_seeds[name] = values
         elif place == "seeds":
             repeated = len(values) != len(batch.output_nodes)
-            made.of_seeds[name] = values[distinct(batch.output_nodes)[1]] if repeated else values
+            made.of_seeds[name] = (
+                values[unique_by_first(batch.output_nodes)[1]] if repeated else values
+            )
     return made

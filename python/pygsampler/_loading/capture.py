@@ -15,9 +15,9 @@ from pygsampler._engine.progress import progress_bar
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
+    from pygsampler._batch.static import StaticMiniBatch
     from pygsampler._loading.meter import Meter
     from pygsampler._loading.static import StaticPasses
-    from pygsampler.static import StaticBatch
 
 __all__ = ["CapturedLoop", "capture"]
 
@@ -39,7 +39,7 @@ class CapturedLoop:
     """Epochs of a training step that is one CUDA graph; made by ``pygsampler.torch.capture``."""
 
     def __init__(
-        self, step: Callable[[StaticBatch], Any], loader: Any, warmup: int, stream: Any
+        self, step: Callable[[StaticMiniBatch], Any], loader: Any, warmup: int, stream: Any
     ) -> None:
         if not callable(step):
             raise TypeError(f"step: expected a function of a batch, got {describe(step)}")
@@ -164,7 +164,7 @@ class CapturedLoop:
 
 
 def capture(
-    step: Callable[[StaticBatch], Any],
+    step: Callable[[StaticMiniBatch], Any],
     loader: StaticLoader,
     *,
     warmup: int = 3,

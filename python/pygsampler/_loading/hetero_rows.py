@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.hetero_torch_minibatch import HeteroTorchBlock, HeteroTorchMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._features.remote import RemoteFeatures
 from pygsampler._graph.schema import by_name, check_by_type
 from pygsampler._loading.rows import LABELS, Rows, check_name, check_names, checked, near
-from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ class HeteroRows(Rows):
         edges = {kind: of._rows()[0].number for kind, of in graph._open().items()}
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
-        batch, block = TorchHeteroBatch, TorchHeteroBlock
+        batch, block = HeteroTorchMiniBatch, HeteroTorchBlock
         self._of_nodes = list(self._by_type(features, "features", nodes, "vertices", batch))
         self._of_labels = list(self._by_type(taken, "labels", nodes, "vertices", batch))
         self._of_edges = list(self._by_type(edge_features, "edge_features", edges, "edges", block))

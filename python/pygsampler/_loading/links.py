@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 import torch
 
 from pygsampler._arrays import devices
+from pygsampler._batch.link_batch import HeteroLinkBatch, LinkBatch, by_field
+from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
-from pygsampler._loading.link_batch import HeteroLinkBatch, LinkBatch, by_field
 from pygsampler._loading.links_of import Drawn, Gathered, all_links, gathered, moved
 from pygsampler._loading.maybe_static import MaybeStatic
 from pygsampler._loading.meter import Meter
@@ -34,13 +35,12 @@ from pygsampler._loading.static_links import LinkPasses, StaticLinks, most_seeds
 from pygsampler._loading.times import check_dates
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
 from pygsampler._sampling.seed import chosen_seed
-from pygsampler.converted import as_torch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
     from pygsampler._graph.graph import Graph
-    from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
     from pygsampler._loading.options import LinkLoaderOptions
 
 __all__ = ["LinkLoader"]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
+from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch, as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import progress_counter
 from pygsampler._features.features import Features
 from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
 from pygsampler._features.read_counts import new_read_counts
 from pygsampler._features.remote import PendingRows, RemoteFeatures
-from pygsampler.converted import TorchBatch, TorchBlock, as_torch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -43,9 +43,9 @@ class Rows:
         self._device = graph._device
         edges, nodes = graph._rows()
         taken = {} if labels is None else {LABELS: labels}
-        self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchBatch)
+        self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchMiniBatch)
         self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", TorchBlock)
-        self._labels = self._taken(taken, "labels", nodes.number, "vertices", TorchBatch)
+        self._labels = self._taken(taken, "labels", nodes.number, "vertices", TorchMiniBatch)
         check_names(features, labels)
         if edges.more and self._edges:
             self._check_edge_ids(graph)
@@ -65,7 +65,7 @@ class Rows:
         self,
         seed: int,
         epoch: int,
-        batches: Callable[[int], Generator[TorchBatch, None, None]],
+        batches: Callable[[int], Generator[TorchMiniBatch, None, None]],
         steps: int,
     ) -> None:
         """Caches have the rows that they are to have in an epoch, which is about to begin.
@@ -128,7 +128,7 @@ class Rows:
         parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
         return Gathering(batch, wanted, GatherJob(parts, threads=threads), coming)
 
-    def there(self, batch: TorchBatch) -> TorchBatch:
+    def there(self, batch: TorchMiniBatch) -> TorchMiniBatch:
         """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
         parts: list[GatherPart] = []
         for owner, name, features, ids in self._wanted(batch):
@@ -138,7 +138,7 @@ class Rows:
         gather_on_device(self._device, parts)
         return batch
 
-    def standing(self, batch: TorchBatch) -> list[tuple[Features, GatherPart]]:
+    def standing(self, batch: TorchMiniBatch) -> list[tuple[Features, GatherPart]]:
         """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
         gathered of which features each time that it has other ids, and counted then."""
         parts: list[tuple[Features, GatherPart]] = []
@@ -213,7 +213,7 @@ class Gathering:
 
     def __init__(
         self,
-        batch: TorchBatch,
+        batch: TorchMiniBatch,
         wanted: list[Any],
         job: GatherJob,
         coming: list[tuple[Any, str, PendingRows]],
@@ -223,7 +223,7 @@ class Gathering:
         self._job = job
         self._coming = coming
 
-    def result(self) -> TorchBatch:
+    def result(self) -> TorchMiniBatch:
         """The batch with its rows, waiting until they are there."""
         try:
             memory, starts = self._job.result()
@@ -258,19 +258,19 @@ class Gathering:
             rows.cancel()
 
 
-_Batches: TypeAlias = "Generator[TorchBatch, None, None]"
-_IdsOf = Callable[[TorchBatch], "list[torch.Tensor]"]
+_Batches: TypeAlias = "Generator[TorchMiniBatch, None, None]"
+_IdsOf = Callable[[TorchMiniBatch], "list[torch.Tensor]"]
 
 
-def _input_nodes(batch: TorchBatch) -> list[torch.Tensor]:
+def _input_nodes(batch: TorchMiniBatch) -> list[torch.Tensor]:
     return [batch.input_nodes]
 
 
-def _output_nodes(batch: TorchBatch) -> list[torch.Tensor]:
+def _output_nodes(batch: TorchMiniBatch) -> list[torch.Tensor]:
     return [batch.output_nodes]
 
 
-def _edge_ids(batch: TorchBatch) -> list[torch.Tensor]:
+def _edge_ids(batch: TorchMiniBatch) -> list[torch.Tensor]:
     return [block.edge_ids for block in batch.blocks]
 
 

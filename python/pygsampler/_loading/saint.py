@@ -9,8 +9,8 @@ import torch
 from torch.utils.data import get_worker_info
 
 from pygsampler import random_walk
+from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._graph.graph import Graph
-from pygsampler.converted import as_torch
 from pygsampler.programs import program
 
 __all__ = ["Draws", "Edges", "Walks"]

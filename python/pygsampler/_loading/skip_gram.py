@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from pygsampler._batch.shown import arrays_html
+from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler._loading.draws import Number, Rows, checked_power, drawn

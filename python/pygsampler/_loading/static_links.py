@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._loading.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
+from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
 from pygsampler._loading.static import StaticPasses, ignored
 from pygsampler._sampling import standing
 from pygsampler._sampling.seed_times import seed_times

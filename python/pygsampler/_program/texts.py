@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from pygsampler._batch.named import EdgeName
+from pygsampler._batch.edge_values import EdgeValueName
 
 __all__ = ["arrays", "extras", "follows", "named"]
 
@@ -16,10 +16,10 @@ _EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\[(\d+)\])?=%\d+')
 _INPUT = re.compile(r"%(\d+)")
 
 
-def extras(lines: Sequence[str]) -> tuple[str | EdgeName, ...]:
+def extras(lines: Sequence[str]) -> tuple[str | EdgeValueName, ...]:
     """Names of the vectors and lists that lines return, and of the values of edges."""
     return tuple(
-        EdgeName(int(place), unquoted(text)) if place else unquoted(text)
+        EdgeValueName(int(place), unquoted(text)) if place else unquoted(text)
         for text, place in _EXTRA.findall(lines[-1])
     )
 

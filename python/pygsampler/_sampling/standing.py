@@ -9,8 +9,8 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.static import StaticBlock, StaticMiniBatch
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
-from pygsampler.static import StaticBatch, StaticBlock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,13 +87,13 @@ class Standing(EngineHandle):
         # Counts the batches that were asked for, which what is derived of one belongs to.
         self._turn = [0]
         self._about = array("q")
-        self.batch: StaticBatch = self._batch(
+        self.batch: StaticMiniBatch = self._batch(
             capacities, destinations, bits, self._call("DeviceStaticEdgeBits")
         )
 
     def _batch(
         self, capacities: Sequence[Capacity], destinations: Sequence[int], bits: int, wide: int
-    ) -> StaticBatch:
+    ) -> StaticMiniBatch:
         """The tensors; ``_about`` says where they are."""
         there = place_of(self._device)
         ids, edge_ids = INTEGERS[bits], INTEGERS[wide]
@@ -121,7 +121,7 @@ class Standing(EngineHandle):
             own.append(known["_real"].data_ptr() + 8)
             known["_edges"] = Edges(self, own)
             blocks.append(block)
-        made = StaticBatch(nodes, seeds, index, tuple(blocks), 0, 0)
+        made = StaticMiniBatch(nodes, seeds, index, tuple(blocks), 0, 0)
         made.__dict__["_counts"] = counts
         return made
 

@@ -10,11 +10,16 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.static import (
+    StaticBlock,
+    StaticHeteroBlock,
+    StaticHeteroMiniBatch,
+    StaticMiniBatch,
+)
 from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 from pygsampler._sampling import standing
 from pygsampler._sampling.standing import INTEGERS, Edges, PassSeeds, Standing, room
-from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,7 +115,7 @@ class TypedStanding(Standing):
                 of[kind] = self._block(StaticHeteroBlock, about)
                 of[kind].__dict__["_kind"] = kind
             blocks.append(of.read_only())
-        self.batch = StaticHeteroBatch(
+        self.batch = StaticHeteroMiniBatch(
             **parts,
             blocks=tuple(blocks),
             epoch=0,
@@ -269,7 +274,7 @@ class AloneStanding(TypedStanding):
         bits = graph._known()[1]._bits
         trees = timed is not None or plan["disjoint"]
         made = self._arrays(bits, trees, plan["edge_weights"] is not None)
-        self.batch = StaticBatch(
+        self.batch = StaticMiniBatch(
             made.nodes[0],
             made.output_nodes[0],
             made.output_index[0],

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids, as_int64, ids_on_host
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine import memory as memories
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.seed_times import seed_times
-from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from pygsampler._engine.memory import Memory

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids, as_int64, ids_on_host
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine import memory as memories
 from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.by_type import joined, times_of
@@ -15,7 +16,6 @@ from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.parts_job import PartsJob
-from pygsampler.hetero_batch import HeteroBatch
 
 if TYPE_CHECKING:
     from pygsampler._engine.memory import Memory
@@ -138,8 +138,8 @@ class TypedSampler(EngineSampler):
         """What a graph in parts is asked for rows by; None: this plan."""
         return None
 
-    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroBatch:
-        return HeteroBatch._of_engine(memory, graph._schema, epoch, batch, graph._device)
+    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroMiniBatch:
+        return HeteroMiniBatch._of_engine(memory, graph._schema, epoch, batch, graph._device)
 
 
 class _TypedJob(Job):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.typed import TypedSampler
-from pygsampler.hetero_batch import HeteroBatch
 
 if TYPE_CHECKING:
     from pygsampler._sampling.job import Job
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="TypesAlone")
 
 
-class TypesAlone(TypedSampler, Sampler[HeteroBatch]):
+class TypesAlone(TypedSampler, Sampler[HeteroMiniBatch]):
     """What ``HGTSampler`` and ``HeteroLabor`` are beside their plans."""
 
     __slots__ = ("__weakref__", "_numbers")

@@ -13,15 +13,15 @@ from dgl._ffi.object_generic import convert_to_object
 from dgl.frame import Column, Frame
 from dgl.heterograph import DGLBlock, DGLGraph
 
-from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler.dgl.consecutive import consecutive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pygsampler._batch.subgraph import RootedSubgraph
+    from pygsampler._batch.torch_minibatch import TorchMiniBatch
     from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler.converted import TorchBatch
-    from pygsampler.subgraph import Rooted
 
 __all__ = [
     "Hop",
@@ -54,7 +54,7 @@ class Hop(NamedTuple):
     edge_values: Mapping[str, torch.Tensor] = NO_VALUES
 
 
-def hops_of(batch: TorchBatch) -> list[Hop]:
+def hops_of(batch: TorchMiniBatch) -> list[Hop]:
     """The blocks of a batch, outermost hop first, with one last row for each seed.
 
     The engine samples a vertex that is twice among the seeds once. DGL's loaders hand out labels
@@ -228,7 +228,7 @@ def _of_types(
     return []
 
 
-def make_subgraph(g: Any, made: Rooted, values: str) -> Any:
+def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
     """The DGLGraph of a subgraph, with the features of ``g`` and ids as ``make_block`` has them."""
     arrays = _made(g, made, values)
     edge_ids = made.edge_ids.to(made.nodes.dtype)
@@ -250,7 +250,7 @@ def make_subgraph(g: Any, made: Rooted, values: str) -> Any:
     return subgraph
 
 
-def _made(g: Any, hop: Hop | Rooted, values: str) -> dict[str, torch.Tensor]:
+def _made(g: Any, hop: Hop | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
     """What the sampler has made for each edge, by names that the graph does not have."""
     made = {} if hop.edge_weights is None else {values: hop.edge_weights}
     made.update(hop.edge_values)

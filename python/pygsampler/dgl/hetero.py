@@ -15,6 +15,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from pygsampler import sampler as _core
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.batch_number import BatchNumber
@@ -30,12 +31,11 @@ from pygsampler.dgl.block import (
 from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.ids import as_ids
-from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_labor import HeteroLabor
 
 if TYPE_CHECKING:
+    from pygsampler._batch.hetero_minibatch import HeteroBlock
     from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler.hetero_batch import HeteroBlock
 
 __all__ = [
     "fanouts_by_type",
@@ -305,7 +305,7 @@ def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
     return (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
 
 
-def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
+def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
     """The vertices of each type that the outermost hop needs, and DGL's blocks."""
     ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
     counts = {kind: batch._counts[kind] for kind in ntypes}

@@ -13,12 +13,13 @@ from dgl.distributed import DistGraph
 from torch.utils.data import get_worker_info
 
 from pygsampler import sampler as _core
+from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
-from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
 from pygsampler.dgl.directed import Directed, check_direction
 from pygsampler.dgl.graph import check_graph, drawn_of, graph_of, lent_of, places_of, reversed_of
@@ -32,7 +33,6 @@ from pygsampler.dgl.hetero import (
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.walking import is_typed
-from pygsampler.subgraph import TorchSubgraph
 
 __all__ = ["PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
 
@@ -233,7 +233,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         self, g: Any, sampled: TorchSubgraph, seed_nodes: Any
     ) -> tuple[torch.Tensor, Any, Any]:
         rooted = self._sampler.rooted
-        made = sampled._around(rooted)
+        made = sampled._rooted(rooted)
         values = self._values_as or self._sampler.edge_values
         subgraph, nodes = make_subgraph(g, made, values), made.nodes
         for name, array in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():

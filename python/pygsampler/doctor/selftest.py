@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pygsampler import cuda
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.graph import Graph
 from pygsampler.doctor.remedies import remedy
 from pygsampler.doctor.report import Problem, Section
-from pygsampler.minibatch import MiniBatch
 from pygsampler.sampler import PGSampler
 
 CPU_MODES = ("auto", "queue", "reservoir")

@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
+from pygsampler._batch import buffer
 from pygsampler._batch import layout as at
-from pygsampler._batch import whole
-from pygsampler._batch.named import EdgeName
+from pygsampler._batch.edge_values import EdgeValueName
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine import memory as memories
 from pygsampler._engine.array_descriptor import ArrayDescriptor
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.schema import Schema, relation_name
-from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.minibatch import MiniBatch
 from pygsampler.step_samples import StepSamples
-from pygsampler.subgraph import Subgraph
 from pygsampler.visits import Visits
 from pygsampler.walks import HeteroWalks, Walks
 
@@ -79,7 +79,7 @@ class _Kind(NamedTuple):
 _KINDS = {
     "blocks": _Kind(MiniBatch, at.MAGIC, ()),
     "subgraph": _Kind(Subgraph, at.MAGIC, ()),
-    "typed": _Kind(HeteroBatch, at.TYPED_MAGIC, ()),
+    "typed": _Kind(HeteroMiniBatch, at.TYPED_MAGIC, ()),
     "walks": _Kind(Walks, at.WALK_MAGIC, ("seed",)),
     "typed walks": _Kind(HeteroWalks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
     "visits": _Kind(Visits, at.WALK_MAGIC, ()),
@@ -171,7 +171,7 @@ def received(schema: Any, batches: Iterable[Any]) -> Any:
             end += _aligned(values.length * _width(values.dtype))
     if next(given, None) is not None:
         raise _damaged("result", f"{len(parts)} record batches", "more")
-    whole.write(words, memory.data)
+    buffer.write_words(words, memory.data)
     # The words of a result on the CPU stand where it begins.
     memory.header = memory.data
     return _made(kind, memory, about)
@@ -182,7 +182,7 @@ def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
     if isinstance(result, MiniBatch):
         words = [*result._words, *result._extra_words]
         return result._data, words, {"names": result._names}
-    if isinstance(result, HeteroBatch):
+    if isinstance(result, HeteroMiniBatch):
         result._read()
         schema = result._schema
         names = {"node_types": schema.node_types, "edge_types": schema.edge_types}
@@ -199,7 +199,7 @@ def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
         return _KINDS[kind].made._of(memory, *numbers, tuple(about["names"]))
     if kind == "typed":
         schema = Schema(tuple(about["node_types"]), tuple(map(tuple, about["edge_types"])))
-        return HeteroBatch._of(memory, memory.data, schema, *numbers)
+        return HeteroMiniBatch._of(memory, memory.data, schema, *numbers)
     if kind == "visits":
         return Visits._of(memory, *numbers)
     made = _KINDS[kind].made._of(memory, *numbers, about["seed"])
@@ -231,14 +231,14 @@ def _about(schema: Any) -> dict[str, Any]:
     return dict(about)
 
 
-def _name(given: Any) -> str | EdgeName:
+def _name(given: Any) -> str | EdgeValueName:
     """What an array beside the blocks is called, or with a number before it one of a block's."""
     if isinstance(given, str):
         return given
     block, name = given
     if type(block) is not int or block < 0 or not isinstance(name, str):
         raise ValueError("name")
-    return EdgeName(block, name)
+    return EdgeValueName(block, name)
 
 
 _NEEDED = {
@@ -275,7 +275,7 @@ def _first_block(types: int, relations: int, hops: int) -> int:
 def _parts(
     kind: str,
     words: Sequence[int],
-    names: Sequence[str | EdgeName] = (),
+    names: Sequence[str | EdgeValueName] = (),
     node_types: Sequence[str] = (),
     edge_types: Sequence[Any] = (),
 ) -> list[_Part]:
@@ -287,7 +287,7 @@ def _parts(
         for i, name in enumerate(names):
             start = at.num_words(hops) + at.EXTRA_WORDS * i
             row = _EXTRAS[words[start + at.EXTRA_KIND]]
-            if isinstance(name, EdgeName):
+            if isinstance(name, EdgeValueName):
                 if name.block >= hops:
                     raise _damaged("names", f"those of {hops} blocks", str(name.block))
                 row = row._replace(name=f"edge_data/{name.name}")

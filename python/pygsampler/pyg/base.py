@@ -14,7 +14,10 @@ from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler import sampler as _core
-from pygsampler._batch.induced import induced
+from pygsampler._batch.induced_edges import induced_edges
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.graph import Graph
@@ -22,19 +25,16 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
 from pygsampler._sampling.base import check_blocks
-from pygsampler.converted import as_torch
-from pygsampler.minibatch import MiniBatch
 from pygsampler.pyg import options
 from pygsampler.pyg.begun import Beginning, Begun, Stop, is_pure, may_begin
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.joined import joined
 from pygsampler.pyg.negatives import NodesByTime, When, by_own_rule, negatives_of
 from pygsampler.pyg.output import around, directional, vertices
-from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
-    from pygsampler._batch.induced import Edges
-    from pygsampler.converted import TorchBatch
+    from pygsampler._batch.induced_edges import InducedEdges
+    from pygsampler._batch.torch_minibatch import TorchMiniBatch
 
 
 class Asked(NamedTuple):
@@ -417,7 +417,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def _induced(self, node: torch.Tensor, trees: torch.Tensor | None) -> SamplerOutput:
-        edges = induced(self._drawn(), node, trees)
+        edges = induced_edges(self._drawn(), node, trees)
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
         out.sort_order = "col"
         return out
@@ -426,7 +426,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self,
         node: torch.Tensor,
         trees: torch.Tensor | None,
-        edges: Edges,
+        edges: InducedEdges,
         num_nodes: list[int],
         num_edges: list[int],
     ) -> SamplerOutput:
@@ -447,7 +447,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
         node, edges, old = around(batch, self._sampler.rooted)
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced(self._drawn(), node, batch.trees)
+            edges = induced_edges(self._drawn(), node, batch.trees)
         # Those of a sampler with trees have their roots in front, and stay where they are.
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
@@ -456,7 +456,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._put_beside(out, batch, old)
         return out
 
-    def _put_beside(self, out: SamplerOutput, batch: TorchBatch, old: Any = None) -> None:
+    def _put_beside(self, out: SamplerOutput, batch: TorchMiniBatch, old: Any = None) -> None:
         """What a program returned of vertices: our loaders look for it, too."""
         found = beside(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
@@ -509,7 +509,7 @@ def on(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
-def _put_values(out: SamplerOutput, edges: Edges) -> None:
+def _put_values(out: SamplerOutput, edges: InducedEdges) -> None:
     """What edges have beside their ends: our loaders look for it, PyG's class has no place."""
     if edges.weight is not None:
         out.edge_weights = edges.weight

@@ -9,7 +9,7 @@ import torch
 from pygsampler._arrays.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_batch import HeteroBatch
+    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 
 __all__ = ["Cut"]
 
@@ -23,7 +23,7 @@ class Cut:
 
     __slots__ = ("_data", "_of_width")
 
-    def __init__(self, batch: HeteroBatch) -> None:
+    def __init__(self, batch: HeteroMiniBatch) -> None:
         self._data = batch._data
         memory, device = batch._memory, batch._device
         whole = Array._of(self._data, batch._size // 4, 32, memory, device=device).torch()

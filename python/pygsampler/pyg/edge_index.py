@@ -13,9 +13,9 @@ from torch_geometric import EdgeIndex as PyGEdgeIndex
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.index import index2ptr
 
-from pygsampler._batch import segments
-from pygsampler._batch.segments import Segments
 from pygsampler._engine.checks import describe
+from pygsampler._ops import segments
+from pygsampler._ops.segments import Segments
 
 __all__ = ["EdgeIndex", "check_layout", "edge_index_of"]
 

@@ -18,7 +18,7 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
-from pygsampler._batch.induced import induced, rows_of
+from pygsampler._batch.induced_edges import edge_rows, induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
@@ -403,7 +403,7 @@ class HeteroSampler(PGSampler):
         trees = out.batch or dict.fromkeys(out.node)
         for edge_type in self._relations:
             src, _, dst = edge_type
-            found = induced(
+            found = induced_edges(
                 drawn[edge_type], out.node[dst], trees[dst], (out.node[src], trees[src])
             )
             out.row[edge_type], out.col[edge_type] = found.row, found.col
@@ -573,7 +573,7 @@ def _edge_index(store: Any) -> Any:
     if not hasattr(adjacency, "csr"):
         return getattr(store, "edge_index", None)
     indptr, source, _ = csr_arrays(adjacency, "adj_t")
-    return torch.stack([source, rows_of(indptr.diff(), len(source)).to(source.dtype)])
+    return torch.stack([source, edge_rows(indptr.diff(), len(source)).to(source.dtype)])
 
 
 def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor, ...]:

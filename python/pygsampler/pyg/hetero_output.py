@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch_geometric.sampler import HeteroSamplerOutput
 
-from pygsampler._batch.induced import joined, rows_of
+from pygsampler._batch.induced_edges import edge_rows, unique_edges
 from pygsampler._engine.memory import Memory
 from pygsampler.pyg.cut import Cut
 from pygsampler.pyg.joined import Joined, joined_types
@@ -16,15 +16,15 @@ from pygsampler.pyg.joined import Joined, joined_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pygsampler._batch.hetero_minibatch import HeteroBlock, HeteroMiniBatch
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.schema import Schema
-    from pygsampler.hetero_batch import HeteroBatch, HeteroBlock
 
 __all__ = ["typed_output"]
 
 
 def typed_output(
-    batch: HeteroBatch | Memory,
+    batch: HeteroMiniBatch | Memory,
     schema: Schema,
     kind: str,
     edge_types: Sequence[EdgeType],
@@ -43,7 +43,7 @@ def typed_output(
 
 
 def _of_tensors(
-    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+    batch: HeteroMiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Of a batch anywhere, by torch."""
     cut = Cut(batch)
@@ -161,10 +161,10 @@ def _as_one(blocks: Sequence[HeteroBlock], cut: Cut) -> _Edges:
     """Where the destinations of the hops follow each other, all rows together are one CSC."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
-    degrees = joined([cut(block.indptr).diff() for block in blocks])
+    degrees = unique_edges([cut(block.indptr).diff() for block in blocks])
     return _Edges(
         torch.cat([cut(block.indices) for block in blocks]),
-        rows_of(degrees, sum(of_hops)),
+        edge_rows(degrees, sum(of_hops)),
         torch.cat([cut(block.edge_ids) for block in blocks]),
         torch.cat(factors) if factors else None,
         of_hops,
@@ -177,7 +177,7 @@ def _by_hop(blocks: Sequence[HeteroBlock], cut: Cut, repeated: _Repeated | None)
     for block in blocks:
         from_, edge_ids, weights = cut(block.indices), cut(block.edge_ids), _factors(block)
         indptr = cut(block.indptr)
-        to = rows_of(indptr.diff(), block.num_edges)
+        to = edge_rows(indptr.diff(), block.num_edges)
         to += block.dst_offset
         if repeated is not None:
             if block.dst_offset or not block.num_dst_nodes:

@@ -11,14 +11,14 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from pygsampler._batch import layout as at
-from pygsampler._batch.induced import Edges
+from pygsampler._batch.induced_edges import InducedEdges
 from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory
 
 if TYPE_CHECKING:
+    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.schema import Schema
-    from pygsampler.hetero_batch import HeteroBatch
-    from pygsampler.minibatch import MiniBatch
 
 __all__ = ["Joined", "joined", "joined_types"]
 
@@ -48,9 +48,9 @@ class Joined(NamedTuple):
     # Whether the columns of each relation do not fall.
     in_order: bool
 
-    def edges(self) -> Edges:
+    def edges(self) -> InducedEdges:
         """Those of a batch without types."""
-        return Edges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
+        return InducedEdges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
 
 
 def joined(batch: MiniBatch | Memory) -> Joined:
@@ -60,7 +60,7 @@ def joined(batch: MiniBatch | Memory) -> Joined:
     return _of(memories.new("JoinedHops", batch._data, 0))
 
 
-def joined_types(batch: HeteroBatch | Memory) -> Joined:
+def joined_types(batch: HeteroMiniBatch | Memory) -> Joined:
     """Likewise one of a graph with types, in the order of its types."""
     if isinstance(batch, Memory):
         return _of(batch)

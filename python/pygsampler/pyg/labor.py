@@ -13,7 +13,7 @@ from torch_geometric.sampler import NumNeighbors, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._arrays import devices
-from pygsampler._batch.induced import induced
+from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.graph import Graph
@@ -158,7 +158,7 @@ class LaborSampler(Sampler):
         found = typed_output(made, schema, _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced(self._drawn(), node, None)
+            edges = induced_edges(self._drawn(), node, None)
             out = SamplerOutput(node, edges.row, edges.col, edges.edge)
         else:
             out = SamplerOutput(

@@ -13,7 +13,7 @@ from torch_geometric import loader
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import NegativeSampling
 
-from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.schema import edge_type_of

@@ -13,12 +13,12 @@ from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
 from pygsampler import sampler as _core
 from pygsampler._arrays.tensors import as_tensor
-from pygsampler._batch.induced import rows_of
+from pygsampler._batch.induced_edges import edge_rows
+from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler.converted import as_torch
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.inputs import check_mask
 from pygsampler.pyg.options import flag, hops, ids, inside
@@ -148,7 +148,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
     ) -> EdgeIndex | Adj:
         e_id = edge if self.return_e_id else None
         if self._matrix is None:
-            target = rows_of(indptr.diff(), len(source))
+            target = edge_rows(indptr.diff(), len(source))
             return EdgeIndex(torch.stack([source, target]), e_id, size)
         return Adj(self._matrix(indptr, source, edge, size[::-1]), e_id, size)
 
@@ -178,7 +178,7 @@ def _layers(batch: Any) -> Iterator[Layer]:
             rows = torch.cat([seeds, others])
             degrees = indptr.diff()[rows]
             starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
-            each = rows_of(degrees)
+            each = edge_rows(degrees)
             edges = torch.arange(len(each), device=each.device) + (indptr[rows] - starts[:-1])[each]
             indptr, source, edge = starts, place[source[edges]], edge[edges]
         yield indptr, source, edge, size

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from pygsampler._batch.induced import Edges, joined, rows_of
+from pygsampler._batch.induced_edges import InducedEdges, edge_rows, unique_edges
 
 if TYPE_CHECKING:
-    from pygsampler.converted import TorchBatch
-    from pygsampler.subgraph import TorchSubgraph
+    from pygsampler._batch.subgraph import TorchSubgraph
+    from pygsampler._batch.torch_minibatch import TorchMiniBatch
 
 __all__ = ["around", "directional", "vertices"]
 
 
-def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
+def vertices(batch: TorchMiniBatch) -> tuple[torch.Tensor, list[int]]:
     """All vertices, each seed with a row of its own at the front, and how many a hop.
 
     The batch knows a vertex that is among the seeds twice once; PyG has it twice.
@@ -30,7 +30,7 @@ def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
     return node, [len(seeds), *reached]
 
 
-def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
+def directional(batch: TorchMiniBatch) -> tuple[InducedEdges, list[int]]:
     """The sampled edges, those into the seeds first, and how many of them each hop has.
 
     Where each vertex is expanded once, the destinations of the hops follow each other in the
@@ -38,16 +38,16 @@ def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
     """
     blocks = batch.blocks[::-1]
     counts = [block.num_edges for block in blocks]
-    row = joined([block.indices for block in blocks])
-    edge = joined([block.edge_ids for block in blocks])
+    row = unique_edges([block.indices for block in blocks])
+    edge = unique_edges([block.edge_ids for block in blocks])
     ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
     ordered = all(block.dst_offset == end for block, end in zip(blocks, ends, strict=False))
     # On a GPU the batch writes them all in one launch.
     if ordered and not row.is_cuda:
-        degrees = joined([block.indptr.diff() for block in blocks])
-        col = rows_of(degrees, sum(counts)).to(row.dtype)
+        degrees = unique_edges([block.indptr.diff() for block in blocks])
+        col = edge_rows(degrees, sum(counts)).to(row.dtype)
     else:
-        col = joined([block.coo()[1] for block in blocks])
+        col = unique_edges([block.coo()[1] for block in blocks])
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
     names = {name for block in blocks for name in block.edge_values}
     for name in names:
@@ -56,14 +56,16 @@ def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
                 f"sampler: expected values {name!r} of the edges of all blocks, which PyG has in "
                 "one array, got blocks without"
             )
-    named = {name: joined([block.edge_values[name] for block in blocks]) for name in names}
-    found = Edges(row, col, edge, joined(factors) if factors else None, ordered, named)
+    named = {name: unique_edges([block.edge_values[name] for block in blocks]) for name in names}
+    found = InducedEdges(row, col, edge, unique_edges(factors) if factors else None, ordered, named)
     if len(batch.output_nodes) != batch._distinct_seeds():
         return _repeated(batch, found, counts)
     return found, counts
 
 
-def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges, list[int]]:
+def _repeated(
+    batch: TorchMiniBatch, found: InducedEdges, counts: list[int]
+) -> tuple[InducedEdges, list[int]]:
     """The edges where each seed has a row of its own, and how many of them each hop has.
 
     Each occurrence of a seed gets the edges that were sampled for it, in every hop that expands it.
@@ -89,18 +91,18 @@ def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges
             indptr = block.indptr.long()
             starts = indptr[rows]
             degrees = indptr[rows + 1] - starts
-            cols = rows_of(degrees)
+            cols = edge_rows(degrees)
             before = degrees.cumsum(0) - degrees
             edges = torch.arange(len(cols), device=device) + (starts - before)[cols] + first
         kept.append(edges)
         into.append(cols)
         numbers.append(len(edges))
         first += count
-    edges = joined(kept)
+    edges = unique_edges(kept)
     return (
-        Edges(
+        InducedEdges(
             place[found.row[edges].long()].to(found.row.dtype),
-            joined(into).to(found.col.dtype),
+            unique_edges(into).to(found.col.dtype),
             found.edge[edges],
             None if found.weight is None else found.weight[edges],
             found.ordered,
@@ -110,12 +112,14 @@ def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges
     )
 
 
-def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Edges, torch.Tensor | None]:
+def around(
+    batch: TorchSubgraph, rooted: bool
+) -> tuple[torch.Tensor, InducedEdges, torch.Tensor | None]:
     """The vertices of a subgraph, each seed with a row of its own at the front, and its edges.
 
     The last says where the vertices were before, None: where they are.
     """
-    made = batch._around(rooted)
-    col = rows_of(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
+    made = batch._rooted(rooted)
+    col = edge_rows(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
     edges = made.indices, col, made.edge_ids, made.edge_weights
-    return made.nodes, Edges(*edges, named=made.edge_values), made.old
+    return made.nodes, InducedEdges(*edges, named=made.edge_values), made.old

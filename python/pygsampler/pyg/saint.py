@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import integer
 from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._loading.saint import Draws, Edges, Walks
-from pygsampler.converted import as_torch
 from pygsampler.programs import program
 from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.shadow import check_data

@@ -13,7 +13,7 @@ from pygsampler.torch import segment_reduce
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler.converted import TorchBlock
+    from pygsampler._batch.torch_minibatch import TorchBlock
 
 HIDDEN = 128
 DROPOUT = 0.5

@@ -17,8 +17,8 @@ from pygsampler.quickstart.model import MLP, GraphSAGE
 from pygsampler.torch import DataLoader
 
 if TYPE_CHECKING:
+    from pygsampler._batch.torch_minibatch import TorchMiniBatch
     from pygsampler._graph.graph import Graph
-    from pygsampler.converted import TorchBatch
     from pygsampler.datasets import Debian
 
 FANOUTS = (10, 10)
@@ -106,14 +106,14 @@ def run(
     with _torch(seed, threads):
         sage = GraphSAGE(data.num_features, data.num_classes)
 
-        def with_graph(batch: TorchBatch) -> tuple[Tensor, Tensor, int]:
+        def with_graph(batch: TorchMiniBatch) -> tuple[Tensor, Tensor, int]:
             scores = sage(batch.blocks, batch.words)[batch.output_index]
             edges = sum(block.num_edges for block in batch.blocks)
             return scores, batch.y, edges
 
         read: dict[str, Any] = {"features": {"words": words}, "labels": labels, "seed": seed}
 
-        def tests(ids: Any) -> DataLoader[TorchBatch]:
+        def tests(ids: Any) -> DataLoader[TorchMiniBatch]:
             # Sampled as in training; a new loader begins at epoch 0, so accuracies can be compared.
             return DataLoader(graph, ids, FANOUTS, batch_size=TEST_BATCH_SIZE, **read)
 

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
+from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.torch_minibatch import TorchBlock, as_torch
 from pygsampler._engine.checks import boolean, describe, finite, integer
 from pygsampler._graph.derived import page_ranks
 from pygsampler._sampling.base import Afterwards, Pending, Ready, Sampler
-from pygsampler.converted import TorchBlock, as_torch
 from pygsampler.sampler import PGSampler
-from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -296,16 +296,16 @@ def _subgraph(
     """All edges between the vertices, of one tree where there are trees; roots are the first."""
     import torch
 
-    from pygsampler._batch.distinct import distinct
-    from pygsampler._batch.induced import induced
+    from pygsampler._batch.induced_edges import induced_edges
+    from pygsampler._batch.unique import unique_by_first
 
     place = torch.arange(len(roots), device=nodes.device)
     if trees is None:
-        nodes, of_nodes = distinct(nodes)
+        nodes, of_nodes = unique_by_first(nodes)
         place = of_nodes[: len(roots)]
     else:
         trees = trees.long()
-    edges = induced(graph, nodes, trees)
+    edges = induced_edges(graph, nodes, trees)
     ends = torch.bincount(edges.col.long(), minlength=len(nodes)).cumsum(0)
     indptr = torch.cat([ends.new_zeros(1), ends]).to(nodes.dtype)
     block = TorchBlock(indptr, edges.row, edges.edge, nodes, nodes)

@@ -6,11 +6,11 @@ import copy
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine import library
 from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
 from pygsampler._sampling.base import Launcher, Pending, Sampler, check_graph
-from pygsampler.minibatch import MiniBatch
 from pygsampler.sampler import PGSampler
 from pygsampler.samplers.node_wise import kgcn
 

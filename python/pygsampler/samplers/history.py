@@ -118,15 +118,15 @@ class History:
         """
         import torch
 
-        from pygsampler._batch.induced import columns
-        from pygsampler.converted import TorchBlock
+        from pygsampler._batch.induced_edges import in_edges
+        from pygsampler._batch.torch_minibatch import TorchBlock
 
         table = self._table(layer)
         _check(rows, (block.num_src_nodes, table.shape[1]))
         weights = block.edge_data.get("w")
         if weights is None:
             raise ValueError("block: expected one of samplers.vrgcn, got one without weights")
-        begins, sources, edges = columns(self._graph, block.dst_nodes)
+        begins, sources, edges = in_edges(self._graph, block.dst_nodes)
         degrees = begins.diff()
         if a is None:
             each = (1 / degrees.to(rows.dtype)).repeat_interleave(block.indptr.diff().long())

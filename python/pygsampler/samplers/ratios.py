@@ -63,7 +63,7 @@ def pass_ratio(
     """
     import torch
 
-    from pygsampler._batch.induced import columns, rows_of
+    from pygsampler._batch.induced_edges import edge_rows, in_edges
 
     if not isinstance(graph, Graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
@@ -78,9 +78,9 @@ def pass_ratio(
         _check(W, name, (x.shape[1], None))
     _check(W3, "W3", (3,))
 
-    begins, sources, edges = columns(graph, block.dst_nodes)
+    begins, sources, edges = in_edges(graph, block.dst_nodes)
     degrees = begins.diff()
-    row, targets = rows_of(degrees), block.dst_nodes.long()
+    row, targets = edge_rows(degrees), block.dst_nodes.long()
     # Each vertex is projected once, and not once for each of its edges.
     nodes, place = torch.unique(torch.cat([targets, sources]), return_inverse=True)
     of_targets, of_sources = place[: len(targets)], place[len(targets) :]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.subgraph import Subgraph, TorchSubgraph
 from pygsampler._engine.checks import describe, integer
 from pygsampler.programs import program
 from pygsampler.samplers.backwards import backwards
 from pygsampler.samplers.host import on_host
-from pygsampler.subgraph import Subgraph, TorchSubgraph
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,11 +16,11 @@ from pygsampler._engine.checks import describe, integer
 _LINE = 64
 
 
-def packed(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any) -> bytearray:
+def pack_batch(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any) -> bytearray:
     """The bytes of a batch as ``_batch.layout`` has it, of what ``MiniBatch.from_blocks`` takes."""
     ids = as_ids(nodes, "nodes")
     bits = ids.bits
-    known = _Known(ids.length, bits)
+    known = _BatchShape(ids.length, bits)
     vertices = known.taken(nodes, "nodes", None)
     given = known.taken(seeds, "seeds", None)
     index = range(len(given)) if output_index is None else output_index
@@ -62,7 +62,7 @@ def packed(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any) -> 
     return region
 
 
-class _Known:
+class _BatchShape:
     """How many vertices a batch has, and how wide its ids are."""
 
     def __init__(self, nodes: int, bits: int) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class BlockViews(Protocol):
+class BlockSource(Protocol):
     """Where the blocks of a torch batch take their tensors from, each when it is first asked for.
 
     It must not know the batch: a circle would keep the memory until the next collection.
@@ -36,7 +36,7 @@ class BlockViews(Protocol):
         ...
 
 
-class Views(BlockViews, Protocol):
+class BatchSource(BlockSource, Protocol):
     """Likewise of the batch itself."""
 
     def of_batch(self, name: str) -> torch.Tensor | None:
@@ -49,12 +49,12 @@ class Views(BlockViews, Protocol):
         """Of all blocks."""
         ...
 
-    def moved(self, move: Any) -> Views | None:
+    def moved(self, move: Any) -> BatchSource | None:
         """All of it, moved at once; None where the tensors are to be moved one by one."""
         ...
 
 
-class Made:
+class LazyAttribute:
     """An attribute that is made when it is first asked for, and found in the instance from then on.
 
     A class's ``__getattr__`` would do the same, in three times the time: Python makes an

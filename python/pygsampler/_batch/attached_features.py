@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class Furnished:
+class HasFeatures:
     """Of torch's tensors: rows beside a batch or a block, by name, which a loader read for it."""
 
     if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Furnished:
         found: Mapping[str, torch.Tensor] = self.__dict__.get("_features", _NONE)
         return found
 
-    def _furnish(self, name: str, rows: Any) -> None:
+    def _attach(self, name: str, rows: Any) -> None:
         # Around the dataclass, which is frozen.
         known = self.__dict__
         known.setdefault("_features", {})[name] = rows
@@ -54,4 +54,4 @@ class Furnished:
 
     def __setstate__(self, features: Mapping[str, torch.Tensor]) -> None:
         for name, rows in features.items():
-            self._furnish(name, rows)
+            self._attach(name, rows)

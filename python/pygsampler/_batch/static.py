@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pygsampler._batch.hetero_torch_minibatch import HeteroTorchBlock, HeteroTorchMiniBatch
+from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
-from pygsampler.converted import TorchBatch, TorchBlock
-from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pygsampler._batch.segments import Segments
     from pygsampler._graph.schema import EdgeTypeMapping
+    from pygsampler._ops.segments import Segments
 
-__all__ = ["StaticBatch", "StaticBlock", "StaticHeteroBatch", "StaticHeteroBlock"]
+__all__ = ["StaticBlock", "StaticHeteroBlock", "StaticHeteroMiniBatch", "StaticMiniBatch"]
 
 
 def __dir__() -> list[str]:
@@ -57,17 +57,17 @@ class StaticBlock(TorchBlock):
     @property
     def src_mask(self) -> torch.Tensor:
         """Which sources are the batch's: bool, shape [num_src_nodes]."""
-        return first(self.num_src_nodes, self._real[0])
+        return prefix_mask(self.num_src_nodes, self._real[0])
 
     @property
     def dst_mask(self) -> torch.Tensor:
         """Which destinations are the batch's: bool, shape [num_dst_nodes]."""
-        return first(self.num_dst_nodes, self._real[1])
+        return prefix_mask(self.num_dst_nodes, self._real[1])
 
     @property
     def edge_mask(self) -> torch.Tensor:
         """Which edges are the batch's: bool, shape [num_edges]."""
-        return first(self.num_edges, self._real[2])
+        return prefix_mask(self.num_edges, self._real[2])
 
     def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The edges as (source, destination) in local ids, each of shape [num_edges].
@@ -125,14 +125,14 @@ class StaticBlock(TorchBlock):
             None if weights is None else weights[:edges].clone(),
         )
         for name, rows in self.features.items():
-            made._furnish(name, rows[:edges].clone())
+            made._attach(name, rows[:edges].clone())
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("StaticBlock: expected a batch to pickle, got a static one; see trimmed()")
 
 
-class StaticBatch(TorchBatch):
+class StaticMiniBatch(TorchMiniBatch):
     """A mini-batch with room for a number of vertices and edges, on a GPU.
 
     The loader writes each batch into the same memory, so a batch is gone once the next is asked
@@ -154,9 +154,9 @@ class StaticBatch(TorchBatch):
     @property
     def seed_mask(self) -> torch.Tensor:
         """Which of ``output_nodes`` are the batch's: bool."""
-        return first(len(self.output_nodes), self._counts[0])
+        return prefix_mask(len(self.output_nodes), self._counts[0])
 
-    def trimmed(self) -> TorchBatch:
+    def trimmed(self) -> TorchMiniBatch:
         """The batch that a loader without ``static`` gives, in memory of its own.
 
         Waits for the GPU, which knows the sizes.
@@ -166,7 +166,7 @@ class StaticBatch(TorchBatch):
             block._trimmed(counts[3 * place : 3 * place + 3])
             for place, block in enumerate(self.blocks)
         )
-        made = TorchBatch(
+        made = TorchMiniBatch(
             self.input_nodes[: counts[0]].clone(),
             self.output_nodes[:seeds].clone(),
             self.output_index[:seeds].clone(),
@@ -176,17 +176,17 @@ class StaticBatch(TorchBatch):
             None if self.trees is None else self.trees[: counts[0]].clone(),
         )
         for name, rows in self.features.items():
-            made._furnish(name, rows[: seeds if name == "y" else counts[0]].clone())
+            made._attach(name, rows[: seeds if name == "y" else counts[0]].clone())
         return made
 
-    def _map(self, move: Any) -> TorchBatch:
+    def _map(self, move: Any) -> TorchMiniBatch:
         return self.trimmed()._map(move)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("StaticBatch: expected a batch to pickle, got a static one; see trimmed()")
 
 
-class StaticHeteroBlock(StaticBlock, TorchHeteroBlock):
+class StaticHeteroBlock(StaticBlock, HeteroTorchBlock):
     """The edges of one type with room for a number of them: see ``StaticBlock``.
 
     A type that no batch has vertices of at a hop has no room there.
@@ -196,7 +196,7 @@ class StaticHeteroBlock(StaticBlock, TorchHeteroBlock):
         raise TypeError("StaticHeteroBlock: expected a batch to pickle, got a static one")
 
 
-class StaticHeteroBatch(TorchHeteroBatch):
+class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
     """A mini-batch of a graph with types with room for a number of vertices and edges, on a GPU.
 
     What ``StaticBatch`` is without types: all of a loader's batches are this one, ``trimmed()`` is
@@ -223,7 +223,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
     def seed_mask(self) -> dict[str, torch.Tensor]:
         """Of each type which of ``output_nodes`` are the batch's: bool."""
         return {
-            kind: first(len(ids), self._counts[place])
+            kind: prefix_mask(len(ids), self._counts[place])
             for place, (kind, ids) in enumerate(self.output_nodes.items())
         }
 
@@ -232,7 +232,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
         """Of each type which of ``nodes`` are the batch's: bool."""
         ends = self._ends()
         return {
-            kind: first(len(ids), ends[place, -1])
+            kind: prefix_mask(len(ids), ends[place, -1])
             for place, (kind, ids) in enumerate(self.nodes.items())
         }
 
@@ -262,7 +262,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
             "are to be taken one by one: batch.blocks[i][edge_type].edge_index"
         )
 
-    def trimmed(self) -> TorchHeteroBatch:
+    def trimmed(self) -> HeteroTorchMiniBatch:
         """The batch that a loader without ``static`` gives, in memory of its own.
 
         Waits for the GPU, which knows the sizes.
@@ -279,13 +279,13 @@ class StaticHeteroBatch(TorchHeteroBatch):
         for hop in self.blocks:
             of: ByEdgeType[Any] = ByEdgeType()
             for kind, block in hop.items():
-                own = of[kind] = block._trimmed(told[place : place + 3], TorchHeteroBlock)
+                own = of[kind] = block._trimmed(told[place : place + 3], HeteroTorchBlock)
                 own.__dict__["_kind"] = kind
                 edges[kind].insert(0, told[place + 2])
                 place += 3
             blocks.append(of.read_only())
         trees = self.trees
-        made = TorchHeteroBatch(
+        made = HeteroTorchMiniBatch(
             nodes=MappingProxyType(nodes),
             output_nodes=_first(self.output_nodes, seeds),
             output_index=_first(self.output_index, seeds),
@@ -301,7 +301,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
             batch=self.batch,
         )
         for name, of_types in self.features.items():
-            made._furnish(
+            made._attach(
                 name,
                 {
                     kind: rows[: seeds[kind] if name == "y" else ends[kind][-1]].clone()
@@ -315,7 +315,7 @@ class StaticHeteroBatch(TorchHeteroBatch):
         types, hops = len(self.nodes), len(self.blocks)
         return self._counts[-types * (hops + 1) :].reshape(types, hops + 1)
 
-    def _map(self, move: Any) -> TorchHeteroBatch:
+    def _map(self, move: Any) -> HeteroTorchMiniBatch:
         return self.trimmed()._map(move)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -336,6 +336,6 @@ def _first(tensors: Mapping[str, torch.Tensor], counts: dict[str, int]) -> Any:
     )
 
 
-def first(count: int, used: torch.Tensor) -> torch.Tensor:
+def prefix_mask(count: int, used: torch.Tensor) -> torch.Tensor:
     """Of so many, which are among the first ``used``, a number on the GPU."""
     return torch.arange(count, device=used.device) < used

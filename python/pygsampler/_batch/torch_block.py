@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pygsampler._batch.furnished import Furnished
-from pygsampler._batch.made import Made
-from pygsampler._batch.named import NO_VALUES, edge_data
+from pygsampler._batch.attached_features import HasFeatures
+from pygsampler._batch.edge_values import NO_VALUES, edge_data
+from pygsampler._batch.lazy import LazyAttribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import numpy
     import torch
 
-    from pygsampler._batch.made import BlockViews
-    from pygsampler._batch.segments import Segments
+    from pygsampler._batch.lazy import BlockSource
     from pygsampler._features.features import Features
+    from pygsampler._ops.segments import Segments
 
-__all__ = ["ArrowBlock", "ConvertedBlock", "NumpyBlock", "TorchBlock"]
+__all__ = ["ArrowBlock", "ForeignBlock", "NumpyBlock", "TorchBlock"]
 
 
 def __dir__() -> list[str]:
@@ -30,7 +30,7 @@ ArrayT = TypeVar("ArrayT")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConvertedBlock(Generic[ArrayT]):
+class ForeignBlock(Generic[ArrayT]):
     """A ``Block`` whose arrays are another library's; the names and shapes are the same."""
 
     indptr: ArrayT
@@ -72,14 +72,14 @@ class ConvertedBlock(Generic[ArrayT]):
         )
 
 
-def _of_block(known: dict[str, Any], views: BlockViews, name: str) -> Any:
+def _of_block(known: dict[str, Any], views: BlockSource, name: str) -> Any:
     made = views.of_block(known["_place"], name)
     # Those that were handed out stay what they are.
     known.update({**made, **known} if len(made) > 1 else made)
     return known[name]
 
 
-class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
+class TorchBlock(ForeignBlock["torch.Tensor"], HasFeatures):
     """A block of torch tensors.
 
     A loader that was given ``edge_features`` puts their rows beside them, one for each edge, as
@@ -88,7 +88,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
 
     @classmethod
     def _of(
-        cls, views: BlockViews, place: int, named: Mapping[str, torch.Tensor] | None = None
+        cls, views: BlockSource, place: int, named: Mapping[str, torch.Tensor] | None = None
     ) -> TorchBlock:
         block = object.__new__(cls)
         # Around the dataclass, which is frozen. Tensors join them here when they are made.
@@ -100,12 +100,12 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         return block
 
     if not TYPE_CHECKING:
-        indptr = Made(_of_block)
-        indices = Made(_of_block)
-        edge_ids = Made(_of_block)
-        src_nodes = Made(_of_block)
-        dst_nodes = Made(_of_block)
-        edge_weights = Made(_of_block)
+        indptr = LazyAttribute(_of_block)
+        indices = LazyAttribute(_of_block)
+        edge_ids = LazyAttribute(_of_block)
+        src_nodes = LazyAttribute(_of_block)
+        dst_nodes = LazyAttribute(_of_block)
+        edge_weights = LazyAttribute(_of_block)
 
     @property
     def num_src_nodes(self) -> int:
@@ -133,7 +133,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         batches of a ``DataLoader`` for them has those of a group by one launch.
         """
         known = self.__dict__
-        views: BlockViews | None = known.get("_views")
+        views: BlockSource | None = known.get("_views")
         if views is not None:
             made = views.destinations(known["_place"])
             if made is not None:
@@ -156,7 +156,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
 
         Made as ``coo`` makes its tensors.
         """
-        views: BlockViews | None = self.__dict__.get("_views")
+        views: BlockSource | None = self.__dict__.get("_views")
         made = None if views is None else views.edge_index(self.__dict__["_place"])
         if made is not None:
             return made
@@ -257,11 +257,11 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
             In the order of ``indices``; it has a gradient too. Of another dtype than x both are
             taken in the wider one, but to ``Features`` weights adapt.
         """
-        from pygsampler._batch import segments
+        from pygsampler._ops import segments
 
         return segments.weighted_sum(self._segments(), x, weights, of)
 
-    def own_and(
+    def self_and_reduce(
         self,
         x: torch.Tensor | Features,
         reduce: str = "mean",
@@ -285,9 +285,9 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         tuple of torch.Tensor
             Each of shape [num_dst_nodes, ...]. Without ``of`` the first is a view of x.
         """
-        from pygsampler._batch.own import own_and
+        from pygsampler._ops.self_rows import self_and_reduce
 
-        return own_and(self._segments(), x, reduce, self._own_places(), of)
+        return self_and_reduce(self._segments(), x, reduce, self._own_places(), of)
 
     def softmax(self, scores: torch.Tensor) -> torch.Tensor:
         """The softmax of scores over the edges of each destination, with a gradient.
@@ -312,11 +312,11 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         TypeError, ValueError
             For another dtype, shape or device.
         """
-        from pygsampler._batch import attention
+        from pygsampler._ops import attention
 
         return attention.softmax(self._segments(), scores)
 
-    def attend(
+    def attention(
         self,
         x: torch.Tensor,
         source: torch.Tensor,
@@ -354,12 +354,12 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         TypeError, ValueError
             For another dtype, shape or device.
         """
-        from pygsampler._batch import attention
+        from pygsampler._ops import attention
 
-        return attention.attend(self._segments(), x, source, target, negative_slope)
+        return attention.attention(self._segments(), x, source, target, negative_slope)
 
     def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
-        from pygsampler._batch import segments
+        from pygsampler._ops import segments
 
         return segments.reduce(self._segments(), x, getattr(segments, kind), of)
 
@@ -367,13 +367,13 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         known = self.__dict__
         made: Segments | None = known.get("_csr")
         if made is None:
-            from pygsampler._batch.segments import Segments
+            from pygsampler._ops.segments import Segments
 
             made = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
         return made
 
     def _count(self, which: int, name: str) -> int:
-        views: BlockViews | None = self.__dict__.get("_views")
+        views: BlockSource | None = self.__dict__.get("_views")
         if views is not None:
             return views.counts(self.__dict__["_place"])[which]
         return len(getattr(self, name))
@@ -392,7 +392,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
         return type(self), arrays, dict(self.features)
 
 
-class NumpyBlock(ConvertedBlock["numpy.ndarray[Any, Any]"]):
+class NumpyBlock(ForeignBlock["numpy.ndarray[Any, Any]"]):
     """A block of NumPy arrays."""
 
     def coo(self) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
@@ -411,5 +411,5 @@ class NumpyBlock(ConvertedBlock["numpy.ndarray[Any, Any]"]):
         return numpy.stack(self.coo()).astype(numpy.int64, copy=False)
 
 
-class ArrowBlock(ConvertedBlock[Any]):
+class ArrowBlock(ForeignBlock[Any]):
     """A block of ``pyarrow.Array``."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pygsampler._arrays.array import Array
 from pygsampler._batch.exports import SubgraphExports
-from pygsampler.converted import ArrowBatch, NumpyBatch, TorchBatch
-from pygsampler.minibatch import MiniBatch
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.torch_minibatch import ArrowMiniBatch, NumpyMiniBatch, TorchMiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ def __dir__() -> list[str]:
 ArrayT = TypeVar("ArrayT")
 
 
-class _Names(Generic[ArrayT]):
+class _SubgraphFields(Generic[ArrayT]):
     """A batch of one block, from all of its vertices to all of them, by the names of a graph."""
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class _Names(Generic[ArrayT]):
         return f"{type(self).__name__}(nodes={self.num_nodes}, edges={edges})"
 
 
-class Rooted(NamedTuple):
+class RootedSubgraph(NamedTuple):
     """A subgraph as a CSC, with a vertex for each seed in front."""
 
     nodes: torch.Tensor
@@ -99,7 +99,7 @@ class Rooted(NamedTuple):
     old: torch.Tensor | None
 
 
-class TorchSubgraph(SubgraphExports, _Names["torch.Tensor"], TorchBatch):
+class TorchSubgraph(SubgraphExports, _SubgraphFields["torch.Tensor"], TorchMiniBatch):
     """A subgraph of torch tensors. A loader's ``features`` are those of ``nodes``."""
 
     @property
@@ -108,7 +108,7 @@ class TorchSubgraph(SubgraphExports, _Names["torch.Tensor"], TorchBatch):
         found: torch.Tensor = self.blocks[0].edge_index
         return found
 
-    def _around(self, rooted: bool) -> Rooted:
+    def _rooted(self, rooted: bool) -> RootedSubgraph:
         """As it is, or, where it is rooted, with a vertex for each seed in front, then the others.
 
         A seed that is given twice has two vertices: each has the edges into it, and those out of it
@@ -120,7 +120,7 @@ class TorchSubgraph(SubgraphExports, _Names["torch.Tensor"], TorchBatch):
         edge_ids, values = self.edge_ids, self.blocks[0].edge_weights
         named = self.blocks[0].edge_values
         if not rooted:
-            return Rooted(nodes, indptr, indices, edge_ids, values, named, None)
+            return RootedSubgraph(nodes, indptr, indices, edge_ids, values, named, None)
         roots = self.root_index.long()
         missing = self.output_nodes[roots < 0]
         if len(missing):
@@ -141,7 +141,7 @@ class TorchSubgraph(SubgraphExports, _Names["torch.Tensor"], TorchBatch):
         total = int(ends[-1]) if len(ends) else 0
         places = torch.arange(total, device=nodes.device)
         places += (starts - ends + degrees).repeat_interleave(degrees, output_size=total)
-        return Rooted(
+        return RootedSubgraph(
             nodes[old],
             torch.cat([ends.new_zeros(1), ends]).to(indptr.dtype),
             new[indices.long()[places]].to(indices.dtype),
@@ -152,15 +152,15 @@ class TorchSubgraph(SubgraphExports, _Names["torch.Tensor"], TorchBatch):
         )
 
 
-class NumpySubgraph(_Names[Any], NumpyBatch):
+class NumpySubgraph(_SubgraphFields[Any], NumpyMiniBatch):
     """A subgraph of NumPy arrays."""
 
 
-class ArrowSubgraph(_Names[Any], ArrowBatch):
+class ArrowSubgraph(_SubgraphFields[Any], ArrowMiniBatch):
     """A subgraph of ``pyarrow.Array``."""
 
 
-class Subgraph(SubgraphExports, _Names[Array], MiniBatch):
+class Subgraph(SubgraphExports, _SubgraphFields[Array], MiniBatch):
     """Vertices of the graph, and edges among them in local ids: what ``A.induce(V)`` gives.
 
     It is a batch of one block, from all of its vertices to all of them, and has what that has

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pygsampler._arrays.array import Array
 from pygsampler._engine.memory import Memory
 
+if TYPE_CHECKING:
+    import torch
 
-def on_host(data: int, size: int, words: Sequence[int], owner: object, device: int) -> Memory:
+
+def copy_to_host(data: int, size: int, words: Sequence[int], owner: object, device: int) -> Memory:
     """A copy on the CPU of a result of ``size`` bytes on a device.
 
     It begins with the words, which of a result on a device stand on the host alone.
     """
     memory = Array._of(data, size // 4, 32, owner, device=device).cpu()._owner
     assert isinstance(memory, Memory)
-    write(words, memory.data)
+    write_words(words, memory.data)
     return memory
 
 
-def write(words: Sequence[int], address: int) -> None:
+def write_words(words: Sequence[int], address: int) -> None:
     """Writes words to where a result begins."""
     told = (ctypes.c_int64 * len(words))(*words)
     ctypes.memmove(address, told, ctypes.sizeof(told))
+
+
+def integer_view(region: torch.Tensor, offset: int, length: int, bits: int) -> torch.Tensor:
+    """A view of so many of 32 or 64 bits, from a byte of the region on, whatever its dtype."""
+    import torch
+
+    dtype = torch.int64 if bits == 64 else torch.int32
+    whole = region if region.dtype == dtype else region.view(dtype)
+    first = offset * 8 // bits
+    return whole[first : first + length]

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, _copy_to_device
+from pygsampler._batch import buffer as whole
 from pygsampler._batch import layout as at
-from pygsampler._batch import whole
+from pygsampler._batch.block import Block
 from pygsampler._batch.exports import HeteroExports
 from pygsampler._engine import memory as memories
 from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
-from pygsampler.block import Block
 
 if TYPE_CHECKING:
+    from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.schema import EdgeTypeMapping, Schema
-    from pygsampler.hetero_converted import TorchHeteroBatch
 
-__all__ = ["HeteroBatch", "HeteroBlock"]
+__all__ = ["HeteroBlock", "HeteroMiniBatch"]
 
 
 def __dir__() -> list[str]:
@@ -68,7 +68,7 @@ _TYPE_ROWS = {row.name: row for row in at.TYPE_ROWS}
 _PLACE = frozenset(("_data", "_words_at"))
 
 
-class HeteroBatch(HeteroExports):
+class HeteroMiniBatch(HeteroExports):
     """The sampled neighbourhood of seeds of a graph with types.
 
     ``blocks`` has the outermost hop first; each is a mapping of edge types to blocks, all types
@@ -134,7 +134,7 @@ class HeteroBatch(HeteroExports):
         batch: int,
         words_at: int | None = None,
         device: int = devices.CPU,
-    ) -> HeteroBatch:
+    ) -> HeteroMiniBatch:
         """``words_at`` is where the words stand that describe it, on the host; else at ``data``."""
         made = object.__new__(cls)
         made._memory, made._data, made._schema = memory, data, schema
@@ -145,7 +145,7 @@ class HeteroBatch(HeteroExports):
     @classmethod
     def _of_engine(
         cls, memory: Memory, schema: Schema, epoch: int, batch: int, device: int
-    ) -> HeteroBatch:
+    ) -> HeteroMiniBatch:
         """Of a batch of the engine's, of whose memory nothing is read before it is asked for."""
         made = object.__new__(cls)
         made._memory, made._schema, made._device = memory, schema, device
@@ -263,13 +263,13 @@ class HeteroBatch(HeteroExports):
         """All of its memory, as int32."""
         return Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
 
-    def torch(self) -> TorchHeteroBatch:
+    def torch(self) -> HeteroTorchMiniBatch:
         """The batch in torch's tensors, on the same memory; ImportError without torch."""
-        from pygsampler.hetero_converted import TorchHeteroBatch
+        from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
 
-        return TorchHeteroBatch._of(self)
+        return HeteroTorchMiniBatch._of(self)
 
-    def cpu(self) -> HeteroBatch:
+    def cpu(self) -> HeteroMiniBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
         if self._device < 0:
             return self
@@ -285,10 +285,10 @@ class HeteroBatch(HeteroExports):
             found = self._of(raw, memories.address_of(raw), self._schema, self.epoch, self.batch)
         else:
             found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
-        whole.write(words, found._data)
+        whole.write_words(words, found._data)
         return found
 
-    def to(self, device: Any) -> HeteroBatch:
+    def to(self, device: Any) -> HeteroMiniBatch:
         """This batch on another device: itself where it is there, else a copy.
 
         "cpu", "cuda", "cuda:1", an index or a torch.device, as ``Graph.to`` takes it.
@@ -302,7 +302,7 @@ class HeteroBatch(HeteroExports):
         """
         return self._on(devices.parse(device))
 
-    def _on(self, index: int) -> HeteroBatch:
+    def _on(self, index: int) -> HeteroMiniBatch:
         """As ``to``, by the device's index, -1 for the CPU."""
         if index == self._device:
             return self
@@ -353,7 +353,7 @@ class HeteroBatch(HeteroExports):
         )
 
     def _repr_html_(self) -> str:
-        from pygsampler._batch.shown import types_html
+        from pygsampler._batch.html_tables import types_html
 
         return types_html(repr(self), self.blocks)
 
@@ -367,6 +367,6 @@ class HeteroBatch(HeteroExports):
         return _restored, (values, self._schema, self.epoch, self.batch)
 
 
-def _restored(values: Any, schema: Schema, epoch: int, batch: int) -> HeteroBatch:
+def _restored(values: Any, schema: Schema, epoch: int, batch: int) -> HeteroMiniBatch:
     buffer, address = from_pickle(values)
-    return HeteroBatch._of(buffer, address, schema, epoch, batch)
+    return HeteroMiniBatch._of(buffer, address, schema, epoch, batch)

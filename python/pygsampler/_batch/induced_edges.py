@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays.array import Array
-from pygsampler._batch.named import NO_VALUES
+from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine import memory as memories
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
 
-__all__ = ["FEW", "Edges", "columns", "induced", "joined", "rows_of"]
+__all__ = ["FEW", "InducedEdges", "edge_rows", "in_edges", "induced_edges", "unique_edges"]
 
 # The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
 _AT_ONCE = 1 << 21
@@ -27,7 +27,7 @@ FEW = 1 << 13
 _TABLE, _OF_TABLE = 1 << 24, 16
 
 
-class Edges(NamedTuple):
+class InducedEdges(NamedTuple):
     """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; their
     factors, where the sampler makes them; whether ``col`` does not fall; and values by name."""
 
@@ -39,12 +39,12 @@ class Edges(NamedTuple):
     named: Mapping[str, torch.Tensor] = NO_VALUES
 
 
-def induced(
+def induced_edges(
     graph: Graph,
     node: torch.Tensor,
     trees: torch.Tensor | None,
     sources: tuple[torch.Tensor, torch.Tensor | None] | None = None,
-) -> Edges:
+) -> InducedEdges:
     """All edges of ``graph`` between the vertices ``node``, ordered by their target.
 
     With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
@@ -69,10 +69,10 @@ def induced(
     starts = _at(indptr, at_home.clamp(max=rows))
     degrees = _at(indptr, (at_home + 1).clamp(max=rows)) - starts
     find = _finder(keys, span, int(degrees.sum()))
-    parts: list[Edges] = []
+    parts: list[InducedEdges] = []
     for begin, end in _pieces(degrees):
         width = degrees[begin:end]
-        col = rows_of(width)
+        col = edge_rows(width)
         before = width.cumsum(0) - width
         place = torch.arange(len(col), device=device)
         place += (starts[begin:end] - before).index_select(0, col)
@@ -83,15 +83,15 @@ def induced(
         kept, row = find(wanted)
         place = place.index_select(0, kept)
         edge = place if edge_ids is None else _at(edge_ids, place)
-        parts.append(Edges(row, col.index_select(0, kept), edge))
+        parts.append(InducedEdges(row, col.index_select(0, kept), edge))
     row, col, edge = (
-        joined(list(tensors)).to(node.device, node.dtype)
+        unique_edges(list(tensors)).to(node.device, node.dtype)
         for tensors in zip(*((part.row, part.col, part.edge) for part in parts), strict=True)
     )
-    return Edges(row, col, edge)
+    return InducedEdges(row, col, edge)
 
 
-def _of_trees(graph: Graph, node: torch.Tensor, trees: torch.Tensor) -> Edges:
+def _of_trees(graph: Graph, node: torch.Tensor, trees: torch.Tensor) -> InducedEdges:
     """The same by the engine, which has a small table for each tree."""
     count, node, trees = len(node), node.contiguous(), trees.contiguous()
     about = [(8 * ids.element_size(), ids.data_ptr()) for ids in (node, trees)]
@@ -105,10 +105,10 @@ def _of_trees(graph: Graph, node: torch.Tensor, trees: torch.Tensor) -> Edges:
     sources, edges = (
         Array._of(at, total, 64, memory).torch().to(node.dtype) for at in (place, place + 8 * total)
     )
-    return Edges(sources, rows_of(starts.diff(), total).to(node.dtype), edges)
+    return InducedEdges(sources, edge_rows(starts.diff(), total).to(node.dtype), edges)
 
 
-def columns(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def in_edges(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """All in-edges of vertices, int64: where each one's begin, their sources, and their ids."""
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     # A pinned graph's arrays are on the host, the vertices on the GPU.
@@ -119,7 +119,7 @@ def columns(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tenso
     starts = _at(indptr, at_home.clamp(max=last))
     degrees = _at(indptr, (at_home + 1).clamp(max=last)) - starts
     ends = degrees.cumsum(0)
-    col = rows_of(degrees)
+    col = edge_rows(degrees)
     place = torch.arange(len(col), device=device)
     place += (starts - ends + degrees).index_select(0, col)
     edge = place if edge_ids is None else _at(edge_ids, place)
@@ -181,7 +181,7 @@ def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
     return values.torch().index_select(0, places).long()
 
 
-def rows_of(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
+def edge_rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
     """The row of each edge of rows with so many edges, int64; ``total`` is their sum."""
     if total is not None and total < FEW and not degrees.is_cuda:
         # Torch hands so few to all cores as well, and waits for them: where these are busy, that
@@ -194,5 +194,5 @@ def rows_of(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
     return torch.repeat_interleave(degrees.long(), output_size=total)
 
 
-def joined(parts: list[torch.Tensor]) -> torch.Tensor:
+def unique_edges(parts: list[torch.Tensor]) -> torch.Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts)

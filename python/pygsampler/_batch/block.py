@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
-from pygsampler._batch.named import NO_VALUES, edge_data
+from pygsampler._batch.edge_values import NO_VALUES, edge_data
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["NO_VALUES", "EdgeName", "edge_data", "parted"]
+__all__ = ["NO_VALUES", "EdgeValueName", "edge_data", "split_edge_values"]
 
 ArrayT = TypeVar("ArrayT")
 
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 
-class EdgeName(NamedTuple):
+class EdgeValueName(NamedTuple):
     """The name of values that the edges of one block have."""
 
     block: int
@@ -25,14 +25,14 @@ def edge_data(weights: ArrayT | None, values: Mapping[str, ArrayT]) -> Mapping[s
     return {**values} if weights is None else {"w": weights, **values}
 
 
-def parted(
-    arrays: Iterable[tuple[str | EdgeName, ArrayT]],
+def split_edge_values(
+    arrays: Iterable[tuple[str | EdgeValueName, ArrayT]],
 ) -> tuple[dict[str, ArrayT], dict[int, dict[str, ArrayT]]]:
     """Arrays beside the blocks, and for the blocks that have any those of their edges."""
     beside: dict[str, ArrayT] = {}
     of_edges: dict[int, dict[str, ArrayT]] = {}
     for name, array in arrays:
-        if isinstance(name, EdgeName):
+        if isinstance(name, EdgeValueName):
             of_edges.setdefault(name.block, {})[name.name] = array
         else:
             beside[name] = array

@@ -18,6 +18,7 @@ from pygsampler._arrays.devices import current_stream
 from pygsampler._engine.checks import describe
 from pygsampler._engine.library import call
 from pygsampler._features.gather import gather_on_device
+from pygsampler._ops import segments
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,7 +37,7 @@ _LONG, _TILES = 512, 1024
 _OURS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
-class Table(NamedTuple):
+class RowTable(NamedTuple):
     """Rows of values, [rows, width], as the engine reads them; ``owner`` keeps them."""
 
     address: int
@@ -47,11 +48,11 @@ class Table(NamedTuple):
     owner: object
 
     @classmethod
-    def of_tensor(cls, x: Tensor) -> Table:
+    def of_tensor(cls, x: Tensor) -> RowTable:
         return cls(x.data_ptr(), len(x), x.shape[1], x.dtype, x.device, x)
 
     @classmethod
-    def of_features(cls, x: Features, ids: Tensor) -> tuple[Table, Tensor | None]:
+    def of_features(cls, x: Features, ids: Tensor) -> tuple[RowTable, Tensor | None]:
         """Those that ``ids`` name, where they lie; or read through a cache, and then no ids."""
         known, place = x._known(), x._where()
         if place != _device(ids):
@@ -119,7 +120,7 @@ class Segments:
 
     def reduce(
         self,
-        x: Tensor | Table,
+        x: Tensor | RowTable,
         kind: int,
         weights: Tensor | None = None,
         best: Tensor | None = None,
@@ -131,7 +132,7 @@ class Segments:
         With ``ids`` x is a table, of which they name a row for each source. Rows are divided by the
         steps of ``degrees``. Weights are those of ``places``, where these segments have some.
         """
-        table = x if isinstance(x, Table) else Table.of_tensor(x)
+        table = x if isinstance(x, RowTable) else RowTable.of_tensor(x)
         out = _room(table, self.rows, table.width)
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
@@ -145,10 +146,12 @@ class Segments:
                 call("SegmentReduce", address)
         return out
 
-    def dots(self, x: Tensor | Table, y: Tensor, heads: int, ids: Tensor | None = None) -> Tensor:
+    def dots(
+        self, x: Tensor | RowTable, y: Tensor, heads: int, ids: Tensor | None = None
+    ) -> Tensor:
         """For each edge the product of its source's row of x and its destination's of y, for each
         of the heads that share the width: [edges, heads]; 0 for padding."""
-        table = x if isinstance(x, Table) else Table.of_tensor(x)
+        table = x if isinstance(x, RowTable) else RowTable.of_tensor(x)
         made = _room(table, len(self.indices), heads)
         if made.numel():
             about = self._about(table, SUM, heads, None, y, None, ids)
@@ -162,7 +165,7 @@ class Segments:
 
     def _about(
         self,
-        x: Table | None,
+        x: RowTable | None,
         kind: int = SUM,
         heads: int = 1,
         weights: Tensor | None = None,
@@ -207,7 +210,7 @@ class _Reduce(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, segments: Segments, kind: int, ids: Tensor | None) -> Tensor:
         best = None
         if kind == MAX:
-            best = _room(Table.of_tensor(segments.indices[:, None]), segments.rows, x.shape[1])
+            best = _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, x.shape[1])
         ctx.save_for_backward(best, ids)
         ctx.segments, ctx.kind, ctx.table = segments, kind, len(x)
         return segments.reduce(x, kind, best=best, ids=ids)
@@ -261,7 +264,7 @@ class _WeightsOfTable(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, weights: Tensor, table: Table, segments: Segments, ids: Tensor | None
+        ctx: Any, weights: Tensor, table: RowTable, segments: Segments, ids: Tensor | None
     ) -> Tensor:
         ctx.save_for_backward(ids)
         ctx.about = table, segments, weights.shape[1]
@@ -294,7 +297,7 @@ def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | Non
             return torch.zeros((segments.rows, *shape), dtype=table.dtype, device=table.device)
         best = None
         if kind == MAX:
-            best = _room(Table.of_tensor(segments.indices[:, None]), segments.rows, table.width)
+            best = _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, table.width)
         return segments.reduce(table, kind, best=best, ids=ids).reshape((segments.rows, *shape))
     flat = _flat(segments, x, ids)
     if _is_ours(flat):
@@ -398,14 +401,14 @@ def _ids(segments: Segments, of: Tensor | None) -> Tensor | None:
     return of.to(ids.dtype).contiguous()
 
 
-def _table(x: Any, ids: Tensor | None) -> tuple[Table, Tensor | None, tuple[int, ...]]:
+def _table(x: Any, ids: Tensor | None) -> tuple[RowTable, Tensor | None, tuple[int, ...]]:
     """Features as a table, the ids of its rows, and the shape of one."""
     from pygsampler._features.features import Features
 
     if not isinstance(x, Features) or ids is None:
         expected = "a tensor" if ids is None else "a tensor or Features"
         raise TypeError(f"x: expected {expected}, got {type(x).__name__}")
-    return *Table.of_features(x, ids), x.shape[1:]
+    return *RowTable.of_features(x, ids), x.shape[1:]
 
 
 def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
@@ -433,7 +436,7 @@ def _device(x: Tensor) -> int:
     return x.get_device() if x.is_cuda else -1
 
 
-def _room(like: Table, rows: int, width: int) -> Tensor:
+def _room(like: RowTable, rows: int, width: int) -> Tensor:
     """Undefined values of a dtype. On the CPU torch asks the system for large ones each time."""
     dtype, device = like.dtype, like.device
     if device.type == "cuda" or rows * width * dtype.itemsize < _LARGE:
@@ -447,3 +450,52 @@ def _address(ids: Tensor) -> int:
 
 
 _NOTHING = torch.zeros(1, dtype=torch.int64)
+
+
+__all__ = ["segment_reduce"]
+
+
+def segment_reduce(
+    x: torch.Tensor, indptr: torch.Tensor, indices: torch.Tensor, reduce: str = "sum"
+) -> torch.Tensor:
+    """Rows of ``x`` that ``indices`` name, reduced over segments, with gradients.
+
+    What the methods ``sum``, ``mean`` and ``max`` of a block do, for any CSR: words of documents,
+    edges of another graph.
+
+    Parameters
+    ----------
+    x : float tensor of shape [N, ...]
+    indptr : int32 or int64, shape [R + 1]
+        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to at most E, and it does not
+        fall. What is behind the last one is not looked at.
+    indices : the dtype of indptr, shape [E]
+        Rows in [0, N).
+    reduce : str
+        ``"sum"``, ``"mean"`` or ``"max"``.
+
+    Returns
+    -------
+    torch.Tensor
+        Of shape [R, ...] and x's dtype; 0 for empty segments.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of another dtype, shape, device or value; on a GPU values are not looked at.
+    """
+    kinds = {"sum": segments.SUM, "mean": segments.MEAN, "max": segments.MAX}
+    if reduce not in kinds:
+        raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {reduce!r}")
+    for name, ids in (("indptr", indptr), ("indices", indices)):
+        if ids.dtype not in (torch.int32, torch.int64) or ids.dtype != indptr.dtype:
+            raise TypeError(f"{name}: expected int32 or int64 as indptr, got {ids.dtype}")
+        if ids.dim() != 1 or ids.device != x.device:
+            raise ValueError(
+                f"{name}: expected one dimension on {x.device}, got shape {tuple(ids.shape)} on "
+                f"{ids.device}"
+            )
+    if not len(indptr):
+        raise ValueError("indptr: expected at least one value (0), got none")
+    csr = segments.Segments(indptr.contiguous(), indices.contiguous(), len(x))
+    return segments.reduce(csr, x, kinds[reduce])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["distinct"]
+__all__ = ["unique_by_first"]
 
 
-def distinct(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def unique_by_first(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The vertices by first occurrence, and where each one is among them."""
     _, number = torch.unique(nodes, return_inverse=True)
     count = int(number.max()) + 1 if len(nodes) else 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.attached_features import HasFeatures
 from pygsampler._batch.exports import HeteroExports
-from pygsampler._batch.furnished import Furnished
-from pygsampler._batch.shown import types_html
+from pygsampler._batch.html_tables import types_html
+from pygsampler._batch.torch_block import TorchBlock
 from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
-from pygsampler.converted_block import TorchBlock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._arrays.array import Array
+    from pygsampler._batch.block import Block
     from pygsampler._features.features import Features
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.schema import EdgeTypeMapping
-    from pygsampler.block import Block
 
     Tensors = Mapping[str, torch.Tensor]
 
-__all__ = ["TorchHeteroBatch", "TorchHeteroBlock"]
+__all__ = ["HeteroTorchBlock", "HeteroTorchMiniBatch"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class TorchHeteroBlock(TorchBlock):
+class HeteroTorchBlock(TorchBlock):
     """The sampled edges of one type, in torch's tensors: see ``TorchBlock``.
 
     ``indices`` count among the sources' type, and destination i is vertex ``dst_offset + i`` of the
@@ -46,7 +46,7 @@ class TorchHeteroBlock(TorchBlock):
         kind: EdgeType = self.__dict__["_kind"]
         return kind
 
-    def own_and(
+    def self_and_reduce(
         self,
         x: Any,
         reduce: str = "mean",
@@ -61,17 +61,17 @@ class TorchHeteroBlock(TorchBlock):
         if isinstance(x, (tuple, list)):
             if len(x) != 2:
                 raise ValueError(f"x: expected (x_src, x_dst), got {len(x)} of them")
-            from pygsampler._batch.own import taken
+            from pygsampler._ops.self_rows import take_rows
 
             src, dst = x
-            return taken(dst, self._own_places()), self._reduced_by(src, reduce, of)
+            return take_rows(dst, self._own_places()), self._reduced_by(src, reduce, of)
         src_type, _, dst_type = self.edge_type
         if src_type != dst_type:
             raise TypeError(
                 f"x: expected (x_src, x_dst) for edges from {src_type!r} to {dst_type!r}, got "
                 f"{describe(x)}"
             )
-        return super().own_and(x, reduce, of=of)
+        return super().self_and_reduce(x, reduce, of=of)
 
     def _reduced_by(
         self, x: torch.Tensor | Features, reduce: str, of: torch.Tensor | None
@@ -81,7 +81,7 @@ class TorchHeteroBlock(TorchBlock):
         made: torch.Tensor = getattr(self, reduce)(x, of=of)
         return made
 
-    def _moved(self, move: Any, nodes: Tensors) -> TorchHeteroBlock:
+    def _moved(self, move: Any, nodes: Tensors) -> HeteroTorchBlock:
         """On another device, where its batch's vertices are ``nodes``."""
         src, _, dst = self.edge_type
         first = self.dst_offset
@@ -98,7 +98,7 @@ class TorchHeteroBlock(TorchBlock):
         )
         made.__dict__["_kind"] = self.edge_type
         for name, rows in self.features.items():
-            made._furnish(name, move(rows))
+            made._attach(name, move(rows))
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,7 +106,7 @@ class TorchHeteroBlock(TorchBlock):
         return _block, (kind, self.edge_type, arrays), features
 
 
-class TorchHeteroBatch(Furnished, HeteroExports):
+class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
     """A mini-batch of a graph with types, of torch tensors: what ``HeteroBatch.torch()`` returns.
 
     Names and shapes are those of ``HeteroBatch``. A loader that was given ``features`` puts, under
@@ -122,7 +122,7 @@ class TorchHeteroBatch(Furnished, HeteroExports):
     """For each seed of a type its place among ``nodes`` of that type."""
     trees: Tensors | None
     """For each of ``nodes`` which seed's tree it is in; None without ``disjoint=True``."""
-    blocks: tuple[EdgeTypeMapping[TorchHeteroBlock], ...]
+    blocks: tuple[EdgeTypeMapping[HeteroTorchBlock], ...]
     """Of each hop, the outermost first, a mapping of all edge types to blocks."""
     num_sampled_nodes: Mapping[str, list[int]]
     """Of each type the distinct seeds, and how many vertices each hop found."""
@@ -141,9 +141,9 @@ class TorchHeteroBatch(Furnished, HeteroExports):
         self.__dict__.update(parts)
 
     @classmethod
-    def _of(cls, batch: Any) -> TorchHeteroBatch:
+    def _of(cls, batch: Any) -> HeteroTorchMiniBatch:
         nodes = ByNodeType((kind, ids.torch()) for kind, ids in batch.nodes.items())
-        views = _Views(batch, nodes)
+        views = _HeteroSource(batch, nodes)
         flat = iter(range(len(views.flat)))
         blocks = tuple(
             ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop).read_only()
@@ -188,15 +188,17 @@ class TorchHeteroBatch(Furnished, HeteroExports):
             for kind in self.blocks[0]
         }
 
-    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchHeteroBatch:
+    def to(
+        self, device: torch.device | str | int, non_blocking: bool = False
+    ) -> HeteroTorchMiniBatch:
         """The batch on another device; tensors that are there already are shared."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
-    def pin_memory(self) -> TorchHeteroBatch:
+    def pin_memory(self) -> HeteroTorchMiniBatch:
         """The batch in page-locked memory, as torch's DataLoader asks for it."""
         return self._map(lambda tensor: tensor.pin_memory())
 
-    def _map(self, move: Any) -> TorchHeteroBatch:
+    def _map(self, move: Any) -> HeteroTorchMiniBatch:
         known = {name: value for name, value in self.__dict__.items() if name not in self.features}
         known.pop("_features", None)
         nodes = _mapped(move, self.nodes)
@@ -214,11 +216,11 @@ class TorchHeteroBatch(Furnished, HeteroExports):
         }
         made = type(self)(**known)
         for name, of_types in self.features.items():
-            made._furnish(name, {kind: move(rows) for kind, rows in of_types.items()})
+            made._attach(name, {kind: move(rows) for kind, rows in of_types.items()})
         return made
 
-    def _of_type(self, kind: str) -> OfType:
-        return OfType(self, kind)
+    def _of_type(self, kind: str) -> NodeTypeView:
+        return NodeTypeView(self, kind)
 
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
@@ -240,24 +242,24 @@ class TorchHeteroBatch(Furnished, HeteroExports):
         return _batch, (type(self), plain), dict(self.features)
 
 
-class OfType:
+class NodeTypeView:
     """A batch, for who gives it rows of the vertices of one type."""
 
     __slots__ = ("_batch", "_kind")
 
-    def __init__(self, batch: Furnished, kind: str) -> None:
+    def __init__(self, batch: HasFeatures, kind: str) -> None:
         self._batch = batch
         self._kind = kind
 
     def _furnish(self, name: str, rows: torch.Tensor) -> None:
         batch = self._batch
         if name not in batch.features:
-            batch._furnish(name, {})
+            batch._attach(name, {})
         of_types: Any = batch.features[name]
         of_types[self._kind] = rows
 
 
-class _Views:
+class _HeteroSource:
     """The arrays of the blocks of all hops and types, on the batch's memory."""
 
     __slots__ = ("_nodes", "flat", "kinds")
@@ -294,9 +296,9 @@ class _Views:
         return None
 
 
-def _viewed(views: _Views, place: int, kind: EdgeType) -> TorchHeteroBlock:
-    block = TorchHeteroBlock._of(views, place)
-    assert isinstance(block, TorchHeteroBlock)
+def _viewed(views: _HeteroSource, place: int, kind: EdgeType) -> HeteroTorchBlock:
+    block = HeteroTorchBlock._of(views, place)
+    assert isinstance(block, HeteroTorchBlock)
     block.__dict__["_kind"] = kind
     return block
 

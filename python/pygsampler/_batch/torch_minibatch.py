@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from pygsampler._batch.attached_features import HasFeatures
+from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._batch.exports import Exports
-from pygsampler._batch.furnished import Furnished
-from pygsampler._batch.made import Made
-from pygsampler._batch.named import NO_VALUES
-from pygsampler._batch.shown import blocks_html
-from pygsampler.converted_block import ArrowBlock, ConvertedBlock, NumpyBlock, TorchBlock
+from pygsampler._batch.html_tables import blocks_html
+from pygsampler._batch.lazy import LazyAttribute
+from pygsampler._batch.torch_block import ArrowBlock, ForeignBlock, NumpyBlock, TorchBlock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._arrays.array import Array
-    from pygsampler._batch.made import Views
+    from pygsampler._batch.lazy import BatchSource
 
 __all__ = [
-    "ArrowBatch",
     "ArrowBlock",
-    "ConvertedBatch",
-    "ConvertedBlock",
-    "Convertible",
-    "NumpyBatch",
+    "ArrowMiniBatch",
+    "ForeignBlock",
+    "ForeignMiniBatch",
+    "HasTorchForm",
     "NumpyBlock",
-    "TorchBatch",
+    "NumpyMiniBatch",
     "TorchBlock",
+    "TorchMiniBatch",
     "arrow_array",
     "as_torch",
 ]
@@ -44,29 +44,29 @@ def __dir__() -> list[str]:
 
 
 ArrayT = TypeVar("ArrayT")
-BlockT = TypeVar("BlockT", bound="ConvertedBlock[Any]")
+BlockT = TypeVar("BlockT", bound="ForeignBlock[Any]")
 
 
-def _of_batch(known: dict[str, Any], views: Views, name: str) -> Any:
+def _of_batch(known: dict[str, Any], views: BatchSource, name: str) -> Any:
     tensor = known[name] = views.of_batch(name)
     return tensor
 
 
-def _blocks_of(known: dict[str, Any], views: Views, name: str) -> Any:
+def _blocks_of(known: dict[str, Any], views: BatchSource, name: str) -> Any:
     of, hops = TorchBlock._of, range(views.hops())
     named = known.get("_edge_values", NO_VALUES)
     blocks = known[name] = tuple([of(views, place, named.get(place)) for place in hops])
     return blocks
 
 
-class Convertible(Protocol):
+class HasTorchForm(Protocol):
     """A ``MiniBatch``, for what stands below it."""
 
-    def torch(self) -> TorchBatch: ...
+    def torch(self) -> TorchMiniBatch: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConvertedBatch(Generic[ArrayT, BlockT]):
+class ForeignMiniBatch(Generic[ArrayT, BlockT]):
     """A ``MiniBatch`` whose arrays are another library's; the names are the same."""
 
     input_nodes: ArrayT
@@ -100,7 +100,7 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
         return blocks_html(title, self.blocks)
 
 
-class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports):
+class TorchMiniBatch(ForeignMiniBatch["torch.Tensor", TorchBlock], HasFeatures, Exports):
     """A mini-batch of torch tensors.
 
     Of a batch that was sampled on a GPU they are views of one tensor, each made when it is first
@@ -113,12 +113,12 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports)
     @classmethod
     def _of(
         cls,
-        views: Views,
+        views: BatchSource,
         epoch: int,
         batch: int,
         extra: Mapping[str, Any] | None = None,
         named: Mapping[int, Mapping[str, Any]] | None = None,
-    ) -> TorchBatch:
+    ) -> TorchMiniBatch:
         made = object.__new__(cls)
         known = made.__dict__
         known["extra"] = extra or {}
@@ -130,16 +130,16 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports)
         return made
 
     if not TYPE_CHECKING:
-        input_nodes = Made(_of_batch)
-        output_nodes = Made(_of_batch)
-        output_index = Made(_of_batch)
-        trees = Made(_of_batch)
-        blocks = Made(_blocks_of)
+        input_nodes = LazyAttribute(_of_batch)
+        output_nodes = LazyAttribute(_of_batch)
+        output_index = LazyAttribute(_of_batch)
+        trees = LazyAttribute(_of_batch)
+        blocks = LazyAttribute(_blocks_of)
 
     @property
     def num_edges(self) -> int:
         """Number of sampled edges of all hops."""
-        views: Views | None = self.__dict__.get("_views")
+        views: BatchSource | None = self.__dict__.get("_views")
         return super().num_edges if views is None else views.num_edges()
 
     def _distinct_seeds(self) -> int:
@@ -150,26 +150,26 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports)
             return count
         return int(self.output_index.max()) + 1
 
-    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
+    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchMiniBatch:
         """The batch on another device; tensors that are there already are shared."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
-    def pin_memory(self) -> TorchBatch:
+    def pin_memory(self) -> TorchMiniBatch:
         """The batch in page-locked memory, as torch's DataLoader asks for it."""
         return self._map(lambda tensor: tensor.pin_memory())
 
-    def _map(self, move: Any) -> TorchBatch:
+    def _map(self, move: Any) -> TorchMiniBatch:
         made = self._moved(move)
         for name, rows in self.features.items():
-            made._furnish(name, move(rows))
+            made._attach(name, move(rows))
         for old, new in zip(self.blocks, made.blocks, strict=True):
             for name, rows in old.features.items():
-                new._furnish(name, move(rows))
+                new._attach(name, move(rows))
         return made
 
-    def _moved(self, move: Any) -> TorchBatch:
+    def _moved(self, move: Any) -> TorchMiniBatch:
         """Without the rows that a loader read."""
-        views: Views | None = self.__dict__.get("_views")
+        views: BatchSource | None = self.__dict__.get("_views")
         moved = None if views is None else views.moved(move)
         extra = {name: move(values) for name, values in self.extra.items()}
         named = {
@@ -210,17 +210,17 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished, Exports)
         return type(self), parts, dict(self.features)
 
 
-def as_torch(batch: TorchBatch | Convertible) -> TorchBatch:
+def as_torch(batch: TorchMiniBatch | HasTorchForm) -> TorchMiniBatch:
     """What a sampler gave, in torch's tensors."""
     # Of a graph with types it is a TorchHeteroBatch, which is one of these too.
-    return batch if isinstance(batch, Furnished) else batch.torch()
+    return batch if isinstance(batch, HasFeatures) else batch.torch()
 
 
-class NumpyBatch(ConvertedBatch["numpy.ndarray[Any, Any]", NumpyBlock]):
+class NumpyMiniBatch(ForeignMiniBatch["numpy.ndarray[Any, Any]", NumpyBlock]):
     """A mini-batch of NumPy arrays."""
 
 
-class ArrowBatch(ConvertedBatch[Any, ArrowBlock]):
+class ArrowMiniBatch(ForeignMiniBatch[Any, ArrowBlock]):
     """A mini-batch of ``pyarrow.Array``."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
-from pygsampler._batch.edges import DESTINATIONS, PAIRS, Edges
+from pygsampler._batch.coo_expansion import DESTINATIONS, PAIRS, CooExpander
 from pygsampler._engine.array_descriptor import dense_shape
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _ROWS = {row.name: row for row in at.ROWS}
 
 
-class RegionViews:
+class TensorSource:
     """Views of the one tensor that a batch on a device is.
 
     ``ids`` is the whole region as the ids' dtype, a multiple of 8 bytes long, and ``words``
@@ -44,7 +44,7 @@ class RegionViews:
         words: Sequence[int],
         device: int,
         first: int = 0,
-        edges: Edges | None = None,
+        edges: CooExpander | None = None,
         place: int = 0,
     ) -> None:
         self._ids = ids
@@ -157,16 +157,16 @@ class RegionViews:
     def _one_by_one(self, kind: int) -> list[torch.Tensor]:
         edges = self._edges
         if edges is None:
-            edges = self._edges = Edges(self._ids, self._device, self._shift == 3, set())
+            edges = self._edges = CooExpander(self._ids, self._device, self._shift == 3, set())
             self._place = edges.add(self._words, self._first)
         return edges.of(self._place, kind)
 
-    def moved(self, move: Any) -> RegionViews:
+    def moved(self, move: Any) -> TensorSource:
         # Without what lies behind the batch, which the next batch may need, and other batches.
         used = (self._words[at.SIZE] + 7) // 8 * 8 >> self._shift
         first = self._first >> self._shift
         ids = move(self._ids[first : first + used])
-        return RegionViews(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
+        return TensorSource(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
     def _of_edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._words[at.EDGE_ID_BITS]
@@ -212,7 +212,7 @@ class HostBatch(Protocol):
     def num_edges(self) -> int: ...
 
 
-class HostViews:
+class HostSource:
     """The arrays of a batch on the CPU: each tensor is one of its own, on the batch's memory."""
 
     __slots__ = ("_batch", "_nodes")

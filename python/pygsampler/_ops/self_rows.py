@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from pygsampler._batch import segments
 from pygsampler._features.features import Features
 from pygsampler._features.gather import gather_on_device
+from pygsampler._ops import segments
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ class _Fork(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, at: slice | Tensor) -> tuple[Tensor, Tensor]:
         ctx.at = at
-        return x.view_as(x), taken(x, at)
+        return x.view_as(x), take_rows(x, at)
 
     @staticmethod
     @once_differentiable
@@ -40,12 +40,12 @@ class _Fork(torch.autograd.Function):
         return whole, None
 
 
-def taken(x: Tensor, at: slice | Tensor) -> Tensor:
+def take_rows(x: Tensor, at: slice | Tensor) -> Tensor:
     """The rows at some places."""
     return x[at] if isinstance(at, slice) else x.index_select(0, at)
 
 
-def own_and(
+def self_and_reduce(
     edges: segments.Segments,
     x: Tensor | Features,
     kind: str,
@@ -58,11 +58,11 @@ def own_and(
         raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
     if of is not None:
         reduced = segments.reduce(edges, x, KINDS[kind], of)
-        return _rows(x, taken(of, at)), reduced
+        return _rows(x, take_rows(of, at)), reduced
     if not isinstance(x, torch.Tensor):
         raise ValueError("of: expected ids for features, got None")
     if not (x.requires_grad and torch.is_grad_enabled()):
-        return taken(x, at), segments.reduce(edges, x, KINDS[kind])
+        return take_rows(x, at), segments.reduce(edges, x, KINDS[kind])
     whole, own = _Fork.apply(x, at)
     return own, segments.reduce(edges, whole, KINDS[kind])
 

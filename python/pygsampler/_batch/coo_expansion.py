@@ -21,7 +21,7 @@ DESTINATIONS, PAIRS = range(2)
 _MOST_AHEAD = 1 << 20
 
 
-class Edges:
+class CooExpander:
     """The edges of batches that lie in one tensor ``ids``; a launch writes those of several.
 
     ``asked`` has the kinds that such batches were asked for, by whoever uses them: several groups

@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
+from pygsampler._batch import buffer as whole
 from pygsampler._batch import layout as at
-from pygsampler._batch import whole
+from pygsampler._batch.array_sources import HostSource, TensorSource
+from pygsampler._batch.block import Block
+from pygsampler._batch.edge_values import NO_VALUES, EdgeValueName, split_edge_values
 from pygsampler._batch.exports import Exports
-from pygsampler._batch.named import NO_VALUES, EdgeName, parted
-from pygsampler._batch.packed import packed
-from pygsampler._batch.shown import blocks_html
-from pygsampler._batch.views import HostViews, RegionViews
+from pygsampler._batch.html_tables import blocks_html
+from pygsampler._batch.packing import pack_batch
+from pygsampler._batch.torch_minibatch import (
+    ArrowBlock,
+    ArrowMiniBatch,
+    NumpyBlock,
+    NumpyMiniBatch,
+    TorchMiniBatch,
+    arrow_array,
+)
 from pygsampler._engine import memory as memories
 from pygsampler._engine.array_descriptor import ArrayDescriptor, dense_shape
 from pygsampler._engine.memory import Memory
 from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
-from pygsampler.block import Block
-from pygsampler.converted import (
-    ArrowBatch,
-    ArrowBlock,
-    NumpyBatch,
-    NumpyBlock,
-    TorchBatch,
-    arrow_array,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
+__all__ = ["ArrowMiniBatch", "MiniBatch", "NumpyMiniBatch", "TorchMiniBatch"]
 
 
 def __dir__() -> list[str]:
@@ -82,9 +82,9 @@ class MiniBatch(Exports):
     )
 
     # What it becomes in the arrays of another library.
-    _torch: ClassVar[type[TorchBatch]] = TorchBatch
-    _numpy: ClassVar[type[NumpyBatch]] = NumpyBatch
-    _arrow: ClassVar[type[ArrowBatch]] = ArrowBatch
+    _torch: ClassVar[type[TorchMiniBatch]] = TorchMiniBatch
+    _numpy: ClassVar[type[NumpyMiniBatch]] = NumpyMiniBatch
+    _arrow: ClassVar[type[ArrowMiniBatch]] = ArrowMiniBatch
 
     blocks: tuple[Block, ...]
     epoch: int
@@ -98,7 +98,7 @@ class MiniBatch(Exports):
     _words: list[int]
     # What describes the arrays beside the blocks, and their names.
     _extra_words: list[int]
-    _names: tuple[str | EdgeName, ...]
+    _names: tuple[str | EdgeValueName, ...]
     _input_nodes: Array
     _output_nodes: Array
     _output_index: Array
@@ -140,13 +140,13 @@ class MiniBatch(Exports):
         TypeError, ValueError
             For arrays of another dtype, shape or range, naming the array.
         """
-        region = memoryview(packed(seeds, nodes, blocks, output_index))
+        region = memoryview(pack_batch(seeds, nodes, blocks, output_index))
         address = memories.address_of(region)
         return cls._read(region, address, address, devices.CPU, epoch, batch)
 
     @classmethod
     def _of(
-        cls, memory: Memory, epoch: int, batch: int, names: tuple[str | EdgeName, ...] = ()
+        cls, memory: Memory, epoch: int, batch: int, names: tuple[str | EdgeValueName, ...] = ()
     ) -> MiniBatch:
         """Of a batch of the engine's; what is in it is looked at when it is asked for."""
         made = object.__new__(cls)
@@ -165,7 +165,7 @@ class MiniBatch(Exports):
         device: int,
         epoch: int,
         batch: int,
-        names: tuple[str | EdgeName, ...] = (),
+        names: tuple[str | EdgeValueName, ...] = (),
     ) -> MiniBatch:
         made = object.__new__(cls)
         made._memory = memory
@@ -273,24 +273,24 @@ class MiniBatch(Exports):
             if width := about[at.EXTRA_WIDTH]:
                 array._shown_as("float32", dense_shape(about[at.EXTRA_LENGTH], width))
             found.append((name, array))
-        return parted(found)
+        return split_edge_values(found)
 
     @property
     def num_edges(self) -> int:
         """Number of sampled edges of all blocks."""
         return sum(self._words[_EDGES])
 
-    def torch(self) -> TorchBatch:
+    def torch(self) -> TorchMiniBatch:
         """The same batch with torch tensors, which share its memory; each made when it is used."""
-        views: HostViews | RegionViews
+        views: HostSource | TensorSource
         if self._device < 0:
-            views = HostViews(self)
+            views = HostSource(self)
         else:
             # The memory is larger than the batch's last array: whole words of 8 bytes.
             bits = self._words[at.ID_BITS]
             length = (self._size + 7) // 8 * 64 // bits
             region = Array._of(self._data, length, bits, self._memory, device=self._device)
-            views = RegionViews(region.torch(), self._words, self._device)
+            views = TensorSource(region.torch(), self._words, self._device)
         beside, of_edges = self._named()
         extra = {name: array.torch() for name, array in beside.items()}
         named = {
@@ -304,11 +304,11 @@ class MiniBatch(Exports):
         if self._device < 0:
             return self
         words = [*self._words, *self._extra_words]
-        memory = whole.on_host(self._data, self._size, words, self._memory, self._device)
+        memory = whole.copy_to_host(self._data, self._size, words, self._memory, self._device)
         numbers = self.epoch, self.batch
         return self._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._names)
 
-    def numpy(self) -> NumpyBatch:
+    def numpy(self) -> NumpyMiniBatch:
         """The same batch with NumPy arrays, which share its memory.
 
         TypeError for a batch on a device, which ``cpu()`` copies.
@@ -316,7 +316,7 @@ class MiniBatch(Exports):
         self._need_cpu("numpy")
         return self._numpy(*self._parts(Array.numpy, NumpyBlock))
 
-    def arrow(self) -> ArrowBatch:
+    def arrow(self) -> ArrowMiniBatch:
         """The same batch with pyarrow arrays, which share its memory.
 
         TypeError for a batch on a device, which ``cpu()`` copies; ImportError without pyarrow.
@@ -356,7 +356,7 @@ class MiniBatch(Exports):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
         values = to_pickle(self._without_reserve(), protocol)
-        return _restore, (values, self.epoch, self.batch, type(self), self._names)
+        return _from_pickle, (values, self.epoch, self.batch, type(self), self._names)
 
     def _without_reserve(self) -> memoryview | bytearray:
         """The batch's bytes, less the room that was reserved for vertices and never used."""
@@ -403,12 +403,12 @@ class MiniBatch(Exports):
         return nodes, output_nodes, output_index, blocks, self.epoch, self.batch, trees, extra
 
 
-def _restore(
+def _from_pickle(
     values: Any,
     epoch: int,
     batch: int,
     kind: type[MiniBatch] = MiniBatch,
-    names: tuple[str | EdgeName, ...] = (),
+    names: tuple[str | EdgeValueName, ...] = (),
 ) -> MiniBatch:
     buffer, address = from_pickle(values)
     return kind._read(buffer, address, address, devices.CPU, epoch, batch, names)

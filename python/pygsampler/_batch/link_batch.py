@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from pygsampler._batch.shown import arrays_html
+from pygsampler._batch.html_tables import arrays_html
+from pygsampler._batch.static import StaticHeteroMiniBatch, StaticMiniBatch, prefix_mask
+from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.schema import ByEdgeType
-from pygsampler.converted import TorchBatch
-from pygsampler.static import StaticBatch, StaticHeteroBatch, first
 
 if TYPE_CHECKING:
+    from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
     from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler.hetero_converted import TorchHeteroBatch
 
 __all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
 
@@ -70,7 +70,7 @@ class LinkBatch(NamedTuple):
     Indices are int64, and count the rows that a model gives for ``sampled.output_nodes``.
     """
 
-    sampled: TorchBatch
+    sampled: TorchMiniBatch
     """What the sampler makes of the vertices, each once, with rows of features if asked for."""
     input_id: torch.Tensor
     """The place of each edge among those of the loader: shape [edges], on the CPU."""
@@ -102,7 +102,7 @@ class HeteroLinkBatch(NamedTuple):
     destinations those of theirs.
     """
 
-    sampled: TorchHeteroBatch
+    sampled: HeteroTorchMiniBatch
     input_id: ByEdgeType[torch.Tensor]
     """The place of each edge among those that the loader was given of its type."""
     edge_label_index: ByEdgeType[torch.Tensor]
@@ -127,7 +127,7 @@ class StaticLinkBatch(NamedTuple):
     ``link_mask`` tells a loss which links to count. ``trimmed()`` is a copy to keep.
     """
 
-    sampled: StaticBatch
+    sampled: StaticMiniBatch
     input_id: torch.Tensor
     """As ``LinkBatch`` has it, but on the GPU."""
     edge_label_index: torch.Tensor | None
@@ -147,13 +147,13 @@ class StaticLinkBatch(NamedTuple):
     @property
     def edge_mask(self) -> torch.Tensor:
         """Which of ``input_id``, and with triplets of the rest, are the batch's: bool [edges]."""
-        return first(len(self.input_id), self.counts[0])
+        return prefix_mask(len(self.input_id), self.counts[0])
 
     @property
     def link_mask(self) -> torch.Tensor:
         """Which of ``edge_label_index`` are the batch's: bool, shape [links]; with triplets
         ``edge_mask``."""
-        return first(_links(self), self.counts[1])
+        return prefix_mask(_links(self), self.counts[1])
 
     def trimmed(self) -> LinkBatch:
         """The batch that a loader without ``static`` gives, in memory of its own.
@@ -169,7 +169,7 @@ class StaticHeteroLinkBatch(NamedTuple):
     As ``StaticLinkBatch``, each field a mapping of edge types.
     """
 
-    sampled: StaticHeteroBatch
+    sampled: StaticHeteroMiniBatch
     input_id: ByEdgeType[torch.Tensor]
     """As ``HeteroLinkBatch`` has it, but on the GPU."""
     edge_label_index: ByEdgeType[torch.Tensor]
@@ -190,12 +190,16 @@ class StaticHeteroLinkBatch(NamedTuple):
     @property
     def edge_mask(self) -> dict[EdgeType, torch.Tensor]:
         """Of each type which of ``input_id`` are the batch's: bool."""
-        return {kind: first(len(self.input_id[kind]), of[0]) for kind, of in self.counts.items()}
+        return {
+            kind: prefix_mask(len(self.input_id[kind]), of[0]) for kind, of in self.counts.items()
+        }
 
     @property
     def link_mask(self) -> dict[EdgeType, torch.Tensor]:
         """Of each type which of ``edge_label_index`` are the batch's: bool."""
-        return {kind: first(_links(self._of(kind)), of[1]) for kind, of in self.counts.items()}
+        return {
+            kind: prefix_mask(_links(self._of(kind)), of[1]) for kind, of in self.counts.items()
+        }
 
     def trimmed(self) -> HeteroLinkBatch:
         """As ``StaticLinkBatch.trimmed``."""

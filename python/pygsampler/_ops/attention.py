@@ -13,10 +13,10 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from pygsampler._arrays.devices import current_stream
-from pygsampler._batch import segments as by_edge
-from pygsampler._batch.segments import SUM, Segments, Table
 from pygsampler._engine.checks import describe
 from pygsampler._engine.library import call
+from pygsampler._ops import segments as by_edge
+from pygsampler._ops.segments import SUM, RowTable, Segments
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ def softmax(segments: Segments, scores: Tensor) -> Tensor:
     return made.reshape(scores.shape)
 
 
-def attend(
+def attention(
     segments: Segments, x: Tensor, source: Tensor, target: Tensor, negative_slope: float
 ) -> Tensor:
     """Rows of x, [sources, heads, ...], summed over each row's edges: [rows, heads, ...].
@@ -77,7 +77,7 @@ class _Softmax(torch.autograd.Function):
 def _scores(segments: Segments, x: Tensor, grad: Tensor | None = None) -> Tensor:
     """The softmax of x, [edges, heads], or the gradient of what it is of where x is one."""
     edges, heads = x.shape
-    out = by_edge._room(Table.of_tensor(x), edges, heads)
+    out = by_edge._room(RowTable.of_tensor(x), edges, heads)
     about = array(
         "q",
         [
@@ -102,7 +102,7 @@ class _Attend(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, source: Tensor, target: Tensor, segments: Segments, slope: float
     ) -> Tensor:
-        table = Table.of_tensor(x)
+        table = RowTable.of_tensor(x)
         out = by_edge._room(table, segments.rows, table.width)
         log = torch.empty_like(target)
         ctx.save_for_backward(x, source, target, log)
@@ -116,10 +116,10 @@ class _Attend(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, source, target, log = ctx.saved_tensors
         segments, slope = ctx.about
-        table, grad = Table.of_tensor(x), grad.contiguous()
+        table, grad = RowTable.of_tensor(x), grad.contiguous()
         edges, heads = len(segments.indices), source.shape[1]
         alpha = by_edge._room(table, edges, heads)
-        pre = by_edge._room(Table.of_tensor(source), edges, heads)
+        pre = by_edge._room(RowTable.of_tensor(source), edges, heads)
         to_target = torch.empty_like(target)
         to_x = to_source = None
         if edges and segments.rows:
@@ -138,7 +138,7 @@ class _Attend(torch.autograd.Function):
 
 
 def _attention(
-    segments: Segments, x: Table, out: Tensor, slope: float, source: Tensor, *others: Tensor
+    segments: Segments, x: RowTable, out: Tensor, slope: float, source: Tensor, *others: Tensor
 ) -> None:
     """internal/segment's Attention: others are target and log, then alpha, pre and to_target."""
     about = segments._about(x, SUM, source.shape[1], None, out)

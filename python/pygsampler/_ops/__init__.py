@@ -1,0 +1,1 @@
+"""Layer operations on the edges of a block, with gradients: sums, means, softmax, attention."""
