@@ -30,7 +30,7 @@ from torch.nn import functional
 import pygsampler as pgs
 from pygsampler import datasets, samplers
 from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
-from pygsampler.sampler import Pending, Ready
+from pygsampler.samplers import CompletedJob, PendingBatch
 from pygsampler.torch import DataLoader
 
 BATCH_SIZE = 1024
@@ -89,7 +89,7 @@ class Visited(pgs.Sampler):
 
     def launch(
         self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any
-    ) -> Pending[pgs.MiniBatch]:
+    ) -> PendingBatch[pgs.MiniBatch]:
         given = torch.as_tensor(seeds).cpu().numpy()
         nodes, index = numbered(given)
         blocks: list[Any] = []
@@ -108,7 +108,7 @@ class Visited(pgs.Sampler):
             known = len(nodes)
             nodes, places = numbered(np.concatenate([nodes, sources]))
             blocks.insert(0, (indptr, places[known:], counts))
-        return Ready(
+        return CompletedJob(
             pgs.MiniBatch.from_blocks(
                 given, nodes, blocks, output_index=index, epoch=epoch, batch=batch
             )

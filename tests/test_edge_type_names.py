@@ -36,7 +36,9 @@ SEEDS = {"paper": [1, 2, 3], "author": [4]}
 NAMED = {"writes": 3, "paper__cites__paper": 2, WRITTEN: 1}
 
 
-@pytest.mark.parametrize("make", [pgs.PGSampler, pgs.HeteroLabor], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "make", [pgs.PGSampler, pgs.HeteroLaborSampler], ids=lambda each: each.__name__
+)
 def test_fanouts(make: Any) -> None:
     of, plain = graph(), {WRITES: 3, CITES: 2, WRITTEN: 1}
     named, full = make([NAMED, 2], seed=1), make([plain, 2], seed=1)
@@ -76,7 +78,7 @@ def test_wrong_fanouts(fanouts: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         pgs.PGSampler([fanouts], default=1).sample(of, SEEDS)
     with pytest.raises(kind, match=text):
-        pgs.HeteroLabor([fanouts], default=1).sample(of, SEEDS)
+        pgs.HeteroLaborSampler([fanouts], default=1).sample(of, SEEDS)
 
 
 def test_missing_fanouts_are_named_as_edge_types() -> None:

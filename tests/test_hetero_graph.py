@@ -10,7 +10,7 @@ import pytest
 from typed_graphs import random_types
 
 import pygsampler as pgs
-from pygsampler._sampling.by_type import joined
+from pygsampler._sampling.hetero_inputs import flatten_by_type
 
 
 def check(batch: Any, edges: Any, seeds: Any, fanouts: list[int], new: bool, replace: bool) -> None:
@@ -212,7 +212,7 @@ def test_wrong_arguments() -> None:
     # A neighbour that only the larger type has.
     with pytest.raises((ValueError, IndexError), match=r"a x b.*\[0, 1\), got 2"):
         pgs.HeteroGraph({("a", "x", "b"): ([0, 1, 1, 1], [2])}, {"a": 1})
-    assert joined({"b": [1]}, ("a", "b"), "seeds")[1] == [0, 1]
+    assert flatten_by_type({"b": [1]}, ("a", "b"), "seeds")[1] == [0, 1]
     graph.close()
     with pytest.raises(pgs.ClosedError):
         pgs.PGSampler([1]).sample(graph, {"b": [0]})

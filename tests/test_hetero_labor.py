@@ -54,7 +54,7 @@ FANOUTS = [{WRITES: 2, CITES: 3, REVIEWS: 0, HAS: 2}, {WRITES: 1, CITES: -1, REV
 def test_reference(options: dict[str, Any], excluded: bool) -> None:
     edges, weights, graph = make("prob" in options)
     exclude = {WRITES: [0, 5, 9, 11, 100], CITES: list(range(0, 300, 7))} if excluded else None
-    sampler = pgs.HeteroLabor(FANOUTS, seed=11, **options)
+    sampler = pgs.HeteroLaborSampler(FANOUTS, seed=11, **options)
     seeds = {"p": [4, 7, 30, 31], "a": [2]}
     for number in range(3):
         nodes, hops = reference_labor.sample(
@@ -94,7 +94,7 @@ def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
     plain = samplers.labor(fanouts=[3, 4], seed=5, **options).sample(
         pgs.Graph.from_coo(*ends, num_nodes=100), range(9), epoch=1, batch=7
     )
-    typed = pgs.HeteroLabor([3, 4], seed=5, **options).sample(
+    typed = pgs.HeteroLaborSampler([3, 4], seed=5, **options).sample(
         pgs.HeteroGraph.from_coo({("v", "e", "v"): ends}, {"v": 100}),
         {"v": range(9)},
         epoch=1,
@@ -121,7 +121,7 @@ def star() -> pgs.HeteroGraph:
 )
 def test_law(importance: int, shared: float, vertices: float) -> None:
     """Relations share numbers of the same vertices, and types do not; chances are the paper's."""
-    sampler = pgs.HeteroLabor([1], importance=importance, seed=6)
+    sampler = pgs.HeteroLaborSampler([1], importance=importance, seed=6)
     other = 8 / 27 if importance else 1 / 3
     chances = {0: 1 / 2, 1: 1 / 2, 2: shared, 3: other, 4: other}
     seen, both, met = Counter[int](), 0, 0
@@ -163,7 +163,7 @@ def test_law(importance: int, shared: float, vertices: float) -> None:
 def test_sums_are_unbiased_and_there_are_fewer_vertices(options: dict[str, Any]) -> None:
     edges, weights, graph = make("prob" in options)
     seeds = list(range(30))
-    sampler = pgs.HeteroLabor([3], seed=2, **options)
+    sampler = pgs.HeteroLaborSampler([3], seed=2, **options)
     x = np.random.default_rng(1).random(NODES["p"])
     w = weights[CITES] if "prob" in options else np.ones(300)
     src, dst = edges[CITES]
@@ -187,7 +187,7 @@ def test_more_rounds_have_fewer_vertices() -> None:
     _, _, graph = make()
     found = []
     for importance in (0, 1, -1):
-        sampler = pgs.HeteroLabor([2], importance=importance, seed=2)
+        sampler = pgs.HeteroLaborSampler([2], importance=importance, seed=2)
         found.append(
             np.mean(
                 [
@@ -210,7 +210,7 @@ def test_a_type_that_is_added_changes_no_other() -> None:
     more = pgs.HeteroGraph.from_coo(
         {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, {"t": 2, **NODES}
     )
-    sampler = pgs.HeteroLabor([2, 2], seed=3)
+    sampler = pgs.HeteroLaborSampler([2, 2], seed=3)
     one = sampler.sample(graph, {"p": range(10)}, epoch=0, batch=1)
     two = sampler.sample(more, {"p": range(10)}, epoch=0, batch=1)
     for a, b in zip(one.blocks, two.blocks, strict=True):
@@ -226,7 +226,7 @@ def test_numbers_of_hops_and_batches() -> None:
     of = ("v", "x", "v")
 
     def kept(number: int, **options: Any) -> list[list[int]]:
-        batch = pgs.HeteroLabor([4, 4], seed=6, **options).sample(
+        batch = pgs.HeteroLaborSampler([4, 4], seed=6, **options).sample(
             graph, {"v": [0, 1]}, epoch=0, batch=number
         )
         return [
@@ -243,7 +243,7 @@ def test_numbers_of_hops_and_batches() -> None:
     graph = pgs.HeteroGraph.from_coo({of: ends}, {"v": 20})
     alone = samplers.labor(fanouts=[4, 4], batch_dependency=3, seed=6)
     for number in range(7):
-        typed = pgs.HeteroLabor([4, 4], batch_dependency=3, seed=6).sample(
+        typed = pgs.HeteroLaborSampler([4, 4], batch_dependency=3, seed=6).sample(
             graph, {"v": [0, 1]}, epoch=0, batch=number
         )
         plain = alone.sample(graph[of], [0, 1], epoch=0, batch=number)
@@ -253,7 +253,7 @@ def test_numbers_of_hops_and_batches() -> None:
 
 def test_weights_scaled() -> None:
     _, _, graph = make(weighted=True)
-    sampler = pgs.HeteroLabor([3], prob="w", edge_weights="mean", seed=1)
+    sampler = pgs.HeteroLaborSampler([3], prob="w", edge_weights="mean", seed=1)
     block = sampler.sample(graph, {"p": range(20)}, epoch=0, batch=0).blocks[0][CITES]
     assert block.edge_weights is not None
     sums = np.add.reduceat(
@@ -261,7 +261,7 @@ def test_weights_scaled() -> None:
     )
     counts = np.diff(block.indptr.numpy())
     assert sums[counts > 0] == pytest.approx(counts[counts > 0], rel=1e-5)
-    none = pgs.HeteroLabor([3], prob="w", edge_weights=None, seed=1)
+    none = pgs.HeteroLaborSampler([3], prob="w", edge_weights=None, seed=1)
     same = none.sample(graph, {"p": range(20)}, epoch=0, batch=0).blocks[0][CITES]
     assert same.edge_weights is None
     assert same.edge_ids.tolist() == block.edge_ids.tolist()
@@ -271,7 +271,7 @@ def test_in_the_loader() -> None:
     _, _, graph = make()
     x = {kind: torch.randn(count, 4) for kind, count in NODES.items()}
     labels = {"p": torch.arange(50)}
-    sampler = pgs.HeteroLabor([2, {WRITES: 2}], default=1, seed=4)
+    sampler = pgs.HeteroLaborSampler([2, {WRITES: 2}], default=1, seed=4)
     loader = DataLoader(
         graph,
         {"p": torch.arange(50)},
@@ -295,7 +295,7 @@ def test_in_the_loader() -> None:
 
 def test_pickles_and_mistakes() -> None:
     _, _, graph = make()
-    sampler = pgs.HeteroLabor(FANOUTS, importance=-1, batch_dependency=2, seed=9)
+    sampler = pgs.HeteroLaborSampler(FANOUTS, importance=-1, batch_dependency=2, seed=9)
     sampler.sample(graph, {"p": [1]})
     again = pickle.loads(pickle.dumps(sampler))
     assert repr(again) == repr(sampler)
@@ -310,10 +310,10 @@ def test_pickles_and_mistakes() -> None:
         ({"prob": "w", "mask": "m"}, "prob, mask: expected at most one"),
     ):
         with pytest.raises(ValueError, match=message):
-            pgs.HeteroLabor([2], **wrong)
+            pgs.HeteroLaborSampler([2], **wrong)
     with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
-        pgs.HeteroLabor([{WRITES: 2}]).sample(graph, {"p": [1]})
+        pgs.HeteroLaborSampler([{WRITES: 2}]).sample(graph, {"p": [1]})
     with pytest.raises(TypeError, match="graph: expected a HeteroGraph"):
-        pgs.HeteroLabor([2]).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
+        pgs.HeteroLaborSampler([2]).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
     with pytest.raises(IndexError, match=r'seeds\["p"\]'):
-        pgs.HeteroLabor([2]).sample(graph, {"p": [50]})
+        pgs.HeteroLaborSampler([2]).sample(graph, {"p": [50]})

@@ -13,7 +13,8 @@ sys.path += ["tests/support", "tests/program", "tests"]
 import numpy as np, torch
 import pygsampler as pgs
 import torch_on_host
-from pygsampler import samplers, typed_program
+from pygsampler import samplers
+from pygsampler.programs import hetero_program as typed_program
 from pygsampler._arrays import devices
 from test_typed import CITES, EMPLOYS, NODES, SEEDS, WRITES, both, fastgcn, over, typed, writers
 

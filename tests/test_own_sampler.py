@@ -11,7 +11,7 @@ from graphs import circulant
 from partners import partner
 
 import pygsampler as pgs
-from pygsampler.sampler import Pending, Ready
+from pygsampler.samplers import CompletedJob, PendingBatch
 
 
 class Last(pgs.Sampler):
@@ -27,7 +27,7 @@ class Last(pgs.Sampler):
 
     def launch(
         self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any
-    ) -> Pending[pgs.MiniBatch]:
+    ) -> PendingBatch[pgs.MiniBatch]:
         draw = random.Random(f"{self.seed} {epoch} {batch}")
         given = [int(seed) for seed in seeds]
         nodes, blocks = list(dict.fromkeys(given)), []
@@ -42,7 +42,9 @@ class Last(pgs.Sampler):
             nodes = list(dict.fromkeys([*nodes, *sources]))
             blocks.insert(0, (rows, [nodes.index(v) for v in sources], edges))
         numbers = {"epoch": epoch, "batch": batch}
-        return Ready(pgs.MiniBatch.from_blocks(given, nodes, blocks, output_index=index, **numbers))
+        return CompletedJob(
+            pgs.MiniBatch.from_blocks(given, nodes, blocks, output_index=index, **numbers)
+        )
 
 
 def ids(batch: Any) -> list[list[int]]:

@@ -40,7 +40,7 @@ def test_a_plan_cannot_be_changed():
 
 
 def test_pickles_of_samplers_that_named_their_maker_otherwise():
-    from pygsampler import sampler
+    from pygsampler.samplers import neighbor as sampler
 
     restore = sampler._restore
     made = restore({"fanouts": (4, 2), "replace": True}, 5, 2, 7)
@@ -89,7 +89,7 @@ def test_a_description_is_no_value():
         pgs.RandomWalk(3, seed=1),
         pgs.KHop([2], seed=1),
         pgs.HGTSampler([2], seed=1),
-        pgs.HeteroLabor([2], seed=1),
+        pgs.HeteroLaborSampler([2], seed=1),
         samplers.labor(fanouts=[2], seed=1),
     ],
     ids=lambda sampler: type(sampler).__name__,

@@ -25,7 +25,7 @@ from walk_graphs import Shape, of_rows, shapes
 import pygsampler as pgs
 from pygsampler._engine import library
 from pygsampler.torch import DataLoader
-from pygsampler.walks import TorchWalks
+from pygsampler.walks.result import TorchWalks
 
 SHAPE = shapes()["ids"]
 MAKERS = {
@@ -340,7 +340,7 @@ def test_a_seed_of_nobodys(name: str) -> None:
     one = MAKERS[name](seed=4)
     other = one.with_seed(None)
     assert other.seed == pgs.PGSampler([2], seed=4).with_seed(None).seed != 4
-    assert other._numbers.drawn and not one.with_seed(4)._numbers.drawn
+    assert other._numbers.is_drawn and not one.with_seed(4)._numbers.is_drawn
 
 
 def test_a_part_of_a_gpu_changes_nothing_here(graph: pgs.Graph) -> None:

@@ -16,7 +16,7 @@ from walk_graphs import Shape, of_rows, shapes
 import pygsampler as pgs
 from pygsampler._batch import layout as at
 from pygsampler.torch import DataLoader
-from pygsampler.visits import SeedVisits, TorchVisits, Visits
+from pygsampler.walks.visits import SeedVisits, TorchVisits, Visits
 
 SHAPES = shapes()
 AT = {"epoch": 5, "batch": 1 << 33}
@@ -130,13 +130,13 @@ def test_a_loader_tells_whose_visits_they_are(prefetch: int) -> None:
             assert len(got.input_nodes.unique()) == len(got.input_nodes)
             there = got.nodes >= 0
             assert torch.equal(got.input_nodes[got.neighbor_index[there]], got.nodes[there])
-            near = got.rows_of(got.x)
+            near = got.neighbor_rows(got.x)
             assert torch.equal(near[there], x[got.nodes[there].long()]) and there.any()
             assert near.shape == (*got.nodes.shape, 3) and not near[~there].any()
         seen += made.output_nodes.tolist()
     assert sorted(seen) == list(range(40)) != seen
     with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ vertices, got 41"):
-        made.rows_of(torch.zeros(41, 3))
+        made.neighbor_rows(torch.zeros(41, 3))
 
 
 def test_seeds_of_visits_are_a_copy() -> None:
@@ -374,14 +374,14 @@ def test_a_loader_tells_whose_neighbours_they_are() -> None:
             for kind, visits in got.items():
                 assert torch.equal(visits.nodes, again[kind].nodes)
                 assert torch.equal(visits.counts, again[kind].counts)
-                near = got.rows_of(kind, got.x)
+                near = got.neighbor_rows(kind, got.x)
                 there = visits.nodes >= 0
                 assert torch.equal(near[there], x[visits.nodes[there].long()])
                 assert near.shape == (*visits.nodes.shape, 3) and not near[~there].any()
         seen += made.output_nodes.tolist()
     assert sorted(seen) == list(range(60)) != seen
     with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ vertices, got 60"):
-        made.rows_of(0, x)
+        made.neighbor_rows(0, x)
 
 
 def test_gradients_of_neighbours() -> None:
@@ -389,7 +389,7 @@ def test_gradients_of_neighbours() -> None:
     sampler = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=6, direction="in", seed=5)
     found = sampler.sample(graph, [0, 2])
     x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
-    sum(found.rows_of(kind, x).sum() for kind in found).backward()
+    sum(found.neighbor_rows(kind, x).sum() for kind in found).backward()
     told = torch.cat([visits.nodes[visits.nodes >= 0] for visits in found.values()])
     assert x.grad[:, 0].tolist() == [int((told == v).sum()) for v in found.input_nodes]
     # Vertex 2 hears nobody.

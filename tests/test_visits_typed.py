@@ -108,7 +108,7 @@ def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
         for kind, visits in batch.items():
             assert len(visits) == 20 or number == 3
             assert torch.equal(visits.nodes, again[kind].nodes)
-            near, there = batch.rows_of(kind, batch.x[kind]), visits.nodes >= 0
+            near, there = batch.neighbor_rows(kind, batch.x[kind]), visits.nodes >= 0
             assert torch.equal(near[there], x[kind][visits.nodes[there]])
             assert not near[~there].any()
         assert not len(batch.input_nodes["alone"]) and batch["shop"].nodes.max() >= 0
@@ -138,7 +138,7 @@ def test_a_loader_reads_rows_along_a_metapath(graph: pgs.HeteroGraph) -> None:
             assert torch.equal(got.y["user"], got.output_nodes["user"])
             assert torch.equal(ids[got.output_index["user"]], got.output_nodes["user"])
             there = got.nodes >= 0
-            assert torch.equal(got.rows_of(rows)[there], x["user"][got.nodes[there]])
+            assert torch.equal(got.neighbor_rows(rows)[there], x["user"][got.nodes[there]])
         seen += batch.output_nodes["user"].tolist()
     assert sorted(seen) == list(range(5, 30))
 

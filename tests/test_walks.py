@@ -18,7 +18,7 @@ import pygsampler as pgs
 from pygsampler._arrays import dlpack
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.dtypes import ArrayRegion
-from pygsampler.walks import NumpyWalks, TorchWalks, Walks
+from pygsampler.walks.result import NumpyWalks, TorchWalks, Walks
 
 SHAPE = of_rows(scattered(40, 9, 2), 40, "mixed")
 STOPS = {"stop": 0.2, "seed": 3}

@@ -437,7 +437,7 @@ def types() -> None:
             pgs.PGSampler([40, 2], replace=True, frontier="new", seed=1),
             pgs.PGSampler([3, 2], disjoint=True, seed=1),
             pgs.HGTSampler([8, 40], seed=1),
-            *(pgs.HeteroLabor([3, 2], seed=1, **options) for options in labor),
+            *(pgs.HeteroLaborSampler([3, 2], seed=1, **options) for options in labor),
         ]
         for sampler in made:
             for exclude in ({}, without) if not isinstance(sampler, pgs.HGTSampler) else ({},):

@@ -188,7 +188,7 @@ class Plugin:
     def watch(self) -> None:
         """Have our classes leave a mark when one is made, and the engine when it samples."""
         from pygsampler.programs import Program
-        from pygsampler.sampler import PGSampler
+        from pygsampler.samplers.neighbor import PGSampler
 
         # A class of ours that has another's is one of it, and is marked so.
         methods = [

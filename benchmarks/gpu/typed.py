@@ -135,7 +135,9 @@ def rows(scale: int, rounds: int) -> Any:
     }
     for kind, (here, seeds, options, more) in cases.items():
         labor = kind.startswith("LABOR")
-        sampler: Any = (pgs.HeteroLabor if labor else pgs.PGSampler)(FANOUTS, seed=7, **options)
+        sampler: Any = (pgs.HeteroLaborSampler if labor else pgs.PGSampler)(
+            FANOUTS, seed=7, **options
+        )
         if kind == "hgt":
             sampler = pgs.HGTSampler(_CHOSEN, seed=7)
         there = here.to("cuda")

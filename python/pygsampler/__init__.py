@@ -15,19 +15,20 @@ from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loading.stream import stream
+from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import ClosedError, CudaError, Error
-from pygsampler.hetero_labor import HeteroLabor
-from pygsampler.hgt import HGTSampler
-from pygsampler.khop import KHop, LayerSample
-from pygsampler.metapath_walk import MetaPathWalk
-from pygsampler.multi_walk import MultiRW
-from pygsampler.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.programs import Program, program
-from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
-from pygsampler.sampler import PGSampler, Sampler
-from pygsampler.step_samples import StepSamples
-from pygsampler.visits import Visits
-from pygsampler.walks import HeteroWalks, Walks
+from pygsampler.research.step_samples import StepSamples
+from pygsampler.research.step_sampling import KHop, LayerSample
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.walks.metapath_walk import MetaPathWalk
+from pygsampler.walks.multi_root import MultiRW
+from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
+from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
+from pygsampler.walks.result import HeteroWalks, Walks
+from pygsampler.walks.visits import Visits
 
 if TYPE_CHECKING:
     from pygsampler import cuda, datasets, dgl, distributed, flight, pyg, samplers, torch
@@ -45,7 +46,7 @@ __all__ = [
     "Graph",
     "HGTSampler",
     "HeteroGraph",
-    "HeteroLabor",
+    "HeteroLaborSampler",
     "HeteroMiniBatch",
     "HeteroWalks",
     "KHop",

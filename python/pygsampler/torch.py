@@ -56,17 +56,18 @@ from pygsampler._loading.static_forms import timed_of
 from pygsampler._loading.static_seeds import StaticSeeds
 from pygsampler._loading.times import check_dates, times_of
 from pygsampler._ops.segments import segment_reduce
-from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
-from pygsampler._sampling.seed import chosen_seed
-from pygsampler.sampler import PGSampler
+from pygsampler._sampling.batch_counter import resolve_seed
+from pygsampler._sampling.pending import PendingBatch, PendingGroup
+from pygsampler._sampling.sampler import Sampler, check_graph
+from pygsampler.samplers.neighbor import PGSampler
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
     from pygsampler._loading.options import DataLoaderOptions
-    from pygsampler.pinsage import PinSAGE
-    from pygsampler.visits import SeedVisits
+    from pygsampler.walks.pinsage import PinSAGE
+    from pygsampler.walks.visits import SeedVisits
 
 __all__ = [
     "DataLoader",
@@ -403,7 +404,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         own["rank"] = integer(rank, "rank", 0, world_size - 1)
         own["progress"] = boolean(progress, "progress")
         if seed is not None:
-            seed = chosen_seed(seed)
+            seed = resolve_seed(seed)
         own["sampler"] = chosen_sampler(
             sampler_or_fanouts,
             seed,
@@ -417,7 +418,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
             self.sampler_share = self._checked("sampler_share", sampler_share)
         # A sampler that was given has a seed of its own, which its owner sees.
         own["_follows"] = seed is None and self.sampler is not sampler_or_fanouts
-        own["_seed_drawn"] = seed is None and self.sampler._numbers.drawn
+        own["_seed_drawn"] = seed is None and self.sampler._numbers.is_drawn
         own["seed"] = self.sampler.seed if seed is None else seed
         self._types: HeteroSeeds | None = None
         if isinstance(graph, HeteroGraph):
@@ -532,7 +533,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
 
-        def submit(step: int) -> Pending[Any]:
+        def submit(step: int) -> PendingBatch[Any]:
             start, end = part.bounds(step)
             return self.sampler.submit(
                 self.graph,
@@ -543,7 +544,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
                 threads=threads,
             )
 
-        def read(batch: Any) -> Pending[Any]:
+        def read(batch: Any) -> PendingBatch[Any]:
             return self._rows.start(batch, threads)
 
         then = read if self._rows else None
@@ -599,7 +600,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
 
         timed = self._timed(epoch)
 
-        def submit(step: int) -> Pending[Any]:
+        def submit(step: int) -> PendingBatch[Any]:
             start, end = bounds(step)
             return launch(
                 graph,
@@ -617,7 +618,7 @@ class DataLoader(MaybeStatic, Generic[BatchT]):
         size = depth // 2 if low is None else depth - low
         start = sampler.launcher(graph, epoch=epoch, into="torch") if size > 1 else None
 
-        def submit_many(first: int, count: int) -> Group[Any]:
+        def submit_many(first: int, count: int) -> PendingGroup[Any]:
             assert start is not None
             steps = range(first, first + count)
             seeds = [part(*bounds(step)) for step in steps]

@@ -67,7 +67,7 @@ def test_as_many_at_once_as_fit(
     """Where memory is short, launches have fewer batches, and the batches are the same."""
     cpu, there = graphs
     sampler, flying = pgs.PGSampler([3, 2], seed=4), []
-    call, submit = device_job.call, device_job.Launch.__init__
+    call, submit = device_job.call, device_job.DeviceLaunch.__init__
 
     def short(name: str, *arguments: Any) -> Any:
         found = call(name, *arguments)
@@ -78,7 +78,7 @@ def test_as_many_at_once_as_fit(
         submit(self, graph, by, views, *numbers)
 
     monkeypatch.setattr(device_job, "call", short)
-    monkeypatch.setattr(device_job.Launch, "__init__", counted)
+    monkeypatch.setattr(device_job.DeviceLaunch, "__init__", counted)
     many = [np.arange(i, i + 5) for i in range(9)]
     got = sampler.sample_many(there, many, epoch=0, batch=0)
     size = max(fit // 2, 1)

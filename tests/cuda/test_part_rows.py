@@ -91,7 +91,7 @@ def test_rows_of_relations(tmp_path: Path) -> None:
         here, there = typed_owner_of(parts, rank, -1), typed_owner_of(parts, rank, 0)
         assert isinstance(there, DeviceTypedOwner)
         for how in about:
-            document = pgs.PGSampler(**how)._of_types()._plan.document
+            document = pgs.PGSampler(**how)._hetero_sampler()._plan.document
             for place, relation in enumerate(parts.relations):
                 own = np.arange(*relation.bounds[rank : rank + 2])
                 some = rng.permutation(own[own < whole.num_nodes[parts.edge_types[place][2]]])
@@ -149,7 +149,10 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
                 sampler.sample(g, seeds, epoch=1, batch=2, **when) for g in (graph, whole)
             )
             assert flight_graphs.content(made) == flight_graphs.content(want), how
-        for other in (pgs.HGTSampler([4, 3], seed=5), pgs.HeteroLabor([3, 2], prob="w", seed=5)):
+        for other in (
+            pgs.HGTSampler([4, 3], seed=5),
+            pgs.HeteroLaborSampler([3, 2], prob="w", seed=5),
+        ):
             made, want = (other.sample(g, seeds, epoch=1, batch=2) for g in (graph, whole))
             assert flight_graphs.content(made) == flight_graphs.content(want), other
 

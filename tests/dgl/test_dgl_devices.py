@@ -15,7 +15,7 @@ from dgl.dataloading.dataloader import CollateWrapper
 from dgl_graphs import DTYPES, check_blocks, content, random_graph
 
 import pygsampler as pgs
-from pygsampler._sampling import launch
+from pygsampler._sampling import dispatch
 from pygsampler.dgl import PGSampler
 from pygsampler.dgl import block as dgl_block
 from pygsampler.dgl import graph as dgl_graph
@@ -100,7 +100,7 @@ def test_the_prefetch_thread_of_a_loader_with_a_gpu_gets_blocks_of_the_cpu(
 
     for name in ("_lazy_init", "current_device", "current_stream", "is_available", "device_count"):
         monkeypatch.setattr(torch.cuda, name, touched)
-    monkeypatch.setattr(launch, "TorchJob", touched)
+    monkeypatch.setattr(dispatch, "TorchJob", touched)
     g = random_graph()
     collate = CollateWrapper(PGSampler([4, 3]).sample, g, False, GPU)
     got: list[Any] = []

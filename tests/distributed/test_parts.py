@@ -180,7 +180,10 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
                 for g in (graph, whole)
             )
             assert flight_graphs.content(made) == flight_graphs.content(want), how
-        for sampler in (pgs.HGTSampler([4, 3], seed=1), pgs.HeteroLabor([3, 2], prob="w", seed=1)):
+        for sampler in (
+            pgs.HGTSampler([4, 3], seed=1),
+            pgs.HeteroLaborSampler([3, 2], prob="w", seed=1),
+        ):
             made, want = (
                 sampler.sample(g, seeds, epoch=0, batch=5, exclude=without) for g in (graph, whole)
             )

@@ -69,7 +69,7 @@ TYPED: dict[str, Any] = {
         {"author": [1], "paper": [2]},
     ),
     "hgt": (pgs.HGTSampler([4, 3], seed=3), {"paper": [3, 4]}),
-    "labor": (pgs.HeteroLabor([2, 2], seed=4), {"paper": [3, 4]}),
+    "labor": (pgs.HeteroLaborSampler([2, 2], seed=4), {"paper": [3, 4]}),
     "walks": (pgs.MetaPathWalk([BY, WRITES], 6, direction="in", edge_ids=True, seed=5), [1, 2]),
     "visits": (pgs.PinSAGE(metapath=[BY, WRITES], seed=6), {"paper": [1, 2]}),
     "names": (pgs.PGSampler([{CITES[1]: 2, WRITES: 3}], default=1, seed=1), {"paper": [3, 4]}),

@@ -224,10 +224,10 @@ def heterogeneous() -> Iterator[tuple[str, Callable[[], str]]]:
         ),
     )
     yield "hgt", lambda: typed_sample(pgs.HGTSampler([20, 10], seed=4))
-    yield "heterogeneous labor", lambda: typed_sample(pgs.HeteroLabor([4, 3], seed=4))
+    yield "heterogeneous labor", lambda: typed_sample(pgs.HeteroLaborSampler([4, 3], seed=4))
     yield (
         "heterogeneous labor exact",
-        lambda: typed_sample(pgs.HeteroLabor([4, 3], exact=True, seed=4)),
+        lambda: typed_sample(pgs.HeteroLaborSampler([4, 3], exact=True, seed=4)),
     )
     path = [("user", "buys", "item"), ("item", "bought", "user")]
     yield "metapath", lambda: sampled(pgs.MetaPathWalk(path, 6, seed=4), g, np.arange(0, 900, 11))

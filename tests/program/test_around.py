@@ -111,7 +111,7 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
         pgs.PinSAGE().within,
         pgs.KHop([2]).within,
         pgs.PGSampler([2]).within,
-        pgs.HeteroLabor([2]).within,
+        pgs.HeteroLaborSampler([2]).within,
         pgs.HGTSampler([2]).within,
         *(KINDS[kind][0](None).within for kind in KINDS),
         samplers.ladies(nodes=[2]).within,
@@ -122,7 +122,7 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
 )
 def test_a_seed_that_nobody_gave_stays_one(make: Any) -> None:
     """Also in what is made of the sampler."""
-    assert make(0.5)._numbers.drawn
+    assert make(0.5)._numbers.is_drawn
 
 
 @pytest.mark.parametrize("faster", [False, True])
@@ -133,7 +133,7 @@ def test_a_tuned_one_has_no_other_seed(faster: bool, monkeypatch: pytest.MonkeyP
     for seed in (None, 7):
         sampler = samplers.ladies(nodes=[2], seed=seed)
         tuned = sampler.tuned(GRAPH, [0, 1], batches=1)
-        assert tuned.seed == sampler.seed and tuned._numbers.drawn == (seed is None)
+        assert tuned.seed == sampler.seed and tuned._numbers.is_drawn == (seed is None)
         assert (tuned.plan != sampler.plan) == faster
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import pickle
+from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree
 
@@ -246,7 +247,9 @@ def test_tuned_by_the_time_of_batches(graph: pgs.Graph, monkeypatch: pytest.Monk
         return make(self, *args, **how)
 
     monkeypatch.setattr(Program, "sample", sample)
-    monkeypatch.setattr("pygsampler.programs.perf_counter", lambda: now[0])
+    monkeypatch.setattr(
+        import_module("pygsampler.programs.program"), "perf_counter", lambda: now[0]
+    )
     sampler = hops(fanouts=[2, 3], weight="w", seed=4, passes=["cse"])
     tuned = sampler.tuned(graph, [1, 2, 3], batches=2)
     assert tuned.plan["passes"] == ("cse", "edge_map") and tuned.seed == 4

@@ -32,7 +32,7 @@ from pygsampler.pyg import (
     ShaDowKHopSampler,
 )
 from pygsampler.pyg import loader as older
-from pygsampler.sampler import PGSampler as Core
+from pygsampler.samplers.neighbor import PGSampler as Core
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This process .* is multi-threaded:DeprecationWarning",

@@ -9,7 +9,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.samplers.clustering import _symmetric
+from pygsampler.samplers.metis import _symmetric
 
 
 def cliques(count: int, size: int) -> pgs.Graph:

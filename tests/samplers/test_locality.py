@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.samplers import locality_aware as module
+
+# The package has a function of this name too.
+module: Any = import_module("pygsampler.samplers.locality")
 
 # Neighbours with the published and the repaired score.
 RUN = list(range(3, 8))

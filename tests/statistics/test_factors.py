@@ -90,7 +90,9 @@ for weight in (None, "w"):
     for exact in (False, True):
         name = f"{'exact' if exact else 'poisson'}{', prob' if weight else ''}"
         CORE[f"HeteroLabor, {name}"] = (
-            lambda exact=exact, prob=weight: pgs.HeteroLabor([3], exact=exact, prob=prob, seed=1),
+            lambda exact=exact, prob=weight: pgs.HeteroLaborSampler(
+                [3], exact=exact, prob=prob, seed=1
+            ),
             typed,
         )
         CORE[f"labor, {name}"] = (
@@ -100,7 +102,7 @@ for weight in (None, "w"):
             plain,
         )
 CORE["HeteroLabor, rounds"] = (
-    lambda: pgs.HeteroLabor([3], importance=2, prob="w", seed=1),
+    lambda: pgs.HeteroLaborSampler([3], importance=2, prob="w", seed=1),
     typed,
 )
 CORE["labor, rounds"] = (
@@ -129,7 +131,7 @@ def test_parallel_edges_of_exact_labor(fanout: int, weight: str | None, excluded
     one = pgs.HeteroGraph.from_coo(kind, {"v": count}, edge_data={KIND: data})
     out = np.arange(0, len(src), 7) if excluded else np.arange(0)
     program = samplers.labor(fanouts=[fanout], exact=True, weight=weight, weights="ht", seed=2)
-    family = pgs.HeteroLabor([fanout], exact=True, prob=weight, seed=2)
+    family = pgs.HeteroLaborSampler([fanout], exact=True, prob=weight, seed=2)
     block = program.sample(alone, np.arange(ROWS), epoch=0, batch=1, exclude=out).blocks[0]
     batch = family.sample(one, {"v": np.arange(ROWS)}, epoch=0, batch=1, exclude={KIND: out})
     other = batch.blocks[0][KIND]

@@ -66,10 +66,10 @@ TOGETHER = (
     pgs.HGTSampler([5, 4, 3], seed=5),
     pgs.HGTSampler({"paper": [3, -1], "author": [0, 4]}, max_neighbors=3, seed=5),
     pgs.HGTSampler([2, 0], max_neighbors=None, seed=5),
-    pgs.HeteroLabor([3, -1, 2], seed=5),
-    pgs.HeteroLabor([3, 0, 2], prob="w", importance=1, frontier="new", seed=5),
-    pgs.HeteroLabor([3, 2], mask="t", importance=-1, layer_dependency=True, seed=5),
-    pgs.HeteroLabor([3, 2], prob="w", exact=True, edge_weights="mean", seed=5),
+    pgs.HeteroLaborSampler([3, -1, 2], seed=5),
+    pgs.HeteroLaborSampler([3, 0, 2], prob="w", importance=1, frontier="new", seed=5),
+    pgs.HeteroLaborSampler([3, 2], mask="t", importance=-1, layer_dependency=True, seed=5),
+    pgs.HeteroLaborSampler([3, 2], prob="w", exact=True, edge_weights="mean", seed=5),
 )
 
 
@@ -313,7 +313,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             fails(
                 ValueError,
                 "prob: expected the name of an edge array",
-                partial(pgs.HeteroLabor([2], prob="z").sample, graph, one),
+                partial(pgs.HeteroLaborSampler([2], prob="z").sample, graph, one),
             )
             for other in (pgs.PGSampler([2]), pgs.RandomWalk(2)):
                 fails(
@@ -331,7 +331,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             # Edge types by the names of their relations.
             assert graph.num_edges[cites[1]] == whole.num_edges[cites]
             named = pgs.PGSampler([{cites[1]: 2}], default=1, seed=3)
-            for each in (named, pgs.HeteroLabor([{cites[1]: 2}], default=1, seed=3)):
+            for each in (named, pgs.HeteroLaborSampler([{cites[1]: 2}], default=1, seed=3)):
                 made, want = (
                     each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
                     for of in (graph, whole)

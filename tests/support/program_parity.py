@@ -16,11 +16,11 @@ from random_programs import only
 import pygsampler as pgs
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
-from pygsampler._program.inputs import Content, texts
-from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
-from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.sampler import Sampler
+from pygsampler.programs._language.inputs import InputContent, input_texts
 
 PASSES = (
     "fold",
@@ -56,7 +56,7 @@ class TextProgram(EngineSampler, Sampler[Result]):
             fields["layouts"] = layouts
         if any(n.op in ("project", "item") for n in nodes):
             given = {k: np.array(v, np.float32) for k, v in INPUTS.items()}
-            fields["inputs"] = texts({k: Content.of(k, v) for k, v in given.items()})
+            fields["inputs"] = input_texts({k: InputContent.of(k, v) for k, v in given.items()})
         plan = Plan(family="program", **fields)
         EngineSampler.__init__(self, plan, seed)
         edges, vertices, rows = (
@@ -74,7 +74,7 @@ class TextProgram(EngineSampler, Sampler[Result]):
         return graph._with_arrays(*self.names)
 
     def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
-        return launched(self, self.graph_of(graph), seeds, epoch=epoch, batch=batch, **how)
+        return dispatch(self, self.graph_of(graph), seeds, epoch=epoch, batch=batch, **how)
 
     def _view(self, graph: pgs.Graph, memory: Any, epoch: int, batch: int) -> Result:
         return read(memory)

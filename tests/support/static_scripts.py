@@ -17,7 +17,7 @@ from pygsampler._loading import given
 import torch_on_host
 from pygsampler._engine import memories
 from pygsampler._loading import static
-from pygsampler._sampling import standing
+from pygsampler._sampling import static_buffers as standing
 from pygsampler._features.features import Features
 from pygsampler.torch import DataLoader
 

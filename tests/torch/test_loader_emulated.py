@@ -75,8 +75,8 @@ print(pgs.cuda.memory_stats(0)["flights"])
 def test_walks_of_the_cpu(emulator: Path, dtype: str) -> None:
     code = f"""
 from pygsampler._sampling.torch_group import TorchGroup
-from pygsampler.step_samples import TorchStepSamples
-from pygsampler.walks import TorchWalks
+from pygsampler.research.step_samples import TorchStepSamples
+from pygsampler.walks.result import TorchWalks
 
 def tensors(batch):
     if isinstance(batch, TorchWalks):

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 import pygsampler as pgs
 from pygsampler._features.gather import GatherJob
-from pygsampler.sampler import Pending, Ready
+from pygsampler.samplers import CompletedJob, PendingBatch
 from pygsampler.torch import DataLoader
 
 NODES = 800
@@ -233,7 +233,7 @@ class Last(pgs.Sampler):
 
     def launch(
         self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any
-    ) -> Pending[pgs.MiniBatch]:
+    ) -> PendingBatch[pgs.MiniBatch]:
         draw = random.Random(f"{self.seed} {epoch} {batch}")
         given = [int(seed) for seed in seeds]
         nodes, rows, sources, edges = list(dict.fromkeys(given)), [0], [], []
@@ -251,7 +251,7 @@ class Last(pgs.Sampler):
         made = pgs.MiniBatch.from_blocks(
             given, nodes, [block], output_index=index, epoch=epoch, batch=batch
         )
-        return Ready(made)
+        return CompletedJob(made)
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 4])

@@ -48,7 +48,7 @@ def test_loaders_make_the_sampler(labor: str, prob: str | None) -> None:
     of_types = DataLoader(
         typed(), {"v": range(80)}, [3, {KIND: 2}], labor=labor, **weights, **options
     )
-    given_types = pgs.HeteroLabor([3, {KIND: 2}], prob=prob, **own)
+    given_types = pgs.HeteroLaborSampler([3, {KIND: 2}], prob=prob, **own)
     assert edges_of(of_types) == edges_of(
         DataLoader(typed(), {"v": range(80)}, given_types, **options)
     )

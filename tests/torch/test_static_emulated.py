@@ -217,7 +217,7 @@ eager = DataLoader(graph, SEEDS, [5, 3], **options)
 fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
 
 def trained(batch, model, seeds, ways):
-    batch._furnish("x", x[batch.input_nodes.long()])
+    batch._attach("x", x[batch.input_nodes.long()])
     model.zero_grad()
     out = model(batch)[:seeds]
     out.backward(ways)

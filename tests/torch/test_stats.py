@@ -22,7 +22,7 @@ import pygsampler as pgs
 from pygsampler._loading import events, pacer
 from pygsampler._loading.pacer import Pacer
 from pygsampler._loading.prefetch import in_order
-from pygsampler.sampler import Ready
+from pygsampler.samplers import CompletedJob
 from pygsampler.torch import DataLoader
 from tests.gpu import run_with_driver
 from tests.torch.test_loader_emulated import PRELUDE
@@ -60,7 +60,7 @@ class Slow(pgs.Sampler):
         if self.beside:
             return Later(made, self.seconds)
         time.sleep(self.seconds)
-        return Ready(made)
+        return CompletedJob(made)
 
 
 class Later:

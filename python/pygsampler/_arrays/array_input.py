@@ -162,3 +162,10 @@ def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 def _refuse(where: str, got: str) -> NoReturn:
     raise TypeError(f"{where}: expected {_EXPECTED}, got {got}")
+
+
+def to_numpy(part: Any) -> Any:
+    """An array or tensor as one of NumPy: of the CPU without a copy."""
+    import numpy as np
+
+    return np.from_dlpack(part.cpu() if hasattr(part, "cpu") else part)

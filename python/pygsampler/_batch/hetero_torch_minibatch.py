@@ -251,7 +251,7 @@ class NodeTypeView:
         self._batch = batch
         self._kind = kind
 
-    def _furnish(self, name: str, rows: torch.Tensor) -> None:
+    def _attach(self, name: str, rows: torch.Tensor) -> None:
         batch = self._batch
         if name not in batch.features:
             batch._attach(name, {})

@@ -11,7 +11,7 @@ from pygsampler._loading.options import replacement, similar
 from pygsampler._loading.shards import Shards
 
 if TYPE_CHECKING:
-    from pygsampler._sampling.base import Sampler
+    from pygsampler._sampling.sampler import Sampler
 
 __all__ = ["Adjustable"]
 

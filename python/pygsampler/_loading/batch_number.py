@@ -13,7 +13,7 @@ from pygsampler._engine import memory
 from pygsampler._engine.checks import integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._loading.shared_words import SharedWords
-from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed_seed
+from pygsampler._sampling.batch_counter import SEED_MASK, fresh_seed, resolve_seed, signed_seed
 
 _BATCH_BITS = MAX_BATCH.bit_length()
 _UNSET = -1
@@ -49,7 +49,7 @@ class BatchNumber:
         self._count_from(0)
         self._pass = self._begun = 0
         # In shared memory, so that workers that live through several epochs see changes too.
-        self._shared = SharedWords([_UNSET, signed_seed(chosen_seed(seed)), 0, 0])
+        self._shared = SharedWords([_UNSET, signed_seed(resolve_seed(seed)), 0, 0])
 
     @property
     def seed(self) -> int:
@@ -58,7 +58,7 @@ class BatchNumber:
 
     def set_seed(self, seed: int | None) -> None:
         """Make ``seed`` the seed from now on, and count calls from 0; None: follow torch's."""
-        value = chosen_seed(seed)
+        value = resolve_seed(seed)
         self._follows = seed is None
         self._chosen = not self._follows
         if self._chosen:

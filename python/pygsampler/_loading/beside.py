@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._batch.torch_minibatch import TorchMiniBatch
-    from pygsampler._sampling.base import Sampler
+    from pygsampler._sampling.sampler import Sampler
 
 __all__ = ["Beside", "beside"]
 

@@ -13,7 +13,7 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
 from pygsampler._engine.library import call
-from pygsampler._sampling.seed import signed_seed
+from pygsampler._sampling.batch_counter import signed_seed
 
 if TYPE_CHECKING:
     from pygsampler._graph.derived import DegreeAliasTable as Table

@@ -9,8 +9,8 @@ import torch
 from pygsampler._engine.checks import integer
 from pygsampler._engine.library import call
 from pygsampler._engine.limits import MAX_EPOCH
-from pygsampler._sampling.base import Sampler
-from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
+from pygsampler._sampling.batch_counter import fresh_seed, resolve_seed, signed_seed
+from pygsampler._sampling.sampler import Sampler
 
 if TYPE_CHECKING:
     from pygsampler._loading.seed_weights import SeedWeights
@@ -56,7 +56,7 @@ class Epochs:
         with a copy.
         """
         self._check_seed(seed is None)
-        value = chosen_seed(seed)
+        value = resolve_seed(seed)
         self._follows = self._seed_drawn = seed is None
         self._counted = True
         self._reseed(value)

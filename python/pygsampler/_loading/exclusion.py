@@ -12,7 +12,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import ByEdgeType, check_by_type, edge_type_of, listed
 from pygsampler._loading.links_of import edge_ids, ids_below
-from pygsampler._sampling.standing import PassEdges
+from pygsampler._sampling.static_buffers import EpochExclusions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +95,7 @@ class Exclusion:
             for kind, values in check_by_type(returned, "exclude", self._counts).items()
         } or None
 
-    def of_pass(self, graph: Any, batches: Iterable[list[torch.Tensor]]) -> PassEdges | None:
+    def of_pass(self, graph: Any, batches: Iterable[list[torch.Tensor]]) -> EpochExclusions | None:
         """The same for batch after batch, of each relation of the graph in turn."""
         if self.kind is None:
             return None
@@ -112,7 +112,7 @@ class Exclusion:
                     ids.append(found[kind].to(torch.int64))
                     at += len(found[kind])
                 starts.append(at)
-        return PassEdges(torch.cat(ids), starts)
+        return EpochExclusions(torch.cat(ids), starts)
 
     def _of_types(self, graph: Any, reverse_eids: Any, reverse_types: Any) -> dict[Any, _Reverses]:
         """The reverses of each relation of the loader's edges that has some."""

@@ -9,11 +9,11 @@ import torch
 from pygsampler import samplers
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
-from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import CudaError
-from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.programs import ProgramFunction
-from pygsampler.sampler import PGSampler
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["chosen_sampler", "graph_on", "refuse_function"]
 
@@ -62,7 +62,7 @@ def _labor(
         raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
     exact = labor == "exact"
     if typed:
-        return HeteroLabor(
+        return HeteroLaborSampler(
             fanouts, exact=exact, prob=prob, mask=mask, edge_weights=edge_weights, seed=seed
         )
     if mask is not None:

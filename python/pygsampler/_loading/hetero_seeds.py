@@ -12,7 +12,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import check_by_type
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.times import times_of
-from pygsampler._sampling.seed_times import is_one
+from pygsampler._sampling.seed_times import is_scalar_time
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import HeteroGraph
@@ -84,7 +84,7 @@ class HeteroSeeds:
         if given is None:
             return None
         if not isinstance(given, Mapping):
-            if len(self._kinds) != 1 and not is_one(given):
+            if len(self._kinds) != 1 and not is_scalar_time(given):
                 raise TypeError(
                     "seed_time: expected a mapping of types to times, or one for all, got "
                     f"{describe(given)}"

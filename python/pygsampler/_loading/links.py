@@ -33,8 +33,9 @@ from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.static_forms import timed_of
 from pygsampler._loading.static_links import LinkPasses, StaticLinks, most_seeds, pass_seeds
 from pygsampler._loading.times import check_dates
-from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
-from pygsampler._sampling.seed import chosen_seed
+from pygsampler._sampling.batch_counter import resolve_seed
+from pygsampler._sampling.pending import PendingBatch
+from pygsampler._sampling.sampler import Sampler, check_blocks, check_graph
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -248,7 +249,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         self.world_size = integer(world_size, "world_size", 1)
         self.rank = integer(rank, "rank", 0, self.world_size - 1)
         if seed is not None:
-            seed = chosen_seed(seed)
+            seed = resolve_seed(seed)
         self.sampler = chosen_sampler(
             sampler_or_fanouts,
             seed,
@@ -265,7 +266,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         if not self.sampler.rooted:
             raise ValueError(f"sampler: expected one around its seeds, got {self.sampler!r}")
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
-        self._seed_drawn = seed is None and self.sampler._numbers.drawn
+        self._seed_drawn = seed is None and self.sampler._numbers.is_drawn
         self._check_seed(self._seed_drawn)
         self.seed = self.sampler.seed if seed is None else seed
         self._epoch, self._counted = 0, True
@@ -358,7 +359,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         def again(step: int, number: int) -> Any:
             return as_torch(self._launched(batches[step], epoch, number, into="torch").result())
 
-        def submit(step: int) -> Pending[Any]:
+        def submit(step: int) -> PendingBatch[Any]:
             return self._launched(
                 batches[step], epoch, part.number(step), into="torch", beside=True
             )
@@ -392,12 +393,12 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
 
     def _launched(
         self, begun: tuple[list[Drawn], Gathered], epoch: int, number: int, **more: Any
-    ) -> Pending[Any]:
+    ) -> PendingBatch[Any]:
         """Samples a batch."""
         drawn, of = begun
         if self._timed:
             more["seed_time"] = self._plain(of.times)
-        job: Pending[Any] = self.sampler.launch(
+        job: PendingBatch[Any] = self.sampler.launch(
             self.graph,
             self._plain(of.seeds),
             epoch=epoch,
@@ -426,7 +427,7 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
         # Of the batches that are on their way.
         begun: deque[tuple[list[Drawn], list[torch.Tensor]]] = deque()
 
-        def submit(step: int) -> Pending[Any]:
+        def submit(step: int) -> PendingBatch[Any]:
             drawn, seeds = made = self._begun(order, part, epoch, step)
             begun.append((drawn, seeds.where))
             job = self._launched(
@@ -437,8 +438,8 @@ class LinkLoader(MaybeStatic, Generic[BatchT]):
                 watch(meter, index)
             return job
 
-        def read(batch: Any) -> Pending[Any]:
-            reading: Pending[Any] = self._rows.start(batch, threads)
+        def read(batch: Any) -> PendingBatch[Any]:
+            reading: PendingBatch[Any] = self._rows.start(batch, threads)
             return reading
 
         def handed(batch: Any) -> Any:

@@ -15,7 +15,7 @@ from pygsampler._graph.schema import check_by_type
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.relation import Relation, relation_of
 from pygsampler._loading.times import times_of
-from pygsampler._sampling.seed_times import is_one
+from pygsampler._sampling.seed_times import is_scalar_time
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
@@ -155,7 +155,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, LinksOf]:
         options["negatives"] = dict.fromkeys(edges, options["negatives"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
-    options["times"] = dict.fromkeys(order, times) if is_one(times) else times
+    options["times"] = dict.fromkeys(order, times) if is_scalar_time(times) else times
     given = {
         name: check_by_type(
             of, "seed_time" if name == "times" else name, order, "the loader's edges"

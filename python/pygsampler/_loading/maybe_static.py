@@ -9,8 +9,8 @@ from pygsampler._arrays import devices
 from pygsampler._loading.adjustable import Adjustable
 from pygsampler._loading.metered import watch
 from pygsampler._loading.static_forms import form_of
-from pygsampler._sampling.neighbor_plan import NEIGHBOR
-from pygsampler.sampler import PGSampler
+from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.samplers.neighbor_plan import NEIGHBOR
 
 if TYPE_CHECKING:
     from pygsampler._loading.meter import Meter

@@ -13,7 +13,7 @@ from pygsampler._loading.draws import Number, Rows, checked_power, device_of, dr
 from pygsampler._loading.non_edges import non_edges_of
 from pygsampler._loading.pool import BITS, Pool, check_some, checked_bound, scaled
 from pygsampler._loading.relation import Relation, relation_of
-from pygsampler._sampling.seed import chosen_seed
+from pygsampler._sampling.batch_counter import resolve_seed
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
@@ -228,7 +228,7 @@ class Negatives:
         """The sources where they are drawn, and the destinations."""
         _check_links(src, dst)
         self._check(relation)
-        number = Number(chosen_seed(batch[0]) ^ relation.salt, *batch[1:])
+        number = Number(resolve_seed(batch[0]) ^ relation.salt, *batch[1:])
         pool = None if self.time is None else self._pool(relation, "dst")
         float_ = pool is not None and pool.float
         bound = checked_bound(seed_time, self.time, len(src), float_)

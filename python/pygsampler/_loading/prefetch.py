@@ -14,7 +14,7 @@ from pygsampler._engine import library
 from pygsampler._loading.meter import Meter
 from pygsampler._loading.pacer import Pacer
 from pygsampler._loading.trace import GATHERING, SAMPLING
-from pygsampler._sampling.base import Group, Pending
+from pygsampler._sampling.pending import PendingBatch, PendingGroup
 
 __all__ = ["close_at_exit", "in_groups", "in_order"]
 
@@ -28,10 +28,10 @@ READY = 20e-6
 
 
 def in_order(
-    submit: Callable[[int], Pending[Any]],
+    submit: Callable[[int], PendingBatch[Any]],
     steps: int,
     depth: int,
-    then: Callable[[Any], Pending[Any]] | None = None,
+    then: Callable[[Any], PendingBatch[Any]] | None = None,
     *,
     low: int | None = None,
     steady: bool = False,
@@ -48,8 +48,8 @@ def in_order(
     closed, dropped, failed, interrupted), every job that is still in flight is cancelled.
     ``meter`` is told of it.
     """
-    first: deque[Pending[Any] | Exception] = deque()
-    last: deque[Pending[Any] | Exception] = first if then is None else deque()
+    first: deque[PendingBatch[Any] | Exception] = deque()
+    last: deque[PendingBatch[Any] | Exception] = first if then is None else deque()
     submitted = 0
     meter = Meter() if meter is None else meter
     pacer = Pacer(depth, max(depth - 1, 0) if low is None else low, steady=steady)
@@ -146,7 +146,7 @@ def in_order(
 
 
 def in_groups(
-    submit: Callable[[int, int], Group[T]],
+    submit: Callable[[int, int], PendingGroup[T]],
     steps: int,
     depth: int,
     size: int,
@@ -160,7 +160,7 @@ def in_groups(
     exception stands in the place of the first that failed. A group is submitted once there is room
     for a whole one: the low mark is ``depth - size``.
     """
-    waiting: deque[Group[T] | Exception] = deque()
+    waiting: deque[PendingGroup[T] | Exception] = deque()
     ready: deque[T | Exception] = deque()
     submitted = taken = 0
     meter = Meter() if meter is None else meter
@@ -219,7 +219,7 @@ def in_groups(
                 group.cancel()
 
 
-def _is_done(job: Pending[Any] | Group[Any] | Exception) -> bool:
+def _is_done(job: PendingBatch[Any] | PendingGroup[Any] | Exception) -> bool:
     return isinstance(job, Exception) or job.done()
 
 

@@ -11,7 +11,7 @@ from pygsampler._graph.derived import degree_alias_table
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import edge_type_of, relation_name, type_salt
-from pygsampler._sampling.base import check_graph
+from pygsampler._sampling.sampler import check_graph
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array

@@ -10,8 +10,8 @@ from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._loading.epochs import Epochs
 from pygsampler._loading.shards import DEALS, Part, Shards
+from pygsampler._sampling.batch_counter import SEED_MASK
 from pygsampler._sampling.plan import Plan
-from pygsampler._sampling.seed import SEED_MASK
 
 __all__ = ["Resumed", "checked_deal"]
 

@@ -134,7 +134,7 @@ class Rows:
         for owner, name, features, ids in self._wanted(batch):
             rows, part = features._rows_there(ids, self._device)
             parts.append(part)
-            owner._furnish(name, rows)
+            owner._attach(name, rows)
         gather_on_device(self._device, parts)
         return batch
 
@@ -150,7 +150,7 @@ class Rows:
                     "with static=True, got one of policy 'lru'"
                 )
             parts.append((features, part))
-            owner._furnish(name, rows)
+            owner._attach(name, rows)
         return parts
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
@@ -230,9 +230,9 @@ class Gathering:
         except IndexError as error:
             raise IndexError(f"{self._wrong()}: {error}") from None
         for (owner, name, features, ids), start in zip(self._wanted, starts, strict=True):
-            owner._furnish(name, features._shown(memory, start, len(ids)).torch())
+            owner._attach(name, features._shown(memory, start, len(ids)).torch())
         for owner, name, rows in self._coming:
-            owner._furnish(name, rows.wait())
+            owner._attach(name, rows.wait())
         return self._batch
 
     def _wrong(self) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.utils.data import get_worker_info
 
-from pygsampler import random_walk
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._graph.graph import Graph
 from pygsampler.programs import program
+from pygsampler.walks import random_walk
 
 __all__ = ["Draws", "Edges", "Walks"]
 

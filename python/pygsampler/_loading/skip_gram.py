@@ -11,7 +11,7 @@ from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler._loading.draws import Number, Rows, checked_power, drawn
-from pygsampler.walks import TorchWalks, Walks
+from pygsampler.walks.result import TorchWalks, Walks
 
 __all__ = ["SkipGram", "skip_gram"]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
     from pygsampler._loading.static_forms import Form
-    from pygsampler._sampling.standing import PassSeeds, Standing
-    from pygsampler.sampler import PGSampler
+    from pygsampler._sampling.static_buffers import EpochSeeds, StaticBuffers
+    from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["StaticPasses", "ignored"]
 
@@ -56,9 +56,9 @@ class StaticPasses:
         self._shards = shards
         self._rank = rank
         self._rows = rows
-        self._standing: Standing | None = None
+        self._standing: StaticBuffers | None = None
         self._sampler: PGSampler | None = None
-        self._seeds: PassSeeds | None = None
+        self._seeds: EpochSeeds | None = None
         # What is gathered for each batch, and of which features.
         self._parts: list[GatherPart] = []
         self._tables: list[Features] = []
@@ -80,7 +80,7 @@ class StaticPasses:
     def begin(
         self,
         sampler: PGSampler,
-        seeds: PassSeeds,
+        seeds: EpochSeeds,
         epoch: int,
         sampled: Callable[[], Iterator[Any]],
         again: Callable[[int, int], Any],
@@ -177,7 +177,7 @@ class StaticPasses:
         for _ in range(AHEAD):
             standing.sample()
 
-    def _make(self, sampler: PGSampler, seeds: PassSeeds) -> None:
+    def _make(self, sampler: PGSampler, seeds: EpochSeeds) -> None:
         """Makes memory for batches of the capacities."""
         if self._standing is not None:
             self._standing.close()

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.schema import check_by_type, number_of
-from pygsampler._sampling.standing import Capacity, Standing
-from pygsampler._sampling.standing_typed import AloneStanding, HeteroCapacity, TypedStanding
+from pygsampler._sampling.static_buffers import Capacity, StaticBuffers
+from pygsampler._sampling.static_buffers_hetero import (
+    HeteroCapacity,
+    HeteroStaticBuffers,
+    SingleTypeStaticBuffers,
+)
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
-    from pygsampler.sampler import PGSampler
+    from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["Form", "form_of", "timed_of"]
 
@@ -36,7 +40,7 @@ class Form(Protocol):
         """What has room for both."""
         ...
 
-    def make(self, graph: Any, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
+    def make(self, graph: Any, sampler: PGSampler, capacities: Any, bits: int) -> StaticBuffers:
         """The memory of batches, with seeds of so many bits each."""
         ...
 
@@ -101,23 +105,23 @@ class Plain:
         """As ``Form.grown``."""
         return [Capacity(*map(max, had, has)) for had, has in zip(old, new, strict=True)]
 
-    def make(self, graph: Graph, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
+    def make(self, graph: Graph, sampler: PGSampler, capacities: Any, bits: int) -> StaticBuffers:
         """As ``Form.make``."""
-        return Standing(sampler.graph_of(graph), sampler, capacities, self._seeds, bits)
+        return StaticBuffers(sampler.graph_of(graph), sampler, capacities, self._seeds, bits)
 
 
 class Alone(Plain):
     """The same by the kernel of graphs with types, which knows of times, trees and other frontiers,
     and of edges that batches leave out."""
 
-    def make(self, graph: Graph, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
+    def make(self, graph: Graph, sampler: PGSampler, capacities: Any, bits: int) -> StaticBuffers:
         """As ``Form.make``."""
         about = capacities, self._seeds, bits
         timed = timed_of(graph, sampler)
         if timed is None:
-            return AloneStanding(sampler.graph_of(graph), None, sampler, *about)
+            return SingleTypeStaticBuffers(sampler.graph_of(graph), None, sampler, *about)
         assert sampler._timed is not None
-        return AloneStanding(timed.graph, timed, sampler._timed, *about)
+        return SingleTypeStaticBuffers(timed.graph, timed, sampler._timed, *about)
 
 
 class Typed:
@@ -211,12 +215,14 @@ class Typed:
             for had, has in zip(old, new, strict=True)
         ]
 
-    def make(self, graph: HeteroGraph, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
+    def make(
+        self, graph: HeteroGraph, sampler: PGSampler, capacities: Any, bits: int
+    ) -> StaticBuffers:
         """As ``Form.make``."""
         timed = timed_of(graph, sampler)
         graph = sampler.graph_of(graph) if timed is None else timed.graph
         about = capacities, self._seeds, bits
-        return TypedStanding(graph, timed, sampler._of_types(), *about)
+        return HeteroStaticBuffers(graph, timed, sampler._hetero_sampler(), *about)
 
 
 def form_of(

@@ -11,9 +11,9 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
 from pygsampler._loading.static import StaticPasses, ignored
-from pygsampler._sampling import standing
+from pygsampler._sampling import static_buffers
 from pygsampler._sampling.seed_times import seed_times
-from pygsampler._sampling.standing import PassEdges, PassSeeds, room
+from pygsampler._sampling.static_buffers import EpochExclusions, EpochSeeds, padded_rows
 
 if TYPE_CHECKING:
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
@@ -48,9 +48,9 @@ def pass_seeds(
     batches: Sequence[Gathered],
     kinds: Sequence[str],
     timed: TimeSortedRelation | TimeSortedGraph | None,
-    excluded: PassEdges | None,
+    excluded: EpochExclusions | None,
     copied: Callable[[torch.Tensor], torch.Tensor],
-) -> PassSeeds:
+) -> EpochSeeds:
     """The seeds of the batches of a pass, each batch's type by type, copied to a GPU, and what
     these leave out.
 
@@ -71,7 +71,7 @@ def pass_seeds(
                     times.append(batch.times[kind])
         parts.extend((first, at - first))
     told = None if timed is None else seed_times(torch.cat(times), at, timed)
-    return PassSeeds(copied(torch.cat(ids)), parts, counts, told, excluded)
+    return EpochSeeds(copied(torch.cat(ids)), parts, counts, told, excluded)
 
 
 class StaticLinks:
@@ -173,7 +173,7 @@ class _Memory:
 
     def begin(self, drawn: list[Drawn], where: list[list[torch.Tensor]], device: int) -> None:
         if self._there is None:
-            there = standing.place_of(device)
+            there = static_buffers.place_of(device)
             label = None if self._label is None else self._label.to(there, copy=True)
             self._there = self._numbers.to(there, copy=True), label
         steps = len(drawn)
@@ -231,7 +231,7 @@ def _view(numbers: torch.Tensor, field: _Field) -> torch.Tensor:
 
 def _rest(seeds: int, count: int) -> torch.Tensor:
     """Rows behind those of so many seeds, dealt out."""
-    return seeds + torch.arange(count) % (room(seeds) - seeds)
+    return seeds + torch.arange(count) % (padded_rows(seeds) - seeds)
 
 
 def _copy(there: torch.Tensor, row: torch.Tensor) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from pygsampler._sampling.seed_times import seed_times
-from pygsampler._sampling.standing import PassSeeds
+from pygsampler._sampling.static_buffers import EpochSeeds
 
 if TYPE_CHECKING:
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
@@ -42,7 +42,7 @@ class StaticSeeds:
         times: torch.Tensor | None,
         index: int,
         copied: Callable[[torch.Tensor, int], torch.Tensor],
-    ) -> PassSeeds:
+    ) -> EpochSeeds:
         """The seeds in an order, and their times in it, copied to a GPU."""
         bounds = [self._shards.bounds(self._rank, step) for step in range(self._shards.steps)]
         counts = array("q", [end - start for start, end in bounds])
@@ -54,7 +54,7 @@ class StaticSeeds:
         told = None
         if self._timed is not None:
             told = seed_times(times, len(order), self._timed)
-        return PassSeeds(copied(order, index), parts, counts, told)
+        return EpochSeeds(copied(order, index), parts, counts, told)
 
     def _by_type(
         self, order: torch.Tensor, times: torch.Tensor | None, bounds: list[tuple[int, int]]

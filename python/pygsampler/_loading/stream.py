@@ -15,8 +15,9 @@ from pygsampler._engine.library import call
 from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler._graph.graph import Graph
 from pygsampler._loading.prefetch import close_at_exit, in_order
-from pygsampler._sampling.base import Pending, Sampler, check_graph
-from pygsampler._sampling.seed import signed_seed
+from pygsampler._sampling.batch_counter import signed_seed
+from pygsampler._sampling.pending import PendingBatch
+from pygsampler._sampling.sampler import Sampler, check_graph
 
 __all__ = ["MOST_ON_GPU", "stream"]
 
@@ -123,7 +124,7 @@ def _batches(
     threads = 1 if depth >= 2 else 0
     count = graph.num_nodes if ids is None else len(ids)
 
-    def submit(step: int) -> Pending[T]:
+    def submit(step: int) -> PendingBatch[T]:
         first, end = step * size, min((step + 1) * size, count)
         chosen: Any = array("q", range(first, end)) if ids is None else ids[first:end]
         return sampler.submit(graph, chosen, epoch=epoch, batch=step, threads=threads)

@@ -452,9 +452,6 @@ def _address(ids: Tensor) -> int:
 _NOTHING = torch.zeros(1, dtype=torch.int64)
 
 
-__all__ = ["segment_reduce"]
-
-
 def segment_reduce(
     x: torch.Tensor, indptr: torch.Tensor, indices: torch.Tensor, reduce: str = "sum"
 ) -> torch.Tensor:

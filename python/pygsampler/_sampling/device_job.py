@@ -14,8 +14,8 @@ from pygsampler._batch import layout as at
 from pygsampler._engine import memory as memories
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler._engine.library import call
-from pygsampler._sampling.base import in_set
-from pygsampler._sampling.job import Job
+from pygsampler._sampling.job import SampleJob
+from pygsampler._sampling.sampler import with_set_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _LAUNCHES = 2
 ZERO = array("q", [0])
 
 
-class DeviceJob(Job):
+class DeviceJob(SampleJob):
     """A batch on its way on a device, in memory that the engine allocates there."""
 
     __slots__ = ("_seeds",)
@@ -88,7 +88,7 @@ class DeviceJob(Job):
         return super()._wrap_result(given)
 
 
-class TorchJob(Job):
+class TorchJob(SampleJob):
     """A batch in memory that torch allocates; ``result()`` gives a TorchBatch, or what else the
     sampler makes of it.
 
@@ -105,7 +105,7 @@ class TorchJob(Job):
     def __init__(
         self, graph: Graph, sampler: EngineSampler, seeds: Any, epoch: int, batch: int, own: bool
     ) -> None:
-        Job.__init__(self, graph, sampler, epoch, batch)
+        SampleJob.__init__(self, graph, sampler, epoch, batch)
         # The graph's before anything of CUDA: in a forked child it raises.
         handles = graph._handle(), sampler._handle()
         ids = self._seeds = as_ids(seeds, "seeds", graph._device)
@@ -125,7 +125,7 @@ class TorchJob(Job):
         region = self._region = allocate(size, graph._known()[1]._bits, device)
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
-            after(device, ids.stream)
+            wait_for_stream(device, ids.stream)
         seeds = ids.address, ids.length, ids.bits, ids.on_device(), self.epoch, self.batch, 0, 0
         to = stream, self._own, region.data_ptr(), (size + 7) // 8 * 8
         memories.call("DeviceSubmit", *handles, *seeds, *to, jobs=(self,))
@@ -157,7 +157,7 @@ class TorchJob(Job):
         return self._sampler._torch_view(self._graph, region, words, self.epoch, self.batch)
 
 
-class Launch(EngineHandle):
+class DeviceLaunch(EngineHandle):
     """Several batches on their way on a device, which are waited for together."""
 
     __slots__ = ("__weakref__", "_count", "_graph", "_seeds")
@@ -197,12 +197,12 @@ class Launch(EngineHandle):
             try:
                 self._call("DeviceFault", place)
             except (TypeError, ValueError, IndexError) as error:
-                raise Failed(place, error) from None
+                raise BatchFailed(place, error) from None
         self._number = 0
         return made
 
 
-class Apart:
+class SeparateLaunches:
     """Likewise, where seeds become ready in several streams: a launch waits for one."""
 
     def __init__(
@@ -223,14 +223,14 @@ class Apart:
                 made.append(memory)
             return made
         except (TypeError, ValueError, IndexError) as error:
-            raise Failed(len(made), error) from None
+            raise BatchFailed(len(made), error) from None
 
     def _release(self) -> None:
         for job in self._jobs:
             job.cancel()
 
 
-class Failed(Exception):
+class BatchFailed(Exception):
     """A batch of a launch went wrong."""
 
     def __init__(self, place: int, error: Exception) -> None:
@@ -252,21 +252,21 @@ def sample_many(
         size = max(fit // _LAUNCHES, 1)
     batches: list[Any] = []
     starts = deque(range(0, len(seeds), size))
-    flying: deque[Launch | Apart] = deque()
+    flying: deque[DeviceLaunch | SeparateLaunches] = deque()
     try:
         while starts or flying:
             while starts and len(flying) < _LAUNCHES:
                 start = starts.popleft()
                 views = _views(seeds, start, start + size, device)
                 alike = all(ids.stream is None or ids.stream == stream for ids in views)
-                kind = Launch if alike else Apart
+                kind = DeviceLaunch if alike else SeparateLaunches
                 flying.append(kind(graph, sampler, views, epoch, batch + start))
             for memory in flying[0].result():
                 batches.append(sampler._view(graph, memory, epoch, batch + len(batches)))
             flying.popleft()
         return batches
-    except Failed as failed:
-        raise in_set(failed.error, len(batches) + failed.place) from None
+    except BatchFailed as failed:
+        raise with_set_index(failed.error, len(batches) + failed.place) from None
     finally:
         # After an error, those that are still on their way.
         for launch in flying:
@@ -288,7 +288,7 @@ def _views(seeds: Sequence[Any], start: int, end: int, device: int) -> list[IdVi
             views.append(as_ids(ids, "seeds", device))
         return views
     except (TypeError, ValueError, IndexError) as error:
-        raise in_set(error, start + len(views)) from None
+        raise with_set_index(error, start + len(views)) from None
 
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:
@@ -308,7 +308,7 @@ def allocate(size: int, bits: int, device: int) -> torch.Tensor:
 _empty: dict[tuple[int, int], Callable[[int], torch.Tensor]] = {}
 
 
-def after(device: int, stream: int) -> None:
+def wait_for_stream(device: int, stream: int) -> None:
     """Lets torch's current stream wait for what is in another one."""
     import torch
 

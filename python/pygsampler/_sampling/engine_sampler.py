@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._engine import library
 from pygsampler._engine.handle import EngineHandle
+from pygsampler._sampling.batch_counter import signed_seed
 from pygsampler._sampling.plan import Plan
-from pygsampler._sampling.seed import signed_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
-    from pygsampler._sampling.numbers import Numbers
+    from pygsampler._sampling.batch_counter import BatchCounter
 
 
 S = TypeVar("S", bound="EngineSampler")
@@ -39,7 +39,7 @@ class EngineSampler(EngineHandle):
     _plan: Plan
     _seed: int
     # As each `Sampler` has them.
-    _numbers: Numbers
+    _numbers: BatchCounter
     # The most thousandths of a GPU that a launch takes; 0: no bound.
     _share: int
 
@@ -72,7 +72,7 @@ class EngineSampler(EngineHandle):
         """``other``, made of this one and without a handle yet, whose launches take at most that
         part of a GPU, above 0, at most 1. A seed that nobody gave stays one."""
         other._share = max(round(share * _WHOLE), 1)
-        other._numbers.drawn = self._numbers.drawn
+        other._numbers.is_drawn = self._numbers.is_drawn
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:

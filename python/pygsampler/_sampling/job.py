@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
 
 
-class Job(PendingMemory):
+class SampleJob(PendingMemory):
     """A batch that the engine samples in the background; made by ``PGSampler.submit``.
 
     ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It keeps the
@@ -51,7 +51,7 @@ class Job(PendingMemory):
         threads: int = 0,
         prompt: bool = False,
         hops: bool = False,
-    ) -> Job:
+    ) -> SampleJob:
         """Hands a batch of a graph on the CPU to the engine."""
         job = cls(graph, sampler, epoch, batch, hops)
         ids = as_ids(seeds, "seeds", graph._device)

@@ -14,7 +14,7 @@ from pygsampler._engine import library
 from pygsampler._engine.checks import describe, index, is_truth
 
 
-class ByName(dict[str, Any]):
+class ByRelation(dict[str, Any]):
     """Numbers by the names of relations, in a plan."""
 
 
@@ -81,7 +81,7 @@ def _restored(document: str) -> Plan:
     names = {"typed": "fanouts", "labor": "fanouts", "hgt": "num_samples"}
     by_name = names.get(fields.get("family"))
     if by_name:
-        fields[by_name] = [ByName(n) if isinstance(n, dict) else n for n in fields[by_name]]
+        fields[by_name] = [ByRelation(n) if isinstance(n, dict) else n for n in fields[by_name]]
     return Plan(**fields)
 
 
@@ -116,7 +116,7 @@ def _as_json(value: Any, depth: int = 0) -> Any:
         return value if value.isascii() or _is_text(value) else {"got": describe(value)}
     if isinstance(value, float) and isfinite(value):
         return value
-    if isinstance(value, ByName):
+    if isinstance(value, ByRelation):
         return {name: _as_json(number, _DEEPEST) for name, number in value.items()}
     if isinstance(value, Sized) and isinstance(value, Iterable):
         if isinstance(value, (bytes, bytearray, Mapping, Set)) or depth == _DEEPEST:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
 
 
-def is_one(given: Any) -> bool:
+def is_scalar_time(given: Any) -> bool:
     """True if a ``seed_time`` is one time for all seeds: a number, a date or a scalar of arrays."""
     one = isinstance(given, (int, float, str, date, timedelta))
     return one or getattr(given, "ndim", None) == 0

@@ -119,7 +119,7 @@ class TorchGroup(EngineHandle):
                 size = -(-size // _APART) * _APART
             rooms.append(size)
             if ids.stream is not None and ids.stream != stream:
-                device_job.after(device, ids.stream)
+                device_job.wait_for_stream(device, ids.stream)
         self._region: torch.Tensor | None = device_job.allocate(sum(rooms), bits, device)
         out = self._region.data_ptr()
         calls: list[int] = []

@@ -18,7 +18,7 @@ from pygsampler.cli.files import replacing
 
 if TYPE_CHECKING:
     from pygsampler.cli.labels import Labels
-    from pygsampler.walks import Walks
+    from pygsampler.walks.result import Walks
 
 NUMPY = (".npy", ".npz")
 TEXT = (".txt",)

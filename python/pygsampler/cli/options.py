@@ -15,7 +15,7 @@ import click
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler._graph.hetero_graph import HeteroGraph
-    from pygsampler._sampling.base import Sampler
+    from pygsampler._sampling.sampler import Sampler
 
 F = TypeVar("F", bound=Callable[..., Any])
 

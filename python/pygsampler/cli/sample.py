@@ -125,7 +125,7 @@ def command(
     from pygsampler.cli.labels import Labels
     from pygsampler.cli.progress import Progress
     from pygsampler.cli.seeds import seeds_of
-    from pygsampler.sampler import PGSampler
+    from pygsampler.samplers.neighbor import PGSampler
 
     if out is not None:
         options.check_output(out, ARROW + PARQUET, {"FILE": file, "--seeds": seeds})

@@ -32,7 +32,7 @@ def _walks_of_types(
     graph: Any, metapath: str | None, walked: dict[str, Any], layout: str, edge_ids: bool
 ) -> Any:
     """The sampler of a graph with types."""
-    from pygsampler.metapath_walk import MetaPathWalk
+    from pygsampler.walks.metapath_walk import MetaPathWalk
 
     context = click.get_current_context()
 
@@ -164,7 +164,7 @@ def command(
     from pygsampler.cli.labels import Labels
     from pygsampler.cli.progress import Progress
     from pygsampler.cli.seeds import seeds_of
-    from pygsampler.random_walk import RandomWalk
+    from pygsampler.walks.random_walk import RandomWalk
 
     if out is not None:
         options.check_output(out, corpus.SUFFIXES, {"FILE": file, "--seeds": seeds})

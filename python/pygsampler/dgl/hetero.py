@@ -14,7 +14,6 @@ from dgl.backend import to_dgl_nd
 from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
-from pygsampler import sampler as _core
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
@@ -31,7 +30,8 @@ from pygsampler.dgl.block import (
 from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.descent import Descent, descent_of
 from pygsampler.dgl.ids import as_ids
-from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.samplers import neighbor
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 
 if TYPE_CHECKING:
     from pygsampler._batch.hetero_minibatch import HeteroBlock
@@ -93,7 +93,7 @@ def moved(found: tuple[Any, Any, list[Any]], output_device: Any) -> tuple[Any, A
 
 
 def sample_typed(
-    sampler: _core.PGSampler | HeteroLabor,
+    sampler: neighbor.PGSampler | HeteroLaborSampler,
     identity: BatchNumber,
     g: Any,
     seed_nodes: Any,

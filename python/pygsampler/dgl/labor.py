@@ -9,9 +9,9 @@ import torch
 from dgl.dataloading import labor_sampler
 from dgl.heterograph import DGLGraph
 
-from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._engine.checks import boolean, integer
+from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.consecutive_number import ConsecutiveNumber
 from pygsampler.dgl.directed import Directed, check_direction
 from pygsampler.dgl.graph import reversed_of
@@ -26,7 +26,7 @@ from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.sampler import Sampler, fanouts_of, has_no_hops
 from pygsampler.dgl.walking import is_typed
-from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 
 __all__ = ["LaborSampler"]
 
@@ -110,7 +110,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         seed: int | None = None,
     ) -> None:
         # Of heterographs: what the sampler was made of, and the sampler.
-        self._typed: tuple[Any, HeteroLabor] | None = None
+        self._typed: tuple[Any, HeteroLaborSampler] | None = None
         options = {
             "fanouts": fanouts,
             "edge_dir": edge_dir,
@@ -183,7 +183,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         typed = is_typed(g) or is_by_type(self.fanouts)
         return typed or exclude_eids is not None or self.importance_sampling < 0
 
-    def _of_types(self, g: Any, turned: bool) -> HeteroLabor:
+    def _of_types(self, g: Any, turned: bool) -> HeteroLaborSampler:
         """What samples heterographs of these types, or turned round, made anew where an option has
         changed."""
         prob = self.prob
@@ -193,7 +193,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         key = repr((fanouts, self._options)), self._identity.seed
         if self._typed is None or self._typed[0] != key:
             weighted = prob is not None or self.importance_sampling != 0
-            made = HeteroLabor(
+            made = HeteroLaborSampler(
                 fanouts,
                 importance=max(self.importance_sampling, -1),
                 layer_dependency=self.layer_dependency,
@@ -229,7 +229,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         )
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         check_direction(options["edge_dir"])
         prob, rounds = array_name(options["prob"]), options["importance_sampling"]
         # Batches of negative ones are sampled by types; what else there is is checked here.

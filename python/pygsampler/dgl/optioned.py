@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from dgl.dataloading import BlockSampler
 
-from pygsampler import sampler as _core
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._sampling import sampler as sampler_base
 
 __all__ = ["Option", "Optioned", "Renamed"]
 
@@ -108,7 +108,7 @@ class Optioned(BlockSampler):  # type: ignore[misc]
             self._made(options, self._identity.seed)
         self._options = options
 
-    def _current(self) -> _core.Sampler[Any]:
+    def _current(self) -> sampler_base.Sampler[Any]:
         """The sampler, made anew where an option or an item of the list of fanouts has changed."""
         fanouts = self._options.get("fanouts")
         # A list may have been written to; options are another dict where one was assigned.
@@ -116,10 +116,10 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         if self._made_of is not self._options or self._made_as != now:
             self._sampler = self._made(self._options, self._identity.seed)
             self._made_of, self._made_as = self._options, now
-        made: _core.Sampler[Any] = self._sampler
+        made: sampler_base.Sampler[Any] = self._sampler
         return made
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         """The sampler of these options."""
         raise NotImplementedError

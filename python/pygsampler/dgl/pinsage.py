@@ -20,7 +20,7 @@ from pygsampler.dgl.walking import (
     starts_of,
     steps_of,
 )
-from pygsampler.pinsage import PinSAGE
+from pygsampler.walks.pinsage import PinSAGE
 
 __all__ = ["PinSAGESampler", "RandomWalkNeighborSampler"]
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import torch
 from dgl.dataloading import graphsaint
 
-from pygsampler import sampler as _core
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loading.saint import Draws, Edges, Walks
+from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.graph import check_graph
 from pygsampler.dgl.optioned import Option, Optioned, Renamed
 from pygsampler.dgl.sampler import Sampler
@@ -126,7 +126,7 @@ class SAINTSampler(Optioned, Sampler):
         return drawn is not getattr(SAINTSampler, f"{self._mode}_sampler")
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         if _draws_of(**options) is None:
             return _by_out_degree(budget=options["budget"], seed=seed)
         return induced(seed=seed)

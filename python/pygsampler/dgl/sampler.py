@@ -12,14 +12,14 @@ from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from dgl.distributed import DistGraph
 from torch.utils.data import get_worker_info
 
-from pygsampler import sampler as _core
 from pygsampler._batch.subgraph import TorchSubgraph
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
-from pygsampler._sampling.base import check_blocks
+from pygsampler._sampling import sampler as sampler_base
+from pygsampler._sampling.sampler import check_blocks
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
 from pygsampler.dgl.directed import Directed, check_direction
 from pygsampler.dgl.graph import check_graph, drawn_of, graph_of, lent_of, places_of, reversed_of
@@ -33,6 +33,7 @@ from pygsampler.dgl.hetero import (
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.walking import is_typed
+from pygsampler.samplers import neighbor
 
 __all__ = ["PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
 
@@ -79,7 +80,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     def __init__(
         self,
-        sampler: _core.Sampler[Any],
+        sampler: sampler_base.Sampler[Any],
         *,
         prefetch_node_feats: Any = None,
         prefetch_labels: Any = None,
@@ -98,7 +99,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 raise TypeError(f"edge_values: expected a name, got {describe(edge_values)}")
             self._values_as = edge_values
         refuse_function(sampler)
-        if not isinstance(sampler, _core.Sampler):
+        if not isinstance(sampler, sampler_base.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
                 "pygsampler.dgl.PGSampler takes fanouts"
@@ -268,7 +269,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         """The seeds of a batch of these ids."""
         return ids if self._of_vertices else ids[:0]
 
-    def _current(self) -> _core.Sampler[Any]:
+    def _current(self) -> sampler_base.Sampler[Any]:
         """The sampler, made anew where its seed has changed."""
         if self._sampler.seed != self._identity.seed:
             self._sampler = self._sampler.with_seed(self._identity.seed)
@@ -428,7 +429,7 @@ class PGSampler(Directed, Optioned, Sampler):
             "edge_weights": edge_weights,
         }
         # Of heterographs: what the sampler was made of, and the sampler.
-        self._typed: tuple[Any, _core.PGSampler] | None = None
+        self._typed: tuple[Any, neighbor.PGSampler] | None = None
         # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
         self.fused, self.g = fused, None
         self.mapping: dict[Any, Any] = {}
@@ -497,7 +498,7 @@ class PGSampler(Directed, Optioned, Sampler):
         batch: tuple[Any, Any, Any] = _OfDGL.sample_blocks(self, g, seed_nodes, exclude_eids)
         return batch
 
-    def _of_types(self, g: Any, turned: bool) -> _core.PGSampler:
+    def _of_types(self, g: Any, turned: bool) -> neighbor.PGSampler:
         """What samples heterographs of these types, or turned round, made anew where an attribute
         has changed."""
         plain = self._current()
@@ -506,7 +507,7 @@ class PGSampler(Directed, Optioned, Sampler):
             fanouts = [turned_by_type(g, hop) for hop in fanouts]
         key = repr(fanouts), plain
         if self._typed is None or self._typed[0] != key:
-            self._typed = key, _core.PGSampler(fanouts, **self._plain_options(), seed=plain.seed)
+            self._typed = key, neighbor.PGSampler(fanouts, **self._plain_options(), seed=plain.seed)
         return self._typed[1]
 
     def _plain_options(self) -> dict[str, Any]:
@@ -515,11 +516,11 @@ class PGSampler(Directed, Optioned, Sampler):
         return {name: self._options[name] for name in names}
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> _core.PGSampler:
+    def _made(options: dict[str, Any], seed: int | None) -> neighbor.PGSampler:
         check_direction(options["edge_dir"])
         boolean(options["replace"], "replace")
         others = {name: value for name, value in options.items() if name != "edge_dir"}
-        return _core.PGSampler(**{**others, "fanouts": _plain(options["fanouts"]), "seed": seed})
+        return neighbor.PGSampler(**{**others, "fanouts": _plain(options["fanouts"]), "seed": seed})
 
     def __repr__(self) -> str:
         named = {name: self._options[name] for name in ("prob", "mask", "edge_weights")}
@@ -547,7 +548,7 @@ def has_no_hops(fanouts: Any) -> bool:
 
 def fanouts_of(fanouts: Any) -> list[int]:
     """The fanouts of a graph of one type, checked as those of ``PGSampler``."""
-    return list(_core.PGSampler(_plain(fanouts)).fanouts)
+    return list(neighbor.PGSampler(_plain(fanouts)).fanouts)
 
 
 def _only(values: Any, where: str) -> Any:

@@ -7,14 +7,15 @@ from typing import Any
 
 from dgl.heterograph import DGLGraph
 
-from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._engine.checks import boolean
+from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed, subgraph_of_types
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.sampler import Sampler, fanouts_of
 from pygsampler.dgl.walking import is_typed
+from pygsampler.samplers import neighbor
 
 __all__ = ["ShaDowKHopSampler"]
 
@@ -83,7 +84,7 @@ class ShaDowKHopSampler(Optioned, Sampler):
         """As ``Sampler.sample_blocks``; of a heterograph by types."""
         if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        by_type = _core.PGSampler(
+        by_type = neighbor.PGSampler(
             fanouts_by_type(g, list(self.fanouts) or [0]),
             replace=self.replace,
             prob=self.prob,
@@ -105,7 +106,7 @@ class ShaDowKHopSampler(Optioned, Sampler):
         )
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         prob = array_name(options["prob"])
         return samplers.shadow(
             fanouts=fanouts_of(options["fanouts"]),

@@ -25,7 +25,7 @@ from pygsampler.dgl.walking import (
     starts_of,
     steps_of,
 )
-from pygsampler.random_walk import RandomWalk
+from pygsampler.walks.random_walk import RandomWalk
 
 __all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
 

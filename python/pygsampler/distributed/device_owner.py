@@ -11,7 +11,7 @@ from pygsampler._graph.schema import number_of
 from pygsampler.distributed.device_rows import MOST_HOPS, DeviceRows
 from pygsampler.distributed.owner import PLANS, Owner
 from pygsampler.distributed.typed_owner import TypedOwner
-from pygsampler.sampler import PGSampler
+from pygsampler.samplers.neighbor import PGSampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from pygsampler._arrays.array import as_array
 from pygsampler._engine.checks import describe, integer
 from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph
-from pygsampler.samplers.clustering import clusters
+from pygsampler.samplers.metis import clusters
 
 if TYPE_CHECKING:
     import numpy as np

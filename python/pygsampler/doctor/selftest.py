@@ -12,7 +12,7 @@ from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.graph import Graph
 from pygsampler.doctor.remedies import remedy
 from pygsampler.doctor.report import Problem, Section
-from pygsampler.sampler import PGSampler
+from pygsampler.samplers.neighbor import PGSampler
 
 CPU_MODES = ("auto", "queue", "reservoir")
 DEVICE_MODES = ("auto", "persistent", "fused", "bsp", "queue", "reservoir")

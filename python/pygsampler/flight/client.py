@@ -21,14 +21,14 @@ from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._loading.stream import _shuffled
-from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import ClosedError
 from pygsampler.flight.failures import is_busy, raised
 from pygsampler.flight.planned import plan_of
 from pygsampler.flight.results import received
 from pygsampler.flight.ticket import Ticket
-from pygsampler.visits import Visits
+from pygsampler.walks.visits import Visits
 
 if TYPE_CHECKING:
     from types import TracebackType

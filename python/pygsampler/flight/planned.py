@@ -7,25 +7,25 @@ from typing import Any
 
 from pygsampler._arrays.datetimes import NanosecondTimes
 from pygsampler._engine.checks import describe
-from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
-from pygsampler._sampling.timed import TimedSampler
-from pygsampler.hetero_labor import HeteroLabor
-from pygsampler.hgt import HGTSampler
-from pygsampler.khop import KHop, LayerSample
-from pygsampler.metapath_walk import MetaPathWalk
-from pygsampler.multi_walk import MultiRW
-from pygsampler.pinsage import PinSAGE
+from pygsampler._sampling.sampler import Sampler
+from pygsampler._sampling.temporal import TemporalEngineSampler
 from pygsampler.programs import Program
-from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
-from pygsampler.sampler import PGSampler
+from pygsampler.research.step_sampling import KHop, LayerSample
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.walks.metapath_walk import MetaPathWalk
+from pygsampler.walks.multi_root import MultiRW
+from pygsampler.walks.pinsage import PinSAGE
+from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
 
 # Whose batches are a function of their plans, and, along types of edges, of the path.
 SERVED = (
     DeepWalk,
     HGTSampler,
-    HeteroLabor,
+    HeteroLaborSampler,
     KHop,
     LayerSample,
     MetaPathWalk,
@@ -66,7 +66,9 @@ def sampler_of(
     if family == "program":
         fields = {name: value for name, value in plan.items() if name != "family"}
         return Program(fields, seed, "program", {})
-    kind: Any = {"hgt": HGTSampler, "labor": HeteroLabor, "khop": KHop}.get(family, PGSampler)
+    kind: Any = {"hgt": HGTSampler, "labor": HeteroLaborSampler, "khop": KHop}.get(
+        family, PGSampler
+    )
     if family == "walk":
         kind = RandomWalk if plan["top_visits"] is None else PinSAGE
     made = object.__new__(kind)
@@ -75,7 +77,7 @@ def sampler_of(
     if kind is PGSampler:
         made._typed = made._given = None
         made._span = NanosecondTimes(plan["window"], "timedelta64[ns]") if spans else None
-        made._timed = TimedSampler(plan, made.seed) if family == "temporal" else None
+        made._timed = TemporalEngineSampler(plan, made.seed) if family == "temporal" else None
     elif kind is PinSAGE:
         made._path = ()
     sampler: Sampler[Any] = made

@@ -27,9 +27,9 @@ from pygsampler._engine.array_descriptor import ArrayDescriptor
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.schema import Schema, relation_name
-from pygsampler.step_samples import StepSamples
-from pygsampler.visits import Visits
-from pygsampler.walks import HeteroWalks, Walks
+from pygsampler.research.step_samples import StepSamples
+from pygsampler.walks.result import HeteroWalks, Walks
+from pygsampler.walks.visits import Visits
 
 VERSION = 1
 # Where the schema's metadata say what the parts are of.

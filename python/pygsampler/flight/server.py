@@ -25,12 +25,12 @@ from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.metapath import resolved
 from pygsampler._graph.schema import check_by_type, relation_name
-from pygsampler._program.texts import arrays, named
 from pygsampler.flight.failures import busy, denied, told
 from pygsampler.flight.limits import Limits, Most
 from pygsampler.flight.planned import sampler_of
 from pygsampler.flight.results import Sent
 from pygsampler.flight.ticket import VERSION, Ticket
+from pygsampler.programs._language.text import arrays, operator_arrays
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -267,7 +267,7 @@ class _Answers:
         names = [plan.get(name) for name in _OF_FORMS]
         code = plan.get("code")
         if code is not None:
-            names += [*itertools.chain(*arrays(code)), *named(code, "features")]
+            names += [*itertools.chain(*arrays(code)), *operator_arrays(code, "features")]
         if not self._names.issuperset(filter(None, names)):
             return
         if not self._edge_types.keys() >= set(map(relation_name, path)):

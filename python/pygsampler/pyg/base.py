@@ -13,7 +13,6 @@ from torch_geometric.sampler import BaseSampler, EdgeSamplerInput, NodeSamplerIn
 from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
-from pygsampler import sampler as _core
 from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import TorchSubgraph
@@ -24,7 +23,8 @@ from pygsampler._graph.graph import Graph
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._loading.beside import beside
 from pygsampler._loading.given import refuse_function
-from pygsampler._sampling.base import check_blocks
+from pygsampler._sampling import sampler as sampler_base
+from pygsampler._sampling.sampler import check_blocks
 from pygsampler.pyg import options
 from pygsampler.pyg.begun import Beginning, Begun, Stop, is_pure, may_begin
 from pygsampler.pyg.graph import graph_of
@@ -84,7 +84,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def __init__(
         self,
         data: Any,
-        sampler: _core.Sampler[Any],
+        sampler: sampler_base.Sampler[Any],
         *,
         subgraph_type: str | SubgraphType = "directional",
         device: Any = None,
@@ -93,14 +93,14 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> None:
         refuse_function(sampler)
-        if not isinstance(sampler, _core.Sampler):
+        if not isinstance(sampler, sampler_base.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
                 "pygsampler.pyg.PGSampler takes numbers of neighbours"
             )
         check_blocks(sampler)
         backward = options.backward(sample_direction)
-        self._identity = BatchNumber(sampler.seed, not sampler._numbers.drawn)
+        self._identity = BatchNumber(sampler.seed, not sampler._numbers.is_drawn)
         self._beginning = Beginning()
         self._sampler = sampler
         self.subgraph_type = subgraph_type

@@ -6,16 +6,16 @@ from typing import Any
 
 import torch
 
-from pygsampler.hetero_labor import HeteroLabor
-from pygsampler.hgt import HGTSampler
 from pygsampler.pyg.negatives import Negatives
-from pygsampler.sampler import PGSampler
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["Beginning", "Begun", "Stop", "is_pure", "may_begin"]
 
 # Samplers whose batches are functions of what a `Begun` knows, and that change nothing else; one
 # of somebody else's may count its calls.
-_PURE = (PGSampler, HeteroLabor, HGTSampler)
+_PURE = (PGSampler, HeteroLaborSampler, HGTSampler)
 
 
 class Stop(Exception):

@@ -17,7 +17,6 @@ from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 from torch_geometric.typing import DEFAULT_REL
 
-from pygsampler import sampler as _core
 from pygsampler._batch.induced_edges import edge_rows, induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
@@ -34,6 +33,7 @@ from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import When, negatives_of
 from pygsampler.pyg.sampler import NeighborSampler, PGSampler
+from pygsampler.samplers import neighbor
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
@@ -135,7 +135,7 @@ class HeteroSampler(PGSampler):
         self._types = types.to(place if device is None else str(torch.device(device)))
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
-        self._sampler = _core.PGSampler(
+        self._sampler = neighbor.PGSampler(
             fanouts or [0],
             replace=options.flag(replace, "replace"),
             frontier="new",

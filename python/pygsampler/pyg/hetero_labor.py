@@ -9,8 +9,8 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.samplers import hetero_labor
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
@@ -78,7 +78,7 @@ class HeteroLaborSampler(HeteroSampler):
             seed=seed,
             device=device,
         )
-        self._sampler: Any = HeteroLabor(
+        self._sampler: Any = hetero_labor.HeteroLaborSampler(
             self._of_data(num_neighbors)[1] or [0],
             importance=importance,
             exact=exact,

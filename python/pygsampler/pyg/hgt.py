@@ -11,7 +11,6 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler import hgt as _core
 from pygsampler._engine.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
@@ -25,6 +24,7 @@ from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.inputs import check_mask, inputs_at, nodes_given
 from pygsampler.pyg.loader import _Sampled, check_input_type
 from pygsampler.pyg.same import same_graph
+from pygsampler.samplers import hgt
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
@@ -97,7 +97,7 @@ class HGTSampler(Sampler):
                     if missing
                     else f"num_samples: expected types of nodes of data ({types}), got {unknown}"
                 )
-        made = _core.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed)
+        made = hgt.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed)
         self._sampler = made
         self._identity, self._beginning = BatchNumber(made.seed), Beginning()
         self._identity.set_seed(seed)

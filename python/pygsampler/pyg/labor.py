@@ -18,11 +18,11 @@ from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.hetero_labor import HeteroLaborSampler
 from pygsampler.pyg.hetero_output import typed_output
+from pygsampler.samplers import hetero_labor
 
 __all__ = ["LaborSampler", "labor_sampler"]
 
@@ -88,7 +88,7 @@ class LaborSampler(Sampler):
         device: Any = None,
     ) -> None:
         counts = options.hops(num_neighbors)
-        sampler = HeteroLabor(
+        sampler = hetero_labor.HeteroLaborSampler(
             counts[::-1] or [0],
             importance=importance,
             exact=exact,

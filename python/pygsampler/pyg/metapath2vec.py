@@ -14,7 +14,7 @@ from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.walker import Walker, loader, windows
-from pygsampler.random_walk import RandomWalk
+from pygsampler.walks.random_walk import RandomWalk
 
 __all__ = ["MetaPath2Vec"]
 

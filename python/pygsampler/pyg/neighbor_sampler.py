@@ -11,7 +11,6 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
-from pygsampler import sampler as _core
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced_edges import edge_rows
 from pygsampler._batch.torch_minibatch import as_torch
@@ -23,6 +22,7 @@ from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.inputs import check_mask
 from pygsampler.pyg.options import flag, hops, ids, inside
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.samplers import neighbor
 
 __all__ = ["NeighborSampler"]
 
@@ -91,7 +91,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         graph, self._matrix = _graph(edge_index, node_idx, num_nodes)
         self._graph = graph.to(device)
         self._numbers = BatchNumber(seed)
-        self._sampler = _core.PGSampler(hops(sizes, "sizes")[::-1] or [0], seed=seed)
+        self._sampler = neighbor.PGSampler(hops(sizes, "sizes")[::-1] or [0], seed=seed)
         if node_idx is None:
             node_idx = torch.arange(graph.num_nodes)
         else:

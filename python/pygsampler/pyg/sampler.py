@@ -12,7 +12,6 @@ from torch_geometric.data import Data
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler import sampler as _core
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg import options
@@ -20,6 +19,7 @@ from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.comparison import comparison, mirrored
 from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.samplers import neighbor
 
 __all__ = ["NeighborSampler", "PGSampler", "Sampler"]
 
@@ -169,7 +169,7 @@ class PGSampler(Attributes, Sampler):
         counts = options.hops(num_neighbors)
         super().__init__(
             data,
-            _core.PGSampler(
+            neighbor.PGSampler(
                 # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
                 # is sampled as one that takes nothing.
                 counts[::-1] or [0],
@@ -294,9 +294,9 @@ class PGSampler(Attributes, Sampler):
     def _names(self) -> tuple[str | None, str | None]:
         return self.time_attr, self.weight_attr
 
-    def _made(self) -> _core.PGSampler:
+    def _made(self) -> neighbor.PGSampler:
         made = self._sampler
-        assert isinstance(made, _core.PGSampler)
+        assert isinstance(made, neighbor.PGSampler)
         return made
 
     def _hops(self, made: int) -> int:

@@ -16,8 +16,8 @@ from pygsampler._graph.graph import Graph
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg.options import ids
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
-from pygsampler.random_walk import RandomWalk
-from pygsampler.walks import TorchWalks
+from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.result import TorchWalks
 
 __all__ = ["Walker", "loader", "windows"]
 

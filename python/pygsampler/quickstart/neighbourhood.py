@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pygsampler.sampler import PGSampler
+from pygsampler.samplers.neighbor import PGSampler
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph

@@ -1,37 +1,39 @@
 """Published sampling algorithms, as programs: see docs/samplers.md."""
 
-from pygsampler.samplers.bandits import Bandit, exp3, exp3m, gcn_bs, thanos
-from pygsampler.samplers.bounds import GradientBounds, gradient_norms, mvs_trained
-from pygsampler.samplers.cluster_wise import ClusterGCN, cluster_gcn_parts
-from pygsampler.samplers.clustering import clusters
-from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
+from pygsampler._sampling.job import SampleJob
+from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBatch, PendingGroup
+from pygsampler.samplers.cluster_gcn import ClusterGCN, cluster_gcn_parts
 from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
-from pygsampler.samplers.history import History
+from pygsampler.samplers.graphsaint import saint_edge, saint_node, saint_walk
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
-from pygsampler.samplers.learned import Learned
-from pygsampler.samplers.locality_aware import (
-    locality,
-    locality_layers,
-    locality_saint,
-    locality_scores,
-)
+from pygsampler.samplers.learned.asgcn_scores import ASGCNScores, asgcn_trained
+from pygsampler.samplers.learned.bandits import Bandit, exp3, exp3m, gcn_bs, thanos
+from pygsampler.samplers.learned.gradient_bounds import GradientBounds, gradient_norms, mvs_trained
+from pygsampler.samplers.learned.history import History
+from pygsampler.samplers.learned.pass_attention import pass_sampler
+from pygsampler.samplers.learned.pass_ratio import pass_ratio
+from pygsampler.samplers.learned.sampler import LearnedSampler
+from pygsampler.samplers.locality import locality, locality_layers, locality_saint, locality_scores
+from pygsampler.samplers.metis import clusters
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
-from pygsampler.samplers.norms import saint_norms
-from pygsampler.samplers.ratios import pass_ratio
-from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
-from pygsampler.samplers.scores import TrainedScores, asgcn_trained
+from pygsampler.samplers.saint_norms import saint_norms
 from pygsampler.samplers.seal import drnl, seal
+from pygsampler.samplers.shadow import ppr_shadow, shadow_disjoint
 from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
-from pygsampler.samplers.trained import pass_sampler
 
 __all__ = [
+    "ASGCNScores",
     "Bandit",
     "ClusterGCN",
+    "CompletedJob",
     "FixedNeighbors",
     "GradientBounds",
+    "GroupLauncher",
     "History",
-    "Learned",
-    "TrainedScores",
+    "LearnedSampler",
+    "PendingBatch",
+    "PendingGroup",
+    "SampleJob",
     "asgcn",
     "asgcn_trained",
     "cluster_gcn",

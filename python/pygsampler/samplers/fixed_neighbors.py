@@ -10,8 +10,9 @@ from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine import library
 from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
-from pygsampler._sampling.base import Launcher, Pending, Sampler, check_graph
-from pygsampler.sampler import PGSampler
+from pygsampler._sampling.pending import GroupLauncher, PendingBatch
+from pygsampler._sampling.sampler import Sampler, check_graph
+from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.samplers.node_wise import kgcn
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> Pending[MiniBatch]:
+    ) -> PendingBatch[MiniBatch]:
         """As ``Sampler.launch``; edges in ``exclude`` are left out of those that were drawn."""
         return self._all.launch(
             self.graph_of(graph),
@@ -108,7 +109,9 @@ class FixedNeighbors(Sampler[MiniBatch]):
             beside=beside,
         )
 
-    def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
+    def launcher(
+        self, graph: Graph, *, epoch: int, into: str | None = None
+    ) -> GroupLauncher | None:
         """As ``Sampler.launcher``."""
         return self._all.launcher(self.graph_of(graph), epoch=epoch, into=into)
 

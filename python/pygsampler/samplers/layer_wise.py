@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler.programs import program
-from pygsampler.samplers.backwards import backwards
+from pygsampler.samplers.hop_order import innermost_first
 
 if TYPE_CHECKING:
-    from pygsampler.programs import Graph, Matrix, Vector, Vertices
+    from pygsampler.programs import GraphMatrix, Matrix, NodeList, Vector
 
 __all__ = ["asgcn", "fastgcn", "labor", "ladies"]
 
@@ -30,7 +30,7 @@ def squared_norms(A: Any) -> Any:
     return (N * N).sum(axis=1)
 
 
-def drawn_rows(C: Any, K: int, p: Any) -> Any:
+def sampled_rows(C: Any, K: int, p: Any) -> Any:
     """The edges of K draws of rows by p, with unbiased weights; K = -1: of all rows, once."""
     B = C.collective_sample(K, p, replace=K >= 0)
     return unbiased(B, B, K, p)
@@ -43,8 +43,8 @@ def unbiased(values: Any, B: Any, K: int, p: Any) -> Any:
 
 @program
 def ladies(
-    A: Graph,
-    seeds: Vertices,
+    A: GraphMatrix,
+    seeds: NodeList,
     *,
     nodes: Sequence[int],
     method: str = "race",
@@ -83,11 +83,11 @@ def ladies(
         )
     boolean(normalize, "normalize")
     blocks: list[Any] = []
-    for K in backwards(nodes, "nodes"):
+    for K in innermost_first(nodes, "nodes"):
         C = normalized(A, seeds)
         p = (C * C).sum(axis=1)
         if method == "iid" or (method == "poisson" and K < 0):
-            B = drawn_rows(C, K, p)
+            B = sampled_rows(C, K, p)
         elif method == "poisson":
             q = p.cap(K)
             B = C.where(C.spread(A.random(), axis=1) <= C.spread(q, axis=1)).div(q, axis=1)
@@ -117,7 +117,7 @@ def _conditioned(C: Any, B: Any, p: Any) -> Any:
 
 
 @program
-def fastgcn(A: Graph, seeds: Vertices, *, nodes: Sequence[int]) -> list[Matrix]:
+def fastgcn(A: GraphMatrix, seeds: NodeList, *, nodes: Sequence[int]) -> list[Matrix]:
     """FastGCN (Chen et al., 2018): rows by the squared norm of their edges in the whole graph.
 
     Parameters
@@ -133,9 +133,9 @@ def fastgcn(A: Graph, seeds: Vertices, *, nodes: Sequence[int]) -> list[Matrix]:
     """
     q = squared_norms(A)
     blocks: list[Any] = []
-    for K in backwards(nodes, "nodes"):
+    for K in innermost_first(nodes, "nodes"):
         C = normalized(A, seeds)
-        B = drawn_rows(C, K, q[C.row()])
+        B = sampled_rows(C, K, q[C.row()])
         blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks
@@ -143,8 +143,8 @@ def fastgcn(A: Graph, seeds: Vertices, *, nodes: Sequence[int]) -> list[Matrix]:
 
 @program
 def asgcn(
-    A: Graph,
-    seeds: Vertices,
+    A: GraphMatrix,
+    seeds: NodeList,
     *,
     nodes: Sequence[int],
     source: str = "h_source",
@@ -166,7 +166,7 @@ def asgcn(
     """
     blocks: list[Any] = []
     of, to = A.ndata[source], A.ndata[target]
-    for K in backwards(nodes, "nodes"):
+    for K in innermost_first(nodes, "nodes"):
         C = normalized(A, seeds)
         h = of[C.row()]
         p = (C * C).sum(axis=1).sqrt()
@@ -207,7 +207,7 @@ def _labor_chances(A: Any, C: Any, K: int, importance: int) -> Any:
     return drawn(q.mul(c, axis=0)).minimum(1)
 
 
-def _nearest(A: Graph, C: Matrix, r: Vector, K: int, weights: bool | str) -> Matrix:
+def _nearest(A: GraphMatrix, C: Matrix, r: Vector, K: int, weights: bool | str) -> Matrix:
     """The K edges of each column with the least r / a; their values by the chance to be there."""
     if A.weighted:
         C = C.where(C > 0)
@@ -231,8 +231,8 @@ def _nearest(A: Graph, C: Matrix, r: Vector, K: int, weights: bool | str) -> Mat
 
 @program
 def labor(
-    A: Graph,
-    seeds: Vertices,
+    A: GraphMatrix,
+    seeds: NodeList,
     *,
     fanouts: Sequence[int],
     importance: int = 0,
@@ -301,7 +301,7 @@ def labor(
         raise ValueError(f"normalize: expected None with weights='ht', got {normalize!r}")
     r = A.random(batches=batch_dependency)
     blocks: list[Any] = []
-    for hop, K in enumerate(backwards(fanouts, "fanouts")):
+    for hop, K in enumerate(innermost_first(fanouts, "fanouts")):
         if hop and not layer_dependency:
             r = A.random(batches=batch_dependency)
         C = A[:, seeds]

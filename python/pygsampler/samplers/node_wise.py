@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler.programs import program
-from pygsampler.samplers.backwards import backwards
+from pygsampler.samplers.hop_order import innermost_first
 
 if TYPE_CHECKING:
-    from pygsampler.programs import Graph, Matrix, Vertices
+    from pygsampler.programs import GraphMatrix, Matrix, NodeList
 
 __all__ = ["graphsage", "kgcn", "vrgcn"]
 
 
 @program
 def graphsage(
-    A: Graph, seeds: Vertices, *, fanouts: Sequence[int], replace: bool = False
+    A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int], replace: bool = False
 ) -> list[Matrix]:
     """GraphSAGE (Hamilton et al., 2017): uniform neighbours, as ``PGSampler(fanouts)``.
 
@@ -28,7 +28,7 @@ def graphsage(
         Draw with replacement.
     """
     blocks: list[Any] = []
-    for K in backwards(fanouts, "fanouts"):
+    for K in innermost_first(fanouts, "fanouts"):
         B = A[:, seeds].individual_sample(K, replace=replace)
         blocks.insert(0, B)
         seeds = seeds | B.row()
@@ -36,7 +36,7 @@ def graphsage(
 
 
 @program
-def kgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
+def kgcn(A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int]) -> list[Matrix]:
     """KGCN (Wang et al., 2019): always ``K`` draws, distinct where there are as many edges.
 
     They are drawn anew in each batch, as the paper says; its code draws once: ``kgcn_static``.
@@ -48,7 +48,7 @@ def kgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
         fewer edges draws with replacement, one without any has none.
     """
     blocks: list[Any] = []
-    for K in backwards(fanouts, "fanouts"):
+    for K in innermost_first(fanouts, "fanouts"):
         C = A[:, seeds]
         # The two kinds of columns draw at sites of their own, and one block has both.
         few = C.spread(C.count(axis=0) < K, axis=0)
@@ -60,7 +60,7 @@ def kgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
 
 
 @program
-def vrgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
+def vrgcn(A: GraphMatrix, seeds: NodeList, *, fanouts: Sequence[int]) -> list[Matrix]:
     """VR-GCN (Chen et al., 2018): a few uniform neighbours, weighted to stand for all.
 
     Parameters
@@ -74,7 +74,7 @@ def vrgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
     of what is aggregated of the difference to the history.
     """
     blocks: list[Any] = []
-    for K in backwards(fanouts, "fanouts"):
+    for K in innermost_first(fanouts, "fanouts"):
         C = A[:, seeds]
         B = C.individual_sample(K)
         blocks.insert(0, B.spread(C.count(axis=0) / B.count(axis=0), axis=0))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.array_input import to_numpy
 from pygsampler._batch.subgraph import Subgraph, TorchSubgraph
 from pygsampler._engine.checks import describe, integer
 from pygsampler.programs import program
-from pygsampler.samplers.backwards import backwards
-from pygsampler.samplers.host import on_host
+from pygsampler.samplers.hop_order import innermost_first
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygsampler.programs import Graph, Vertices
+    from pygsampler.programs import GraphMatrix, NodeList
 
 __all__ = ["drnl", "seal"]
 
 
 @program
 def seal(
-    A: Graph,
-    seeds: Vertices,
+    A: GraphMatrix,
+    seeds: NodeList,
     *,
     fanouts: Sequence[int] = (-1,),
     max_nodes_per_hop: int | None = None,
@@ -48,7 +48,7 @@ def seal(
     if most is not None:
         most = integer(most, "max_nodes_per_hop", 0, 2**31 - 1)
     V = met = new = seeds.unique()
-    for K in backwards(fanouts, "fanouts", 0):
+    for K in innermost_first(fanouts, "fanouts", 0):
         if most is None:
             V = V | A[:, V].individual_sample(K).row()
             continue
@@ -92,7 +92,7 @@ def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int6
     if not isinstance(subgraph, (Subgraph, TorchSubgraph)):
         raise TypeError(f"subgraph: expected a Subgraph, got {describe(subgraph)}")
     given: Any = subgraph.cpu() if isinstance(subgraph, Subgraph) else subgraph
-    src, dst, roots = (on_host(part).astype(np.int64) for part in (*given.coo(), given.root_index))
+    src, dst, roots = (to_numpy(part).astype(np.int64) for part in (*given.coo(), given.root_index))
     if len(roots) != 2 or roots[0] == roots[1]:
         raise ValueError(
             f"subgraph: expected the two ends of a link as its seeds, got {len(roots)} seeds, at "

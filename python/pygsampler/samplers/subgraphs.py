@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import integer
 from pygsampler.programs import program
-from pygsampler.samplers.backwards import backwards
+from pygsampler.samplers.hop_order import innermost_first
 
 if TYPE_CHECKING:
-    from pygsampler.programs import Graph, Vertices
+    from pygsampler.programs import GraphMatrix, NodeList
 
 __all__ = ["cluster_gcn", "mvs", "shadow"]
 
 
 @program
 def shadow(
-    A: Graph,
-    seeds: Vertices,
+    A: GraphMatrix,
+    seeds: NodeList,
     *,
     fanouts: Sequence[int],
     replace: bool = False,
@@ -40,7 +40,7 @@ def shadow(
         The name of an edge array with weights to draw by.
     """
     V = seeds.unique()
-    for K in backwards(fanouts, "fanouts", 0):
+    for K in innermost_first(fanouts, "fanouts", 0):
         C = A[:, V]
         p = None if prob is None else C.edata[prob]
         V = V | C.individual_sample(K, p, replace=replace).row()
@@ -48,13 +48,13 @@ def shadow(
 
 
 @program
-def induced(A: Graph, seeds: Vertices) -> Any:
+def induced(A: GraphMatrix, seeds: NodeList) -> Any:
     """All edges among the seeds, in the order of the seeds."""
     return A.induce(seeds.unique())
 
 
 @program
-def cluster_gcn(A: Graph, seeds: Vertices) -> Any:
+def cluster_gcn(A: GraphMatrix, seeds: NodeList) -> Any:
     """Cluster-GCN (Chiang et al., 2019): the edges among the vertices of some clusters.
 
     The seeds are the vertices of the clusters that are joined. The values are 1 / (d + 1), d the
@@ -67,8 +67,8 @@ def cluster_gcn(A: Graph, seeds: Vertices) -> Any:
 
 @program
 def mvs(
-    A: Graph,
-    seeds: Vertices,
+    A: GraphMatrix,
+    seeds: NodeList,
     *,
     size: int,
     fanouts: Sequence[int] = (-1,),
@@ -101,7 +101,7 @@ def mvs(
     stays = A.random()[S] < p
     V = S[stays]
     blocks: list[Any] = []
-    for K in backwards(fanouts, "fanouts"):
+    for K in innermost_first(fanouts, "fanouts"):
         C = A[:, V]
         if K >= 0:
             C = C.individual_sample(K)

@@ -1,1 +1,0 @@
-"""What programs are written in, and how they are traced."""

@@ -1,0 +1,120 @@
+"""What a batch of a graph with types is asked for by type, as the engine takes it: one list."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import IdView, as_ids, as_int64, ids_on_host
+from pygsampler._engine import memory
+from pygsampler._engine.checks import describe
+from pygsampler._graph.schema import check_by_type
+from pygsampler._sampling.seed_times import is_scalar_time, seed_times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.homogeneous import HomogeneousView
+    from pygsampler._graph.temporal import TimeSortedGraph
+
+
+def flatten_times(
+    given: Any, seeds: Any, counts: Sequence[int], types: Sequence[str], timed: TimeSortedGraph
+) -> array[Any]:
+    """The times of all seeds, as they are joined.
+
+    ``given`` is a mapping of types, what one type's seeds have, or a number for all.
+    """
+    if given is None or is_scalar_time(given):
+        return seed_times(given, sum(counts), timed)
+    if not isinstance(given, Mapping):
+        if len(seeds) != 1:
+            raise TypeError(
+                "seed_time: expected a mapping of types to times, or a number, got "
+                f"{describe(given)}"
+            )
+        given = {next(iter(seeds)): given}
+    given = check_by_type(given, "seed_time", types)
+    times = array("d" if timed.float else "q")
+    for kind, count in zip(types, counts, strict=True):
+        if count or kind in given:
+            times += seed_times(given.get(kind), count, timed, f"seed_time[{kind!r}]")
+    return times
+
+
+@lru_cache(maxsize=1024)
+def _called(where: str, kind: Any) -> str:
+    """What errors call the ids of a type; kept, since every batch asks."""
+    return f"{where}[{kind!r}]"
+
+
+def flatten_by_type(
+    given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
+) -> tuple[IdView, list[int]]:
+    """Ids by type as one list, in the order of the types, and how many there are of each.
+
+    Those of one type may stay on the device, others are copied from there.
+    """
+    near = None if device < 0 else device
+    if type(given) is dict and len(given) == 1:
+        # First: most batches have seeds of one type.
+        ((kind, ids),) = given.items()
+        if kind in types:
+            counts = [0] * len(types)
+            view = as_ids(ids, _called(where, kind), near)
+            counts[types.index(kind)] = view.length
+            return view, counts
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
+    if not all(kind in types for kind in given):
+        given = check_by_type(given, where, types)
+    views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
+    counts = [views[kind].length if kind in views else 0 for kind in types]
+    if len(views) == 1:
+        return next(iter(views.values())), counts
+    ids = array("q")
+    for kind in types:
+        if kind in views:
+            view = as_int64(ids_on_host(views[kind]))
+            ids.frombytes(memory.integer_view(view.address, view.length, 64).cast("B"))
+    return as_ids(ids, where), counts
+
+
+def homogeneous_ids(seeds: Any, graph: HeteroGraph, joint: HomogeneousView) -> Any:
+    """Seeds by type as those of the joined graph."""
+    about = joint.nodes, graph.num_nodes, joint.graph.dtype, graph._device
+    return ids_in_homogeneous(seeds, "seeds", *about)
+
+
+def ids_in_homogeneous(
+    given: Any,
+    where: str,
+    starts: Mapping[Any, int],
+    counts: Mapping[Any, int],
+    dtype: str,
+    device: int,
+) -> Any:
+    """Ids by type as those of the joined graph, in which each type's begin at ``starts``."""
+    import numpy
+
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
+    parts = [numpy.zeros(0, dtype)]
+    near = None if device < 0 else device
+    for kind, values in given.items():
+        if kind not in starts:
+            known = ", ".join(map(repr, starts))
+            raise ValueError(f"{where}: expected types among {known}, got {kind!r}")
+        view = ids_on_host(as_ids(values, f"{where}[{kind!r}]", near))
+        own = numpy.array(memory.integer_view(view.address, view.length, view.bits), numpy.int64)
+        wrong = own[(own < 0) | (own >= counts[kind])]
+        if len(wrong):
+            raise IndexError(
+                f"{where}[{kind!r}]: expected ids from 0 to {counts[kind] - 1}, got {int(wrong[0])}"
+            )
+        parts.append((own + starts[kind]).astype(dtype))
+    return numpy.concatenate(parts)

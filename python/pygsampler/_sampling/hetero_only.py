@@ -1,0 +1,66 @@
+"""``TypesAlone``: a sampler of graphs with types, and of no others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._engine.checks import describe
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._sampling.hetero import HeteroEngineSampler
+from pygsampler._sampling.sampler import Sampler
+
+if TYPE_CHECKING:
+    from pygsampler._sampling.job import SampleJob
+    from pygsampler._sampling.plan import Plan
+
+S = TypeVar("S", bound="HeteroOnlySampler")
+
+
+class HeteroOnlySampler(HeteroEngineSampler, Sampler[HeteroMiniBatch]):
+    """What ``HGTSampler`` and ``HeteroLabor`` are beside their plans."""
+
+    __slots__ = ("__weakref__", "_numbers")
+
+    _takes_types = True
+    # What an error says of a graph without types.
+    _instead: ClassVar[str] = ""
+
+    def __init__(self, plan: Plan, seed: int | None) -> None:
+        Sampler.__init__(self, seed)
+        HeteroEngineSampler.__init__(self, plan, self._numbers.seed)
+
+    @property
+    def plan(self) -> Plan:
+        """The options: immutable, hashable, and picklable."""
+        return self._plan
+
+    def launch(
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> SampleJob:
+        """As ``Sampler.launch``; TypeError for a graph without types."""
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}{self._instead}")
+        return self.start(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            prompt=not beside,
+            hops=into == "hops",
+        )
+
+    def within(self: S, share: float) -> S:
+        """As ``Sampler.within``."""
+        return self._bounded(self.with_seed(self.seed), share)

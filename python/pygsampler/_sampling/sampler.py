@@ -1,0 +1,398 @@
+"""``Sampler``: what every loader knows of a sampler."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._sampling.batch_counter import BatchCounter
+from pygsampler._sampling.pending import GroupLauncher, PendingBatch
+
+T_co = TypeVar("T_co", covariant=True)
+S = TypeVar("S", bound="Sampler[Any]")
+
+
+class Sampler(ABC, Generic[T_co]):
+    """What every loader, adapter and command knows of a sampler.
+
+    A sampler of your own has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. The
+    rest comes from here, and ``pygsampler.torch.DataLoader``, ``pygsampler.dgl.Sampler`` and
+    ``pygsampler.pyg.Sampler`` take it:
+
+        class Nothing(pgs.Sampler):
+            plan = ("nothing",)
+
+            def launch(self, graph, seeds, *, epoch, batch, **how):
+                block = [0] * (len(seeds) + 1), [], []
+                made = pgs.MiniBatch.from_blocks(
+                    seeds, seeds, [block], epoch=epoch, batch=batch
+                )
+                return Ready(made)
+
+    Parameters
+    ----------
+    seed : int, optional
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; as ``PGSampler`` has it.
+    """
+
+    __slots__ = ()
+
+    # A class with slots declares it, and "__weakref__".
+    _numbers: BatchCounter
+
+    # Whether it samples graphs with types, too.
+    _takes_types: ClassVar[bool] = False
+    edge_values: ClassVar[str] = "edge_weights"
+    """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
+
+    @property
+    def result(self) -> str:
+        """What its batches are: ``"blocks"``, ``"subgraph"``, ``"vectors"``, ``"walks"``,
+        ``"visits"`` or ``"steps"``."""
+        return "blocks"
+
+    @property
+    def rooted(self) -> bool:
+        """Whether batches are around their seeds, as all are but those of some programs."""
+        return True
+
+    @property
+    def _changes(self) -> bool:
+        """Whether a loop may change what it draws by: batches depend on when they were begun."""
+        return False
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._numbers = BatchCounter(seed)  # type: ignore[misc]
+
+    def _seeded_as(self, sampler: Sampler[Any]) -> None:
+        """Numbers of its own, by the seed of the sampler that it is made of."""
+        Sampler.__init__(self, sampler.seed)
+        # Loaders of several processes refuse a seed that nobody gave.
+        self._numbers.is_drawn = sampler._numbers.is_drawn
+
+    @property
+    @abstractmethod
+    def plan(self) -> Hashable:
+        """What is sampled, and how, but for the seed: immutable, hashable and picklable."""
+
+    @abstractmethod
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[Any]:
+        """Starts a batch, which is a pure function of (graph, plan, seed, epoch, batch, seeds).
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int32 or int64, shape [N]
+            On the CPU, or on the graph's device.
+        epoch, batch : int
+            Checked: ``[0, 2**24)`` and ``[0, 2**40)``.
+        exclude : int32 or int64, shape [K], optional
+            Edges to sample around; NotImplementedError where a sampler cannot.
+        threads : int
+            The most threads for a batch on the CPU; 0 for all that are idle.
+        into : str, optional
+            ``"torch"`` asks for a result in torch's memory, which a sampler may ignore. ``"hops"``
+            is for samplers of neighbours on the CPU alone: the result is a memory of the batch's
+            hops joined, as ``_batch.layout`` describes it.
+        beside : bool
+            Whether the caller goes on meanwhile, rather than wait at once: on a GPU the batch then
+            runs beside what is put into the current stream later.
+
+        Returns
+        -------
+        Pending
+            Its result is what the sampler makes: a ``MiniBatch`` or a ``TorchBatch``, or ``Walks``.
+        """
+
+    def launcher(
+        self, graph: Graph, *, epoch: int, into: str | None = None
+    ) -> GroupLauncher | None:
+        """What starts several batches by one call, for loaders that sample ahead.
+
+        Its batches are those that ``launch`` makes with ``beside``. A sampler may leave this as it
+        is: None, and each batch is launched alone.
+
+        Parameters
+        ----------
+        graph : Graph
+        epoch : int
+            Checked: ``[0, 2**24)``.
+        into : str, optional
+            As that of ``launch``.
+        """
+        return None
+
+    @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """``"prob"`` or ``"mask"``, and the name of the edge array that edges are drawn by.
+
+        None where they are equal. DGL's and PyG's faces bring that array along.
+        """
+        return None
+
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the vertex arrays that are read when a batch is sampled.
+
+        DGL's and PyG's faces bring those along, too.
+        """
+        return (), ()
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Whose elements the arrays in ``batch.extra`` have: of each name ``"vertices"``, all of
+        the graph's, ``"nodes"``, those of a subgraph, ``"given"`` or ``"seeds"``, as they were
+        given or distinct, or ``""``.
+
+        DGL's and PyG's faces hand on those of vertices that their batches have.
+        """
+        return {}
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph that is sampled in the place of ``graph``: of the edges that may be drawn."""
+        return graph
+
+    @property
+    def seed(self) -> int:
+        """The 64 bit seed, ``0 <= seed < 2**64``."""
+        return self._numbers.seed
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of calls that give none; ``set_epoch`` sets it."""
+        return self._numbers.epoch
+
+    def with_seed(self: S, seed: int | None) -> S:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        other = copy.copy(self)
+        Sampler.__init__(other, seed)
+        return other
+
+    def within(self, share: float) -> Sampler[T_co]:
+        """Another that makes these batches, whose launches take at most that share of a GPU.
+
+        It begins with batch 0 of epoch 0, as one by ``with_seed``. ``share`` is above 0 and at most
+        1. A sampler may leave this as it is: NotImplementedError.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not bound its launches")
+
+    def set_epoch(self, n: int) -> None:
+        """Makes ``n`` (0 to ``2**24 - 1``) the epoch, and the next batch without a number batch 0.
+
+        Call it before each epoch, as with torch's DistributedSampler, and two runs see the same
+        samples; without it the batch numbers go on, so that no two epochs see the same.
+        """
+        self._numbers.set_epoch(n)
+
+    def sample(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> T_co:
+        """What is sampled from ``seeds``: a ``MiniBatch``, or what else the sampler makes.
+
+        Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
+        on that device where torch uses CUDA, else the default stream), and the batch is there,
+        complete for every stream when this returns.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int32 or int64, shape [N], or a sequence of int
+            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
+            the CPU, or on the graph's own device.
+        epoch : int, optional
+            0 to ``2**24 - 1``; the sampler's own by default.
+        batch : int, optional
+            0 to ``2**40 - 1``. By default the next number of the sampler's counter, so that two
+            calls never repeat a sample. A worker of torch's DataLoader starts to count at a place
+            that its own seed says. Other copies (made by fork or pickle) go on counting alike:
+            give them numbers, or seeds, of their own.
+        exclude : int32 or int64, shape [K], optional
+            Original ids of edges to sample around, as if they were not in the graph. Of a graph
+            that was made of arrays on a GPU only where it has no ``edge_ids``.
+        threads : int
+            The most threads for this batch; 0 for all that are idle. A GPU uses none.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument of the wrong type, shape, range or device.
+        IndexError
+            For a seed that is not a vertex.
+        ClosedError
+            When the graph was closed.
+        CudaError
+            When the GPU fails, has no room, or belongs to the parent of a forked process.
+        """
+        job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False)
+        made: T_co = job.result()
+        return made
+
+    def submit(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> PendingBatch[T_co]:
+        """Starts what ``sample`` does in the background; ``result()`` gives what that does.
+
+        The seeds and excluded ids are copied before it returns; seeds on a GPU are read there, so
+        leave them as they are until the batch is done. Batches on a GPU run beside each other,
+        and beside what is put into the current stream later. Wrong arguments raise here, as
+        ``sample`` does for them; what fails later is raised by ``result()``.
+        """
+        return self._start(graph, seeds, epoch, batch, exclude, threads, beside=True)
+
+    def sample_many(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Iterable[Any],
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+    ) -> list[T_co]:
+        """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
+
+        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch and two
+        launches, fewer where so many would take more than half of the memory that is free there.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : iterable of int32 or int64 arrays, each of shape [N]
+            As those of ``sample``; their lengths may differ.
+        epoch, batch : int, optional
+            As those of ``sample``; ``batch`` is the number of the first, and the others have those
+            after it.
+
+        Returns
+        -------
+        list
+            One for each set of seeds, in their order.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError, ClosedError, CudaError
+            As ``sample``: the error of the first batch that fails. The others are dropped.
+        """
+        check_graph(graph, self._takes_types)
+        if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
+            raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
+        many = list(seeds)
+        epoch = self._numbers.chosen_epoch(epoch)
+        if not many:
+            return []
+        return self._many(graph, many, epoch, self._numbers.chosen_batch(batch, len(many)))
+
+    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[T_co]:
+        jobs: list[PendingBatch[T_co]] = []
+        # With several batches in flight, one core for each wastes nothing on synchronisation.
+        threads = int(len(many) > 1)
+        batches: list[T_co] = []
+        try:
+            for i, ids in enumerate(many, batch):
+                job = self.launch(graph, ids, epoch=epoch, batch=i, threads=threads, beside=True)
+                jobs.append(job)
+            for job in jobs:
+                batches.append(job.result())
+            return batches
+        except (TypeError, ValueError, IndexError) as error:
+            place = len(jobs) if len(jobs) < len(many) else len(batches)
+            raise with_set_index(error, place) from None
+        finally:
+            # After an error, those that are still on their way.
+            for job in jobs:
+                job.cancel()
+
+    def _start(
+        self,
+        graph: Any,
+        seeds: Any,
+        epoch: int | None,
+        batch: int | None,
+        exclude: Any,
+        threads: int,
+        beside: bool,
+        **more: Any,
+    ) -> PendingBatch[Any]:
+        check_graph(graph, self._takes_types)
+        numbers = self._numbers
+        epoch = numbers.chosen_epoch(epoch)
+        return self.launch(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=numbers.chosen_batch(batch),
+            exclude=exclude,
+            threads=integer(threads, "threads", 0, _MOST_THREADS),
+            beside=beside,
+            **more,
+        )
+
+
+_MOST_THREADS = (1 << 31) - 1
+
+
+def from_pickle(kind: type[S], arguments: dict[str, Any], seed: int, epoch: int, number: int) -> S:
+    """The sampler of a pickle: of what it was made with, and where it had come to."""
+    sampler = kind(**arguments, seed=seed)
+    sampler._numbers.go_on(epoch, number)
+    return sampler
+
+
+def with_set_index(error: Exception, place: int) -> Exception:
+    """An error of one of several sets of seeds, whose text then says which."""
+    text = str(error)
+    if not text.startswith(("seeds:", "seeds[")) or type(error).__module__ != "builtins":
+        return error
+    return type(error)(f"seeds[{place}]{text[5:]}")
+
+
+def check_graph(graph: Any, with_types: bool = False) -> None:
+    """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
+    if with_types and isinstance(graph, HeteroGraph):
+        return
+    if not isinstance(graph, Graph):
+        library = type(graph).__module__.partition(".")[0]
+        remedy = {
+            "dgl": "Graph.from_dgl makes one, and pygsampler.dgl.PGSampler is for DGL's loaders",
+            "torch_geometric": "Graph.from_pyg makes one, and pygsampler.pyg has PyG's loaders",
+        }.get(library, "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one")
+        if isinstance(graph, HeteroGraph):
+            remedy = "graph.to_homogeneous() is the one without types"
+        raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}; {remedy}")
+
+
+def check_blocks(sampler: Sampler[Any]) -> None:
+    """ValueError for a sampler whose batches are neither blocks nor subgraphs."""
+    if sampler.result not in ("blocks", "subgraph"):
+        raise ValueError(
+            f"sampler: expected one of blocks or subgraphs, got {describe(sampler)}, whose batches "
+            f"are {sampler.result}; pygsampler.torch.DataLoader takes it"
+        )

@@ -1,0 +1,814 @@
+"""What a program's function computes with: stand-ins that note what is done with them.
+
+They stand together since each makes the others: a matrix makes vectors, those choose vertices, and
+these slice matrices. The operators and their names are those of gSampler (Gong et al., SOSP 2023),
+Table 4, and what docs/operators.md has beside them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._engine.checks import describe, index
+from pygsampler._graph.schema import TYPE
+from pygsampler.programs._language.expr import (
+    ONE,
+    TWO,
+    Expr,
+    constant_count,
+    constant_flag,
+    random_node_fields,
+)
+from pygsampler.programs._language.graph_arrays import GraphArrays
+from pygsampler.programs._language.trace import ProgramTrace, format_operator, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pygsampler.programs._language.inputs import InputContent
+
+# Operators that stand between a matrix and a vector only by a method's name.
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+
+
+class NodeList(Expr):
+    """A list of vertices of the graph, in an order."""
+
+    __slots__ = ("_kind",)
+    _what = "a list of vertices"
+
+    def __init__(self, trace: ProgramTrace, node: int, kind: str | None = None) -> None:
+        super().__init__(trace, node)
+        # The type that all of them have, where a program asked for those of one.
+        self._kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse("a comparison of", "it is known in a batch alone")
+
+    def __ne__(self, other: object) -> bool:
+        self._refuse("a comparison of", "it is known in a batch alone")
+
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Any) -> Any:
+        self._refuse("+ of", "expected concat(other), or | for the distinct vertices of both")
+
+    def __sub__(self, other: Any) -> Any:
+        self._refuse("- of", "expected V[mask], which chooses vertices")
+
+    def __and__(self, other: Any) -> Any:
+        self._refuse("& of", "expected V[mask], which chooses vertices")
+
+    def __or__(self, other: NodeList) -> NodeList:
+        """The vertices of both, distinct, in the order of their first occurrence."""
+        return self._with("union", other)
+
+    def concat(self, other: NodeList) -> NodeList:
+        """The vertices of both, one behind the other."""
+        return self._with("concat", other)
+
+    def unique(self) -> NodeList:
+        """Distinct vertices, in the order of their first occurrence."""
+        made: NodeList = self._make(NodeList, "unique")
+        return made
+
+    def __getitem__(self, mask: Vector | str) -> NodeList:
+        """The vertices whose value in a vector along this list is not 0, or those of a type."""
+        if isinstance(mask, str):
+            trace = self._trace
+            place = trace.kind(trace.named(mask, "a type of vertices"))
+            types = Vector(trace, trace.add("vertices", name=TYPE))
+            mine = types[self] == place
+            return NodeList(trace, self._make(NodeList, "pick", mine)._node, mask)
+        if not isinstance(mask, Vector):
+            self._refuse(f"{describe(mask)} as an index of", "expected a vector along it")
+        made: NodeList = self._make(NodeList, "pick", mask)
+        return made
+
+    def isin(self, other: NodeList) -> Vector:
+        """Along this list: 1 for the vertices that stand in the other, else 0."""
+        made: Vector = self._make(Vector, "isin", self._other_list(other))
+        return made
+
+    def _with(self, op: str, other: Any) -> NodeList:
+        made: NodeList = self._make(NodeList, op, self._other_list(other))
+        return made
+
+    def _other_list(self, other: Any) -> NodeList:
+        if not isinstance(other, NodeList):
+            self._refuse(f"{describe(other)} beside", "expected another list of vertices")
+        return other
+
+
+class Arithmetic(Expr):
+    """What operators of arithmetic take."""
+
+    __slots__ = ()
+
+    # 0: a scalar, 1: a vector, 2: a matrix. What a map makes is of the largest that it takes.
+    _rank = 0
+
+    def _joined(self, *others: Any) -> type[Arithmetic]:
+        ranks = [x._rank for x in (self, *others) if isinstance(x, Arithmetic)]
+        return (Scalar, Vector, Matrix)[max(ranks)]
+
+    def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
+        if isinstance(other, DenseProduct):
+            other = other._at(self)
+        kind = self._joined(other)
+        if axis is not None:
+            axis = self._along(op, axis)
+        elif isinstance(other, Arithmetic) and {self._rank, other._rank} == {1, 2}:
+            self._refuse(
+                f"{_SIGNS.get(op, 'a comparison')} of {other._what} and",
+                f"expected C.{op}(v, axis=0), v along its columns, or axis=1, along its rows"
+                if op in _SIGNS
+                else "expected C.spread(v, axis=), a matrix of the vector's values",
+            )
+        mine, theirs = self._node, self._other(other)
+        nodes = (theirs, mine) if swapped else (mine, theirs)
+        return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
+
+    def _along(self, op: str, axis: Any) -> int:
+        """``axis``, where it is one."""
+        try:
+            along = index(axis)
+        except TypeError:
+            along = -1
+        if along not in (0, 1):
+            self._refuse(
+                f"{format_operator(op)}: axis={axis!r} of", "expected 0 (columns) or 1 (rows)"
+            )
+        return along
+
+    def _beside(self, op: str, other: Any, axis: int | None) -> Any:
+        """A method's map: a vector beside a matrix stands along its columns unless told."""
+        if axis is None and self._rank == 2 and isinstance(other, Vector):
+            axis = 0
+        return self._map(op, other, axis)
+
+    def _alone(self, op: str) -> Any:
+        return self._make(self._joined(), op)
+
+    def __add__(self, other: Any) -> Any:
+        return self._map("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._map("add", other, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._map("sub", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._map("sub", other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._map("mul", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._map("mul", other, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._map("div", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._map("div", other, swapped=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._map("pow", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._map("pow", other, swapped=True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._map("lt", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._map("le", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._map("lt", other, swapped=True)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._map("le", other, swapped=True)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._map("eq", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._map("ne", other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other: Any) -> Any:
+        """1 where neither is 0."""
+        return self._map("ne", 0)._map("mul", self._truth(other))
+
+    def __or__(self, other: Any) -> Any:
+        """1 where one of them is not 0."""
+        return self._map("ne", 0)._map("max", self._truth(other))
+
+    def __rand__(self, other: Any) -> Any:
+        return self & other
+
+    def __ror__(self, other: Any) -> Any:
+        return self | other
+
+    def _truth(self, other: Any) -> Any:
+        if isinstance(other, Arithmetic):
+            return other._map("ne", 0)
+        value = number(other)
+        # What is none is refused as by other operators.
+        return other if value is None else float(bool(value))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        """1 where it is 0, else 0."""
+        return self._alone("not")
+
+    def __neg__(self) -> Any:
+        return self._alone("neg")
+
+    def __abs__(self) -> Any:
+        return self._alone("abs")
+
+    def abs(self) -> Any:
+        return self._alone("abs")
+
+    def neg(self) -> Any:
+        return self._alone("neg")
+
+    def sqrt(self) -> Any:
+        return self._alone("sqrt")
+
+    def exp(self) -> Any:
+        return self._alone("exp")
+
+    def log(self) -> Any:
+        return self._alone("log")
+
+    def relu(self) -> Any:
+        """The value where it is above 0, else 0."""
+        return self._alone("relu")
+
+    def add(self, other: Any, axis: int | None = None) -> Any:
+        """The sum; ``axis`` says along what a vector stands to a matrix: 0 columns, 1 rows.
+
+        0 unless it is given.
+        """
+        return self._beside("add", other, axis)
+
+    def sub(self, other: Any, axis: int | None = None) -> Any:
+        """The difference: see ``add``."""
+        return self._beside("sub", other, axis)
+
+    def mul(self, other: Any, axis: int | None = None) -> Any:
+        """The product: see ``add``."""
+        return self._beside("mul", other, axis)
+
+    def div(self, other: Any, axis: int | None = None) -> Any:
+        """The quotient: see ``add``."""
+        return self._beside("div", other, axis)
+
+    def pow(self, other: Any, axis: int | None = None) -> Any:
+        """The power: see ``add``."""
+        return self._beside("pow", other, axis)
+
+    def minimum(self, other: Any, axis: int | None = None) -> Any:
+        """The smaller: see ``add``."""
+        return self._beside("min", other, axis)
+
+    def maximum(self, other: Any, axis: int | None = None) -> Any:
+        """The larger: see ``add``."""
+        return self._beside("max", other, axis)
+
+    def select(self, a: Any, b: Any) -> Any:
+        """``a`` where this is not 0, else ``b``."""
+        return self._make(self._joined(a, b), "where", a, b)
+
+
+class Scalar(Arithmetic):
+    """One value of a batch."""
+
+    __slots__ = ()
+    _what = "a scalar"
+
+
+class Vector(Arithmetic):
+    """A value for each vertex of a list, or for each vertex of the graph."""
+
+    __slots__ = ()
+    _what = "a vector"
+    _rank = 1
+
+    def __getitem__(self, vertices: NodeList) -> Vector:
+        """Of a vector of all vertices: its values along a list.
+
+        Of one along the rows of a matrix: those of the rows of a matrix that was chosen from it.
+        """
+        if not isinstance(vertices, NodeList):
+            self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
+        made: Vector = self._make(Vector, "gather", vertices)
+        return made
+
+    def sum(self, axis: None = None) -> Scalar:
+        """The sum of the elements; a vector has one axis alone."""
+        return self._total("sum", axis)
+
+    def mean(self, axis: None = None) -> Scalar:
+        """The mean: see ``sum``; 0 of no elements."""
+        return self._total("mean", axis)
+
+    def max(self, axis: None = None) -> Scalar:
+        """The largest element: see ``sum``; 0 of none."""
+        return self._total("largest", axis)
+
+    def min(self, axis: None = None) -> Scalar:
+        """The smallest element: see ``sum``; 0 of none."""
+        return self._total("smallest", axis)
+
+    def count(self, axis: None = None) -> Scalar:
+        """How many elements there are."""
+        return self._total("count", axis)
+
+    def cap(self, K: int) -> Vector:
+        """Chances in the ratio of the values, at most 1, whose sum is K."""
+        made: Vector = self._make(Vector, "cap", k=constant_count(self, "cap", K))
+        return made
+
+    def softmax(self) -> Vector:
+        """Chances in the ratio of the elements' exponentials, whose sum is 1."""
+        raised = (self - self.max()).exp()
+        made: Vector = raised / raised.sum()
+        return made
+
+    def __matmul__(self, other: Any) -> Any:
+        """``v @ C``: a value for each column, the sum of its edges' times v, along the rows."""
+        if not isinstance(other, Matrix):
+            self._refuse(f"@ of {describe(other)} and", "expected a matrix")
+        return other.mul(self, axis=1).sum(axis=0)
+
+    def draw(self, K: int, replace: bool = False) -> NodeList:
+        """K vertices of the list that this runs along, or of the graph, by its values."""
+        trace = self._trace
+        made: NodeList = self._make(
+            NodeList,
+            "draw",
+            k=constant_count(self, "draw", K),
+            replace=constant_flag(self, "draw", replace),
+            site=trace.site(),
+        )
+        return made
+
+    def _total(self, op: str, axis: Any) -> Scalar:
+        if axis is not None:
+            self._refuse(f"{format_operator(op)}: axis={axis!r} of", "expected None")
+        made: Scalar = self._make(Scalar, op)
+        return made
+
+
+class Input:
+    """A tensor that the sampler was made with, whose content may change between batches."""
+
+    __slots__ = ("_name", "_shape", "_trace")
+
+    # So that NumPy's arrays on the left of an operator leave it to this.
+    __array_ufunc__ = None
+
+    def __init__(self, trace: ProgramTrace, name: str, content: InputContent) -> None:
+        self._trace = trace
+        self._name = name
+        self._shape = content.shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Known where the program is traced."""
+        return self._shape
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator[Scalar]:
+        """The elements of a vector."""
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Scalar:
+        """An element of a vector."""
+        try:
+            place = index(key)
+        except TypeError:
+            place = None
+        size = self._shape[0]
+        if len(self._shape) != 1 or place is None or not -size <= place < size:
+            raise self._trace.refuse(
+                f"{self._name}[{describe(key)}] of shape {self._shape}",
+                "expected a constant index of a tensor of 1 dimension",
+            )
+        return Scalar(self._trace, self._trace.add("item", name=self._name, k=place % size))
+
+    def softmax(self) -> list[Scalar]:
+        """Of a vector: the elements' exponentials over their sum."""
+        elements: list[Any] = [self[i] for i in range(len(self))]
+        most = functools.reduce(lambda a, b: a.maximum(b), elements)
+        raised = [(x - most).exp() for x in elements]
+        whole = functools.reduce(operator.add, raised)
+        return [x / whole for x in raised]
+
+    def __repr__(self) -> str:
+        return f"<input {self._name} of shape {self._shape} of program {self._trace.name}>"
+
+
+def _without_of_inputs(name: str, written: str) -> None:
+    """Adds an operator that inputs do not have: an error with its line."""
+
+    def of(self: Input, *others: Any) -> Any:
+        raise self._trace.refuse(
+            f"{written} of the input {self._name}", "expected X @ W of rows X, or an element W[i]"
+        )
+
+    setattr(Input, f"__{name}__", of)
+
+
+for _name, _sign in [*TWO.items(), *((f"r{name}", sign) for name, sign in TWO.items())]:
+    _without_of_inputs(_name, _sign)
+for _name, _sign in [*ONE.items(), ("matmul", "@")]:
+    _without_of_inputs(_name, _sign)
+
+
+class DenseRows(Expr):
+    """A row of float32 numbers for each vertex of a list, or of the graph."""
+
+    __slots__ = ()
+    _what = "dense rows"
+
+    def __getitem__(self, key: Any) -> Any:
+        """Of rows of all vertices: those along a list; ``X[:, k]``: number k of each, a vector."""
+        if isinstance(key, tuple) and len(key) == 2 and key[0] == slice(None):
+            k = constant_count(self, "[:, k]", key[1])
+            if k < 0:
+                self._refuse(f"number {k} of", "expected one from 0 on")
+            return self._make(Vector, "entry", k=k)
+        if not isinstance(key, NodeList):
+            self._refuse(
+                f"{describe(key)} as an index of", "expected a list of vertices, or [:, k]"
+            )
+        return self._make(DenseRows, "take", key)
+
+    @property
+    def T(self) -> Transposed:
+        """For ``P @ Q.T``."""
+        return Transposed(self)
+
+    def __matmul__(self, other: Any) -> Any:
+        """Each row times an input: rows of one of shape (d, h), a vector of one of shape (d,).
+
+        Sums are in double, k ascending, then float32. ``P @ Q.T`` is the product of each row of P
+        and each of Q, which ``C * (P @ Q.T)`` and the like take at their edges.
+        """
+        if isinstance(other, Transposed) and isinstance(other._of, DenseRows):
+            return DenseProduct(self, other._of)
+        if not isinstance(other, Input):
+            hint = (
+                "expected an input, or the rows Q.T"
+                if isinstance(other, DenseRows)
+                else "expected an input"
+            )
+            self._refuse(f"@ of {describe(other)} and", hint)
+        made: DenseRows = DenseRows(
+            self._trace, self._trace.add("project", self._node, name=other._name)
+        )
+        return made if len(other.shape) == 2 else made[:, 0]
+
+
+class Transposed:
+    """A matrix, or dense rows, with rows and columns exchanged: to multiply with."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Matrix | DenseRows) -> None:
+        self._of = of
+
+    @property
+    def T(self) -> Matrix | DenseRows:
+        """What it was made of."""
+        return self._of
+
+    def __matmul__(self, other: Any) -> Any:
+        """``C.T @ D``: for each column of C the sum of its edges' values times what D has for rows.
+
+        D is a vector or dense rows, along C's rows or of all vertices.
+        """
+        of = self._of
+        if isinstance(of, DenseRows):
+            of._refuse("@ of transposed", "expected them on the right, as in P @ Q.T")
+        if isinstance(other, Vector):
+            return other @ of
+        if not isinstance(other, DenseRows):
+            of._refuse(
+                f"@ of {describe(other)} and", "expected a vector or dense rows along its rows"
+            )
+        return of._make(DenseRows, "multiply", other, axis=0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        of = self._of
+        hint = "P @ Q.T"
+        if isinstance(of, Matrix):
+            hint = "C.T @ D, or what C has, along the other axis"
+        where = of._trace.where()
+        raise AttributeError(f"{where}: {name} of {of._what} transposed: expected {hint}")
+
+    def __repr__(self) -> str:
+        return f"{self._of!r}.T"
+
+
+class DenseProduct:
+    """``P @ Q.T``: a dense matrix, of which programs make what stands at a matrix's edges."""
+
+    __slots__ = ("_P", "_Q")
+
+    def __init__(self, P: DenseRows, Q: DenseRows) -> None:
+        self._P = P
+        self._Q = Q
+
+    def _at(self, other: Any) -> Matrix:
+        if not isinstance(other, Matrix):
+            self._P._refuse(
+                f"{describe(other)} beside the product P @ Q.T of", "expected a matrix with edges"
+            )
+        return other.dot(self._P, self._Q)
+
+    def __repr__(self) -> str:
+        return f"{self._P!r} @ {self._Q!r}.T"
+
+
+def _with_products(name: str) -> None:
+    """Adds an operator with a matrix on the right, and thereby one of numbers of its edges."""
+    apply = getattr(operator, name)
+
+    def of(self: DenseProduct, other: Any) -> Any:
+        return apply(self._at(other), other)
+
+    setattr(DenseProduct, f"__{name}__", of)
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "lt", "le", "gt", "ge"):
+    _with_products(_name)
+
+
+class Matrix(Arithmetic):
+    """Edges of the graph, column by column, each with a value."""
+
+    __slots__ = ()
+    _what = "a matrix"
+    _rank = 2
+
+    def __getitem__(self, key: Any) -> Matrix:
+        """``C[:, S]``: S for columns; ``C[R, :]``: the edges from R; ``C[R, S]``: both.
+
+        S's distinct vertices are the columns, by first occurrence, without edges where C has no
+        such column. ``C[R, :]`` is ``C.where(C.spread(C.row().isin(R), axis=1))``.
+        """
+        if not isinstance(key, tuple) or len(key) != 2:
+            self._refuse(f"[{describe(key)}] of", "expected C[:, S], C[R, :] or C[R, S]")
+        once, node = self._trace.once, self._node
+        for vertices, end in zip(reversed(key), ("columns", "rows"), strict=True):
+            if isinstance(vertices, slice) and vertices == slice(None):
+                continue
+            if not isinstance(vertices, NodeList):
+                self._refuse(
+                    f"{describe(vertices)} as the {end} of", "expected : or a list of vertices"
+                )
+            of = self._other(vertices)
+            if end == "columns":
+                node = once("extract", node, of)
+            else:
+                members = once("isin", once("row", node), of)
+                node = once("filter", node, once("spread", node, members, axis=1))
+        return Matrix(self._trace, node)
+
+    @property
+    def T(self) -> Transposed:
+        """For ``C.T @ D``: sums of edges' values times D for each column."""
+        return Transposed(self)
+
+    def __matmul__(self, other: Any) -> Any:
+        """``C @ D``: for each row of C the sum of its edges' values times what D has for columns.
+
+        D is a vector, or dense rows, along C's columns or of all vertices; the result is one along
+        C's rows.
+        """
+        if isinstance(other, DenseRows):
+            return self._make(DenseRows, "multiply", other, axis=1)
+        if not isinstance(other, Vector):
+            hint = "expected a vector or dense rows along its columns"
+            self._refuse(f"@ of {describe(other)} and", hint)
+        return self.mul(other, axis=0).sum(axis=1)
+
+    def softmax(self, axis: int | None = None) -> Matrix:
+        """Exponentials of the values, over their sum in each column (axis 0) or row (axis 1)."""
+        raised = self.sub(self.max(axis=axis), axis=axis).exp()
+        made: Matrix = raised.div(raised.sum(axis=axis), axis=axis)
+        return made
+
+    def row(self) -> NodeList:
+        """The distinct rows of its edges, by first occurrence."""
+        made: NodeList = self._make(NodeList, "row")
+        return made
+
+    def column(self) -> NodeList:
+        """Its columns."""
+        made: NodeList = self._make(NodeList, "column")
+        return made
+
+    @property
+    def edata(self) -> GraphArrays:
+        """``C.edata["t"]``: these edges with the values of an edge array of the graph."""
+        return GraphArrays(self._trace, self._data)
+
+    def _data(self, name: str) -> Matrix:
+        self._trace.edge_names[name] = None
+        made: Matrix = self._make(Matrix, "data", name=name)
+        return made
+
+    def random(self, *, batches: int = 1) -> Matrix:
+        """These edges with a uniform number in (0, 1) each, which is the edge's own.
+
+        With ``batches`` they change gradually from a batch to the next, as those of vertices do.
+        """
+        made: Matrix = self._make(Matrix, "random", **random_node_fields(self, batches))
+        return made
+
+    def spread(self, v: Any, axis: int) -> Matrix:
+        """These edges with the values of a vector along the columns (0) or rows (1)."""
+        if not isinstance(v, Vector):
+            self._refuse(f"{describe(v)} spread over", "expected a vector")
+        made: Matrix = self._make(Matrix, "spread", v, axis=self._along("spread", axis))
+        return made
+
+    def independent(self, r: Vector) -> Matrix:
+        """Returns these edges with the numbers ``r = A.random()`` of their sources.
+
+        The first of the parallel edges from a node to a column of A has the node's number, and each
+        other has a uniform number of its own: the numbers of a column's edges are independent.
+        ``C.spread(r, axis=1)`` gives parallel edges the same number.
+        """
+        if not isinstance(r, Vector) or r._node not in self._trace.randoms:
+            self._refuse(f"independent: r: {describe(r)} for", "expected what A.random() returned")
+        made: Matrix = self._make(Matrix, "independent", r, axis=1)
+        return made
+
+    def dot(self, P: DenseRows, Q: DenseRows) -> Matrix:
+        """These edges with the product of the row of P of their row and that of Q of their column.
+
+        P and Q are dense rows of all vertices, or P along the rows and Q along the columns.
+        """
+        for given, name in ((P, "P"), (Q, "Q")):
+            if not isinstance(given, DenseRows):
+                self._refuse(f"dot: {name}: {describe(given)} for", "expected dense rows")
+        made: Matrix = self._make(Matrix, "dot", P, Q)
+        return made
+
+    def compact(self, axis: int = 1) -> Matrix:
+        """Without its empty rows, which it has none of: itself. Columns stay."""
+        if self._along("compact", axis) == 0:
+            self._refuse(
+                "compact: axis=0 of",
+                "expected 1, since columns stay; C.column()[C.count(axis=0)] are those with edges",
+            )
+        return self
+
+    def where(self, mask: Matrix) -> Matrix:
+        """The edges whose value in ``mask``, a matrix of the same edges, is not 0."""
+        made: Matrix = self._make(Matrix, "filter", self._matrix(mask, "where"))
+        return made
+
+    def merge(self, other: Matrix) -> Matrix:
+        """In each column these edges and then the other's, whose columns are the same."""
+        made: Matrix = self._make(Matrix, "merge", self._matrix(other, "merge"))
+        return made
+
+    def top_k(self, K: int, m: Matrix | None = None) -> Matrix:
+        """The K edges of each column with the largest values, or those in ``m``."""
+        by = self if m is None else self._matrix(m, "top_k")
+        made: Matrix = self._make(Matrix, "top_k", by, k=constant_count(self, "top_k", K))
+        return made
+
+    def individual_sample(
+        self, K: int, probs: Matrix | None = None, replace: bool = False
+    ) -> Matrix:
+        """K edges of each column, uniformly or by ``probs``, a matrix of the same edges."""
+        by = [] if probs is None else [self._matrix(probs, "individual_sample: probs")]
+        k = constant_count(self, "individual_sample", K)
+        again = constant_flag(self, "individual_sample", replace)
+        made: Matrix = self._make(
+            Matrix, "individual", *by, k=k, replace=again, site=self._trace.site()
+        )
+        return made
+
+    def collective_sample(
+        self, K: int, node_probs: Vector | None = None, replace: bool = False
+    ) -> Matrix:
+        """The edges of K rows, drawn by ``node_probs``, a vector along rows, or by their edges."""
+        by = []
+        if node_probs is not None:
+            if not isinstance(node_probs, Vector):
+                self._refuse(
+                    f"collective_sample: node_probs: {describe(node_probs)} for",
+                    "expected a vector along its rows",
+                )
+            by.append(node_probs)
+        k = constant_count(self, "collective_sample", K)
+        again = constant_flag(self, "collective_sample", replace)
+        site = self._trace.site()
+        made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=again, site=site)
+        if not replace:
+            self._trace.races[made._node] = site
+        return made
+
+    def race(self) -> Vector:
+        """Of what ``collective_sample`` without ``replace`` returned: the number of each vertex.
+
+        They are in (0, 1), of all vertices. Of a row's number r and its p the key is -log(r) / p,
+        and the K smallest were chosen.
+        """
+        site = self._trace.races.get(self._node)
+        if site is None:
+            self._refuse("race of", "expected what collective_sample without replace returned")
+        return Vector(self._trace, self._trace.add("random", site=site))
+
+    def dependent_sample(self, p: Matrix | None = None) -> Matrix:
+        """Edges of each column, each with its own chance in ``p``, a matrix of the same edges.
+
+        Their number is the sum of the chances of the column, rounded down or up: K of them where
+        that is K. It is dependent rounding (DepRound); without ``p`` these values are the chances.
+        """
+        by = self if p is None else self._matrix(p, "dependent_sample: p")
+        made: Matrix = self._make(Matrix, "dependent", by, site=self._trace.site())
+        return made
+
+    def cap(self, K: float | Vector) -> Matrix:
+        """Chances in the ratio of the values, at most 1, whose sum in each column is K.
+
+        K is a number, or a vector along the columns. The chances are min(1, c x), c of a column.
+        """
+        sums: Any = K
+        if not isinstance(K, Vector):
+            if not isinstance(K, Scalar) and number(K) is None:
+                self._refuse(
+                    f"cap: K: {describe(K)} for", "expected a number, or a vector along its columns"
+                )
+            sums = self.count(axis=0) * 0 + K
+        factors: Vector = self._make(Vector, "level", sums)
+        made: Matrix = self.mul(factors, axis=0).minimum(1)
+        return made
+
+    def labor(self, K: int, q: Matrix | None = None) -> Vector:
+        """For each column the factor c of LABOR's chances min(1, c q) of K edges, q these values.
+
+        By it a mean by these values has the variance of one over K edges drawn uniformly and
+        without replacement; q may be other values of the same edges.
+        """
+        by = self if q is None else self._matrix(q, "labor: q")
+        made: Vector = self._make(Vector, "labor", by, k=constant_count(self, "labor", K))
+        return made
+
+    def times(self) -> Vector:
+        """Of what ``collective_sample`` returned: how often each of its rows was drawn."""
+        made: Vector = self._make(Vector, "times")
+        return made
+
+    def sum(self, axis: int | None = None) -> Vector:
+        """A value for each column (axis 0) or row (axis 1), one of which is asked for: the sum."""
+        return self._reduced("sum", axis)
+
+    def mean(self, axis: int | None = None) -> Vector:
+        """The mean: see ``sum``."""
+        return self._reduced("mean", axis)
+
+    def max(self, axis: int | None = None) -> Vector:
+        """The largest: see ``sum``; 0 of no edges."""
+        return self._reduced("largest", axis)
+
+    def min(self, axis: int | None = None) -> Vector:
+        """The smallest: see ``sum``; 0 of no edges."""
+        return self._reduced("smallest", axis)
+
+    def count(self, axis: int | None = None) -> Vector:
+        """The number of edges: see ``sum``."""
+        return self._reduced("count", axis)
+
+    def _reduced(self, op: str, axis: Any) -> Vector:
+        made: Vector = self._make(Vector, op, axis=self._along(op, axis))
+        return made
+
+    def _matrix(self, other: Any, what: str) -> Matrix:
+        if not isinstance(other, Matrix):
+            hint = "; C.spread(v, axis=) makes one" if isinstance(other, Vector) else ""
+            self._refuse(f"{what}: {describe(other)} for", f"expected a matrix{hint}")
+        return other

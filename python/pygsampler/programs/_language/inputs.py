@@ -1,0 +1,98 @@
+"""``Content``: what an input of a program is, from one batch to the next."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._engine.checks import describe
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class InputContent(NamedTuple):
+    """The numbers of a tensor, as float32, in C order."""
+
+    shape: tuple[int, ...]
+    numbers: bytes
+
+    @classmethod
+    def of(cls, name: str, value: Any) -> InputContent:
+        """Those of an array of NumPy's or torch's; TypeError or ValueError names the input."""
+        import numpy as np
+
+        if hasattr(value, "detach"):
+            value = value.detach().cpu()
+            if value.is_floating_point():
+                # NumPy has no bfloat16.
+                value = value.float()
+            value = value.numpy()
+        elif not isinstance(value, np.ndarray):
+            value = np.from_dlpack(value)
+        if value.dtype.kind != "f":
+            raise TypeError(f"{name}: expected a tensor of floats, got one of {value.dtype}")
+        if value.ndim not in (1, 2) or value.size == 0:
+            raise ValueError(
+                f"{name}: expected a tensor of 1 or 2 dimensions with numbers in it, got shape "
+                f"{value.shape}"
+            )
+        return cls(value.shape, np.ascontiguousarray(value, "<f4").tobytes())
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """A copy."""
+        import numpy as np
+
+        flat: np.ndarray[Any, Any] = np.frombuffer(self.numbers, "<f4").copy()
+        return flat.reshape(self.shape)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is an input, and no constant."""
+    return bool(getattr(value, "ndim", 0)) and hasattr(value, "__dlpack__")
+
+
+def as_constant(value: Any) -> Any:
+    """A list of the numbers of a vector of integers, which is no input; anything else as it is."""
+    whole = ("int", "uint", "bool", "torch.int", "torch.uint", "torch.bool")
+    if is_tensor(value) and value.ndim == 1 and str(getattr(value, "dtype", "")).startswith(whole):
+        return value.tolist()
+    return value
+
+
+def input_texts(contents: Mapping[str, InputContent]) -> list[str]:
+    """As the engine reads them: of each the name, the shape and the numbers."""
+    found = []
+    for name, content in contents.items():
+        numbers = base64.b64encode(content.numbers).decode()
+        found += [name, ",".join(map(str, content.shape)), numbers]
+    return found
+
+
+def contents(fields: Sequence[str]) -> dict[str, InputContent]:
+    """The contents that such texts are of."""
+    return {
+        name: InputContent(tuple(map(int, shape.split(","))), base64.b64decode(numbers))
+        for name, shape, numbers in zip(fields[::3], fields[1::3], fields[2::3], strict=True)
+    }
+
+
+def changed(
+    known: Mapping[str, InputContent], given: Mapping[str, Any], who: str
+) -> dict[str, InputContent]:
+    """The contents with others in the place of some; of the same shapes."""
+    new = dict(known)
+    for name, value in given.items():
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise TypeError(f"{who}.update: {name}: expected one of its inputs ({have})")
+        if not is_tensor(value):
+            raise TypeError(f"{who}.update: {name}: expected a tensor, got {describe(value)}")
+        content = InputContent.of(f"{who}.update: {name}", value)
+        if content.shape != known[name].shape:
+            raise ValueError(
+                f"{who}.update: {name}: expected shape {known[name].shape}, got {content.shape}"
+            )
+        new[name] = content
+    return new

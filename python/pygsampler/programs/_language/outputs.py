@@ -1,0 +1,88 @@
+"""``returned``: the last line of a program's text, which says what its batches are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pygsampler._engine.checks import describe
+from pygsampler.programs._language.expressions import DenseRows, Matrix, NodeList, Vector
+from pygsampler.programs._language.graph_matrix import GraphMatrix, InducedMatrix
+from pygsampler.programs._language.trace import ProgramTrace
+
+# What a function may return.
+_RESULTS = (
+    "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same edges in "
+    "the place of one, a dictionary of vectors, or A.walk(seeds, length)"
+)
+
+
+def output_line(trace: ProgramTrace, made: Any) -> tuple[str, tuple[str, ...]]:
+    """The last line of a program's text, and the names of the lists in it."""
+    extras: Mapping[str, Any] = {}
+    if made is None or (isinstance(made, (list, tuple, Mapping)) and not made):
+        raise trace.refuse(f"return: {describe(made)}", _RESULTS)
+    pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], NodeList)
+    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
+        *rest, extras = made
+        made = rest[0] if len(rest) == 1 else tuple(rest)
+    elif isinstance(made, Mapping):
+        extras, made = made, None
+    for name, value in extras.items():
+        trace.named(name, "what is returned")
+        if not isinstance(value, (DenseRows, Vector, NodeList)):
+            raise trace.refuse(
+                f"return: {name}: {describe(value)}",
+                "expected a vector, dense rows or a list of vertices",
+            )
+    if made is None:
+        kind, nodes = "vectors", []
+    elif isinstance(made, InducedMatrix):
+        kind, nodes = "subgraph", [made.vertices, made]
+    elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], NodeList):
+        kind, nodes = "subgraph", list(made)
+    elif isinstance(made, NodeList):
+        trace.steps = _steps(trace, made, extras)
+        kind, nodes, extras = "vectors", [], {"nodes": made}
+    else:
+        kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
+    texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
+    for place, node in enumerate(nodes[kind == "subgraph" :]):
+        own, others = _values(trace, node)
+        texts.append(own)
+        for name, value in others.items():
+            named += f" {json.dumps(name, ensure_ascii=False)}[{place}]=%{value._node}"
+    text = f"return {kind}" + (" " + ", ".join(texts) if texts else "") + named
+    for name, value in extras.items():
+        text += f" {json.dumps(name, ensure_ascii=False)}=%{value._node}"
+    return text, tuple(name for name, value in extras.items() if isinstance(value, NodeList))
+
+
+def _steps(trace: ProgramTrace, made: NodeList, beside: Mapping[str, Any]) -> int:
+    """How many steps the walks have that a list is: a walker from each seed."""
+    _, _, *walk = trace.lines[made._node].split(" ")
+    if walk[:2] != ["walk", "%0"] or walk[-1] != "site=0" or beside or trace.relations:
+        raise trace.refuse(
+            "return: a list of vertices",
+            'expected A.walk(seeds, length), the first that draws, alone, or {"name": list}',
+        )
+    return int(walk[2].removeprefix("k="))
+
+
+def _values(trace: ProgramTrace, node: Any) -> tuple[str, dict[str, Matrix]]:
+    """The matrix of a block as the last line has it, and other values of its edges by name."""
+    given = dict(node) if isinstance(node, Mapping) else {"w": node}
+    for name, value in given.items():
+        trace.named(name, "values of edges")
+        if not isinstance(value, Matrix):
+            raise trace.refuse(f"return: {describe(value)}", _RESULTS)
+        if type(value) is GraphMatrix:
+            raise trace.refuse("return: A, all edges of the graph", _RESULTS)
+    if not given:
+        raise trace.refuse("return: an empty dictionary", "expected values of edges by name")
+    first = given.pop("w", None)
+    if first is None:
+        # Its edges count, and its values stand under another name.
+        return f"~%{next(iter(given.values()))._node}", given
+    return f"%{first._node}", given

@@ -1,0 +1,56 @@
+"""``stack``: several values of each edge, or of each vertex of a list."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from pygsampler._engine.checks import describe
+from pygsampler.programs._language.expressions import Arithmetic, Input
+
+
+class Stack:
+    """Matrices of the same edges, or vectors along the same list: several numbers of each."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[Arithmetic]) -> None:
+        self._parts = parts
+
+    def __matmul__(self, weights: Any) -> Any:
+        """The sum of the parts times weights: an input of 1 dimension, or as many numbers."""
+        first = self._parts[0]
+        known = isinstance(weights, Input) and len(weights.shape) == 1
+        if not (known or isinstance(weights, (list, tuple))) or len(weights) != len(self._parts):
+            first._refuse(
+                f"@ of {describe(weights)} and a stack of {len(self._parts)} times",
+                "expected as many weights",
+            )
+        scaled = [part * weights[i] for i, part in enumerate(self._parts)]
+        return functools.reduce(operator.add, scaled)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+def stack(parts: Sequence[Arithmetic]) -> Stack:
+    """Several values of each edge, or of each vertex of a list, for ``stack([C, D]) @ W``.
+
+    Parameters
+    ----------
+    parts : sequence of Matrix, or of Vector
+        Of the same edges, or along the same list.
+
+    Returns
+    -------
+    Stack
+        ``@`` with an input of 1 dimension, what its ``softmax()`` is, or as many numbers gives
+        the sum of the parts times these.
+    """
+    found = list(parts)
+    if not found or not all(isinstance(part, Arithmetic) for part in found):
+        kinds = ", ".join(map(describe, found)) or "none"
+        raise TypeError(f"stack: expected matrices or vectors of a program, got {kinds}")
+    return Stack(found)

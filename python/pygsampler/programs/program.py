@@ -1,0 +1,647 @@
+"""``program``: samplers that are written as functions over the graph as a matrix."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from textwrap import indent
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pygsampler._batch import layout as at
+from pygsampler._batch.array_sources import TensorSource
+from pygsampler._batch.edge_values import EdgeValueName, split_edge_values
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.subgraph import Subgraph, TorchSubgraph
+from pygsampler._batch.torch_minibatch import TorchMiniBatch
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.compile_log import log_compile_times
+from pygsampler._engine.progress import wait_indicator
+from pygsampler._graph.program_arrays import ProgramArrayNames
+from pygsampler._sampling.device_job import sample_many
+from pygsampler._sampling.dispatch import dispatch
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.pending import GroupLauncher
+from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.sampler import Sampler, check_graph
+from pygsampler._sampling.torch_group import TorchLauncher
+from pygsampler.programs._language import inputs
+from pygsampler.programs._language.class_frontend import function_of_class
+from pygsampler.programs._language.determinism_check import check_deterministic
+from pygsampler.programs._language.expressions import (
+    Input,
+    NodeList,
+)
+from pygsampler.programs._language.graph_matrix import GraphMatrix
+from pygsampler.programs._language.inputs import InputContent
+from pygsampler.programs._language.outputs import output_line
+from pygsampler.programs._language.reports import Explanation, Profile
+from pygsampler.programs._language.text import arrays, extras, nodes_follow_seeds, operator_arrays
+from pygsampler.programs._language.trace import ProgramTrace, constant, source_location
+from pygsampler.programs.hetero_program import HeteroProgram
+from pygsampler.programs.walk_program import WalkProgram
+
+if TYPE_CHECKING:
+    import torch
+
+    from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph as Stored
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._sampling.job import SampleJob
+
+__all__ = ["Program", "ProgramFunction", "program"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+# Options of the sampler, which no program has as arguments.
+_OWN = ("passes", "seed", "weight")
+# Passes that choose where edges and values are stored, and who makes them.
+_LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "vector_map", "recognise")
+# Layouts that are the other ones than usual, whatever they cost by the model: of the CPU's engine,
+# and of GPUs.
+_OTHERS = ("vertices", "all_rows", "out_edges")
+_OTHERS_ON_DEVICE = ("out_edges",)
+# After so many batches nobody waits for a compiler any more.
+_TOLD = 4
+# What a timed batch calls its times: no name that a program can give.
+_TIMES = "us of each operator"
+
+
+def program(function: Callable[..., Any]) -> ProgramFunction:
+    """Makes samplers of a function over the graph as a matrix.
+
+    The function takes the graph ``A`` and the vertices ``seeds`` of a batch, and by name constants:
+    numbers, strings, and lists of them. It is run when a sampler is made, on stand-ins that note
+    the operators, so loops and branches on constants unroll; and once more, since what differs
+    then, as a random number of Python's, would be the same in all batches, and is an error.
+
+        @pgs.program
+        def sage(A, seeds, fanouts):
+            blocks = []
+            for K in reversed(fanouts):
+                B = A[:, seeds].individual_sample(K)
+                blocks.insert(0, B)
+                seeds = seeds | B.row()
+            return blocks
+
+        sampler = sage(fanouts=[10, 10], seed=1)
+
+    It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
+    matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
+    name; a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
+    ``Walks``: see ``WalkProgram``. With ``A["author", "writes", "paper"]``, the matrix of a
+    relation, it samples a ``HeteroGraph``: see ``TypedProgram``. docs/operators.md has the
+    operators, which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+
+    A class makes samplers likewise, of the constants that its ``__init__`` takes:
+
+    - In NextDoor's form (Jangda et al., EuroSys 2021) it has ``steps`` and ``sampling_type``
+      (``"individual"`` or ``"collective"``), attributes or methods without arguments;
+      ``sample_size(step)``, how many edges of each transit, or rows for all transits, are drawn;
+      ``next(A, transits, C, step)``, by what they are drawn of ``C = A[:, transits]``: a matrix of
+      its edges, a vector along its rows, or None for equal chances; and, where they differ from
+      what is said here, ``unique(step)``, whether a step's edges or rows are distinct (False), and
+      ``step_transits(A, sampled, transits, step)``, the next step's transits (``sampled.row()``).
+      Its samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and
+      so on, the distinct vertices that each step met.
+    - In GNNSampler's form (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
+      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or a dictionary of
+      matrices of the same edges, or None, and the next state; and, where blocks are not what is
+      wanted, ``result(A, state, blocks)``, which returns what a function would.
+    """
+    if inspect.isclass(function):
+        function = function_of_class(function)
+    return ProgramFunction(function)
+
+
+class ProgramFunction:
+    """A traced function: called with its constants it gives a ``Program``.
+
+    Beside the function's own arguments it takes ``weight``, the name of the edge array that the
+    values of A are, ones by default; ``seed``, as ``PGSampler`` has it; and ``passes``, the names
+    of passes to leave out, for experiments: the batches are the same.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(f"program: expected a function, got {describe(function)}")
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            raise TypeError(
+                f"program: expected a function whose arguments are known, got {describe(function)}"
+            ) from None
+        parameters = list(signature.parameters.values())
+        if len(parameters) < 2:
+            raise TypeError(
+                f"program: expected a function of the graph, seeds and constants, got {signature}"
+            )
+        for parameter in parameters[2:]:
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise TypeError(
+                    f"program: {parameter.name}: expected constants by name, got {parameter}"
+                )
+            if parameter.name in _OWN:
+                raise TypeError(
+                    f"program: {parameter.name}: expected another name, since samplers have that"
+                )
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._known = {p.name: p for p in parameters[2:]}
+        # A functools.partial is called as what it calls, and another object as its class.
+        called = getattr(function, "func", function)
+        self._name = str(getattr(called, "__name__", type(called).__name__))
+        code = getattr(called, "__code__", None) or getattr(type(called).__call__, "__code__", None)
+        self._place = (
+            None if code is None else source_location(code.co_filename, code.co_firstlineno)
+        )
+
+    def __call__(
+        self,
+        *positional: NoReturn,
+        weight: str | None = None,
+        seed: int | None = None,
+        passes: Sequence[str] = (),
+        **constants: Any,
+    ) -> Program | Any:
+        """The sampler of these constants: a ``Program``, or a ``TypedProgram`` or ``WalkProgram``.
+
+        Of a function that names relations it is the second, of one that returns walks the third.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For arguments that the function does not have, or that are no constants; for what cannot
+            be traced, with the line; and for operators that do not fit, with the line.
+        """
+        name = self._name
+        if positional:
+            known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
+            raise TypeError(
+                f"{name}: expected {known} by name, got {describe(positional[0])}; what it returns "
+                "samples graphs"
+            )
+        if isinstance(passes, str):
+            raise TypeError(f"{name}: passes: expected a list of names, got {describe(passes)}")
+        for given in constants:
+            if given not in self._known:
+                known = ", ".join([*self._known, *_OWN])
+                raise TypeError(f"{name}: {given}: expected one of {known}")
+        missing = [
+            p.name for p in self._known.values() if p.default is p.empty and p.name not in constants
+        ]
+        if missing:
+            raise TypeError(f"{name}: expected {'=, '.join(missing)}=, got none")
+        constants = {key: inputs.as_constant(value) for key, value in constants.items()}
+        tensors = {
+            key: InputContent.of(f"{name}: {key}", value)
+            for key, value in constants.items()
+            if inputs.is_tensor(value)
+        }
+        fixed = {
+            key: constant(value, f"{name}: {key}")
+            for key, value in constants.items()
+            if key not in tensors
+        }
+        trace, last, lists = self._traced(weight, fixed, tensors, ())
+        check_deterministic(trace, last, *self._traced(weight, fixed, tensors, ())[:2])
+        if trace.relations:
+            # What a relation's matrix is depends on those that are named after it.
+            relations = tuple(trace.relations)
+            trace, last, lists = self._traced(weight, fixed, tensors, relations)
+        lines = [*trace.lines, last]
+        fields: dict[str, Any] = {"code": lines, "weight": weight, "passes": list(passes)}
+        if any(line.split(" ")[2] in ("project", "item") for line in trace.lines):
+            fields["inputs"] = inputs.input_texts(tensors)
+        try:
+            sampler = Program(fields, seed, name, fixed)
+        except (TypeError, ValueError) as error:
+            raise trace.located(error) from None
+        if trace.steps is not None:
+            if weight is not None:
+                raise ValueError(
+                    f"{name}: weight: expected None of a program that returns walks, whose steps "
+                    f"are uniform, got {weight!r}; RandomWalk(prob=) goes by weight"
+                )
+            try:
+                return WalkProgram(sampler, trace.steps)
+            except ValueError as error:
+                raise trace.located(error) from None
+        return HeteroProgram(sampler, trace.known, lists) if trace.known else sampler
+
+    def _traced(
+        self,
+        weight: str | None,
+        fixed: Mapping[str, Any],
+        tensors: Mapping[str, InputContent],
+        relations: tuple[EdgeType, ...],
+    ) -> tuple[ProgramTrace, str, tuple[str, ...]]:
+        """The function's lines, the last one, and the names of lists that it returns."""
+        trace = ProgramTrace(self._name, relations)
+        seeds = NodeList(trace, trace.add("seeds"))
+        # Lists of its own, since it may change them and the sampler shows what was given.
+        own = {key: constant(value, key) for key, value in fixed.items()}
+        own |= {key: Input(trace, key, content) for key, content in tensors.items()}
+        made = self._function(GraphMatrix(trace, weight), seeds, **own)
+        trace.ended = self._place
+        # It may add a node: the whole matrix, where that is returned.
+        return trace, *output_line(trace, made)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(Program, name):
+            raise AttributeError(f"{self._name}: {name}: expected a sampler, {self._remedy()}")
+        raise AttributeError(name)
+
+    def _remedy(self) -> str:
+        """What makes a sampler, for those who have the function in its place."""
+        known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
+        return f"which {self._name}({known}) makes"
+
+    def __repr__(self) -> str:
+        return f"<program {self._name}{inspect.signature(self._function)}>"
+
+    def __reduce__(self) -> str:
+        # By its name, as functions are: the function itself stands under no name.
+        return str(getattr(self, "__qualname__", self._name))
+
+
+class Program(EngineSampler, Sampler[Any]):
+    """A sampler that a program makes; from a ``ProgramFunction``.
+
+    Its batches are a pure function of (graph, plan, seed, epoch, batch, seeds): the same for every
+    number of threads, and with each pass on or off. One may be used from many threads at once. A
+    pickle has the plan, and needs no source.
+    """
+
+    edge_values = "w"
+
+    __slots__ = (
+        "__weakref__",
+        "_constants",
+        "_extras",
+        "_name",
+        "_names",
+        "_numbers",
+        "_places",
+        "_reads",
+        "_result",
+        "_rooted",
+        "_told",
+        "_version",
+    )
+
+    def __init__(
+        self, fields: Mapping[str, Any], seed: int | None, name: str, constants: Mapping[str, Any]
+    ) -> None:
+        Sampler.__init__(self, seed)
+        plan = Plan(family="program", **fields)
+        EngineSampler.__init__(self, plan, self._numbers.seed)
+        self._name = name
+        self._constants = dict(constants)
+        lines: Sequence[str] = plan["code"]
+        self._names = arrays(lines)
+        self._reads = ProgramArrayNames.of(
+            *self._names, plan["weight"], operator_arrays(lines, "features")
+        )
+        self._places: dict[str, str] | None = None
+        self._version = 0
+        self._told = 0
+        self._result = lines[-1].split(" ")[1]
+        self._rooted = self._result != "subgraph" or nodes_follow_seeds(lines)
+        self._extras = extras(lines)
+
+    @property
+    def plan(self) -> Plan:
+        """The program's text and the options: immutable, hashable, and picklable."""
+        return self._plan
+
+    @property
+    def name(self) -> str:
+        """What its function is called."""
+        return self._name
+
+    @property
+    def code(self) -> str:
+        """The program's text, a line for each operator."""
+        return "\n".join(self._plan["code"])
+
+    @property
+    def result(self) -> str:
+        """What its batches are: ``"blocks"``, ``"subgraph"`` or ``"vectors"``."""
+        return self._result
+
+    @property
+    def rooted(self) -> bool:
+        """Whether a batch is around its seeds: a subgraph's vertices may have no part in them."""
+        return self._rooted
+
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the vertex arrays that the program reads, ``weight`` too."""
+        (edges, nodes), weight = self._names, self._plan["weight"]
+        return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``, of the vectors, dense rows and lists that it returns by name."""
+        if self._places is None:
+            names = [name for name in self._extras if not isinstance(name, EdgeValueName)]
+            found = library.call("ProgramPlaces", self._plan.document) if names else ""
+            self._places = dict(zip(names, found.split("\n"), strict=False))
+        return self._places
+
+    @property
+    def version(self) -> int:
+        """How often ``update`` has changed the inputs."""
+        return self._version
+
+    @property
+    def _changes(self) -> bool:
+        return bool(self._contents())
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The tensors that it reads, as they are now: float32 copies, by name."""
+        return {name: content.array() for name, content in self._contents().items()}
+
+    def update(self, **tensors: Any) -> int:
+        """Changes inputs from the next batch on, and gives the version.
+
+        Batches that have been submitted keep what they were submitted with. While it runs no other
+        thread may submit batches of this sampler.
+
+        Parameters
+        ----------
+        **tensors : array or tensor of floats
+            New contents by name, of the shapes that the inputs have; they are copied, as float32.
+
+        Raises
+        ------
+        TypeError
+            For what is no input of the program, or no tensor of floats.
+        ValueError
+            For another shape.
+        """
+        changed = inputs.changed(self._contents(), tensors, self._name)
+        plan = Plan(family="program", **{**self._fields(), "inputs": inputs.input_texts(changed)})
+        with library.handle_lock():
+            self._release()
+            self._plan = plan
+            self._version += 1
+        return self._version
+
+    def _contents(self) -> dict[str, InputContent]:
+        return inputs.contents(self._plan.get("inputs") or ())
+
+    def graph_of(self, graph: Stored) -> Stored:
+        """The graph with the arrays that the program reads."""
+        return graph._with_named(self._reads)
+
+    def explain(self, graph: Stored, seeds: int = 1024, *, batches: int = 0) -> Explanation:
+        """The plan before and after each pass, and what a batch of so many seeds of a graph costs.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int
+            How many a batch has.
+        batches : int
+            How many batches to make and to measure, as ``profile`` does, of vertices at equal
+            distances; with 0 costs are the model's alone.
+
+        Returns
+        -------
+        Explanation
+            Its text is for people; notebooks show a drawing of the plan above it.
+        """
+        check_graph(graph)
+        if graph._service is not None:
+            raise ValueError(
+                "graph: expected one on this machine, whose edges are counted, got one in parts"
+            )
+        seeds = integer(seeds, "seeds", 0)
+        batches = integer(batches, "batches", 0)
+        text: str = library.call(
+            "ProgramExplain", self.graph_of(graph)._handle(), self._plan.document, seeds
+        )
+        if batches:
+            ids = [i * graph.num_nodes // seeds for i in range(seeds if graph.num_nodes else 0)]
+            times = self.profile(graph, ids, batches=batches)
+            text += f"\nmeasured, the median of {batches} batches:\n{indent(times, '  ')}\n"
+        return Explanation(text)
+
+    def tuned(self, graph: Stored, seeds: Any, *, epoch: int = 0, batches: int = 5) -> Program:
+        """The same sampler by the passes that pay on a graph, as the time of batches tells.
+
+        Each pass that chooses how values and edges are laid out is left out in turn, and stays out
+        where batches take less time then, by 3 % at least; so are the choices by costs, each of
+        which is also made the other way, on a GPU that of A[R, S]. The batches are the same.
+
+        Parameters
+        ----------
+        graph : Graph
+            On the CPU or on a GPU.
+        seeds : array_like of int, shape [seeds]
+            Those of each batch.
+        epoch : int
+            Whose batches 0, 1, ... are made.
+        batches : int
+            How many for each plan, at least 1; their median counts.
+
+        Returns
+        -------
+        Program
+            Of the same seed, that begins with batch 0 of epoch 0.
+        """
+        check_graph(graph)
+        batches = integer(batches, "batches", 1)
+        best = self._made_of(self._fields())
+        found = best._median(graph, seeds, epoch, batches)
+
+        def tried(field: str, name: str) -> None:
+            nonlocal best, found
+            given = best._plan.get(field) or ()
+            if name not in given:
+                fields = {**best._fields(), field: [*given, name]}
+                other = self._made_of(fields)
+                took = other._median(graph, seeds, epoch, batches)
+                if took < 0.97 * found:
+                    best, found = other, took
+
+        for name in _LAYOUT:
+            tried("passes", name)
+        tried("passes", "layout")
+        if "layout" not in best._plan["passes"]:
+            for name in _OTHERS if graph._device < 0 else _OTHERS_ON_DEVICE:
+                tried("layouts", name)
+        return best
+
+    def _median(self, graph: Stored, seeds: Any, epoch: int, batches: int) -> float:
+        """The seconds of a batch, behind one that makes what is made once."""
+        times = []
+        for batch in range(batches + 1):
+            begin = perf_counter()
+            self.sample(graph, seeds, epoch=epoch, batch=batch)
+            times.append(perf_counter() - begin)
+        return median(times[1:])
+
+    def profile(
+        self,
+        graph: Stored,
+        seeds: Any,
+        *,
+        epoch: int = 0,
+        batches: int = 10,
+    ) -> Profile:
+        """Where the time of batches goes, operator by operator, measured.
+
+        The batches are made by the program itself, even where it is one of PGSampler's. What is
+        made once for a graph or a device is made before the clock starts.
+
+        Parameters
+        ----------
+        graph : Graph
+            On the CPU or on a GPU.
+        seeds : array_like of int, shape [seeds]
+            Those of each batch.
+        epoch : int
+            Whose batches 0, 1, ... are made.
+        batches : int
+            How many; of each operator the median counts.
+
+        Returns
+        -------
+        Profile
+            A text for people, with the times in ``microseconds``. On the CPU values are made where
+            they are taken, so a map's time is that of the operator which reads it.
+        """
+        check_graph(graph)
+        batches = integer(batches, "batches", 1)
+        timed = Program({**self._fields(), "timed": True}, self.seed, self._name, self._constants)
+        timed._extras = (*timed._extras, _TIMES)
+        lines = library.call("ProgramLines", timed._plan.document).split("\n")
+        columns: list[list[float]] = []
+        for batch in range(-2, batches):
+            made: Any = timed.sample(graph, seeds, epoch=epoch, batch=max(batch, 0)).cpu()
+            if batch >= 0:
+                columns.append(made.extra[_TIMES].tolist())
+        return Profile._of(lines, [median(each) for each in zip(*columns, strict=True)])
+
+    def launch(
+        self,
+        graph: Stored,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> SampleJob:
+        """As ``Sampler.launch``.
+
+        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
+        itself, and what is made of it alone, has all. ValueError for programs that walk.
+        """
+        read = self.graph_of(graph)
+        how: dict[str, Any] = {
+            "epoch": epoch,
+            "batch": batch,
+            "exclude": exclude,
+            "threads": threads,
+            "into": into,
+            "beside": beside,
+            "rows": None if graph._service is None else self._whole_rows(),
+        }
+        if graph._device < 0 or self._told == _TOLD:
+            return dispatch(self, read, seeds, **how)
+        # The first batches of a device wait for the compiler, at times behind this call.
+        self._told += 1
+        with wait_indicator(f"{self._name}: compiling for the GPU"):
+            job = dispatch(self, read, seeds, **how)
+        log_compile_times()
+        return job
+
+    def _whole_rows(self) -> Plan:
+        """What a graph in parts is asked for: rows, and of their edges the arrays that it reads."""
+        edges, _ = self.reads
+        return Plan(family="rows", arrays=sorted(edges))
+
+    def within(self, share: float) -> Program:
+        """As ``Sampler.within``."""
+        return self._bounded(self._made_of(self._fields()), share)
+
+    def with_seed(self, seed: int | None) -> Program:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        return Program(self._fields(), seed, self._name, self._constants)
+
+    def _made_of(self, fields: Mapping[str, Any]) -> Program:
+        """Another sampler of the same draws, with batch 0 of epoch 0 as its next."""
+        other = Program(fields, self.seed, self._name, self._constants)
+        other._numbers.is_drawn = self._numbers.is_drawn
+        return other
+
+    def _view(self, graph: Stored, memory: Memory, epoch: int, batch: int) -> MiniBatch | Subgraph:
+        if self._result == "subgraph":
+            return Subgraph._of(memory, epoch, batch, self._extras)
+        return MiniBatch._of(memory, epoch, batch, self._extras)
+
+    def launcher(
+        self, graph: Stored, *, epoch: int, into: str | None = None
+    ) -> GroupLauncher | None:
+        """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
+        return TorchLauncher.of(self, Program, graph, epoch, into)
+
+    def _torch_view(
+        self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> Any:
+        kind = TorchSubgraph if self._result == "subgraph" else TorchMiniBatch
+        if not self._extras:
+            return kind._of(TensorSource(region, words, graph._device), epoch, batch)
+        count = at.num_words(words[at.HOPS])
+        views, extras = TensorSource(region, words[:count], graph._device), words[count:]
+        starts = range(0, len(extras), at.EXTRA_WORDS)
+        extra, of_edges = split_edge_values(
+            (name, views.beside(extras[start : start + at.EXTRA_WORDS]))
+            for name, start in zip(self._extras, starts, strict=True)
+        )
+        return kind._of(views, epoch, batch, extra, of_edges)
+
+    def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
+        if graph._device >= 0:
+            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+        return super()._many(graph, many, epoch, batch)
+
+    def __repr__(self) -> str:
+        given = [f"{key}={value!r}" for key, value in self._constants.items()]
+        if self._plan["weight"] is not None:
+            given.append(f"weight={self._plan['weight']!r}")
+        if self._plan["passes"]:
+            given.append(f"passes={list(self._plan['passes'])!r}")
+        return f"{self._name}({', '.join([*given, f'seed={self.seed}'])})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        about = self._fields(), self._name, self._constants
+        return _restored, (*about, self.seed, self.epoch, self._numbers.next, self._version)
+
+
+def _restored(
+    fields: dict[str, Any],
+    name: str,
+    constants: dict[str, Any],
+    seed: int,
+    epoch: int,
+    number: int,
+    version: int = 0,
+) -> Program:
+    made = Program(fields, seed, name, constants)
+    made._numbers.go_on(epoch, number)
+    made._version = version
+    return made

@@ -1,0 +1,120 @@
+"""``AroundProgram``: samplers that are made of a program, and what they have of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from typing import Any, TypeVar
+
+from pygsampler._sampling.sampler import Sampler
+from pygsampler.programs._language.reports import Explanation, Profile
+
+__all__ = ["ProgramSampler", "ProgramSamplerWithInputs"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+T_co = TypeVar("T_co", covariant=True)
+S = TypeVar("S", bound="ProgramSampler[Any]")
+
+
+class ProgramSampler(Sampler[T_co]):
+    """A sampler whose batches a ``Program`` makes of what it is given here.
+
+    Its seed is the program's. A subclass has ``launch``; where the program samples another graph
+    or other seeds than those that are given, ``_graph`` and ``_given`` say which.
+    """
+
+    def __init__(self, program: Any) -> None:
+        # A Program, whose module is above this one.
+        self._seeded_as(program)
+        self._program = program
+
+    def _graph(self, graph: Any) -> Any:
+        """The graph that the program samples."""
+        return graph
+
+    def _given(self, graph: Any, seeds: Any) -> tuple[Any, Any]:
+        """The graph and the seeds of a batch that the program samples."""
+        return self._graph(graph), seeds
+
+    def _of(self: S, program: Any) -> S:
+        """Another sampler around a program of the same function, which counts for itself."""
+        other = copy.copy(self)
+        ProgramSampler.__init__(other, program)
+        return other
+
+    @property
+    def plan(self) -> Hashable:
+        """That of the program: immutable, hashable, and picklable."""
+        plan: Hashable = self._program.plan
+        return plan
+
+    @property
+    def name(self) -> str:
+        """What the program's function is called."""
+        name: str = self._program.name
+        return name
+
+    @property
+    def code(self) -> str:
+        """The program's text, a line for each operator."""
+        code: str = self._program.code
+        return code
+
+    @property
+    def result(self) -> str:
+        """What its batches are, as ``Sampler.result``."""
+        result: str = self._program.result
+        return result
+
+    def with_seed(self: S, seed: int | None) -> S:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        return self._of(self._program.with_seed(seed))
+
+    def within(self: S, share: float) -> S:
+        """As ``Sampler.within``."""
+        return self._of(self._program.within(share))
+
+    def explain(self, graph: Any, seeds: int = 1024, *, batches: int = 0) -> Explanation:
+        """As ``Program.explain``, of the graph that the program samples."""
+        text: Explanation = self._program.explain(self._graph(graph), seeds, batches=batches)
+        return text
+
+    def profile(self, graph: Any, seeds: Any, *, epoch: int = 0, batches: int = 10) -> Profile:
+        """As ``Program.profile``, of seeds as ``sample`` takes them."""
+        about = self._given(graph, seeds)
+        found: Profile = self._program.profile(*about, epoch=epoch, batches=batches)
+        return found
+
+    def tuned(self: S, graph: Any, seeds: Any, *, epoch: int = 0, batches: int = 5) -> S:
+        """As ``Program.tuned``, of seeds as ``sample`` takes them."""
+        about = self._given(graph, seeds)
+        return self._of(self._program.tuned(*about, epoch=epoch, batches=batches))
+
+
+class ProgramSamplerWithInputs(ProgramSampler[T_co]):
+    """One whose program may read tensors that change from batch to batch."""
+
+    @property
+    def version(self) -> int:
+        """How often ``update`` has changed the inputs."""
+        version: int = self._program.version
+        return version
+
+    @property
+    def _changes(self) -> bool:
+        return bool(self._program._changes)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The tensors that it reads, as they are now: float32 copies, by name."""
+        inputs: dict[str, Any] = self._program.inputs
+        return inputs
+
+    def update(self, **tensors: Any) -> int:
+        """As ``Program.update``: changes inputs from the next batch on, and gives the version."""
+        version: int = self._program.update(**tensors)
+        return version

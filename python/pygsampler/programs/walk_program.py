@@ -1,0 +1,101 @@
+"""``WalkProgram``: programs that return walks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._sampling.pending import GroupLauncher, PendingBatch
+from pygsampler.programs._language.reports import Explanation
+from pygsampler.programs.program_sampler import ProgramSamplerWithInputs
+from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.result import Walks
+
+if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
+    from pygsampler._sampling.plan import Plan
+
+__all__ = ["WalkProgram"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class WalkProgram(ProgramSamplerWithInputs[Walks]):
+    """A sampler of walks, which a program makes that returns ``A.walk(seeds, length)``.
+
+    It runs as ``RandomWalk(length, direction="in")``, whose batches these are: a ``Walks``, of
+    which a row is the walk of a seed, with -1 behind the last vertex of one that found no edge.
+    Where the list of ``A.walk`` is taken by other operators such a walk stays where it is instead.
+    ``explain``, ``profile`` and ``tuned`` are of the program that makes a list of the walks'
+    vertices; the walks are the same.
+    """
+
+    def __init__(self, program: Any, length: int) -> None:
+        # The program returns the list.
+        super().__init__(program)
+        self._walk = RandomWalk(length, direction="in", seed=program.seed)
+
+    @property
+    def plan(self) -> Plan:
+        """The walk's options: immutable, hashable, and picklable."""
+        return self._walk.plan
+
+    @property
+    def result(self) -> str:
+        """``"walks"``."""
+        return self._walk.result
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """As ``RandomWalk.graph_of``: the graph by its in-edges."""
+        return self._walk.graph_of(graph)
+
+    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
+        """As ``Program.explain``, of the program that makes a list of the walks' vertices."""
+        text = super().explain(graph, seeds, batches=batches)
+        return Explanation(f"walks, made by {self._walk!r}\n{text}")
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[Walks]:
+        """As ``RandomWalk.launch``."""
+        return self._walk.launch(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    def launcher(
+        self, graph: Graph, *, epoch: int, into: str | None = None
+    ) -> GroupLauncher | None:
+        """As ``Sampler.launcher``."""
+        return self._walk.launcher(graph, epoch=epoch, into=into)
+
+    def within(self, share: float) -> WalkProgram:
+        """As ``Sampler.within``."""
+        other = super().within(share)
+        other._walk = other._walk.within(share)
+        return other
+
+    def _of(self, program: Any) -> WalkProgram:
+        return WalkProgram(program, self._walk.length)
+
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
+        return self._walk._many(graph, many, epoch, batch)
+
+    def __repr__(self) -> str:
+        return repr(self._program)

@@ -1,0 +1,12 @@
+"""Sampling modes that are there for comparison: NextDoor's step sampling."""
+
+from __future__ import annotations
+
+from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
+from pygsampler.research.step_sampling import KHop, LayerSample
+
+__all__ = ["KHop", "LayerSample", "NumpyStepSamples", "StepSamples", "TorchStepSamples"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,25 @@
+"""Numbers of hops, which are told outermost first and drawn innermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pygsampler._engine.checks import describe, integer
+
+# Of which K may be: the largest int32.
+_MOST = 2**31 - 1
+
+
+def innermost_first(numbers: Sequence[int], name: str, hops: int = 1) -> Iterator[int]:
+    """The numbers from the last to the first, of at least so many hops.
+
+    TypeError, ValueError for what are none.
+    """
+    if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Sequence):
+        raise TypeError(
+            f"{name}: expected a list of int, outermost hop first, got {describe(numbers)}"
+        )
+    checked = [integer(K, f"{name}[{i}]", -1, _MOST) for i, K in enumerate(numbers)]
+    if len(checked) < hops:
+        raise ValueError(f"{name}: expected numbers of at least {hops} hop, got none")
+    return reversed(checked)

@@ -1,0 +1,1 @@
+"""Samplers whose distributions are learned while the model is trained."""

@@ -1,0 +1,87 @@
+"""AS-GCN with trained scores: the vectors w of its sampler, and what they make of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pygsampler._engine.checks import describe
+from pygsampler._graph.graph import Graph
+from pygsampler.programs import Program
+from pygsampler.samplers.layer_wise import asgcn
+from pygsampler.samplers.learned.sampler import LearnedSampler, finite_values
+
+__all__ = ["ASGCNScores", "asgcn_trained"]
+
+
+class ASGCNScores(LearnedSampler):
+    """AS-GCN whose scores X w are computed of features; ``asgcn_trained`` makes it.
+
+    The arrays are ``h_source`` and ``h_target``, float64 [num_nodes]; ``Learned`` says how they
+    come and go, and what a loader does with them.
+    """
+
+    def __init__(self, program: Program, features: Any, w: Any) -> None:
+        self._features = features
+        scores = self._scored(w)
+        super().__init__(program, nodes={"h_source": scores[0], "h_target": scores[1]})
+
+    def update(self, w: Any) -> int:
+        """Scores by other vectors, of shape [d, 2], from the next batch on; gives the version.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another shape, and numbers that are not finite.
+        """
+        source, target = self._scored(w)
+        state = self._state
+        with state.lock:
+            self._settle()
+            state.nodes["h_source"][...] = source
+            state.nodes["h_target"][...] = target
+            return self._changed()
+
+    def _scored(self, w: Any) -> Any:
+        # Transposed, so that each column is an array of its own.
+        return (self._features @ finite_values(w, "w", (self._features.shape[1], 2))).T.copy()
+
+
+def asgcn_trained(
+    graph: Graph,
+    *,
+    features: Any,
+    w: Any,
+    nodes: Sequence[int],
+    weight: str | None = None,
+    seed: int | None = None,
+) -> ASGCNScores:
+    """AS-GCN (Huang et al., 2018) with the scores h = X w of its paper.
+
+    ``asgcn`` has the law. Training changes w, by the loss and the variance of the sampler, and
+    ``sampler.update(w)`` tells the sampler.
+
+    Parameters
+    ----------
+    graph : Graph
+    features : array or tensor of shape [num_nodes, d]
+        X: a copy is kept, float64.
+    w : array or tensor of shape [d, 2]
+        Its column 0 scores sources, and column 1 destinations.
+    nodes, weight, seed
+        As for ``asgcn``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other shapes, and numbers that are not finite.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
+    shape = tuple(getattr(features, "shape", ()))
+    if len(shape) != 2 or shape[0] != graph.num_nodes:
+        raise ValueError(
+            f"features: expected a row for each of {graph.num_nodes} vertices, got shape {shape}"
+        )
+    rows = finite_values(features, "features", shape).copy()
+    return ASGCNScores(asgcn(nodes=nodes, weight=weight, seed=seed), rows, w)

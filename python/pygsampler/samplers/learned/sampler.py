@@ -1,0 +1,281 @@
+"""``Learned``: programs that draw by arrays which training changes, one version after another."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, integer
+from pygsampler._sampling.dispatch import dispatch
+from pygsampler._sampling.pending import PendingBatch
+from pygsampler._sampling.sampler import check_graph
+from pygsampler.programs.program_sampler import ProgramSampler
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygsampler._graph.graph import Graph
+    from pygsampler.programs import Program
+
+    Values = np.ndarray[Any, np.dtype[np.float64]]
+
+__all__ = ["LearnedSampler", "finite_values"]
+
+# Of so many batches it is known which version they were drawn by.
+_REMEMBERED = 1 << 16
+
+
+class _LearnedState:
+    """The arrays of a sampler and of its copies; changed by ``Learned`` alone, under the lock."""
+
+    def __init__(self, edges: Mapping[str, Values], nodes: Mapping[str, Values]) -> None:
+        self.edges, self.nodes = dict(edges), dict(nodes)
+        self.version = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._renew()
+        self.versions: OrderedDict[tuple[int, int], int] = OrderedDict()
+        # By graph: the version that it was made of, the graph with the arrays, and what that is of.
+        self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph, Graph]] = WeakKeyDictionary()
+
+    def _renew(self) -> None:
+        self._lock = RLock()
+        self.flying: WeakSet[_VersionedJob] = WeakSet()
+        self._generation = library.generation()
+
+    @property
+    def lock(self) -> RLock:
+        """A forked child has one of its own, and no batches on their way: the parent's might be
+        held by a thread that the child lacks."""
+        if self._generation != library.generation():
+            with library.handle_lock():
+                if self._generation != library.generation():
+                    self._renew()
+        return self._lock
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.edges, self.nodes, self.version
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.edges, self.nodes, self.version = state
+        self._begin()
+
+
+class _VersionedJob:
+    """A batch on its way, which reads the arrays until it is there."""
+
+    def __init__(self, job: PendingBatch[Any]) -> None:
+        self._job = job
+
+    def result(self) -> Any:
+        """The batch; a second call gives the same one."""
+        return self._job.result()
+
+    def done(self) -> bool:
+        """Whether it is there."""
+        return self._job.done()
+
+    def cancel(self) -> None:
+        """Ends it."""
+        self._job.cancel()
+
+    def settle(self) -> None:
+        """Waits until it reads no more. Its error is for who asks for the batch."""
+        try:
+            self._job.result()
+        except Exception:
+            return
+
+
+class LearnedSampler(ProgramSampler[Any]):
+    """A sampler that draws by arrays of its own, which training changes; see ``gcn_bs``.
+
+    A batch is a pure function of (graph, plan, seed, epoch, batch, seeds) and of the ``version``
+    that the arrays had when it was submitted. A change waits for the batches that are on their way,
+    so each is of one version, which ``version_of`` tells. A loader that samples ahead
+    (``prefetch``) submits batches by older versions, the same ones in every run; with
+    ``prefetch=0`` each has the newest. Copies by ``with_seed``, as a loader makes them, have the
+    same arrays. A pickle, and so a worker process, has arrays of its own, as they were then. So has
+    a forked child; forked within a change, it may have half of that.
+
+    ``state_dict`` and ``load_state_dict`` are for checkpoints. On a GPU the changed arrays are
+    copied there, once a version.
+    """
+
+    edge_values = "w"
+
+    def __init__(
+        self,
+        program: Program,
+        edges: Mapping[str, Values] | None = None,
+        nodes: Mapping[str, Values] | None = None,
+    ) -> None:
+        super().__init__(program)
+        self._state = _LearnedState(edges or {}, nodes or {})
+
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """As ``Sampler.reads``: those that are the graph's."""
+        edges, nodes = self._program.reads
+        return (
+            tuple(name for name in edges if name not in self._state.edges),
+            tuple(name for name in nodes if name not in self._state.nodes),
+        )
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``."""
+        places: Mapping[str, str] = self._program.places
+        return places
+
+    def _graph(self, graph: Graph) -> Graph:
+        check_graph(graph)
+        return self.graph_of(graph)
+
+    @property
+    def _changes(self) -> bool:
+        return True
+
+    @property
+    def version(self) -> int:
+        """How often the arrays have been changed."""
+        return self._state.version
+
+    def version_of(self, batch: Any) -> int:
+        """The version that a batch was drawn by.
+
+        Parameters
+        ----------
+        batch : MiniBatch or TorchBatch
+            Of this sampler, or of a copy; the last 65,536 are known.
+
+        Raises
+        ------
+        KeyError
+            For a batch that is not known, or of another process.
+        """
+        return self._state.versions[batch.epoch, batch.batch]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of the arrays by name, float64, and ``"version"``."""
+        state = self._state
+        with state.lock:
+            arrays = {**state.edges, **state.nodes}
+            return {"version": state.version, **{k: v.copy() for k, v in arrays.items()}}
+
+    def load_state_dict(self, given: Mapping[str, Any]) -> None:
+        """Takes what ``state_dict`` gave, from the next batch on.
+
+        Raises
+        ------
+        TypeError
+            For what is no mapping.
+        ValueError
+            For missing or further names, and for arrays of other shapes or of numbers that are not
+            finite.
+        """
+        if not isinstance(given, Mapping):
+            raise TypeError(f"state: expected a mapping, got {describe(given)}")
+        state = self._state
+        arrays = {**state.edges, **state.nodes}
+        if set(given) != {"version", *arrays}:
+            names = ", ".join(["version", *arrays])
+            raise ValueError(f"state: expected {names}, got {', '.join(map(str, given)) or 'none'}")
+        version = integer(given["version"], "state: version", 0)
+        new = {
+            name: finite_values(given[name], f"state: {name}", values.shape)
+            for name, values in arrays.items()
+        }
+        with state.lock:
+            self._settle()
+            for name, values in arrays.items():
+                values[...] = new[name]
+            state.version = version
+            # Also where the number is the same, the arrays may not be.
+            state.graphs.clear()
+
+    def _changed(self) -> int:
+        """Counts a change that was made under the lock, after ``_settle``."""
+        self._state.version += 1
+        return self._state.version
+
+    def _settle(self) -> None:
+        """Waits until no batch reads the arrays."""
+        for flight in list(self._state.flying):
+            flight.settle()
+        self._state.flying.clear()
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph with the arrays."""
+        state, (edges, nodes) = self._state, self._program.reads
+        with state.lock:
+            known = state.graphs.get(graph)
+            # The engine reads the arrays on the CPU where they are.
+            if known is not None and (graph._device < 0 or known[0] == state.version):
+                return known[1]
+            host = graph._on_cpu().with_data(edge_data=state.edges, node_data=state.nodes)
+            made = host._with_arrays(edges, nodes, self._program.plan["weight"])
+            if graph._device >= 0:
+                made = graph._twin(made)
+            state.graphs[graph] = state.version, made, host
+            return made
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[Any]:
+        """As ``Sampler.launch``, and ``Program.launch`` of ``exclude``."""
+        state = self._state
+        with state.lock:
+            job = dispatch(
+                self._program,
+                self.graph_of(graph),
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                threads=threads,
+                into=into,
+                beside=beside,
+            )
+            flight = _VersionedJob(job)
+            state.flying.add(flight)
+            state.versions[epoch, batch] = state.version
+            state.versions.move_to_end((epoch, batch))
+            if len(state.versions) > _REMEMBERED:
+                state.versions.popitem(last=False)
+        return flight
+
+    def __repr__(self) -> str:
+        return f"{self._program!r}, version {self.version}"
+
+
+def finite_values(given: Any, where: str, shape: tuple[int, ...]) -> Values:
+    """Finite numbers of that shape, as float64 on the CPU."""
+    import numpy as np
+
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: expected numbers, got {describe(given)}") from error
+    if values.shape != shape:
+        raise ValueError(f"{where}: expected shape {shape}, got {values.shape}")
+    if not np.isfinite(values).all():
+        wrong = values[~np.isfinite(values)].flat[0]
+        raise ValueError(f"{where}: expected finite numbers, got {wrong}")
+    return values

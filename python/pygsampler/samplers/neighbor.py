@@ -1,0 +1,594 @@
+"""``PGSampler``: uniform neighbour sampling over L hops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypedDict, overload
+
+from pygsampler._arrays.datetimes import as_numpy_span, check_window, datetime_kind
+from pygsampler._batch.array_sources import TensorSource
+from pygsampler._batch.coo_expansion import CooExpander
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.torch_minibatch import TorchMiniBatch
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._sampling.device_job import sample_many
+from pygsampler._sampling.dispatch import dispatch
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.hetero import HeteroEngineSampler
+from pygsampler._sampling.job import SampleJob
+from pygsampler._sampling.pending import GroupLauncher, PendingBatch
+from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.sampler import Sampler, from_pickle
+from pygsampler._sampling.temporal import TemporalEngineSampler
+from pygsampler._sampling.torch_group import TorchLauncher
+from pygsampler.samplers.neighbor_plan import (
+    NEIGHBOR,
+    NO_WINDOW,
+    RESERVOIR,
+    hetero_plan,
+    neighbor_plan,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import torch
+    from typing_extensions import Unpack
+
+    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+    from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph
+
+__all__ = ["PGSampler"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Options(TypedDict, total=False):
+    """Options of ``sample`` and ``submit``, as type checkers see them."""
+
+    epoch: int | None
+    batch: int | None
+    exclude: Any
+    threads: int
+    seed_time: Any
+
+
+class PGSampler(EngineSampler, Sampler["MiniBatch"]):
+    """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
+
+    At each hop every vertex of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
+    sample is a pure function of (graph, options, seed, epoch, batch, seeds): never of threads,
+    processes or earlier calls.
+
+    Parameters
+    ----------
+    fanouts : sequence of int
+        In-edges for each vertex, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
+        -1 takes all, also with replacement; 0 takes none. Of a ``HeteroGraph`` each may be a
+        mapping of edge types to int, all types of the graph unless there is a ``default``.
+    replace : bool
+        Draw with replacement: then a vertex with any in-edge gets exactly ``fanout`` draws.
+        Without, a vertex with at most ``fanout`` in-edges gets all of them.
+    frontier : str
+        ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
+        has it: a vertex is expanded once, at the hop after the one that reached it first.
+    disjoint : bool
+        Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
+        draws, and ``MiniBatch.trees`` tells which vertex is whose.
+    seed : int, optional
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
+        ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
+        system.
+    ordered : bool
+        Vertices are numbered in the canonical order, which is the same everywhere. False skips
+        the pass for it in mode ``"queue"`` on a GPU: the edges are the same in original ids, and
+        the vertices after the seeds are numbered as they arrive. Elsewhere it changes nothing.
+    mode : str
+        How a GPU goes about it; the batches are equal. ``"auto"`` is the fastest known for the
+        shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
+        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
+        ``"bsp"``: a few launches for each hop, whose size the host reads in between.
+        ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
+        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``,
+        ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights`` it is one of the first two.
+        ``"reservoir"``, for comparisons, samples by TurboGNN's kernels, which read every row
+        through: its batches are uniform too, but other ones, by random numbers of its own, and
+        it knows no ``replace`` either.
+    map_limit : int, optional
+        Bytes that a batch in flight may use to number its vertices. Above it tables grow with
+        the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
+        of ``2**24`` vertices and more) is faster. Of no effect on a GPU.
+    prob : str, optional
+        The name of an edge array of the graph (``graph.edata``): bool, integers, float32 or
+        float64, one finite weight >= 0 for each edge id. A vertex then draws its edges one after
+        another, each by its weight among those that are left (with ``replace``: among all). An
+        edge of weight 0 is never drawn: not by fanout -1, and not where a vertex has fewer edges
+        of positive weight than ``fanout``, which then are all taken. docs/weights.md says how.
+    mask : str, optional
+        The name of an edge array of the same dtypes: edges whose value is 0 are sampled around, as
+        if the graph did not have them. At most one of ``prob`` and ``mask``.
+    edge_weights : str, optional
+        ``"ht"``: ``block.edge_weights`` has a Horvitz-Thompson factor for each edge, so that the
+        sum of factor times ``y`` over a vertex's sampled edges is, in the mean over samples, that
+        of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a vertex
+        gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
+        its places says (docs/weights.md). None: no factors.
+    time : str, optional
+        The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
+        float64 (dates are taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
+        and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
+        later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
+        the order of time once, and kept with the graph. docs/time.md says more.
+    compare : str
+        ``"le"``: up to the bound. ``"lt"``: before it.
+    window : float or timedelta, optional
+        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a span,
+        which is one of ``datetime``, NumPy, pandas or Arrow, beside times that are numbers.
+    carry : str
+        ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
+        the time of the edge that first reached it (with a vertex array: by its own time).
+    strategy : str
+        ``"uniform"``, or ``"last"``: the ``fanout`` latest of those that may be taken, ascending;
+        with ``replace`` draws among these.
+
+    Notes
+    -----
+    Random numbers are counter-based (Philox4x32-10 for each row, SplitMix64 for each draw), and
+    sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
+    any degree; docs/randomness.md has the rules. The hops of a batch and mode ``"queue"`` follow
+    the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload Fusion",
+    sections III-B and III-C; ``frontier`` is DGL's or PyG's. Mode ``"reservoir"`` follows the paper
+    "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on GPUs" (Wu et
+    al.), section III-B.
+
+    Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
+    types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
+    and ``sample`` gives a ``HeteroBatch``.
+
+    One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
+    number of the next batch.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_given",
+        "_numbers",
+        "_span",
+        "_timed",
+        "_typed",
+    )
+
+    _takes_types = True
+
+    def __init__(
+        self,
+        fanouts: Sequence[int | Mapping[Any, int]],
+        *,
+        replace: bool = False,
+        frontier: str = "all",
+        disjoint: bool = False,
+        seed: int | None = None,
+        ordered: bool = True,
+        mode: str = "auto",
+        map_limit: int | None = None,
+        prob: str | None = None,
+        mask: str | None = None,
+        edge_weights: str | None = None,
+        reservoir: Mapping[str, Any] | None = None,
+        default: int | None = None,
+        time: str | None = None,
+        compare: str = "le",
+        window: Any = None,
+        carry: str = "seed",
+        strategy: str = "uniform",
+    ) -> None:
+        Sampler.__init__(self, seed)
+        plan = neighbor_plan(
+            {
+                "fanouts": fanouts,
+                "replace": replace,
+                "frontier": frontier,
+                "disjoint": disjoint,
+                "ordered": ordered,
+                "mode": mode,
+                "map_limit": map_limit,
+                "prob": prob,
+                "mask": mask,
+                "edge_weights": edge_weights,
+                "reservoir": reservoir,
+                "default": default,
+                "time": time,
+                "compare": compare,
+                "window": window,
+                "carry": carry,
+                "strategy": strategy,
+            }
+        )
+        EngineSampler.__init__(self, plan, self._numbers.seed)
+        # Types are shown as they were given; the plan has names of them.
+        self._given: tuple[Any, ...] | None = None
+        if plan["family"] == "typed":
+            self._given = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
+        # What the plan has as a number: whether it fits the times is known once there is a graph.
+        span = as_numpy_span(window)
+        self._span = span if datetime_kind(span) else None
+        self._typed: HeteroEngineSampler | None = None
+        self._timed = (
+            TemporalEngineSampler(plan, self.seed) if plan["family"] == "temporal" else None
+        )
+
+    @property
+    def fanouts(self) -> tuple[int, ...]:
+        """In-edges for each vertex, outermost hop first."""
+        fanouts: tuple[int, ...] = self._plan["fanouts"]
+        return fanouts
+
+    @property
+    def replace(self) -> bool:
+        """Whether edges are drawn with replacement."""
+        value: bool = self._plan["replace"]
+        return value
+
+    @property
+    def frontier(self) -> str:
+        """``"all"`` or ``"new"``: which vertices a hop expands."""
+        value: str = self._plan["frontier"]
+        return value
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        value: bool = self._plan.get("disjoint", True)
+        return value
+
+    @property
+    def time(self) -> str | None:
+        """The name of the times; None: edges have none."""
+        value: str | None = self._plan.get("time")
+        return value
+
+    @property
+    def compare(self) -> str:
+        """``"le"`` or ``"lt"``: up to the bound, or before it."""
+        value: str = self._plan.get("compare", "le")
+        return value
+
+    @property
+    def window(self) -> float | None:
+        """How long before the bound edges may be, a timedelta64 in nanoseconds; None: any time."""
+        value: float | None = self._plan.get("window")
+        return None if value is None or value >= NO_WINDOW else value
+
+    @property
+    def carry(self) -> str:
+        """``"seed"`` or ``"edge"``: whose time bounds the next hop."""
+        value: str = self._plan.get("carry", "seed")
+        return value
+
+    @property
+    def strategy(self) -> str:
+        """``"uniform"`` or ``"last"``."""
+        value: str = self._plan.get("strategy", "uniform")
+        return value
+
+    @property
+    def default(self) -> int | None:
+        """Of the edge types that a mapping of ``fanouts`` does not have; None: it has all."""
+        value: int | None = self._plan.get("default")
+        return value
+
+    @property
+    def ordered(self) -> bool:
+        """As it was given."""
+        value: bool = self._plan.get("ordered", True)
+        return value
+
+    @property
+    def mode(self) -> str:
+        """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"``, ``"queue"`` or ``"reservoir"``."""
+        if self._plan["family"] in ("typed", "temporal"):
+            return "auto"
+        mode: str = self._plan.get("mode", self._plan["family"])
+        return mode
+
+    @property
+    def map_limit(self) -> int | None:
+        """As it was given."""
+        value: int | None = self._plan.get("map_limit")
+        return value
+
+    @property
+    def prob(self) -> str | None:
+        """The name of the edge array that has the weights; None: edges are equal."""
+        value: str | None = self._plan.get("prob")
+        return value
+
+    @property
+    def mask(self) -> str | None:
+        """The name of the edge array that says which edges there are; None: all."""
+        value: str | None = self._plan["mask"]
+        return value
+
+    @property
+    def edge_weights(self) -> str | None:
+        """``"ht"``, or None: blocks have no factors."""
+        value: str | None = self._plan["edge_weights"]
+        return value
+
+    @property
+    def reservoir(self) -> dict[str, Any] | None:
+        """Options of mode ``"reservoir"`` other than the usual ones; None where there are none."""
+        given = {
+            name: self._plan[name]
+            for name, usual in RESERVOIR.items()
+            if self._plan.get(name, usual) != usual
+        }
+        return given or None
+
+    @property
+    def plan(self) -> Plan:
+        """The options: immutable, hashable, and picklable."""
+        return self._plan
+
+    @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
+        return self._plan.drawn_by
+
+    def graph_of(self, graph: Any) -> Any:
+        """The graph of the edges that have weights, or that the mask leaves."""
+        return self._plan.graph_of(graph)
+
+    def _check_span(self, graph: Any) -> None:
+        """TypeError for a window of timedelta64 where the graph's times are numbers.
+
+        Of a graph in parts nobody knows.
+        """
+        if self._span is not None and graph._service is None:
+            name = self._plan["time"]
+            check_window(self._span, graph._kind_of_times(name), name)
+
+    def _hetero_sampler(self) -> HeteroEngineSampler:
+        """What samples graphs with types."""
+        made = self._typed
+        if made is None:
+            if self.mode not in NEIGHBOR:
+                raise ValueError(
+                    f"mode: expected one of {NEIGHBOR} for a graph with types, got {self.mode!r}"
+                )
+            plan = self._plan
+            if plan["family"] != "typed":
+                plan = hetero_plan(self._arguments())
+            made = HeteroEngineSampler(plan, self.seed)
+            made._share = self._share
+            self._typed = made
+        return made
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+        seed_time: Any = None,
+    ) -> SampleJob:
+        """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        self._check_span(graph)
+        if isinstance(graph, HeteroGraph):
+            sampler = self._hetero_sampler()
+            if seed_time is not None and sampler._by_time is None:
+                raise ValueError("seed_time: expected None for a sampler without time=, got some")
+            return sampler.start(
+                graph,
+                seeds,
+                seed_time,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                threads=threads,
+                prompt=not beside,
+                hops=into == "hops",
+            )
+        if self._timed is not None:
+            return self._timed.start(
+                graph,
+                seeds,
+                seed_time,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                threads=threads,
+                prompt=not beside,
+                hops=into == "hops",
+            )
+        if seed_time is not None and self.time is None:
+            raise ValueError("seed_time: expected None for a sampler without time=, got some")
+        return dispatch(
+            self,
+            self.graph_of(graph),
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    # Only of a graph without types are they the class's own kind of batches.
+    @overload  # type: ignore[override]
+    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_Options]) -> MiniBatch: ...
+    @overload
+    def sample(
+        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
+    ) -> HeteroMiniBatch: ...
+    def sample(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+        seed_time: Any = None,
+    ) -> Any:
+        """Samples a batch, as ``Sampler.sample`` does; with ``time`` it needs ``seed_time``.
+
+        Parameters
+        ----------
+        seed_time : array of shape [N], or one for all seeds, optional
+            Numbers, or dates of ``datetime``, NumPy, pandas, Arrow, or as text (docs/time.md).
+            The bound of each seed's tree: integers where the graph's times are such, else numbers.
+        """
+        job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)
+        return job.result()
+
+    @overload  # type: ignore[override]
+    def submit(
+        self, graph: Graph, seeds: Any, **options: Unpack[_Options]
+    ) -> PendingBatch[MiniBatch]: ...
+    @overload
+    def submit(
+        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
+    ) -> PendingBatch[HeteroMiniBatch]: ...
+    def submit(
+        self,
+        graph: Graph | HeteroGraph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+        seed_time: Any = None,
+    ) -> PendingBatch[Any]:
+        """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
+        return self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=True)
+
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def sample_many(
+            self,
+            graph: Graph,
+            seeds: Iterable[Any],
+            *,
+            epoch: int | None = None,
+            batch: int | None = None,
+        ) -> list[MiniBatch]: ...
+        @overload
+        def sample_many(
+            self,
+            graph: HeteroGraph,
+            seeds: Iterable[Any],
+            *,
+            epoch: int | None = None,
+            batch: int | None = None,
+        ) -> list[HeteroMiniBatch]: ...
+        def sample_many(self, graph: Any, seeds: Any, **options: Any) -> Any: ...
+
+    def _start_at(
+        self,
+        graph: Any,
+        seeds: Any,
+        seed_time: Any,
+        epoch: int | None,
+        batch: int | None,
+        exclude: Any,
+        threads: int,
+        beside: bool,
+    ) -> PendingBatch[Any]:
+        start = self._start
+        if seed_time is not None:
+            start = partial(start, seed_time=seed_time)
+        return start(graph, seeds, epoch, batch, exclude, threads, beside)
+
+    def launcher(
+        self, graph: Graph, *, epoch: int, into: str | None = None
+    ) -> GroupLauncher | None:
+        """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
+        if isinstance(graph, HeteroGraph) or self._timed is not None:
+            return None
+        return TorchLauncher.of(self, PGSampler, graph, epoch, into)
+
+    def with_seed(self, seed: int | None) -> PGSampler:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        return self._with(seed=seed)
+
+    def within(self, share: float) -> Sampler[MiniBatch]:
+        """As ``Sampler.within``; mode ``"bsp"``, whose launches are short, has no bound."""
+        if type(self) is not PGSampler:
+            return super().within(share)
+        return self._bounded(self._with(), share)
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
+        return MiniBatch._of(memory, epoch, batch)
+
+    def _torch_view(
+        self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> TorchMiniBatch:
+        return TorchMiniBatch._of(TensorSource(region, words, graph._device), epoch, batch)
+
+    def _part_view(
+        self, graph: Graph, region: torch.Tensor, asked: set[int]
+    ) -> Callable[[Sequence[int], int, int, int], TorchMiniBatch]:
+        device = graph._device
+        edges = CooExpander(region, device, region.element_size() == 8, asked)
+
+        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> TorchMiniBatch:
+            # As that of any sampler: writes to a batch are counted apart.
+            about = region.data, words, device, first, edges, edges.add(words, first)
+            return TorchMiniBatch._of(TensorSource(*about), epoch, batch)
+
+        return view
+
+    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
+        if graph._device >= 0 and not isinstance(graph, HeteroGraph):
+            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+        return super()._many(graph, many, epoch, batch)
+
+    def _with(self, **options: Any) -> PGSampler:
+        """Another sampler, with some options of this one replaced, that begins at batch 0."""
+        return PGSampler(**{**self._arguments(), "seed": self.seed, **options})
+
+    def _arguments(self) -> dict[str, Any]:
+        """What the sampler was made with, but for the seed."""
+        given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
+        if self._given is not None:
+            given["fanouts"] = self._given
+        return given if self._span is None else {**given, "window": self._span}
+
+    def __repr__(self) -> str:
+        """As it is written in a call, but for what is as by default."""
+        given = self._arguments()
+        options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
+        fanouts = str(list(given["fanouts"]))
+        return f"PGSampler({', '.join([fanouts, *options])}, seed={self.seed})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_pickle, (
+            PGSampler,
+            self._arguments(),
+            self.seed,
+            self.epoch,
+            self._numbers.next,
+        )
+
+
+_USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
+_USUAL.pop("seed")
+
+
+def _restore(*given: Any) -> PGSampler:
+    """What pickles of earlier versions name."""
+    return from_pickle(PGSampler, *given)

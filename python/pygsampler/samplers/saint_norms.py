@@ -1,0 +1,85 @@
+"""The norms of GraphSAINT's subgraphs where they have no short formula: counted beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._engine.checks import describe, integer
+from pygsampler._engine.limits import MAX_EPOCH
+from pygsampler._sampling.sampler import Sampler
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from pygsampler._graph.graph import Graph
+
+__all__ = ["SaintNorms", "saint_norms"]
+
+# No training comes to this epoch.
+_EPOCH = MAX_EPOCH
+_TOGETHER = 64
+
+
+class SaintNorms(NamedTuple):
+    """Estimated chances: of each vertex, and of each edge beside its target.
+
+    ``node`` [V], float32, is p(v), by which and by V the loss of v is to be divided. ``edge`` [E],
+    float32, by the ids of edges, is p(u, v) / p(v), by which an edge's coefficient is to be.
+    """
+
+    node: npt.NDArray[np.float32]
+    edge: npt.NDArray[np.float32]
+
+
+def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> SaintNorms:
+    """Count vertices and edges in subgraphs that are no training's, as GraphSAINT's authors do.
+
+    Parameters
+    ----------
+    graph : Graph
+        Whose edges have the ids 0 to E - 1.
+    sampler : pygsampler.Sampler
+        Of subgraphs to which seeds play no part, such as ``saint_walk``.
+    coverage : int
+        Subgraphs are made until they have so many times the graph's vertices, of which the paper
+        has 50.
+
+    Returns
+    -------
+    Norms
+        Of N subgraphs, C(v) of which have v and C(u, v) its edge: C(v) / N, and C(u, v) / C(v), at
+        least 1e-4. A vertex that was not met counts as 0.1 of one, and an edge has 10 then.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a sampler of other batches, and for one whose subgraphs are empty.
+    """
+    import numpy as np
+
+    if not isinstance(sampler, Sampler):
+        raise TypeError(f"sampler: expected one of subgraphs, got {describe(sampler)}")
+    coverage = integer(coverage, "coverage", 1, 1 << 20)
+    vertices = np.zeros(graph.num_nodes)
+    edges = np.zeros(graph.num_edges)
+    targets = np.zeros(graph.num_edges, np.int64)
+    nothing = [np.zeros(0, np.int64)] * _TOGETHER
+    batches, met = 0, 0
+    while met < coverage * graph.num_nodes:
+        before = met
+        for made in sampler.sample_many(graph, nothing, epoch=_EPOCH, batch=batches):
+            if not hasattr(made, "nodes"):
+                raise TypeError(f"sampler: expected one of subgraphs, got {sampler!r}")
+            found = made.cpu().numpy()
+            vertices[found.nodes] += 1
+            edges[found.edge_ids] += 1
+            targets[found.edge_ids] = np.repeat(found.nodes, np.diff(found.indptr))
+            met += len(found.nodes)
+        batches += _TOGETHER
+        if met == before:
+            raise ValueError("sampler: expected subgraphs with vertices, got empty ones")
+    beside = vertices[targets]
+    share = np.divide(edges, beside, out=np.full(len(edges), 10.0), where=edges > 0)
+    node = np.where(vertices > 0, vertices, 0.1) / max(batches, 1)
+    return SaintNorms(node.astype(np.float32), np.maximum(share, 1e-4).astype(np.float32))

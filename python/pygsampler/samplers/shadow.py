@@ -1,0 +1,334 @@
+"""ShaDow with a subgraph for each root, by hops or by PageRank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pygsampler._arrays.array import Array
+from pygsampler._arrays.ids import as_ids
+from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.torch_minibatch import TorchBlock, as_torch
+from pygsampler._engine.checks import boolean, describe, finite, integer
+from pygsampler._graph.derived import page_ranks
+from pygsampler._sampling.pending import CompletedJob, MappedJob, PendingBatch
+from pygsampler._sampling.sampler import Sampler
+from pygsampler.samplers.neighbor import PGSampler
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import torch
+
+    from pygsampler._graph.graph import Graph
+
+__all__ = ["DisjointShaDow", "PageRankShaDow", "ppr_shadow", "shadow_disjoint"]
+
+_MOST = (1 << 31) - 1
+# Scores of the engine are of this.
+_ONE = 1 << 60
+# A walk of the paper's that stays where it is at every other step, and else stops with the chance
+# 0.15, stops with this one where it moves.
+_ALPHA = 2 * 0.15 / 1.15
+
+
+class _ShaDow(Sampler[TorchSubgraph]):
+    """What both have: batches of torch tensors that are subgraphs, with trees."""
+
+    @property
+    def result(self) -> str:
+        """``"subgraph"``."""
+        return "subgraph"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.plan}, seed={self.seed})"
+
+
+class DisjointShaDow(_ShaDow):
+    """ShaDow by hops, with a subgraph for each root; ``shadow_disjoint`` makes it."""
+
+    disjoint = True
+
+    def __init__(self, sampler: Sampler[Any]) -> None:
+        self._seeded_as(sampler)
+        self._hops = sampler
+
+    @property
+    def plan(self) -> Hashable:
+        """That of the hops."""
+        return "shadow", self._hops.plan
+
+    @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """As ``Sampler.drawn_by``."""
+        return self._hops.drawn_by
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph: edges that are not drawn are in subgraphs all the same."""
+        # Tables are made now, and wrong weights are errors.
+        self._hops.graph_of(graph)
+        return graph
+
+    def with_seed(self, seed: int | None) -> DisjointShaDow:
+        """As ``Sampler.with_seed``."""
+        return DisjointShaDow(self._hops.with_seed(seed))
+
+    def within(self, share: float) -> DisjointShaDow:
+        """As ``Sampler.within``."""
+        return DisjointShaDow(self._hops.within(share))
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[TorchSubgraph]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        _no_exclude(exclude)
+        _need_torch()
+        job = self._hops.launch(
+            graph, seeds, epoch=epoch, batch=batch, threads=threads, into=into, beside=beside
+        )
+
+        def made(hops: Any) -> TorchSubgraph:
+            found = as_torch(hops)
+            return _subgraph(
+                graph, found.input_nodes, found.trees, found.output_nodes, None, epoch, batch
+            )
+
+        return MappedJob(job, made)
+
+
+class PageRankShaDow(_ShaDow):
+    """ShaDow by personalised PageRank; ``ppr_shadow`` makes it."""
+
+    def __init__(
+        self,
+        k: int,
+        alpha: float,
+        epsilon: float,
+        threshold: float,
+        disjoint: bool,
+        seed: int | None,
+    ) -> None:
+        super().__init__(seed)
+        self._options = k, alpha, epsilon, threshold
+        self.disjoint = disjoint
+        # By graph and root: its vertices and their scores.
+        self._known: WeakKeyDictionary[Graph, dict[int, tuple[Any, Any]]] = WeakKeyDictionary()
+
+    @property
+    def plan(self) -> Hashable:
+        """The options."""
+        return "shadow by PageRank", *self._options, self.disjoint
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """As ``Sampler.places``."""
+        return {"score": "nodes"} if self.disjoint else {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _known=WeakKeyDictionary())
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[TorchSubgraph]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``.
+
+        It makes the batch before it returns. Roots that were met before are not walked from again.
+        """
+        _no_exclude(exclude)
+        torch = _need_torch()
+        given = Array._of_view(as_ids(seeds, "seeds", graph._device)).cpu()
+        roots = torch.tensor(given.tolist(), dtype=torch.int64)
+        around = self._around(graph, roots.tolist())
+        scores = [torch.from_numpy(score[1:]) for _, score in around]
+        others = [torch.from_numpy(ids[1:]) for ids, _ in around]
+        counts = torch.tensor([len(ids) for ids in others], dtype=torch.int64)
+        first = torch.arange(len(roots))
+        trees = torch.cat([first, first.repeat_interleave(counts)])
+        # The roots, then the others of each in turn.
+        nodes = torch.cat([roots, *others])
+        best = torch.tensor([int(score[0]) for _, score in around], dtype=torch.int64)
+        share = (torch.cat([best, *scores]).double() / _ONE).float()
+        device = _device_of(graph)
+        dtype = getattr(torch, graph.dtype)
+        nodes, seeds_there = nodes.to(device, dtype), roots.to(device, dtype)
+        made: TorchSubgraph
+        if self.disjoint:
+            made = _subgraph(graph, nodes, trees.to(device), seeds_there, share, epoch, batch)
+        else:
+            made = _subgraph(graph, nodes, None, seeds_there, None, epoch, batch)
+        return CompletedJob(made)
+
+    def _around(self, graph: Graph, roots: list[int]) -> list[tuple[Any, Any]]:
+        known = self._known.setdefault(graph, {})
+        missing = sorted({root for root in roots if root not in known})
+        if missing:
+            import numpy as np
+
+            found = page_ranks(
+                graph._on_cpu(), as_ids(np.array(missing, np.int64), "seeds"), *self._options
+            )
+            # Copies, since one of a root must not keep those of all.
+            starts, nodes, scores = (part.numpy() for part in found)
+            for root, begin, end in zip(missing, starts[:-1], starts[1:], strict=True):
+                known[root] = nodes[begin:end].copy(), scores[begin:end].copy()
+        return [known[root] for root in roots]
+
+
+def shadow_disjoint(
+    *,
+    fanouts: Sequence[int],
+    replace: bool = False,
+    prob: str | None = None,
+    seed: int | None = None,
+) -> DisjointShaDow:
+    """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, and all edges there.
+
+    A batch is a ``TorchSubgraph``, whose subgraphs share neither vertices nor draws nor edges:
+    ``batch.trees`` [V], int64, has the root of each vertex, a place in the seeds. The roots are the
+    first vertices, and a seed that is given twice is two. It needs torch.
+
+    Parameters
+    ----------
+    fanouts : sequence of int
+        Neighbours of each vertex that the hop before has reached first, innermost hop last; -1
+        takes all. The paper has 2 hops, and 20 vertices.
+    replace : bool
+        Draw with replacement, as the authors' code does.
+    prob : str, optional
+        The name of an edge array with weights to draw by. Edges of weight 0 are never drawn, though
+        among the edges of a subgraph.
+    seed : int, optional
+        As ``PGSampler`` has it, whose draws with ``disjoint=True`` and ``frontier="new"`` these
+        are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For options of a wrong type or value.
+    """
+    return DisjointShaDow(
+        PGSampler(fanouts, replace=replace, prob=prob, frontier="new", disjoint=True, seed=seed)
+    )
+
+
+def ppr_shadow(
+    *,
+    k: int = 200,
+    alpha: float = _ALPHA,
+    epsilon: float = 1e-6,
+    threshold: float = 0.01,
+    disjoint: bool = True,
+    seed: int | None = None,
+) -> PageRankShaDow:
+    """ShaDow (Zeng et al., 2021) by PageRank: the vertices nearest to a root, and all edges there.
+
+    Near are those where walks from the root end: against the edges, each step stopping with the
+    chance ``alpha``, and at a vertex without in-edges. Their chances are approximate, by pushes
+    (Andersen et al., 2006) of integers: nothing is random, and they are the same everywhere.
+    What was found for a root is kept with the sampler, for as long as the graph lives.
+
+    A batch is a ``TorchSubgraph`` with ``batch.trees`` [V], int64, as ``shadow_disjoint`` makes it,
+    whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
+
+    Parameters
+    ----------
+    k : int
+        The most vertices of a root, itself among them; the paper has 200.
+    alpha : float
+        In [0.001, 1]. The default is the paper's 0.15 of a walk that moves at every other step
+        alone.
+    epsilon : float
+        In [1e-12, 1]: pushes end where each vertex has less than this left for each of its
+        in-edges, by which scores are too small. The time grows with its inverse.
+    threshold : float
+        In [0, 1]: vertices with less than this part of the best score, the root's aside, are
+        left out.
+    disjoint : bool
+        Each root has a subgraph of its own. False: one subgraph of all of their vertices.
+    seed : int, optional
+        Of no effect.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For options of a wrong type or value.
+    """
+    return PageRankShaDow(
+        integer(k, "k", 1, _MOST),
+        finite(alpha, "alpha", 1e-3, 1),
+        finite(epsilon, "epsilon", 1e-12, 1),
+        finite(threshold, "threshold", 0, 1),
+        boolean(disjoint, "disjoint"),
+        seed,
+    )
+
+
+def _subgraph(
+    graph: Graph,
+    nodes: torch.Tensor,
+    trees: torch.Tensor | None,
+    roots: torch.Tensor,
+    scores: torch.Tensor | None,
+    epoch: int,
+    batch: int,
+) -> TorchSubgraph:
+    """All edges between the vertices, of one tree where there are trees; roots are the first."""
+    import torch
+
+    from pygsampler._batch.induced_edges import induced_edges
+    from pygsampler._batch.unique import unique_by_first
+
+    place = torch.arange(len(roots), device=nodes.device)
+    if trees is None:
+        nodes, of_nodes = unique_by_first(nodes)
+        place = of_nodes[: len(roots)]
+    else:
+        trees = trees.long()
+    edges = induced_edges(graph, nodes, trees)
+    ends = torch.bincount(edges.col.long(), minlength=len(nodes)).cumsum(0)
+    indptr = torch.cat([ends.new_zeros(1), ends]).to(nodes.dtype)
+    block = TorchBlock(indptr, edges.row, edges.edge, nodes, nodes)
+    extra = {} if scores is None else {"score": scores.to(nodes.device)}
+    index = place.to(nodes.dtype)
+    return TorchSubgraph(nodes, roots, index, (block,), epoch, batch, trees, extra)
+
+
+def _device_of(graph: Graph) -> torch.device:
+    import torch
+
+    return torch.device(graph.device)
+
+
+def _no_exclude(exclude: Any) -> None:
+    if exclude is not None:
+        raise NotImplementedError(f"exclude: expected None for ShaDow, got {describe(exclude)}")
+
+
+def _need_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("shadow: expected torch, found none; pip install torch") from None
+    return torch

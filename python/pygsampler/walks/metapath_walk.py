@@ -1,0 +1,243 @@
+"""``MetaPathWalk``: walks along the types of edges of a graph with types."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._engine import library
+from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.metapath import check_chain, columns, is_named, metapath_of, resolved
+from pygsampler._graph.schema import TYPE
+from pygsampler._sampling.partitioned_job import PartitionedJob
+from pygsampler._sampling.pending import MappedJob
+from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.result import HeteroWalks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.homogeneous import HomogeneousView
+    from pygsampler._sampling.pending import PendingBatch
+    from pygsampler.walks.result import Walks
+
+__all__ = ["MetaPathWalk"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class MetaPathWalk(RandomWalk):
+    """Walks of a ``HeteroGraph`` along types of edges.
+
+    Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
+    ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
+    mapping of that type to them, and gives ``HeteroWalks``.
+
+    Parameters
+    ----------
+    metapath : sequence of (str, str, str) or str
+        Types of edges, each from where the one before it leads; 1 to 64 of them. Against the edges
+        (``direction="in"``) each leads from its last part to its first. A relation alone names the
+        only edge type of the graph that has it: ``["writes", "cites"]``.
+    length : int, optional
+        Steps of a walk, for walks that begin again with the metapath's first type, at which it then
+        ends. Default: as many as the metapath has.
+    prob : str, optional
+        The name of an edge array that all types of the metapath have: weights, as for
+        ``RandomWalk``.
+    direction, walks_per_seed, edge_ids, seed
+        As for ``RandomWalk``; without ``edge_ids`` there are none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a metapath that does not chain, and as ``RandomWalk``; of names of relations when a
+        graph is sampled.
+
+    Notes
+    -----
+    The first call on a graph makes one without types of the metapath's relations, and its
+    out-edges, and they are kept with the graph. Of a graph on a GPU walks are made there, and torch
+    gives them the ids of their types. Source: metapath2vec (Dong et al., 2017), section
+    3.2.
+    """
+
+    __slots__ = ("_path",)
+
+    _takes_types = True
+    _beside = ("_path",)
+
+    def __init__(
+        self,
+        metapath: Sequence[EdgeType | str],
+        length: int | None = None,
+        *,
+        prob: str | None = None,
+        direction: str = "out",
+        walks_per_seed: int = 1,
+        edge_ids: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        steps = _steps(metapath, length)
+        self._path = metapath_of(metapath)
+        types = list(dict.fromkeys(self._path))
+        self._begin(
+            seed,
+            length=steps,
+            prob=prob,
+            metapath=[types.index(kind) for kind in self._path],
+            edge_types=TYPE,
+            direction=direction,
+            walks_per_seed=walks_per_seed,
+            edge_ids=edge_ids,
+        )
+        if not is_named(self._path):
+            check_chain(self._path, self._against, steps > len(self._path))
+
+    @property
+    def metapath(self) -> tuple[EdgeType | str, ...]:
+        """The types of edges, as they were given."""
+        return self._path
+
+    @property
+    def _against(self) -> bool:
+        return bool(self._plan["direction"] == "in")
+
+    @property
+    def node_types(self) -> tuple[str, ...]:
+        """The type of each column of ``HeteroWalks.nodes``; ValueError for a metapath of names of
+        relations, whose types a graph knows: ``HeteroWalks.node_types`` has them."""
+        if is_named(self._path):
+            raise ValueError(
+                "node_types: expected a metapath of (source, relation, destination), got names of "
+                "relations; node_types of the walks has the types"
+            )
+        return columns(self._path, self._against, self.length)
+
+    def _along(self, graph: HeteroGraph) -> tuple[EdgeType, ...]:
+        """The metapath in the edge types of a graph."""
+        path = resolved(self._path, graph.edge_types)
+        if path is not self._path:
+            check_chain(path, self._against, self.length > len(path))
+        return path
+
+    def graph_of(self, graph: Any) -> Any:
+        """The graph without types that is walked, made once and kept with ``graph``."""
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        return super().graph_of(self._joint(graph).graph)
+
+    def _joint(self, graph: HeteroGraph) -> HomogeneousView:
+        prob, path = self._plan["prob"], self._along(graph)
+        names = () if prob is None else (prob,)
+        return graph._joint(tuple(dict.fromkeys(path)), path[0][2 if self._against else 0], names)
+
+    def launch(
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[HeteroWalks]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        path = self._along(graph)
+        if isinstance(seeds, Mapping):
+            first = path[0][2 if self._against else 0]
+            if list(seeds) != [first]:
+                raise ValueError(
+                    f"seeds: expected ids of {first!r}, where the metapath begins, got "
+                    f"those of {list(seeds)}"
+                )
+            seeds = seeds[first]
+        if graph._service is not None:
+            return self._in_parts(graph, path, seeds, epoch, batch, exclude)
+        how = {"exclude": exclude, "threads": threads, "beside": beside}
+        job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)  # type: ignore[arg-type]
+        joint = self._joint(graph)
+        return MappedJob(job, lambda walks: self._by_type(walks, path, joint))
+
+    def _in_parts(
+        self, graph: HeteroGraph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
+    ) -> PendingBatch[HeteroWalks]:
+        """Of a graph whose parts lie in several processes; ids are those of types there."""
+        if exclude is not None:
+            raise NotImplementedError(
+                f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "
+                "(prob=) leave edges out"
+            )
+        types, roots = tuple(dict.fromkeys(path)), path[0][2 if self._against else 0]
+        job = PartitionedJob.start_along(graph, self, types, roots, seeds, epoch=epoch, batch=batch)
+        return MappedJob(job, lambda walks: self._named(walks, path))
+
+    def _named(self, walks: HeteroWalks, path: tuple[EdgeType, ...]) -> HeteroWalks:
+        """The walks, with the types of what they have."""
+        walks.node_types = columns(path, self._against, self.length)
+        walks.edge_types = tuple(itertools.islice(itertools.cycle(path), self.length))
+        return walks
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
+        return HeteroWalks._of(memory, epoch, batch, self.seed)
+
+    def _by_type(
+        self, walks: HeteroWalks, path: tuple[EdgeType, ...], joint: HomogeneousView
+    ) -> HeteroWalks:
+        """New walks with the ids of their types, where they had those of the joint graph."""
+        self._named(walks, path)
+        nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])
+        edges = array("q", [joint.edges[kind] for kind in walks.edge_types])
+        if joint.graph._device >= 0:
+            _ids_by_type_on_device(walks, nodes, edges, joint.roots)
+            return walks
+        library.call(
+            "WalksByType",
+            walks._memory.address,  # type: ignore[union-attr]
+            nodes.buffer_info()[0],
+            edges.buffer_info()[0],
+            self.length,
+            joint.roots,
+        )
+        return walks
+
+    def __repr__(self) -> str:
+        return f"MetaPathWalk({list(self._path)}, length={self.length}, seed={self.seed})"
+
+
+def _ids_by_type_on_device(walks: Walks, nodes: array[int], edges: array[int], roots: int) -> None:
+    """Writes the ids of their types into walks on a GPU, by torch."""
+    steps = walks.per_step().torch()
+    if bool((steps[0] >= roots).any()):
+        wrong = int((steps[0] >= roots).nonzero()[0])
+        raise IndexError(
+            f"seeds[{wrong // max(walks.walks_per_seed, 1)}]: expected an id in [0, {roots}), "
+            f"got {int(steps[0][wrong])}"
+        )
+    tables = [(steps, nodes)]
+    if "edge_ids" in walks._arrays:
+        tables.append((walks._edges().torch(), edges))
+    for ids, starts in tables:
+        begins = ids.new_tensor(starts.tolist()).unsqueeze(1)
+        ids -= begins * (ids >= 0)
+
+
+def _steps(metapath: Any, length: int | None) -> int:
+    """How many steps walks have, of a metapath whose parts are types of edges."""
+    if isinstance(metapath, str) or not isinstance(metapath, (list, tuple)):
+        raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
+    if not metapath:
+        raise ValueError("metapath: expected at least one edge type, got none")
+    return len(metapath) if length is None else integer(length, "length", 0)

@@ -1,0 +1,495 @@
+"""``PinSAGE`` and ``RestartNeighbors``: neighbours of a seed by the visits of its walks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pygsampler._arrays.ids import as_ids, copy_ids
+from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.metapath import check_chain, is_named, metapath_of, resolved
+from pygsampler._graph.schema import TYPE
+from pygsampler._sampling.hetero_inputs import homogeneous_ids
+from pygsampler._sampling.pending import GroupLauncher, MappedJob, PendingBatch
+from pygsampler._sampling.sampler import Sampler
+from pygsampler._sampling.torch_group import TorchLauncher
+from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits, top_visits
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import torch
+
+    from pygsampler._arrays.array import Array
+    from pygsampler._arrays.ids import IdView
+    from pygsampler._engine.memory import Memory
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.homogeneous import HomogeneousView
+    from pygsampler.walks.result import TorchWalks
+
+__all__ = ["PinSAGE", "RestartNeighbors"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class PinSAGE(RandomWalk):
+    """The neighbours of a vertex that short random walks visit most (Ying et al., 2018, section
+    3.1).
+
+    Walks from a seed make traversals: the first always, and each further one unless the walk ends
+    before it, with ``termination_prob``. The vertices at the ends of traversals are its visits, the
+    seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds, and a
+    loader ``SeedVisits``, with features and labels.
+
+    Parameters
+    ----------
+    num_traversals : int
+        Of a walk at most. The visits of all walks of a seed are at most 2048.
+    termination_prob : float
+        In [0, 1].
+    num_random_walks : int
+        Walks of each seed.
+    num_neighbors : int
+        How many of the vertices are told.
+    metapath, edge_types
+        As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
+        ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
+        that leads back to where it begins; seeds and visits are ids of that type of vertices.
+    prob, direction, layout, seed
+        As for ``RandomWalk``.
+    """
+
+    __slots__ = ("_path",)
+
+    _takes_types = True
+    _beside = ("_path",)
+
+    # The metapath by edge types of a graph with types, else empty.
+    _path: tuple[Any, ...]
+
+    _called: ClassVar[Mapping[str, str]] = {
+        "length": "num_traversals",
+        "stop": "termination_prob",
+        "walks_per_seed": "num_random_walks",
+        "top_visits": "num_neighbors",
+    }
+
+    def __init__(
+        self,
+        num_traversals: int = 2,
+        termination_prob: float = 0.5,
+        num_random_walks: int = 10,
+        num_neighbors: int = 3,
+        *,
+        metapath: Sequence[int] | Sequence[EdgeType | str] | None = None,
+        edge_types: str | None = None,
+        prob: str | None = None,
+        direction: str = "out",
+        layout: str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        cycle = 1 if metapath is None else len(metapath)
+        self._path = ()
+        if metapath and isinstance(metapath[0], (tuple, list, str)):
+            self._path, metapath = _closed_metapath(metapath, edge_types, direction == "in")
+            edge_types = TYPE
+        traversals = integer(num_traversals, "num_traversals", 1)
+        self._begin(
+            seed,
+            length=traversals * cycle,
+            visit_every=cycle,
+            stop=termination_prob,
+            walks_per_seed=integer(num_random_walks, "num_random_walks", 1),
+            top_visits=integer(num_neighbors, "num_neighbors", 1),
+            metapath=metapath,
+            edge_types=edge_types,
+            prob=prob,
+            direction=direction,
+            layout=layout,
+        )
+
+    @property
+    def result(self) -> str:
+        """``"visits"``."""
+        return "visits"
+
+    def graph_of(self, graph: Any) -> Any:
+        """As that of ``RandomWalk``; of a graph with types that of the metapath's relations."""
+        return super().graph_of(self._joint(graph).graph if self._path else _untyped(graph))
+
+    def _joint(self, graph: Any) -> HomogeneousView:
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(
+                f"graph: expected a HeteroGraph for a metapath of edge types, got {describe(graph)}"
+            )
+        prob, path = self._plan["prob"], self._along(graph)
+        names = () if prob is None else (prob,)
+        return graph._joint(tuple(dict.fromkeys(path)), self._first(path), names)
+
+    def _along(self, graph: HeteroGraph) -> tuple[EdgeType, ...]:
+        """The metapath in the edge types of a graph."""
+        path = resolved(self._path, graph.edge_types)
+        if path is not self._path:
+            check_chain(path, self._plan["direction"] == "in", closed=True)
+        return path
+
+    def _first(self, path: tuple[EdgeType, ...]) -> str:
+        """Where the metapath begins."""
+        return path[0][2 if self._plan["direction"] == "in" else 0]
+
+    def launch(
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[Visits | SeedVisits]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        kind = None
+        if self._path:
+            joint = self._joint(graph)
+            kind = next(iter(joint.nodes))
+            if not isinstance(seeds, Mapping) or list(seeds) != [kind]:
+                got = list(seeds) if isinstance(seeds, Mapping) else describe(seeds)
+                raise ValueError(
+                    f"seeds: expected a mapping of {kind!r}, where the metapath begins, to "
+                    f"ids, got {got}"
+                )
+            # The first type's vertices are the joined graph's first: visits have its ids as well.
+            seeds = homogeneous_ids(seeds, graph, joint)
+        ids = copy_ids(as_ids(seeds, "seeds", graph._device))
+        job = super().launch(
+            graph,
+            ids,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+        return MappedJob(job, lambda made: made._by(ids, kind))
+
+    def launcher(self, graph: Any, *, epoch: int, into: str | None = None) -> GroupLauncher | None:
+        """As ``Sampler.launcher``; None along types of edges, whose seeds are by type."""
+        if self._path:
+            return None
+        launch = TorchLauncher.of(self, PinSAGE, graph, epoch, into)
+        if launch is None:
+            return None
+
+        def start(seeds: Sequence[Any], batches: Sequence[int]) -> MappedJob[list[Any]]:
+            views = [copy_ids(as_ids(ids, "seeds", graph._device)) for ids in seeds]
+            return MappedJob(launch(views, batches), lambda made: _with_seeds(made, views))
+
+        return start
+
+    def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[Any]:
+        made = super()._many(graph, many, epoch, batch)
+        if graph._device >= 0 and not self._path:
+            # Of one launch, and not by ``launch``.
+            _with_seeds(made, [copy_ids(as_ids(ids, "seeds", graph._device)) for ids in many])
+        return made
+
+    def __repr__(self) -> str:
+        along = f", along {', '.join(map(str, self._path))}" if self._path else ""
+        return f"{super().__repr__()}{along}"
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
+        return Visits._of(memory, epoch, batch)
+
+    def _torch_view(
+        self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> Any:
+        return SeedVisits._of_region(region, words, epoch, batch)
+
+
+def _with_seeds(made: list[Any], views: Sequence[IdView]) -> list[Any]:
+    """Visits of several batches, each told of its seeds; behind a failure there are none."""
+    for visits, ids in zip(made, views, strict=False):
+        if isinstance(visits, (Visits, SeedVisits)):
+            visits._by(ids, None)
+    return made
+
+
+def _untyped(graph: Any) -> Any:
+    if isinstance(graph, HeteroGraph):
+        raise TypeError(
+            "graph: expected a Graph, got a HeteroGraph, which metapath=[(source, relation, "
+            "destination), ...] is for"
+        )
+    return graph
+
+
+def _closed_metapath(
+    path: Any, edge_types: str | None, against: bool
+) -> tuple[tuple[EdgeType, ...], list[int]]:
+    """A metapath of edge types that leads back to where it begins, and their places among them."""
+    if edge_types is not None:
+        raise ValueError(
+            f"edge_types: expected None, since metapath has edge types, got {edge_types!r}"
+        )
+    path = metapath_of(path)
+    if not is_named(path):
+        check_chain(path, against, closed=True)
+    known = list(dict.fromkeys(path))
+    return path, [known.index(kind) for kind in path]
+
+
+class RestartNeighbors(Sampler[HeteroVisits]):
+    """HetGNN's neighbours (Zhang et al., 2019, section 3.1): by the visits of a walk with restarts.
+
+    A walk from each seed goes back to it with a chance before each step, until it has collected
+    ``collect`` vertices other than the seed, of each type at most its cap; of each type the most
+    visited are the neighbours. It needs torch; ``sample`` gives ``TypedVisits``, for each type
+    ``TorchVisits``, on the graph's device, and so does a loader, with features and labels.
+
+    Parameters
+    ----------
+    types : str or None
+        The name of a vertex array of the graph (``graph.ndata``): the type of each, integers. None:
+        a ``HeteroGraph`` is sampled, along all of its relations; the types of ``top``
+        and ``caps`` are names, seeds are a mapping of types to ids, whose rows stand type after
+        type in its order, and the neighbours of a type are ids of that.
+    top : mapping of int, or str, to int
+        How many vertices of each type are told; others are none.
+    caps : mapping of int, or str, to int, optional
+        How many visits of each type are collected at most. Without, ``collect`` of all.
+    collect : int
+        Visits of a walk in all.
+    restart : float
+        The chance to go back, in [0, 1].
+    max_steps : int
+        Where a walk ends at the latest: types that cannot be reached never fill.
+    prob, direction, seed
+        As for ``RandomWalk``.
+    """
+
+    _takes_types = True
+
+    @property
+    def result(self) -> str:
+        """``"visits"``."""
+        return "visits"
+
+    def __init__(
+        self,
+        types: str | None,
+        top: Mapping[int, int] | Mapping[str, int],
+        *,
+        caps: Mapping[int, int] | Mapping[str, int] | None = None,
+        collect: int = 100,
+        restart: float = 0.5,
+        max_steps: int = 1000,
+        prob: str | None = None,
+        direction: str = "out",
+        seed: int | None = None,
+    ) -> None:
+        if types is not None and not isinstance(types, str):
+            raise TypeError(f"types: expected the name of a vertex array, got {describe(types)}")
+        super().__init__(seed)
+        self._types = types
+        self._top = _counts(top, "top", types is None)
+        self._collect = integer(collect, "collect", 1)
+        all_of_them = dict.fromkeys(self._top, self._collect)
+        self._caps = all_of_them if caps is None else _counts(caps, "caps", types is None)
+        how: dict[str, Any] = {"restart": restart, "prob": prob, "direction": direction}
+        self._walk = RandomWalk(max_steps, **how, seed=self.seed)
+        # At the seed is a walk after every other step at most, but for loops.
+        steps = min(self._walk.length, 2 * self._collect)
+        self._begun = RandomWalk(steps, **how, seed=self.seed)
+
+    @property
+    def plan(self) -> Hashable:
+        """The options."""
+        about = self._types, tuple(self._top.items()), tuple(self._caps.items()), self._collect
+        return self._walk.plan, about
+
+    def graph_of(self, graph: Any) -> Any:
+        """As that of ``RandomWalk``; of a graph with types that of all relations."""
+        if self._types is None:
+            return self._walk.graph_of(self._joint(graph).graph)
+        return self._walk.graph_of(_untyped(graph))
+
+    def _joint(self, graph: Any) -> HomogeneousView:
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph for types=None, got {describe(graph)}")
+        for kind in (*self._top, *self._caps):
+            if kind not in graph.node_types:
+                known = ", ".join(map(repr, graph.node_types))
+                raise ValueError(f"top: expected types of vertices among {known}, got {kind!r}")
+        kinds, prob = graph.edge_types, self._walk.plan["prob"]
+        return graph._joint(kinds, kinds[0][0], () if prob is None else (prob,))
+
+    def with_seed(self, seed: int | None) -> RestartNeighbors:
+        """Another sampler of this plan, with that seed."""
+        other = super().with_seed(seed)
+        other._walk = self._walk.with_seed(other.seed)
+        other._begun = self._begun.with_seed(other.seed)
+        return other
+
+    def launch(
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> PendingBatch[HeteroVisits]:
+        """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
+        if self._types is None:
+            joint = self._joint(graph)
+            kinds: _NodeTypeArray | _NodeTypeRanges = _NodeTypeRanges(joint, graph.node_types)
+            seeds, graph = homogeneous_ids(seeds, graph, joint), joint.graph
+        else:
+            kinds = _NodeTypeArray(self._array(_untyped(graph)))
+        how: dict[str, Any] = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
+        job = self._begun.launch(graph, seeds, **how, exclude=exclude, beside=beside)
+
+        def made(begun: Any) -> HeteroVisits:
+            walks = begun.torch()
+            collected, enough = self._collected(walks.nodes, kinds)
+            if not enough and self._begun.length < self._walk.length:
+                # Longer walks begin as these do. Seldom: where a type cannot fill its cap.
+                seeds = walks.nodes[:, 0].contiguous()
+                walks = self._walk.launch(graph, seeds, **how).result().torch()
+                collected, _ = self._collected(walks.nodes, kinds)
+            return self._counted(walks, collected, kinds)
+
+        return MappedJob(job, made)
+
+    def _array(self, graph: Graph) -> Array:
+        assert self._types is not None
+        values = graph.ndata.get(self._types)
+        if values is None:
+            have = ", ".join(map(repr, graph.ndata)) or "none"
+            raise ValueError(
+                f"types: expected the name of a vertex array of the graph ({have}), "
+                f"got {self._types!r}"
+            )
+        return values
+
+    def _collected(
+        self, steps: torch.Tensor, kinds: _NodeTypeArray | _NodeTypeRanges
+    ) -> tuple[torch.Tensor, bool]:
+        """What walks have collected, in their order: [walks, at most collect], -1 behind the last.
+
+        And whether longer ones would have collected the same.
+        """
+        # By walk: they lie step by step.
+        nodes = steps.contiguous()
+        there = (nodes >= 0) & (nodes != nodes[:, :1])
+        of = kinds.of(nodes)
+        collected = there.new_zeros(there.shape)
+        for kind, cap in self._caps.items():
+            mine = there & (of == kinds.number(kind))
+            if cap < self._collect:
+                mine &= mine.cumsum(1) <= cap
+            collected |= mine
+        place = collected.cumsum(1)
+        most = min(self._collect, sum(self._caps.values()))
+        enough = bool(((place[:, -1] >= most) | (nodes[:, -1] < 0)).all())
+        walk, step = (collected & (place <= self._collect)).nonzero().unbind(1)
+        short = nodes.new_full((len(nodes), min(self._collect, nodes.shape[1])), -1)
+        short[walk, place[walk, step] - 1] = nodes[walk, step]
+        return short, enough
+
+    def _counted(
+        self, walks: TorchWalks, short: torch.Tensor, kinds: _NodeTypeArray | _NodeTypeRanges
+    ) -> HeteroVisits:
+        of, there = kinds.of(short), short >= 0
+        visits = {}
+        for kind, top in self._top.items():
+            rows = short.where(there & (of == kinds.number(kind)), -1)
+            most, counts = top_visits(rows, top)
+            visits[kind] = TorchVisits(most.where(most < 0, most - kinds.first(kind)), counts)
+        found = HeteroVisits(visits, kinds.split(walks.nodes[:, 0].contiguous()))
+        found.epoch, found.batch = walks.epoch, walks.batch
+        for of_type in visits.values():
+            of_type.epoch, of_type.batch = walks.epoch, walks.batch
+        return found
+
+    def __repr__(self) -> str:
+        return (
+            f"RestartNeighbors({self._types!r}, {self._top!r}, caps={self._caps!r}, "
+            f"collect={self._collect}, seed={self.seed})"
+        )
+
+
+class _NodeTypeArray:
+    """Types of vertices that an array of the graph tells, which numbers them itself."""
+
+    def __init__(self, types: Array) -> None:
+        self._types: torch.Tensor = types.torch()
+
+    def of(self, nodes: torch.Tensor) -> torch.Tensor:
+        """The number of each vertex's type; any number for -1."""
+        return self._types.to(nodes.device)[nodes.clamp(min=0).long()]
+
+    def number(self, kind: Any) -> int:
+        """What ``of`` calls that type."""
+        return int(kind)
+
+    def first(self, kind: Any) -> int:
+        """The vertex that is 0 among those of its type."""
+        return 0
+
+    def split(self, seeds: torch.Tensor) -> torch.Tensor:
+        """The seeds as visits tell them."""
+        return seeds
+
+
+class _NodeTypeRanges:
+    """Types of vertices of a joined graph, which stand there type after type."""
+
+    def __init__(self, joint: HomogeneousView, node_types: Sequence[str]) -> None:
+        self._starts, self._types = joint.nodes, tuple(node_types)
+        self._places = {kind: i for i, kind in enumerate(joint.nodes)}
+
+    def of(self, nodes: torch.Tensor) -> torch.Tensor:
+        """As that of ``_Array``."""
+        import torch
+
+        later = torch.tensor([*self._starts.values()][1:], dtype=nodes.dtype, device=nodes.device)
+        return torch.bucketize(nodes, later, right=True)
+
+    def number(self, kind: Any) -> int:
+        """As that of ``_Array``; -1 of a type without edges, which is no vertex's there."""
+        return self._places.get(kind, -1)
+
+    def first(self, kind: Any) -> int:
+        """As that of ``_Array``."""
+        return self._starts.get(kind, 0)
+
+    def split(self, seeds: torch.Tensor) -> dict[str, torch.Tensor]:
+        """As that of ``_Array``: by type."""
+        of = self.of(seeds)
+        return {kind: seeds[of == self.number(kind)] - self.first(kind) for kind in self._types}
+
+
+def _counts(given: Any, where: str, named: bool) -> dict[Any, int]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to numbers, got {describe(given)}")
+    if named:
+        for kind in given:
+            if not isinstance(kind, str):
+                raise TypeError(f"{where}: expected names of types, got {describe(kind)}")
+        return {kind: integer(count, f"{where}[{kind!r}]", 1) for kind, count in given.items()}
+    return {
+        integer(kind, f"{where}: a type", 0): integer(count, f"{where}[{kind!r}]", 1)
+        for kind, count in given.items()
+    }
