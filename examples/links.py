@@ -22,7 +22,7 @@ from torch.nn import functional
 
 import pygsampler as pgs
 from pygsampler import datasets
-from pygsampler.torch import LinkBatch, LinkLoader, Negatives
+from pygsampler.torch import LinkBatch, LinkLoader, NegativeSampling
 
 HIDDEN = 64
 FANOUTS = [10, 10]
@@ -93,7 +93,7 @@ def main() -> None:
         FANOUTS,
         batch_size=arguments.batch_size,
         shuffle=True,
-        negatives=Negatives("structural"),
+        negatives=NegativeSampling("structural"),
         exclude="reverse_id",
         reverse_eids=torch.arange(2 * count).roll(count),
         features={"x": x},
@@ -121,7 +121,7 @@ def main() -> None:
             FANOUTS,
             batch_size=500,
             seed=1,
-            negatives=Negatives("structural", OTHERS),
+            negatives=NegativeSampling("structural", OTHERS),
             exclude=None,
             features={"x": x},
         ):

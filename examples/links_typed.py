@@ -27,7 +27,7 @@ from torch.nn import functional
 
 import pygsampler as pgs
 from pygsampler import datasets
-from pygsampler.torch import LinkLoader, Negatives
+from pygsampler.torch import LinkLoader, NegativeSampling
 
 HIDDEN = 64
 OTHERS = 99
@@ -114,7 +114,7 @@ def train(
         [fanout, fanout],
         batch_size=arguments.batch_size,
         shuffle=True,
-        negatives=Negatives("structural"),
+        negatives=NegativeSampling("structural"),
         exclude="reverse_types",
         reverse_types=reverse,
         features={"x": {"package": words}},
@@ -186,7 +186,7 @@ def main() -> None:
     tested = hidden.nonzero().squeeze(1)
     tested = tested[torch.randperm(len(tested))[: arguments.tested]]
     ends = src[tested], dst[tested]
-    others = Negatives("structural", OTHERS).draw(data.graph(), *ends, seed=1)
+    others = NegativeSampling("structural", OTHERS).draw(data.graph(), *ends, seed=1)
     told = torch.cat([ends[1].unsqueeze(1), others], dim=1)
     pairs = torch.stack([ends[0].unsqueeze(1).expand_as(told).flatten(), told.flatten()])
 

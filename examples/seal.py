@@ -25,7 +25,7 @@ from torch.nn import functional
 
 import pygsampler as pgs
 from pygsampler import datasets, samplers
-from pygsampler.torch import LinkBatch, LinkLoader, Negatives
+from pygsampler.torch import LinkBatch, LinkLoader, NegativeSampling
 
 HIDDEN = 64
 # Neighbours of each end.
@@ -132,7 +132,7 @@ def main() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     # A subgraph needs two ends. LinkLoader deals links and draws negatives, and samples nothing.
     known = torch.stack([seen_src, seen_dst])[:, seen_src != seen_dst]
-    options: dict[str, Any] = {"exclude": None, "negatives": Negatives("structural")}
+    options: dict[str, Any] = {"exclude": None, "negatives": NegativeSampling("structural")}
     for epoch in range(arguments.epochs):
         start, losses = time.perf_counter(), []
         links = known[:, torch.randperm(known.shape[1])[: arguments.links]]

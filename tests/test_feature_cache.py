@@ -146,11 +146,11 @@ import numpy as np
 import torch
 import pygsampler as pgs
 import pygsampler.torch as loaders
-from pygsampler._loading import given
+from pygsampler._loader import given
 import torch_on_host
 from pygsampler._features.gather import gather_there
 from pygsampler._arrays.ids import as_ids
-from pygsampler._loading import rows as loading
+from pygsampler._loader import rows as loading
 from pygsampler.torch import DataLoader
 
 given._check = lambda index: None

@@ -12,7 +12,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.torch import DataLoader, LinkLoader, Negatives, skip_gram
+from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling, skip_gram
 
 random = np.random.default_rng(4)
 GRAPH = pgs.Graph.from_coo(
@@ -47,8 +47,8 @@ def batches() -> dict[str, Any]:
     options: dict[str, Any] = {"batch_size": 3, "seed": 1}
     batch, walks = sampler.sample(GRAPH, SEEDS), walk.sample(GRAPH, SEEDS)
     subgraph = samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS)
-    negatives = Negatives(amount=2)
-    triplets = Negatives(amount=2, mode="triplet")
+    negatives = NegativeSampling(amount=2)
+    triplets = NegativeSampling(amount=2, mode="triplet")
     links = {BUYS: [0, 1], OF: [5]}
     return {
         "MiniBatch": batch,

@@ -564,7 +564,7 @@ def test_numbers_beside_dates_are_nanoseconds(edges: Any, tmp_path: Any) -> None
 
 def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
     torch = pytest.importorskip("torch")
-    from pygsampler.torch import DataLoader, LinkLoader, Negatives
+    from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
     sampler = pgs.PGSampler([3], time="t", seed=1)
     links = np.arange(4)
@@ -577,7 +577,12 @@ def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
             LinkLoader(graph, links, sampler, seed_time=DAYS["M"], batch_size=4)
         with pytest.raises(TypeError, match=text):
             LinkLoader(
-                graph, links, [3], negatives=Negatives(time="n"), seed_time=DAYS["M"], batch_size=4
+                graph,
+                links,
+                [3],
+                negatives=NegativeSampling(time="n"),
+                seed_time=DAYS["M"],
+                batch_size=4,
             )
     graph = dated(edges, "M")
     (batch,) = DataLoader(graph, torch.arange(4), sampler, seed_time=DAYS["M"], batch_size=4)

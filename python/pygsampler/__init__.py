@@ -14,7 +14,7 @@ from pygsampler._engine.library import get_num_threads, memory_stats, set_num_th
 from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler._loading.stream import stream
+from pygsampler._loader.stream import stream
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.programs import Program, program

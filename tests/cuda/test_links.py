@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 import pygsampler as pgs  # noqa: E402
-from pygsampler.torch import LinkLoader, Negatives  # noqa: E402
+from pygsampler.torch import LinkLoader, NegativeSampling  # noqa: E402
 
 NODES = 700
 
@@ -25,7 +25,7 @@ def test_negatives_of_the_cpu(kind: str, dtype: Any) -> None:
     src, dst = edges(dtype)
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES)
     there = graph.to("cuda")
-    negatives = Negatives(kind, 7)
+    negatives = NegativeSampling(kind, 7)
     numbers: dict[str, int] = {"seed": 5, "epoch": 2, "batch": 9}
     made = negatives.draw(there, src.cuda(), dst.cuda(), **numbers)
     assert made.is_cuda
@@ -38,7 +38,10 @@ def test_loader_of_the_cpu(kind: str, mode: str) -> None:
     src, dst = edges(torch.int64)
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES)
     options: dict[str, Any] = {"batch_size": 300, "seed": 3, "shuffle": True}
-    options |= {"negatives": Negatives(kind, 2, mode=mode), "features": {"x": torch.eye(NODES)}}
+    options |= {
+        "negatives": NegativeSampling(kind, 2, mode=mode),
+        "features": {"x": torch.eye(NODES)},
+    }
     loaders = [
         LinkLoader(graph, torch.arange(0, 4000, 3), [4, 3], device=where, **options)
         for where in ("cpu", "cuda")

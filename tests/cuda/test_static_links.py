@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from torch.nn import functional  # noqa: E402
 
-from pygsampler.torch import LinkLoader, Negatives, capture  # noqa: E402
+from pygsampler.torch import LinkLoader, NegativeSampling, capture  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("gpu")
 NODES, WIDTH = 3000, 16
@@ -31,7 +31,7 @@ def graph() -> pgs.Graph:
 @pytest.mark.parametrize("mode", ["binary", "triplet"])
 def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str) -> None:
     """In three epochs, of which most batches are replays; the last of each is not full."""
-    negatives = Negatives("structural", 2, mode=mode)
+    negatives = NegativeSampling("structural", 2, mode=mode)
     about = {**OPTIONS, "seed": 3, "negatives": negatives}
     edges = torch.arange(0, 40000, 21)
     eager = LinkLoader(graph, edges, [4, 3], **about)
@@ -75,7 +75,7 @@ def test_edges_that_batches_leave_out(graph: pgs.Graph, name: str) -> None:
     """Their own by default, or with their reverses: most batches are replays."""
     sampler = pgs.PGSampler([6, 5], seed=3, **EXCLUDED[name])
     back, edges = torch.arange(40000).flip(0), torch.arange(0, 40000, 11)
-    options: dict[str, Any] = {"batch_size": 512, "shuffle": True, "negatives": Negatives()}
+    options: dict[str, Any] = {"batch_size": 512, "shuffle": True, "negatives": NegativeSampling()}
     if name == "plain":
         options |= {"exclude": "reverse_id", "reverse_eids": back}
     eager = LinkLoader(graph, edges, sampler, **options)
@@ -106,7 +106,7 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
     """A batch that needs more room is trained by a call, and captured anew."""
     torch.manual_seed(1)
     x = torch.randn(NODES, WIDTH, device="cuda")
-    about = {**OPTIONS, "seed": 3, "negatives": Negatives(), "features": {"x": x}}
+    about = {**OPTIONS, "seed": 3, "negatives": NegativeSampling(), "features": {"x": x}}
     edges = torch.arange(0, 40000, 21)
 
     def losses(loader: Any, captured: bool) -> Any:
@@ -156,7 +156,7 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
     }
     graph = pgs.HeteroGraph.from_coo(edges, counts).to("cuda")
     given = {kinds[0]: torch.arange(0, 6000, 5), kinds[1]: torch.arange(0, 6000, 9)}
-    about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: Negatives("structural", 2)}}
+    about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: NegativeSampling("structural", 2)}}
     about["exclude"] = exclude
     eager = LinkLoader(graph, given, [4, 3], **about)
     fixed = LinkLoader(graph, given, [4, 3], static=True, capacities="most", **about)

@@ -16,7 +16,7 @@ import pygsampler as pgs
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from pygsampler.torch import DataLoader, LinkLoader, Negatives  # noqa: E402
+from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling  # noqa: E402
 
 NODES = 20_000
 SEEDS = torch.arange(0, 8000)
@@ -167,7 +167,7 @@ def test_a_trace_has_the_spans_of_the_stream(
     }  # fmt: skip
     loader: Any
     if links:
-        loader = LinkLoader(graph, SEEDS, [10, 5], negatives=Negatives(), **options)
+        loader = LinkLoader(graph, SEEDS, [10, 5], negatives=NegativeSampling(), **options)
     else:
         loader = DataLoader(graph, SEEDS, [10, 5], **options)
     trained(loader, 0)

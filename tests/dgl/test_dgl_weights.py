@@ -112,7 +112,7 @@ def test_batches_of_the_core() -> None:
     g, sampler = of_rows(weights, rows), PGSampler([2], prob="w", seed=3)
     sampler.set_epoch(1)
     (found,) = edges(sampler.sample(g, torch.arange(rows)))
-    epoch, batch = sampler._identity.of(torch.arange(rows))
+    epoch, batch = sampler._identity.number(torch.arange(rows))
     core = pgs.PGSampler([2], prob="w", seed=3).sample(
         alike(weights, rows, "float32"), np.arange(rows), epoch=epoch, batch=batch
     )

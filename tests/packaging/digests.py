@@ -316,7 +316,7 @@ def block_sums() -> str:
 def negatives() -> str:
     import torch
 
-    from pygsampler.torch import LinkLoader, Negatives
+    from pygsampler.torch import LinkLoader, NegativeSampling
 
     src, dst = edges()
     pairs = (torch.from_numpy(src[:600].copy()), torch.from_numpy(dst[:600].copy()))
@@ -324,7 +324,7 @@ def negatives() -> str:
     for kind in ("uniform", "degree", "structural"):
         loader = LinkLoader(
             graph(), pairs, pgs.PGSampler([3, 2], seed=6), batch_size=200,
-            negatives=Negatives(kind, 2), exclude=None, shuffle=True, seed=6,
+            negatives=NegativeSampling(kind, 2), exclude=None, shuffle=True, seed=6,
         )  # fmt: skip
         results += [batch.sampled.input_nodes.numpy() for batch in loader]
     return digest(results)

@@ -291,7 +291,7 @@ def test_types_of_seeds_are_other_batches(monkeypatch: pytest.MonkeyPatch) -> No
     """The same ids of two types do not share random numbers in an epoch."""
     sampler = HeteroSampler(typed_data(), [2], seed=1)
     sampler.set_epoch(0)
-    of, numbers = sampler._identity.of, []
+    of, numbers = sampler._identity.number, []
     monkeypatch.setattr(sampler._identity, "of", lambda *ids: numbers.append(of(*ids)) or of(*ids))
     for kind in ("paper", "author", "paper"):
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(4), input_type=kind))

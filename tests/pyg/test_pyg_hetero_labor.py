@@ -69,7 +69,7 @@ def test_it_is_the_cores() -> None:
     sampler = HeteroLaborSampler(data, [2, 3], importance=1, weight_attr="w", seed=4)
     sampler.set_epoch(2)
     seeds = torch.tensor([5, 9, 30])
-    identity = copy.copy(sampler)._identity.of(seeds, (b"type p", seeds[:0]))
+    identity = copy.copy(sampler)._identity.number(seeds, (b"type p", seeds[:0]))
     (batch,) = NeighborLoader(data, [], ("p", seeds), neighbor_sampler=sampler, batch_size=3)
     core = pgs.HeteroLaborSampler([3, 2], importance=1, prob="w", frontier="new", seed=4).sample(
         sampler.graph,

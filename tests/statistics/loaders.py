@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import pygsampler as pgs
-from pygsampler._loading.resumed import Pass
+from pygsampler._loader.checkpoint import EpochRun
 from pygsampler.torch import DataLoader
 from tests.statistics import laws
 from tests.statistics.laws import Positions
@@ -171,7 +171,7 @@ def workers(seed: int, sampler: Any = None) -> dict[str, float]:
 class SameRank(DataLoader):
     """Each rank numbers its batches 0, 1, ..., so ranks draw alike."""
 
-    def _on_cpu(self, going: Pass, meter: Any) -> Any:
+    def _on_cpu(self, going: EpochRun, meter: Any) -> Any:
         epoch = going.epoch
         for step in range(len(self)):
             start, end = self._shards.bounds(self.rank, step)
@@ -182,8 +182,8 @@ class SameRank(DataLoader):
 class SameEpoch(DataLoader):
     """A constant seed: each epoch is the first one again."""
 
-    def _batches(self, going: Pass, meter: Any) -> Any:
-        return super()._batches(Pass(0, going.part), meter)
+    def _batches(self, going: EpochRun, meter: Any) -> Any:
+        return super()._batches(EpochRun(0, going.part), meter)
 
     def _order(self, epoch: int) -> torch.Tensor:
         return super()._order(0)

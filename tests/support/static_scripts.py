@@ -13,10 +13,10 @@ import pytest
 import torch
 import pygsampler as pgs
 import pygsampler.torch as loaders
-from pygsampler._loading import given
+from pygsampler._loader import given
 import torch_on_host
 from pygsampler._engine import memories
-from pygsampler._loading import static
+from pygsampler._loader import static
 from pygsampler._sampling import static_buffers as standing
 from pygsampler._features.features import Features
 from pygsampler.torch import DataLoader
@@ -110,7 +110,7 @@ def typed_content(b):
 # What lets steps be captured: a replay is a call.
 REPLAYS = """
 import contextlib
-from pygsampler._loading import capture
+from pygsampler._loader import capture
 
 class Stream:
     cuda_stream = 1

@@ -6,8 +6,8 @@ import operator
 
 import pytest
 
-from pygsampler._loading import prefetch
-from pygsampler._loading.prefetch import in_groups, in_order
+from pygsampler._loader import prefetch
+from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
 
 
 class Desk:
@@ -53,7 +53,7 @@ class FakeJob:
 @pytest.mark.parametrize("depth", [0, 1, 2, 5, 100])
 def test_in_order_and_never_deeper_than_asked(depth: int) -> None:
     desk = Desk()
-    for expected, got in enumerate(in_order(desk.submit, 20, depth)):
+    for expected, got in enumerate(prefetch_in_order(desk.submit, 20, depth)):
         assert got == expected
         assert len(desk.submitted) == min(20, expected + 1 + depth)
     assert desk.submitted == desk.ended == list(range(20))
@@ -70,9 +70,9 @@ def test_a_steady_queue_does_not_rest(in_what: str, monkeypatch: pytest.MonkeyPa
     def submitted(steady: bool) -> list[int]:
         desk, found = GroupDesk(), []
         results = (
-            in_order(desk.submit, 40, 8, steady=steady)
+            prefetch_in_order(desk.submit, 40, 8, steady=steady)
             if in_what == "order"
-            else in_groups(desk.submit_many, 40, 8, 1, steady=steady)
+            else prefetch_groups(desk.submit_many, 40, 8, 1, steady=steady)
         )
         for desk.taken, _ in enumerate(results):
             found.append(len(desk.submitted))
@@ -85,12 +85,12 @@ def test_a_steady_queue_does_not_rest(in_what: str, monkeypatch: pytest.MonkeyPa
 
 def test_nothing_runs_before_the_first_is_asked_for() -> None:
     desk = Desk()
-    in_order(desk.submit, 20, 4)
+    prefetch_in_order(desk.submit, 20, 4)
     assert desk.submitted == []
 
 
 def test_no_steps() -> None:
-    assert list(in_order(Desk().submit, 0, 4)) == []
+    assert list(prefetch_in_order(Desk().submit, 0, 4)) == []
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
@@ -99,7 +99,7 @@ def test_a_failure_raises_in_its_place(depth: int, where: str) -> None:
     desk = Desk(**{f"fails_in_{where}": 6})
     got = []
     with pytest.raises(RuntimeError, match=f"{where} 6"):
-        for step in in_order(desk.submit, 20, depth):
+        for step in prefetch_in_order(desk.submit, 20, depth):
             got.append(step)
     assert got == list(range(6))
     assert sorted(desk.ended + desk.cancelled) == sorted(desk.submitted)
@@ -108,12 +108,12 @@ def test_a_failure_raises_in_its_place(depth: int, where: str) -> None:
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_leaving_early_cancels_what_is_in_flight(depth: int) -> None:
     desk = Desk()
-    batches = in_order(desk.submit, 20, depth)
+    batches = prefetch_in_order(desk.submit, 20, depth)
     next(batches)
     next(batches)
     batches.close()
     assert desk.cancelled == list(range(2, 2 + depth))
-    dropped = in_order(desk.submit, 20, depth)
+    dropped = prefetch_in_order(desk.submit, 20, depth)
     next(dropped)
     desk.cancelled.clear()
     del dropped
@@ -129,7 +129,7 @@ def test_an_interrupt_cancels_what_is_in_flight() -> None:
 
     desk = Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        list(in_order(desk.submit, 20, 2))
+        list(prefetch_in_order(desk.submit, 20, 2))
     assert sorted(desk.ended + desk.cancelled) == desk.submitted == [0, 1, 2, 3]
 
 
@@ -153,7 +153,7 @@ class Slow(Desk):
 @pytest.mark.parametrize("ready", [True, False])
 def test_second_jobs_in_order_and_never_deeper_than_asked(ready: bool, depth: int) -> None:
     first, second = Slow(ready), Desk()
-    for expected, got in enumerate(in_order(first.submit, 20, depth, second.submit)):
+    for expected, got in enumerate(prefetch_in_order(first.submit, 20, depth, second.submit)):
         assert got == expected
         assert len(first.submitted) == min(20, expected + 1 + depth)
         # Those that are done are handed on; of the others nobody waits for more than one.
@@ -162,7 +162,7 @@ def test_second_jobs_in_order_and_never_deeper_than_asked(ready: bool, depth: in
     for desk in (first, second):
         assert desk.submitted == desk.ended == list(range(20))
         assert desk.cancelled == []
-    assert list(in_order(first.submit, 0, depth, second.submit)) == []
+    assert list(prefetch_in_order(first.submit, 0, depth, second.submit)) == []
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
@@ -175,7 +175,7 @@ def test_a_failure_in_either_raises_in_its_place(
     desks = [Slow(ready, **({f"fails_in_{where}": 6} if stage == i else {})) for i in (0, 1)]
     got = []
     with pytest.raises(RuntimeError, match=f"{where} 6"):
-        for step in in_order(desks[0].submit, 20, depth, desks[1].submit):
+        for step in prefetch_in_order(desks[0].submit, 20, depth, desks[1].submit):
             got.append(step)
     assert got == list(range(6))
     for desk in desks:
@@ -187,7 +187,7 @@ def test_a_failure_in_either_raises_in_its_place(
 def test_leaving_early_cancels_both(ready: bool, depth: int) -> None:
     for end in (lambda batches: batches.close(), lambda batches: None):
         first, second = Slow(ready), Slow()
-        batches = in_order(first.submit, 20, depth, second.submit)
+        batches = prefetch_in_order(first.submit, 20, depth, second.submit)
         assert [next(batches), next(batches)] == [0, 1]
         end(batches)
         del batches
@@ -207,7 +207,7 @@ def test_an_interrupt_in_the_second_cancels_both(ready: bool) -> None:
 
     first, second = Slow(ready), Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        list(in_order(first.submit, 20, 3, second.submit))
+        list(prefetch_in_order(first.submit, 20, 3, second.submit))
     assert set(first.ended + first.cancelled) == set(first.submitted) >= set(range(5))
     assert sorted(second.ended + second.cancelled) == second.submitted == [0, 1, 2, 3]
 
@@ -249,13 +249,13 @@ class FakeGroup:
 @pytest.mark.parametrize(("depth", "size"), [(2, 1), (4, 2), (7, 3), (8, 4), (100, 50)])
 def test_groups_in_order_and_never_deeper_than_asked(depth: int, size: int) -> None:
     desk = GroupDesk()
-    for expected, got in enumerate(in_groups(desk.submit_many, 21, depth, size)):
+    for expected, got in enumerate(prefetch_groups(desk.submit_many, 21, depth, size)):
         assert got == expected
         ahead = len(desk.submitted) - expected - 1
         assert min(depth - size + 1, 20 - expected) <= ahead <= depth
     assert desk.submitted == desk.ended == list(range(21))
     assert set(desk.groups[:-1]) <= {size} and desk.cancelled == []
-    assert list(in_groups(desk.submit_many, 0, depth, size)) == []
+    assert list(prefetch_groups(desk.submit_many, 0, depth, size)) == []
 
 
 @pytest.mark.parametrize("fails", range(8))
@@ -264,7 +264,7 @@ def test_a_failure_in_a_group_raises_in_its_place(fails: int, where: str) -> Non
     desk = GroupDesk(**{f"fails_in_{where}": fails})
     got = []
     with pytest.raises(RuntimeError, match=f"{where} {fails}"):
-        for step in in_groups(desk.submit_many, 20, 7, 3):
+        for step in prefetch_groups(desk.submit_many, 20, 7, 3):
             got.append(step)
     # What is submitted by one call fails together.
     assert got == list(range(fails if where == "result" else fails // 3 * 3))
@@ -273,7 +273,7 @@ def test_a_failure_in_a_group_raises_in_its_place(fails: int, where: str) -> Non
 
 def test_leaving_early_cancels_groups_in_flight() -> None:
     desk = GroupDesk()
-    for step in in_groups(desk.submit_many, 40, 8, 4):
+    for step in prefetch_groups(desk.submit_many, 40, 8, 4):
         if step == 2:
             break
     assert desk.cancelled == [4, 5, 6, 7]

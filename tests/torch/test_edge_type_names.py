@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler.torch import DataLoader, LinkLoader, Negatives
+from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
 WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "paper")
 NODES = {"author": 20, "paper": 30}
@@ -90,7 +90,10 @@ def test_link_loaders() -> None:
     for edges in seeds:
         first, second = edges
         options: Any = {
-            "negatives": {first: Negatives("structural"), second: Negatives("uniform", 2)},
+            "negatives": {
+                first: NegativeSampling("structural"),
+                second: NegativeSampling("uniform", 2),
+            },
             "labels": None,
         }
         loader = LinkLoader(of, edges, [{"writes": 2, CITES: 3}], batch_size=32, seed=1, **options)
@@ -105,16 +108,18 @@ def test_link_loaders() -> None:
     with pytest.raises(ValueError, match="edges: expected each edge type once"):
         LinkLoader(of, {"cites": [1], CITES: [2]}, [2], batch_size=8)
     src, dst = torch.tensor([1, 2]), torch.tensor([3, 4])
-    drawn = [Negatives().draw(of, src, dst, seed=1, edge_type=each) for each in (WRITES, "writes")]
+    drawn = [
+        NegativeSampling().draw(of, src, dst, seed=1, edge_type=each) for each in (WRITES, "writes")
+    ]
     assert drawn[0].equal(drawn[1])
 
 
 def test_capacities() -> None:
     """Sizes of static batches are checked wherever they are made."""
-    from pygsampler._loading.static_forms import Typed
+    from pygsampler._loader.static_layouts import HeteroLayout
 
     of = graph()
-    form = Typed(of, {"paper": 4})
+    form = HeteroLayout(of, {"paper": 4})
     given = [({"author": 9, "paper": 20}, {"writes": 7, CITES: 12})]
     (made,) = form.checked(given, pgs.PGSampler([{"writes": 2, "cites": 3}])) or []
     assert made.num_edges == {WRITES: 7, CITES: 12}

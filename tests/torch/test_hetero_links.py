@@ -11,7 +11,7 @@ import torch
 from sampler_laws import plausible
 
 import pygsampler as pgs
-from pygsampler.torch import HeteroLinkBatch, LinkLoader, Negatives
+from pygsampler.torch import HeteroLinkBatch, LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
 
 WRITES = ("author", "writes", "paper")
@@ -66,7 +66,7 @@ def ends_of(batch: HeteroLinkBatch, kind: Any, rows: torch.Tensor) -> torch.Tens
 def test_links_and_negatives(kind: str) -> None:
     """Edges of both relations in one batch, and what ``Negatives.draw`` gives for each."""
     graph, edges = make(), coo()
-    negatives = {WRITES: Negatives(kind, 2), CITES: Negatives("uniform", 3)}
+    negatives = {WRITES: NegativeSampling(kind, 2), CITES: NegativeSampling("uniform", 3)}
     made = loader(graph, negatives=negatives, shuffle=True)
     batches = list(made)
     assert len(batches) == len(made) == 5
@@ -93,7 +93,10 @@ def test_triplets_labels_and_features() -> None:
     x = {"x": {kind: torch.randn(n, 3) for kind, n in NODES.items()}}
     labels = {CITES: torch.arange(len(IDS[CITES]))}
     made = loader(
-        graph, negatives={CITES: Negatives(amount=2, mode="triplet")}, labels=labels, features=x
+        graph,
+        negatives={CITES: NegativeSampling(amount=2, mode="triplet")},
+        labels=labels,
+        features=x,
     )
     for batch in made:
         assert list(batch.edge_label_index) == [WRITES]
@@ -142,7 +145,7 @@ def test_excluded_edges() -> None:
 
 def test_options_that_change_nothing() -> None:
     graph = make()
-    options = {"negatives": Negatives("structural"), "shuffle": True}
+    options = {"negatives": NegativeSampling("structural"), "shuffle": True}
     wanted = [content(batch) for batch in loader(graph, **options)]
     for depth in (0, 1, 9):
         assert [content(batch) for batch in loader(graph, prefetch=depth, **options)] == wanted
@@ -162,7 +165,7 @@ def test_one_type_is_a_graph_without_types() -> None:
     plain = pgs.Graph.from_coo(src, dst, num_nodes=60)
     typed = pgs.HeteroGraph.from_coo({own: (src, dst)}, {"a": 60})
     for kind in ("uniform", "degree", "in_batch", "structural"):
-        options = {"negatives": Negatives(kind, 2), "shuffle": True}
+        options = {"negatives": NegativeSampling(kind, 2), "shuffle": True}
         pairs = zip(
             loader(plain, IDS[CITES], **options),
             loader(typed, IDS[CITES], **options),
@@ -178,14 +181,14 @@ def test_other_types_change_no_negatives() -> None:
     few = make({CITES: 500, WRITES: 400})
     src, dst = coo()[WRITES]
     for kind in ("uniform", "degree", "structural"):
-        draw = Negatives(kind, 3).draw
+        draw = NegativeSampling(kind, 3).draw
         one, other = (draw(g, src, dst, seed=3, edge_type=WRITES) for g in (make(), few))
         assert one.equal(other)
         alike = draw(make(), src, dst, seed=3, edge_type=READS) if kind == "uniform" else one + 1
         assert not one.equal(alike)
 
 
-def drawn(negatives: Negatives, vertex: int, edge_type: Any, **more: Any) -> Counter[int]:
+def drawn(negatives: NegativeSampling, vertex: int, edge_type: Any, **more: Any) -> Counter[int]:
     src = torch.full((4000,), vertex)
     made = negatives.draw(make(), src, src % 60, seed=1, edge_type=edge_type, **more)
     return Counter(made.flatten().tolist())
@@ -196,35 +199,39 @@ def test_laws_of_a_relation() -> None:
     src, dst = coo()[WRITES]
     degrees = [max(int((dst == w).sum()), 1) ** 0.75 for w in range(60)]
     law = {w: d / sum(degrees) for w, d in enumerate(degrees)}
-    plausible(drawn(Negatives("degree", 5), 2, WRITES), law)
+    plausible(drawn(NegativeSampling("degree", 5), 2, WRITES), law)
     known = set(dst[src == 2].tolist())
     others = [w for w in range(60) if w not in known]
     assert known
     assert 2 in others
-    plausible(drawn(Negatives("structural", 5), 2, WRITES), dict.fromkeys(others, 1 / len(others)))
+    plausible(
+        drawn(NegativeSampling("structural", 5), 2, WRITES), dict.fromkeys(others, 1 / len(others))
+    )
     src, dst = coo()[CITES]
     others = [w for w in others if w not in dst[src == 2].tolist()]
     known = {2, *dst[src == 2].tolist()}
     others = [w for w in range(60) if w not in known]
-    plausible(drawn(Negatives("structural", 5), 2, CITES), dict.fromkeys(others, 1 / len(others)))
+    plausible(
+        drawn(NegativeSampling("structural", 5), 2, CITES), dict.fromkeys(others, 1 / len(others))
+    )
 
 
 def test_a_relation_without_edges() -> None:
     """Pairs that are to be predicted, of types that the graph has."""
     pairs = torch.tensor([[89, 3, 4], [0, 59, 7]])
-    (batch,) = loader(make(), {READS: pairs}, exclude=None, negatives=Negatives(amount=4))
+    (batch,) = loader(make(), {READS: pairs}, exclude=None, negatives=NegativeSampling(amount=4))
     assert ends_of(batch, READS, batch.edge_label_index[READS])[:, :3].equal(pairs)
     with pytest.raises(ValueError, match=r"edges\[.*\]: expected vertices, shape \[2, E\]"):
         loader(make(), {READS: [1, 2]})
     with pytest.raises(ValueError, match="expected another kind than 'structural' for a relation"):
-        loader(make(), {READS: pairs}, exclude=None, negatives=Negatives("structural"))
+        loader(make(), {READS: pairs}, exclude=None, negatives=NegativeSampling("structural"))
 
 
 def test_disjoint() -> None:
     """A tree for each end of each link, of both types."""
     sampler = pgs.PGSampler([3], disjoint=True, frontier="new", seed=1)
     edges = coo()
-    for batch in loader(make(), fanouts=sampler, negatives=Negatives(amount=2)):
+    for batch in loader(make(), fanouts=sampler, negatives=NegativeSampling(amount=2)):
         writes, cites = (len(batch.input_id[kind]) for kind in (WRITES, CITES))
         nodes = batch.sampled.output_nodes
         assert len(nodes["author"]) == writes
@@ -235,7 +242,7 @@ def test_disjoint() -> None:
 
 def test_times_of_vertices() -> None:
     when = {kind: torch.arange(len(ids)) % 7 for kind, ids in IDS.items()}
-    laws = Negatives("structural", 4, time="t")
+    laws = NegativeSampling("structural", 4, time="t")
     for batch in loader(make(), negatives=laws, seed_time=when, shuffle=True):
         for kind in IDS:
             count = len(batch.input_id[kind])
@@ -253,7 +260,7 @@ def test_times_of_edges() -> None:
     graph = pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
     sampler = pgs.PGSampler([4, 3], time="t", compare="lt", frontier="new", seed=3)
     bounds = {kind: when[kind][ids] for kind, ids in IDS.items()}
-    negatives = Negatives(amount=2)
+    negatives = NegativeSampling(amount=2)
     made = loader(
         graph, fanouts=sampler, negatives=negatives, seed_time=bounds, exclude=None, shuffle=True
     )
@@ -295,7 +302,11 @@ def test_times_of_edges() -> None:
         ({"edges": {3: [1]}}, ValueError, "edges: expected types of the graph, got 3; there are"),
         ({"edges": {CITES: [500]}}, IndexError, r"edges\[.*\]\[0\]: expected an edge id"),
         ({"edges": {WRITES: [[9], [60]]}}, IndexError, r"\[1, 0\]: expected a vertex in \[0, 60\)"),
-        ({"negatives": {READS: Negatives()}}, ValueError, "negatives: expected types of the"),
+        (
+            {"negatives": {READS: NegativeSampling()}},
+            ValueError,
+            "negatives: expected types of the",
+        ),
         ({"negatives": {CITES: 3}}, TypeError, r"negatives\[.*\]: expected Negatives or None"),
         ({"labels": {CITES: [1]}}, ValueError, r"labels\[.*\]: expected shape \[124, ...\]"),
         ({"exclude": "reverse_types"}, TypeError, "reverse_types: expected a mapping"),
@@ -309,7 +320,11 @@ def test_times_of_edges() -> None:
             ValueError,
             r"reverse_eids\[.*\]: expected shape \[500\]",
         ),
-        ({"negatives": Negatives(time="t")}, ValueError, r"seed_time\[.*\]: expected a time"),
+        (
+            {"negatives": NegativeSampling(time="t")},
+            ValueError,
+            r"seed_time\[.*\]: expected a time",
+        ),
         (
             {"fanouts": pgs.RandomWalk(2)},
             TypeError,
@@ -329,7 +344,7 @@ sys.path += ["tests/support", "tests/torch"]
 import torch
 import torch_on_host
 import pygsampler as pgs
-from pygsampler._loading import given, links
+from pygsampler._loader import given, links
 from pygsampler.torch import Negatives
 from test_hetero_links import CITES, WRITES, WRITTEN, content, loader, make
 

@@ -11,7 +11,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.torch import DataLoader, LinkBatch, LinkLoader, Negatives
+from pygsampler.torch import DataLoader, LinkBatch, LinkLoader, NegativeSampling
 
 NODES, EDGES = 400, 3000
 
@@ -79,11 +79,11 @@ def test_ends_of_a_graph_with_rows_and_no_ids() -> None:
 def test_negatives(kind: str) -> None:
     """As pairs and as triplets they are those that ``Negatives.draw`` gives."""
     graph, edges = make(), coo()
-    pairs = loader(graph, negatives=Negatives(kind, 3), shuffle=True)
-    triplets = loader(graph, negatives=Negatives(kind, 3, mode="triplet"), shuffle=True)
+    pairs = loader(graph, negatives=NegativeSampling(kind, 3), shuffle=True)
+    triplets = loader(graph, negatives=NegativeSampling(kind, 3, mode="triplet"), shuffle=True)
     for number, (one, other) in enumerate(zip(pairs, triplets, strict=True)):
         src, dst = edges[:, IDS[one.input_id]]
-        wanted = Negatives(kind, 3).draw(graph, src, dst, seed=1, epoch=0, batch=number)
+        wanted = NegativeSampling(kind, 3).draw(graph, src, dst, seed=1, epoch=0, batch=number)
         count, nodes = len(src), one.sampled.output_nodes
         assert one.edge_label_index is not None
         assert one.edge_label is not None
@@ -106,7 +106,7 @@ def test_samples_are_those_of_the_sampler() -> None:
     """The seeds as they are, the edges of the batch left out."""
     graph = make()
     sampler = pgs.PGSampler([4, 3], seed=9)
-    for number, batch in enumerate(loader(graph, fanouts=sampler, negatives=Negatives())):
+    for number, batch in enumerate(loader(graph, fanouts=sampler, negatives=NegativeSampling())):
         ids = IDS[batch.input_id]
         nodes = batch.sampled.output_nodes
         one = sampler.sample(graph, nodes, epoch=0, batch=number, exclude=ids).torch()
@@ -139,11 +139,11 @@ def test_excluded_edges() -> None:
 def test_labels() -> None:
     graph = make()
     labels = torch.arange(len(IDS)).view(-1, 1) * 2
-    for options in ({}, {"negatives": Negatives(mode="triplet")}):
+    for options in ({}, {"negatives": NegativeSampling(mode="triplet")}):
         for batch in loader(graph, labels=labels, shuffle=True, **options):
             assert batch.edge_label is not None
             assert batch.edge_label.equal(labels[batch.input_id])
-    (batch, *_) = loader(graph, negatives=Negatives(mode="triplet"))
+    (batch, *_) = loader(graph, negatives=NegativeSampling(mode="triplet"))
     assert batch.edge_label is None
 
 
@@ -160,7 +160,7 @@ def test_no_edges() -> None:
 
 def test_options_that_change_nothing() -> None:
     graph = make()
-    options = {"negatives": Negatives("structural", 2), "shuffle": True}
+    options = {"negatives": NegativeSampling("structural", 2), "shuffle": True}
     wanted = contents(loader(graph, **options))
     for depth in (0, 1, 2, 9):
         assert contents(loader(graph, prefetch=depth, **options)) == wanted
@@ -169,7 +169,7 @@ def test_options_that_change_nothing() -> None:
 
 
 def test_epochs_and_seeds() -> None:
-    made = loader(make(), negatives=Negatives(), shuffle=True)
+    made = loader(make(), negatives=NegativeSampling(), shuffle=True)
     first, second = contents(made), contents(made)
     assert first != second
     assert sorted(itertools.chain(*(b[3] for b in second))) == list(range(len(IDS)))
@@ -181,10 +181,10 @@ def test_epochs_and_seeds() -> None:
     made.set_seed(1)
     assert contents(made) == first
     torch.manual_seed(4)
-    follows = loader(make(), negatives=Negatives(), shuffle=True, seed=None)
+    follows = loader(make(), negatives=NegativeSampling(), shuffle=True, seed=None)
     third = contents(follows)
     torch.manual_seed(4)
-    assert contents(loader(make(), negatives=Negatives(), shuffle=True, seed=4)) == third
+    assert contents(loader(make(), negatives=NegativeSampling(), shuffle=True, seed=4)) == third
     torch.manual_seed(5)
     assert contents(follows) != third
 
@@ -199,7 +199,7 @@ def test_order_of_a_data_loader() -> None:
 def test_ranks() -> None:
     graph = make()
     ranks = [
-        list(loader(graph, negatives=Negatives(), shuffle=True, rank=r, world_size=3))
+        list(loader(graph, negatives=NegativeSampling(), shuffle=True, rank=r, world_size=3))
         for r in range(3)
     ]
     assert {len(batches) for batches in ranks} == {2}
@@ -213,7 +213,7 @@ def test_disjoint() -> None:
     """A tree for each vertex of each link."""
     edges = coo()
     sampler = pgs.PGSampler([3], disjoint=True, frontier="new", seed=1)
-    for batch in loader(make(), fanouts=sampler, negatives=Negatives(amount=2)):
+    for batch in loader(make(), fanouts=sampler, negatives=NegativeSampling(amount=2)):
         count = len(batch.input_id)
         assert len(batch.sampled.output_nodes) == 4 * count
         assert batch.edge_label_index is not None
@@ -241,7 +241,7 @@ def test_weights_and_features() -> None:
 def test_programs() -> None:
     sampler = samplers.ladies(nodes=[20, 20], seed=1)
     edges = coo()
-    for batch in loader(make(), fanouts=sampler, exclude=None, negatives=Negatives()):
+    for batch in loader(make(), fanouts=sampler, exclude=None, negatives=NegativeSampling()):
         assert batch.edge_label_index is not None
         links = batch.sampled.output_nodes[batch.edge_label_index][:, : len(batch.input_id)]
         assert links.equal(edges[:, IDS[batch.input_id]])
@@ -277,7 +277,7 @@ def test_times() -> None:
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data=times, node_data=born)
     sampler = pgs.PGSampler([4, 3], time="t", compare="lt", seed=3)
     when = times["t"][IDS]
-    law = Negatives("uniform", 2, time="born", src_weight=torch.ones(NODES))
+    law = NegativeSampling("uniform", 2, time="born", src_weight=torch.ones(NODES))
     made = loader(graph, fanouts=sampler, negatives=law, seed_time=when, exclude=None, shuffle=True)
     for batch in made:
         bound = when[batch.input_id]
@@ -313,7 +313,7 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
     src = torch.tensor([1] * 2 + [3] * 9)
     dst = torch.tensor([2, 3] + [v for v in range(10) if v != 3])
     graph = pgs.Graph.from_coo(src, dst, num_nodes=10)
-    negatives = Negatives("structural")
+    negatives = NegativeSampling("structural")
     made = iter(loader(graph, range(11), batch_size=2, negatives=negatives, exclude=None))
     next(made)
     with pytest.raises(ValueError, match="got 3, from which edges lead to all 9 others"):
@@ -342,7 +342,7 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
         ),
         ({"labels": [1]}, ValueError, r"labels: expected shape \[428, ...\]"),
         (
-            {"labels": IDS, "negatives": Negatives()},
+            {"labels": IDS, "negatives": NegativeSampling()},
             ValueError,
             "labels: expected None with negatives of mode 'binary'",
         ),

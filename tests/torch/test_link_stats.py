@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler.torch import LinkLoader, Negatives
+from pygsampler.torch import LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
 from tests.torch.test_stats import X, by_batch, graph, read  # noqa: F401
 
@@ -20,7 +20,7 @@ EDGES = torch.arange(0, 12000, 6)
 
 def loader_of(graph: pgs.Graph, **options: Any) -> LinkLoader:  # noqa: F811
     known: dict[str, Any] = {
-        "batch_size": 100, "seed": 1, "shuffle": True, "negatives": Negatives(amount=2),
+        "batch_size": 100, "seed": 1, "shuffle": True, "negatives": NegativeSampling(amount=2),
         **options,
     }  # fmt: skip
     return LinkLoader(graph, EDGES, [5, 3], **known)
@@ -116,7 +116,7 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import torch_on_host
-from pygsampler._loading import given, links
+from pygsampler._loader import given, links
 from pygsampler.torch import LinkLoader, Negatives
 
 given._check = lambda index: None

@@ -16,7 +16,7 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import torch_on_host
-from pygsampler._loading import given, links
+from pygsampler._loader import given, links
 from pygsampler.torch import LinkLoader, Negatives
 
 given._check = lambda index: None

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler.torch import DataLoader, LinkLoader, Negatives
+from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
 NODES = 60
 random = np.random.default_rng(2)
@@ -185,14 +185,14 @@ def test_copies_and_pickles_can_be_assigned_to() -> None:
 
 
 def test_negatives_do_not_change() -> None:
-    negatives = Negatives("uniform", 2)
+    negatives = NegativeSampling("uniform", 2)
     for name in ("amount", "kind", "dst_weight"):
         with pytest.raises(AttributeError, match=f"{name}: expected no assignment, since Negat"):
             setattr(negatives, name, torch.ones(3))
     with pytest.raises(AttributeError, match="other"):
         negatives.other = 3
 
-    class Own(Negatives):
+    class Own(NegativeSampling):
         def __init__(self) -> None:
             super().__init__(amount=2)
             self.mine = 3

@@ -18,7 +18,7 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import pygsampler.torch as loaders
-from pygsampler._loading import given
+from pygsampler._loader import given
 import torch_on_host
 from pygsampler.torch import DataLoader
 

@@ -392,9 +392,9 @@ def test_leaving_early_ends_the_readings_that_somebody_else_holds(
             super().__init__(*parts, **how)
             begun.append(self)
 
-    monkeypatch.setattr("pygsampler._loading.rows.GatherJob", Kept)
+    monkeypatch.setattr("pygsampler._loader.feature_fetcher.GatherJob", Kept)
     # A look at the queue takes the results that are there, which stay.
-    monkeypatch.setattr("pygsampler._loading.prefetch.LOOK", float("inf"))
+    monkeypatch.setattr("pygsampler._loader.prefetch.LOOK", float("inf"))
     batches = iter(DataLoader(graph, SEEDS, Last(1), batch_size=20, prefetch=5, **ALL))
     next(batches)
     batches.close()

@@ -15,7 +15,7 @@ from torch_graphs import csc
 import pygsampler as pgs
 import pygsampler.torch as loaders
 from pygsampler._arrays.ids import IdView
-from pygsampler._loading import given
+from pygsampler._loader import arguments
 from pygsampler.torch import DataLoader
 
 NODES = 2000
@@ -82,7 +82,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
         made.append(order.clone())
         return made[-1]
 
-    monkeypatch.setattr(given, "_check", lambda index: None)
+    monkeypatch.setattr(arguments, "_check", lambda index: None)
     monkeypatch.setattr(loaders, "_copied", copied)
     return made
 
@@ -232,10 +232,10 @@ def test_a_torch_without_the_gpu_that_the_engine_has(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(loaders.devices, "require", lambda index: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    given._check(0)
+    arguments._check(0)
     with pytest.raises(pgs.CudaError, match=r"that torch can use, got 'cuda:1'; torch .* of them"):
-        given._check(1)
+        arguments._check(1)
     monkeypatch.setattr(torch.version, "cuda", None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(pgs.CudaError, match=r"got 'cuda:0'; torch .* is built without CUDA"):
-        given._check(0)
+        arguments._check(0)

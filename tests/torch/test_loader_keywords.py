@@ -12,7 +12,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._engine.checks import boolean
-from pygsampler._loading.options import OTHER_LOADERS
+from pygsampler._loader.options import OTHER_LOADERS
 from pygsampler.torch import DataLoader, LinkLoader
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4)

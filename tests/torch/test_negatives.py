@@ -14,7 +14,7 @@ import torch
 from sampler_laws import plausible
 
 import pygsampler as pgs
-from pygsampler.torch import Negatives
+from pygsampler.torch import NegativeSampling
 from tests.gpu import run_with_driver
 
 NODES = 12
@@ -76,7 +76,7 @@ def test_the_rule(kind: str, options: dict[str, Any], dtype: torch.dtype) -> Non
     g = graph(dtype)
     for amount, edges in ((1, EDGES), (4, EDGES * 9), (3, EDGES[-1:]), (2, [])):
         src, dst = torch.tensor(edges, dtype=dtype).reshape(-1, 2).T.contiguous()
-        made = Negatives(kind, amount, **options).draw(g, src, dst, **NUMBERS)
+        made = NegativeSampling(kind, amount, **options).draw(g, src, dst, **NUMBERS)
         assert made.dtype == dtype
         assert made.shape == (len(edges), amount)
         power = options.get("power", 0.75)
@@ -107,7 +107,9 @@ def test_the_only_non_edge() -> None:
 
 def drawn(kind: str, vertex: int, **options: Any) -> Counter[int]:
     src = torch.full((2000,), vertex)
-    return Counter(Negatives(kind, 5, **options).draw(graph(), src, src, seed=1).flatten().tolist())
+    return Counter(
+        NegativeSampling(kind, 5, **options).draw(graph(), src, src, seed=1).flatten().tolist()
+    )
 
 
 def test_law_within_a_batch() -> None:
@@ -115,7 +117,7 @@ def test_law_within_a_batch() -> None:
     places = torch.arange(7)
     counts: Counter[tuple[int, int]] = Counter()
     for batch in range(2000):
-        made = Negatives("in_batch").draw(graph(), places, places, seed=1, batch=batch)
+        made = NegativeSampling("in_batch").draw(graph(), places, places, seed=1, batch=batch)
         counts.update(enumerate(made.flatten().tolist()))
     plausible(counts, {(u, w): 1 / 42 for u in range(7) for w in range(7) if u != w})
 
@@ -124,7 +126,7 @@ def test_no_edge_is_drawn_of_a_larger_graph() -> None:
     random = torch.Generator().manual_seed(1)
     edges = torch.randint(0, 300, (2, 40_000), generator=random)
     g = pgs.Graph.from_coo(edges[0], edges[1], num_nodes=300)
-    made = Negatives("structural", 5).draw(g, edges[0], edges[1], seed=1)
+    made = NegativeSampling("structural", 5).draw(g, edges[0], edges[1], seed=1)
     src = edges[0].repeat_interleave(5)
     assert not torch.isin(src * 300 + made.flatten(), edges[0] * 300 + edges[1]).any()
     assert not (src == made.flatten()).any()
@@ -135,25 +137,25 @@ def test_no_edge_is_drawn_of_a_larger_graph() -> None:
 def test_a_vertex_joined_to_all() -> None:
     g = graph(edges=[(3, v) for v in range(NODES) if v != 3] + [(1, 2)])
     fine = torch.tensor([1, 2])
-    assert Negatives("structural").draw(g, fine, fine, seed=0).shape == (2, 1)
+    assert NegativeSampling("structural").draw(g, fine, fine, seed=0).shape == (2, 1)
     full = torch.tensor([1, 3])
     with pytest.raises(ValueError, match="got 3, from which edges lead to all 11 others"):
-        Negatives("structural").draw(g, full, full, seed=0)
+        NegativeSampling("structural").draw(g, full, full, seed=0)
 
 
 def test_what_is_kept_goes_with_the_graph() -> None:
     g = graph()
     two = torch.tensor([0, 1])
-    wanted = Negatives("structural").draw(g, two, two, seed=0)
+    wanted = NegativeSampling("structural").draw(g, two, two, seed=0)
     (key,) = g._derived
     kept = g._derived[key]
-    assert Negatives("structural", 1).draw(g, two, two, seed=0).equal(wanted)
+    assert NegativeSampling("structural", 1).draw(g, two, two, seed=0).equal(wanted)
     assert g._derived[key] is kept
     again = pickle.loads(pickle.dumps(g))
-    assert Negatives("structural").draw(again, two, two, seed=0).equal(wanted)
+    assert NegativeSampling("structural").draw(again, two, two, seed=0).equal(wanted)
     g.close()
     with pytest.raises(pgs.ClosedError):
-        Negatives("structural").draw(g, two, two, seed=0)
+        NegativeSampling("structural").draw(g, two, two, seed=0)
 
 
 # Of the vertices' times, in no order and with ties.
@@ -174,7 +176,7 @@ def earlier(bound: float, of: Any = range(NODES)) -> list[int]:
 
 def drawn_at(kind: str, vertex: int, bound: float, **options: Any) -> Counter[int]:
     src = torch.full((2000,), vertex)
-    law = Negatives(kind, 5, time="t", **options)
+    law = NegativeSampling(kind, 5, time="t", **options)
     made = law.draw(timed(), src, src, seed=1, seed_time=torch.full((2000,), bound))
     return Counter(made.flatten().tolist())
 
@@ -193,7 +195,7 @@ def test_the_rule_by_weight_and_time() -> None:
     for kind, weight in (("uniform", None), ("uniform", WEIGHT), ("structural", None)):
         for float_ in (False, True):
             g = timed(torch.float64 if float_ else torch.int64)
-            law = Negatives(kind, 4, time="t", dst_weight=weight)
+            law = NegativeSampling(kind, 4, time="t", dst_weight=weight)
             when = bound.double() if float_ else bound
             made = law.draw(g, src, dst, seed_time=when, **NUMBERS).tolist()
             for place, row in enumerate(made):
@@ -226,7 +228,7 @@ def test_law_within_a_batch_at_a_time() -> None:
     dst = torch.tensor([0, 1, 4, 9, 7])
     bound = torch.tensor([5, 1, 9, 6, 0])
     counts: list[Counter[int]] = [Counter() for _ in dst]
-    law = Negatives("in_batch", 4, time="t")
+    law = NegativeSampling("in_batch", 4, time="t")
     for batch in range(2000):
         made = law.draw(timed(), dst, dst, seed=1, batch=batch, seed_time=bound)
         for count, row in zip(counts, made.tolist(), strict=True):
@@ -243,7 +245,7 @@ def test_law_within_a_batch_at_a_time() -> None:
 def test_sources_of_their_own() -> None:
     """Drawn by weight, and what stands beside them is no neighbour of theirs."""
     src = torch.full((2000,), 5)
-    law = Negatives("structural", 5, src_weight=WEIGHT)
+    law = NegativeSampling("structural", 5, src_weight=WEIGHT)
     sources, made = law.draw_pairs(graph(), src, src, seed=1)
     plausible(
         Counter(sources.flatten().tolist()), {w: x / sum(WEIGHT) for w, x in enumerate(WEIGHT)}
@@ -253,17 +255,17 @@ def test_sources_of_their_own() -> None:
     for u in (2, 11):
         own = {w: n for (v, w), n in pairs.items() if v == u}
         plausible(own, dict.fromkeys(allowed(u), 1 / len(allowed(u))))
-    alone, other = Negatives("uniform", 2).draw_pairs(graph(), src, src, seed=1)
+    alone, other = NegativeSampling("uniform", 2).draw_pairs(graph(), src, src, seed=1)
     assert (alone == 5).all()
-    assert other.equal(Negatives("uniform", 2).draw(graph(), src, src, seed=1))
+    assert other.equal(NegativeSampling("uniform", 2).draw(graph(), src, src, seed=1))
 
 
 def test_nothing_is_there() -> None:
     one = torch.tensor([3])
     with pytest.raises(ValueError, match="expected vertices that are there at time -1, got none"):
-        Negatives(time="t").draw(timed(), one, one, seed=0, seed_time=one - 4)
+        NegativeSampling(time="t").draw(timed(), one, one, seed=0, seed_time=one - 4)
     with pytest.raises(ValueError, match="vertices of positive weight that are there at time 0"):
-        law = Negatives(time="t", dst_weight=[0.0] * 11 + [1])
+        law = NegativeSampling(time="t", dst_weight=[0.0] * 11 + [1])
         law.draw(timed(), one, one, seed=0, seed_time=one * 0)
     with pytest.raises(ValueError, match="got 7, from which edges lead to all that are there"):
         drawn_at("structural", 7, 1)
@@ -277,23 +279,23 @@ def test_wrong_weights_and_times() -> None:
         ([[1.0]], r"dst_weight: expected a weight for each vertex, got shape \(1, 1\)"),
     ):
         with pytest.raises(ValueError, match=text):
-            Negatives(dst_weight=given)
+            NegativeSampling(dst_weight=given)
     with pytest.raises(TypeError, match="src_weight: expected an array of numbers"):
-        Negatives(src_weight="x")
+        NegativeSampling(src_weight="x")
     with pytest.raises(ValueError, match="dst_weight: expected None with kind 'degree'"):
-        Negatives("degree", dst_weight=WEIGHT)
+        NegativeSampling("degree", dst_weight=WEIGHT)
     with pytest.raises(ValueError, match="src_weight: expected None with mode 'triplet'"):
-        Negatives(src_weight=WEIGHT, mode="triplet")
+        NegativeSampling(src_weight=WEIGHT, mode="triplet")
     with pytest.raises(ValueError, match="time: expected None with kind 'degree'"):
-        Negatives("degree", time="t")
+        NegativeSampling("degree", time="t")
     with pytest.raises(TypeError, match="time: expected the name of a vertex array"):
-        Negatives(time=3)  # type: ignore[arg-type]
+        NegativeSampling(time=3)  # type: ignore[arg-type]
     one = torch.tensor([0])
     with pytest.raises(ValueError, match="dst_weight: expected a weight for each of 12 vertices"):
-        Negatives(dst_weight=[1.0]).draw(graph(), one, one, seed=0)
+        NegativeSampling(dst_weight=[1.0]).draw(graph(), one, one, seed=0)
     with pytest.raises(ValueError, match=r"time: expected the name of an array .* got 'u'"):
-        Negatives(time="u").draw(timed(), one, one, seed=0, seed_time=one)
-    draw = Negatives(time="t").draw
+        NegativeSampling(time="u").draw(timed(), one, one, seed=0, seed_time=one)
+    draw = NegativeSampling(time="t").draw
     with pytest.raises(ValueError, match="seed_time: expected a time for each edge"):
         draw(timed(), one, one, seed=0)
     with pytest.raises(TypeError, match="seed_time: expected integers"):
@@ -304,24 +306,24 @@ def test_wrong_weights_and_times() -> None:
     with pytest.raises(ValueError, match="seed_time: expected numbers, got NaN"):
         draw(timed(torch.float64), one, one, seed=0, seed_time=nan)
     with pytest.raises(ValueError, match="edge_type: expected None for a graph without types"):
-        Negatives().draw(graph(), one, one, seed=0, edge_type=("a", "b", "c"))
+        NegativeSampling().draw(graph(), one, one, seed=0, edge_type=("a", "b", "c"))
 
 
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match=r"kind: expected one of uniform, .*got 'other'"):
-        Negatives("other")
+        NegativeSampling("other")
     with pytest.raises(TypeError, match="kind: expected a string"):
-        Negatives(3)  # type: ignore[arg-type]
+        NegativeSampling(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="amount: expected"):
-        Negatives(amount=0)
+        NegativeSampling(amount=0)
     with pytest.raises(ValueError, match="mode: expected one of binary, triplet"):
-        Negatives(mode="both")
+        NegativeSampling(mode="both")
     with pytest.raises(ValueError, match="power: expected None with kind 'uniform'"):
-        Negatives(power=0.5)
+        NegativeSampling(power=0.5)
     with pytest.raises(ValueError, match=r"power: expected a number in \[0, 1\], got 2"):
-        Negatives("degree", power=2)
+        NegativeSampling("degree", power=2)
     one, two = torch.tensor([0]), torch.tensor([0, 1])
-    draw = Negatives().draw
+    draw = NegativeSampling().draw
     with pytest.raises(TypeError, match="graph: expected"):
         draw(None, one, one, seed=0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="src: expected an int32 or int64 tensor"):
@@ -337,10 +339,12 @@ def test_wrong_arguments() -> None:
 
 
 def test_texts_and_pickles() -> None:
-    assert repr(Negatives("degree", 2)) == "Negatives('degree', 2, mode='binary', power=0.75)"
-    made = pickle.loads(pickle.dumps(Negatives("structural", 3, mode="triplet")))
+    assert (
+        repr(NegativeSampling("degree", 2)) == "Negatives('degree', 2, mode='binary', power=0.75)"
+    )
+    made = pickle.loads(pickle.dumps(NegativeSampling("structural", 3, mode="triplet")))
     assert repr(made) == "Negatives('structural', 3, mode='triplet')"
-    law = Negatives(dst_weight=WEIGHT, src_weight=WEIGHT, time="t")
+    law = NegativeSampling(dst_weight=WEIGHT, src_weight=WEIGHT, time="t")
     wanted = "Negatives('uniform', 1, mode='binary', dst_weight=[12], src_weight=[12], time='t')"
     assert repr(pickle.loads(pickle.dumps(law))) == repr(law) == wanted
 
@@ -350,7 +354,7 @@ def test_texts_and_pickles() -> None:
 CODE = """
 import torch
 import pygsampler as pgs
-from pygsampler._loading import draws, pool
+from pygsampler._loader import draws, pool
 from pygsampler.torch import Negatives
 
 there = False

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler.torch import DataLoader, LinkLoader, Negatives
+from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
 NODES = 120
 random = np.random.default_rng(5)
@@ -115,8 +115,8 @@ def test_start_leaves_batches_out_once() -> None:
 def test_links_go_on() -> None:
     def links(**options: Any) -> LinkLoader:
         return LinkLoader(
-            GRAPH, np.arange(200), [3], batch_size=32, negatives=Negatives(), seed=2, shuffle=True,
-            **options,
+            GRAPH, np.arange(200), [3], batch_size=32, negatives=NegativeSampling(), seed=2,
+            shuffle=True, **options,
         )  # fmt: skip
 
     def of(batch: Any) -> Any:

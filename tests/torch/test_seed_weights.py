@@ -13,7 +13,7 @@ import torch
 from scipy.stats import chisquare
 
 import pygsampler as pgs
-from pygsampler._loading.hetero_seeds import HeteroSeeds
+from pygsampler._loader.seeds import HeteroSeeds
 from pygsampler.torch import DataLoader
 
 NODES, SEED = 40, 7

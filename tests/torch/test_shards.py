@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pygsampler._loading.shards import Shards
+from pygsampler._loader.shards import Shards
 
 cuts = st.tuples(st.integers(0, 300), st.integers(1, 40), st.integers(1, 12), st.booleans())
 

@@ -13,7 +13,7 @@ from tests.support.static_scripts import PRELUDE, REPLAYS, TYPED
 PRELUDE += (
     TYPED
     + """
-from pygsampler._loading import links, links_of
+from pygsampler._loader import links, links_of
 from pygsampler.torch import LinkLoader, Negatives
 
 links_of.moved = lambda values, index: values.clone()

@@ -19,9 +19,9 @@ import torch
 from torch_graphs import csc
 
 import pygsampler as pgs
-from pygsampler._loading import events, pacer
-from pygsampler._loading.pacer import Pacer
-from pygsampler._loading.prefetch import in_order
+from pygsampler._loader import cuda_events, prefetch_control
+from pygsampler._loader.prefetch import prefetch_in_order
+from pygsampler._loader.prefetch_control import PrefetchController
 from pygsampler.samplers import CompletedJob
 from pygsampler.torch import DataLoader
 from tests.gpu import run_with_driver
@@ -215,7 +215,7 @@ def test_stats_print_as_a_table_with_plain_names(graph: pgs.Graph) -> None:
 
 
 def test_every_figure_has_a_plain_name(graph: pgs.Graph) -> None:
-    from pygsampler._loading.summary import _LABELS
+    from pygsampler._loader.summary import _LABELS
 
     found = DataLoader(graph, SEEDS, [5], batch_size=9).stats()
     assert set(found) - {"queues", "features", "bytes"} == set(_LABELS)
@@ -266,7 +266,7 @@ class Machine:
         if self.looks and finished < self.looks[-1]:
             self.looks = []
         self.looks.append(finished)
-        if len(self.looks) == pacer.GROWTH + 1:
+        if len(self.looks) == prefetch_control.GROWTH + 1:
             if self.looks[-1] > self.looks[0] and self.high // 2 < self.until:
                 self.until = self.high // 2
                 self.pauses += 1
@@ -276,17 +276,17 @@ class Machine:
 @pytest.mark.parametrize(("high", "low"), [(4, 3), (8, 7), (8, 4), (9, 6), (2, 1), (1, 0), (5, 0)])
 def test_growth_makes_a_rest(high: int, low: int) -> None:
     random = torch.Generator().manual_seed(high * 10 + low)
-    ours, theirs = Pacer(high, low), Machine(high, low)
+    ours, theirs = PrefetchController(high, low), Machine(high, low)
     theirs.looks = [0]
     finished = 0
     for step in range(2000):
         finished += int(torch.randint(-1, 3, (), generator=random)) if step % 40 < 30 else -2
         finished = min(max(finished, 0), high)
-        ours.saw(finished)
+        ours.observe(finished)
         theirs.saw(finished)
         assert (ours.until, ours.pauses) == (theirs.until, theirs.pauses), step
         if step % 23 == 0:
-            assert ours.room(ours.until) == high - theirs.until
+            assert ours.free_slots(ours.until) == high - theirs.until
             theirs.until = low
     assert (ours.pauses > 0) == (high // 2 < low)
 
@@ -313,7 +313,7 @@ def test_batches_are_begun_between_the_marks(
     depth: int, low: int | None, takes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until ``depth`` are ahead, and then not before ``low`` are left."""
-    monkeypatch.setattr("pygsampler._loading.prefetch.LOOK", float("inf"))
+    monkeypatch.setattr("pygsampler._loader.prefetch.LOOK", float("inf"))
     if low is not None and low >= depth:
         low = depth - 1
     mark = depth - 1 if low is None else low
@@ -324,7 +324,7 @@ def test_batches_are_begun_between_the_marks(
         return Job(step, now, takes)
 
     before = depth
-    for step, got in enumerate(in_order(submit, 60, depth, low=low)):
+    for step, got in enumerate(prefetch_in_order(submit, 60, depth, low=low)):
         assert got == step
         left, ahead = before - step - 1, len(begun) - step - 1
         assert ahead == (min(depth, 59 - step) if left <= mark else left)
@@ -335,13 +335,13 @@ def test_batches_are_begun_between_the_marks(
 
 def test_a_sampler_that_is_faster_rests(graph: pgs.Graph, monkeypatch: Any) -> None:
     """Its queue grows from step to step; the looks are in each."""
-    monkeypatch.setattr("pygsampler._loading.prefetch.LOOK", 0.0)
+    monkeypatch.setattr("pygsampler._loader.prefetch.LOOK", 0.0)
     now: list[int] = [0]
     seen: list[int] = []
-    from pygsampler._loading.meter import Meter
+    from pygsampler._loader.stats import EpochStats
 
-    meter = Meter()
-    jobs = in_order(lambda step: Job(step, now, 40 if step < 8 else 0), 60, 8, meter=meter)
+    meter = EpochStats()
+    jobs = prefetch_in_order(lambda step: Job(step, now, 40 if step < 8 else 0), 60, 8, meter=meter)
     for _ in jobs:
         now[0] += 11
         seen.append(meter.pacer.pauses)
@@ -459,13 +459,15 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.cuda, "Event", Clock)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda index: "stream")
-    monkeypatch.setattr(events.devices, "current_stream", lambda index: 5)
+    monkeypatch.setattr(cuda_events.devices, "current_stream", lambda index: 5)
     monkeypatch.setattr(Clock, "now", 0.0)
     monkeypatch.setattr(Clock, "done", float("inf"))
     return Clock
 
 
-def step(ring: events.Events, clock: Any, waits: float, gathers: float, trains: float) -> None:
+def step(
+    ring: cuda_events.CudaEvents, clock: Any, waits: float, gathers: float, trains: float
+) -> None:
     ring.ask()
     clock.now += waits
     ring.had()
@@ -474,28 +476,30 @@ def step(ring: events.Events, clock: Any, waits: float, gathers: float, trains: 
     clock.now += trains
 
 
-@pytest.mark.parametrize("steps", [1, 2, 10, events.RING, events.RING + 1, 3 * events.RING + 7])
+@pytest.mark.parametrize(
+    "steps", [1, 2, 10, cuda_events.RING, cuda_events.RING + 1, 3 * cuda_events.RING + 7]
+)
 def test_shares_are_those_of_the_stream(clock: Any, steps: int) -> None:
-    ring = events.Events(0)
+    ring = cuda_events.CudaEvents(0)
     for _ in range(steps):
         step(ring, clock, 3, 1, 6)
     ring.ask()
     found = ring.shares()
-    assert found["steps"] == min(steps, events.RING - 2)
+    assert found["steps"] == min(steps, cuda_events.RING - 2)
     assert found["waiting_share"] == pytest.approx(0.3)
     assert found["gathering_share"] == pytest.approx(0.1)
 
 
 def test_only_the_last_steps_count(clock: Any) -> None:
-    ring = events.Events(0)
+    ring = cuda_events.CudaEvents(0)
     for number in range(1000):
-        step(ring, clock, *((9, 0, 1) if number < 1000 - events.RING else (0, 0, 10)))
+        step(ring, clock, *((9, 0, 1) if number < 1000 - cuda_events.RING else (0, 0, 10)))
     ring.ask()
     assert ring.shares()["waiting_share"] == 0
 
 
 def test_nobody_waits_for_steps_that_the_device_is_not_through_with(clock: Any) -> None:
-    ring = events.Events(0)
+    ring = cuda_events.CudaEvents(0)
     for _ in range(10):
         step(ring, clock, 1, 1, 8)
     ring.ask()
@@ -600,7 +604,7 @@ def test_a_trace_of_a_pass_that_was_left(graph: pgs.Graph, tmp_path: Path) -> No
 def test_a_long_trace_keeps_the_last_batches(
     graph: pgs.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pygsampler._loading.trace.MOST", 10)
+    monkeypatch.setattr("pygsampler._loader.trace.MOST", 10)
     loader = DataLoader(graph, SEEDS, [2], batch_size=10, seed=1)
     loader.trace(tmp_path / "trace.json")
     list(loader)

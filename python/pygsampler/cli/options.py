@@ -154,8 +154,8 @@ def batches_of(
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.ids import as_ids
     from pygsampler._engine import library
-    from pygsampler._loading.prefetch import in_order
-    from pygsampler._loading.stream import MOST_ON_GPU, _shuffled
+    from pygsampler._loader.prefetch import prefetch_in_order
+    from pygsampler._loader.stream import MOST_ON_GPU, _shuffled
 
     ids = Array._of_view(as_ids(array("q", seeds), "seeds"))
     if shuffle:
@@ -168,7 +168,7 @@ def batches_of(
         given = part if kind is None else {kind: part}
         return sampler.submit(graph, given, epoch=epoch, batch=step, threads=1, **more)
 
-    with closing(in_order(submit, -(-len(ids) // size), depth)) as of_type:
+    with closing(prefetch_in_order(submit, -(-len(ids) // size), depth)) as of_type:
         yield of_type
 
 
@@ -183,7 +183,7 @@ def batches(
 ) -> Iterator[Iterator[Any]]:
     """Batches in order, some of them in flight: memory is that of those."""
     from pygsampler._engine import library
-    from pygsampler._loading.stream import MOST_ON_GPU, stream
+    from pygsampler._loader.stream import MOST_ON_GPU, stream
 
     depth = MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
     chosen = None if seeds == range(graph.num_nodes) else seeds

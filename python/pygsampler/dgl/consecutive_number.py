@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch.utils.data import get_worker_info
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._engine.limits import MAX_BATCH
-from pygsampler._loading.batch_number import BatchNumber
 
 __all__ = ["ConsecutiveNumber"]
 
@@ -46,16 +46,16 @@ class ConsecutiveNumber(BatchNumber):
         super().set_epoch(epoch)
         self._under = []
 
-    def of(
+    def number(
         self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
     ) -> tuple[int, int]:
         """As ``BatchNumber.of``."""
         if self._period == 1:
-            return super().of(ids, more)
+            return super().number(ids, more)
         if get_worker_info() is None:
             self._follow()
         if self._under != self._shared.tolist():
-            epoch, number = super().of(ids, more)
+            epoch, number = super().number(ids, more)
             # Where a period begins, with as many numbers above it.
             self._first = (
                 epoch,

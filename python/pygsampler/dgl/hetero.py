@@ -14,10 +14,10 @@ from dgl.backend import to_dgl_nd
 from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.dgl.block import (
     all_formats,
     block_of,
@@ -106,7 +106,7 @@ def sample_typed(
     parts = [ids.long() for ids in exclude.values()]
     sizes = [len(ids) for ids in (*seeds.values(), *exclude.values())]
     others = torch.cat([torch.tensor(sizes, device="cpu"), *parts])
-    epoch, batch = identity.of(
+    epoch, batch = identity.number(
         torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )
     by = "prob" if sampler.prob is not None else "mask"

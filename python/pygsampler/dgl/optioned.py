@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from dgl.dataloading import BlockSampler
 
-from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._sampling import sampler as sampler_base
 
 __all__ = ["Option", "Optioned", "Renamed"]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import torch
 from dgl.dataloading import graphsaint
 
+from pygsampler._adapters.saint_draws import EdgeDraws, NodeDraws, WalkDraws
 from pygsampler._engine.checks import boolean, describe, integer
-from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.graph import check_graph
 from pygsampler.dgl.optioned import Option, Optioned, Renamed
@@ -61,7 +61,7 @@ class SAINTSampler(Optioned, Sampler):
 
     _of_vertices: ClassVar[bool] = False
     # What draws, and the options that it was made of.
-    _draws: Draws | None = None
+    _draws: NodeDraws | None = None
     _drawn_by: Any = None
 
     def __init__(
@@ -170,15 +170,15 @@ class SAINTSampler(Optioned, Sampler):
         return f"pygsampler.dgl.SAINTSampler({self._mode!r}, {self.budget})"
 
 
-def _draws_of(mode: str, budget: Any) -> Draws | None:
+def _draws_of(mode: str, budget: Any) -> NodeDraws | None:
     """Returns the draws of nodes for a budget, or None where the program draws them."""
     if mode == "walk":
         if not isinstance(budget, Sequence) or len(budget) != 2:
             raise WrongValue(f"budget: expected a pair (walks, steps), got {describe(budget)}")
         walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
-        return Walks(walks, steps)
+        return WalkDraws(walks, steps)
     budget = integer(budget, "budget", 1, _MOST)
-    return Edges(budget) if mode == "edge" else None
+    return EdgeDraws(budget) if mode == "edge" else None
 
 
 @program

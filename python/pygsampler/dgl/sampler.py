@@ -12,12 +12,12 @@ from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from dgl.distributed import DistGraph
 from torch.utils.data import get_worker_info
 
+from pygsampler._adapters.batch_number import BatchNumber
+from pygsampler._adapters.extra_arrays import extra_arrays
 from pygsampler._batch.subgraph import TorchSubgraph
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import boolean, describe
-from pygsampler._loading.batch_number import BatchNumber
-from pygsampler._loading.beside import beside
-from pygsampler._loading.given import refuse_function
+from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler._sampling.sampler import check_blocks
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
@@ -98,7 +98,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             if not isinstance(edge_values, str):
                 raise TypeError(f"edge_values: expected a name, got {describe(edge_values)}")
             self._values_as = edge_values
-        refuse_function(sampler)
+        check_not_function(sampler)
         if not isinstance(sampler, sampler_base.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
@@ -179,7 +179,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             # As in DGL, -1 and others that are no edges exclude nothing.
             exclude = exclude[(exclude >= 0) & (exclude < graph.num_edges)]
         others = None if exclude is None else (b"exclude", exclude)
-        epoch, batch = self._identity.of(seeds.cpu(), others)
+        epoch, batch = self._identity.number(seeds.cpu(), others)
         # By the seed of that number.
         sampler = self._current()
         drawn_by = sampler.drawn_by
@@ -221,7 +221,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
         """What a program returned of vertices, for the destinations of the last block."""
-        found = beside(self._sampler, sampled, block.dstdata[NID])
+        found = extra_arrays(self._sampler, sampled, block.dstdata[NID])
         rows = dict(found.of_nodes)
         # There may be destinations that are no seeds.
         if len(sampled.output_nodes) == block.num_dst_nodes():
@@ -237,7 +237,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         made = sampled._rooted(rooted)
         values = self._values_as or self._sampler.edge_values
         subgraph, nodes = make_subgraph(g, made, values), made.nodes
-        for name, array in beside(self._sampler, sampled, nodes, made.old).of_nodes.items():
+        for name, array in extra_arrays(self._sampler, sampled, nodes, made.old).of_nodes.items():
             _free(g, name, subgraph.ndata)
             subgraph.ndata[name] = array
         if sampled.trees is not None:

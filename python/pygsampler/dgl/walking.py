@@ -12,9 +12,9 @@ import torch
 from dgl import DGLError
 from torch.utils.data import get_worker_info
 
+from pygsampler._adapters.batch_number import batch_number_of_ids
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
-from pygsampler._loading.batch_number import batch_of
 from pygsampler._sampling.batch_counter import fresh_seed, resolve_seed
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.joint import Joint
@@ -138,7 +138,7 @@ def starts_of(
 def numbers_of(ids: torch.Tensor, seed: int | None) -> Numbers:
     """Those of a call with that seed, or new ones."""
     if seed is not None:
-        return Numbers(resolve_seed(seed), 0, batch_of(ids.cpu()))
+        return Numbers(resolve_seed(seed), 0, batch_number_of_ids(ids.cpu()))
     # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
     # before it, and workers, which torch seeds, from one another.
     drawn = int(torch.empty((), dtype=torch.int64).random_())

@@ -20,7 +20,7 @@ from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
-from pygsampler._loading.stream import _shuffled
+from pygsampler._loader.stream import _shuffled
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import ClosedError

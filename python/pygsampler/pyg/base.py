@@ -13,6 +13,8 @@ from torch_geometric.sampler import BaseSampler, EdgeSamplerInput, NodeSamplerIn
 from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
+from pygsampler._adapters.batch_number import BatchNumber
+from pygsampler._adapters.extra_arrays import extra_arrays
 from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import TorchSubgraph
@@ -20,9 +22,7 @@ from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.graph import Graph
-from pygsampler._loading.batch_number import BatchNumber
-from pygsampler._loading.beside import beside
-from pygsampler._loading.given import refuse_function
+from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler._sampling.sampler import check_blocks
 from pygsampler.pyg import options
@@ -92,7 +92,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         sample_direction: str = "forward",
         reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> None:
-        refuse_function(sampler)
+        check_not_function(sampler)
         if not isinstance(sampler, sampler_base.Sampler):
             raise TypeError(
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
@@ -206,7 +206,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
         """
         inputs, seeds, times, named = self._asked(index, kwargs)
-        out = self._sample(seeds, self._identity.of(*named), times)
+        out = self._sample(seeds, self._identity.number(*named), times)
         known = (inputs.input_id, inputs.time)
         out.metadata = known if self._sampler.rooted else (out.node, None)
         return self._finished(out)
@@ -223,7 +223,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
         ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
         """
-        return self._around(index, neg_sampling, kwargs, self._identity.of, self._sample)
+        return self._around(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
     def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
         """What ``sample_from_nodes`` is asked for, or an error."""
@@ -305,7 +305,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             raise Stop
 
         def number(*named: Any) -> tuple[int, int]:
-            coming = self._identity.coming(*named)
+            coming = self._identity.next_number(*named)
             if coming is None:
                 raise Stop
             return coming
@@ -458,7 +458,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     def _put_beside(self, out: SamplerOutput, batch: TorchMiniBatch, old: Any = None) -> None:
         """What a program returned of vertices: our loaders look for it, too."""
-        found = beside(self._sampler, batch, out.node, old)
+        found = extra_arrays(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
             out.beside = {**found.of_nodes, **found.of_seeds}
 

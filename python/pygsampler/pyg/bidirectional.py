@@ -10,8 +10,8 @@ import torch
 from torch_geometric.sampler import NumNeighbors, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
+from pygsampler._adapters.batch_number import batch_number_of_ids
 from pygsampler._engine.checks import describe
-from pygsampler._loading.batch_number import batch_of
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.sampler import NeighborSampler, PGSampler
 
@@ -143,7 +143,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
         for hop, fanout in enumerate(self.num_neighbors.values):
             for side, way in enumerate((self.forward_sampler, self.backward_sampler)):
                 way._sampler = self._made()._with(fanouts=[fanout])
-                number = batch_of(torch.tensor([batch, hop, side]))
+                number = batch_number_of_ids(torch.tensor([batch, hop, side]))
                 out = way._finished(way._sample(current % max(count, 1), (epoch, number), None))
                 keys = out.node.long().cpu()
                 if disjoint:

@@ -13,10 +13,10 @@ from torch_geometric.loader.cluster import ClusterData as _ClusterData
 from torch_geometric.loader.cluster import Partition
 from torch_geometric.utils import select
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
-from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.pyg.shadow import check_data
 from pygsampler.samplers import clusters

@@ -17,13 +17,13 @@ from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 from torch_geometric.typing import DEFAULT_REL
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._batch.induced_edges import edge_rows, induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import edge_type_of
-from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, bits, on
 from pygsampler.pyg.begun import Beginning
@@ -216,7 +216,7 @@ class HeteroSampler(PGSampler):
         where the sampler has no ``time_attr``.
         """
         inputs, seeds, times, named = self._asked(index, kwargs)
-        out = self._sample(seeds, self._identity.of(*named), times)
+        out = self._sample(seeds, self._identity.number(*named), times)
         out.metadata = (inputs.input_id, inputs.time)
         return self._finished(out)
 
@@ -253,7 +253,7 @@ class HeteroSampler(PGSampler):
 
         Raises what ``sample_from_nodes`` does.
         """
-        return self._around(index, neg_sampling, kwargs, self._identity.of, self._sample)
+        return self._around(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
     def _around(
         self,

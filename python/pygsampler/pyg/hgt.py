@@ -11,8 +11,8 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._engine.checks import describe
-from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.base import Asked, Sampler
 from pygsampler.pyg.begun import Beginning
@@ -155,7 +155,7 @@ class HGTSampler(Sampler):
         its type, ``ValueError`` for a type that the graph does not have.
         """
         inputs, seeds, times, named = self._asked(index, kwargs)
-        made = self._result(seeds, self._identity.of(*named), times)
+        made = self._result(seeds, self._identity.number(*named), times)
         out = typed_output(made, self._types._schema, inputs.input_type, self._types.edge_types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None

@@ -11,13 +11,13 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced_edges import edge_rows
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
-from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.inputs import check_mask
 from pygsampler.pyg.options import flag, hops, ids, inside
@@ -123,7 +123,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         fanouts = hops(self.sizes, "sizes")[::-1]
         # Where the sizes, or the seed, were assigned.
         self._sampler = self._sampler._with(fanouts=fanouts or [0])
-        epoch, number = self._numbers.of(seeds)
+        epoch, number = self._numbers.number(seeds)
         if self._sampler.seed != self._numbers.seed:
             self._sampler = self._sampler.with_seed(self._numbers.seed)
         job = self._sampler.launch(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import RandomSampler
 
-from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._adapters.batch_number import BatchNumber
 
 __all__ = ["SeededOrder", "begin_epoch", "shuffle_by_seed"]
 
@@ -40,7 +40,7 @@ def begin_epoch(loader: Any, numbers: BatchNumber) -> None:
         # Persistent workers may have batches of an epoch that was left, which count as its own.
         workers._sampler_iter = iter(())
         collections.deque(workers, 0)
-    numbers.begin(loader.generator)
+    numbers.begin_epoch(loader.generator)
 
 
 def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from pygsampler._adapters.saint_draws import EdgeDraws, NodeDraws, WalkDraws
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import integer
 from pygsampler._engine.limits import MAX_EPOCH
-from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.programs import program
 from pygsampler.pyg.base import Sampler
 from pygsampler.pyg.shadow import check_data
@@ -83,7 +83,7 @@ class _DrawnLoader(_Loader):
     def __init__(
         self,
         data: Any,
-        draws: Draws,
+        draws: NodeDraws,
         num_steps: int,
         seed: int | None,
         given: tuple[int, Any, Any],
@@ -208,7 +208,7 @@ class GraphSAINTRandomWalkSampler(_DrawnLoader):
     ) -> None:
         walks = integer(batch_size, "batch_size", 1, _MOST)
         self.walk_length = integer(walk_length, "walk_length", 1, _MOST)
-        draws = Walks(walks, self.walk_length)
+        draws = WalkDraws(walks, self.walk_length)
         super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
@@ -234,7 +234,7 @@ class GraphSAINTEdgeSampler(_DrawnLoader):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        draws = Edges(integer(batch_size, "batch_size", 1, _MOST))
+        draws = EdgeDraws(integer(batch_size, "batch_size", 1, _MOST))
         super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
@@ -251,7 +251,7 @@ class _Batches:
 
     def __call__(self, steps: Any) -> Data:
         numbers = torch.as_tensor(steps, dtype=torch.int64, device="cpu")
-        nodes, row, col, edges = self._made(*self._sampler._identity.of(numbers))
+        nodes, row, col, edges = self._made(*self._sampler._identity.number(numbers))
         order = by_source(row, col, len(nodes))
         row, col, edges = row[order], col[order], edges[order]
         batch = self._data.__class__()
@@ -321,7 +321,7 @@ class _ByChance(_Batches):
 class _ByCounts(_Batches):
     """Nodes that something else draws, with norms that batches of no epoch are counted for."""
 
-    def __init__(self, data: Data, sampler: Sampler, of: tuple[Draws, int]) -> None:
+    def __init__(self, data: Data, sampler: Sampler, of: tuple[NodeDraws, int]) -> None:
         super().__init__(data, sampler)
         self._draws, coverage = of
         self._norms = self._counted(coverage) if coverage else None

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, get_worker_info
 
+from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._arrays import devices
 from pygsampler._graph.graph import Graph
-from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg.options import ids
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.walks.random_walk import RandomWalk
@@ -50,7 +50,7 @@ class Walker:
     ) -> TorchWalks:
         """A walk from each vertex of ``batch``, of int32 or int64, on ``device``."""
         seeds = ids(batch, "batch")
-        self._number = epoch, number = self.numbers.of(seeds)
+        self._number = epoch, number = self.numbers.number(seeds)
         sampler = self._sampler(length, **options)
         graph = self._on(device)
         job = sampler.launch(graph, seeds, epoch=epoch, batch=number, into="torch")

@@ -1,0 +1,1 @@
+"""Parts that the adapters of DGL and PyG share; nothing else imports them."""

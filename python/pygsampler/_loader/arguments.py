@@ -1,0 +1,107 @@
+"""The sampler and the graph of a loader, as its caller gave them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pygsampler import samplers
+from pygsampler._arrays import devices
+from pygsampler._engine.checks import describe
+from pygsampler._sampling.sampler import Sampler
+from pygsampler.errors import CudaError
+from pygsampler.programs import ProgramFunction
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.neighbor import PGSampler
+
+__all__ = ["check_not_function", "graph_on_device", "resolve_sampler"]
+
+
+def check_not_function(given: Any) -> None:
+    """TypeError for a program's function in the place of what it makes."""
+    if isinstance(given, ProgramFunction):
+        raise TypeError(f"sampler: expected a sampler, {given._remedy()}, got {given!r}")
+
+
+def resolve_sampler(
+    given: Any, seed: int | None, *, labor: str | None, typed: bool, **options: str | None
+) -> Sampler[Any]:
+    """The sampler, given or made of fanouts, for a graph with types or without."""
+    if isinstance(given, Sampler):
+        for name, value in {**options, "labor": labor}.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name}: expected None with a sampler, which has its own, got {value!r}"
+                )
+        return given
+    check_not_function(given)
+    if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
+        kind = type(given)
+        raise TypeError(
+            "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
+            f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
+        )
+    if labor is not None:
+        return _labor(labor, given, seed, typed, **options)
+    return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
+
+
+def _labor(
+    labor: Any,
+    fanouts: Any,
+    seed: int | None,
+    typed: bool,
+    *,
+    prob: str | None,
+    mask: str | None,
+    edge_weights: str | None,
+) -> Sampler[Any]:
+    """LABOR of these fanouts."""
+    if labor not in ("exact", "poisson"):
+        raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
+    exact = labor == "exact"
+    if typed:
+        return HeteroLaborSampler(
+            fanouts, exact=exact, prob=prob, mask=mask, edge_weights=edge_weights, seed=seed
+        )
+    if mask is not None:
+        raise ValueError(
+            f"mask: expected None with labor={labor!r} and a graph without types, got {mask!r}; "
+            "prob takes an array of zeros and ones"
+        )
+    if edge_weights not in (None, "ht"):
+        raise ValueError(f"edge_weights: expected 'ht' or None, got {describe(edge_weights)}")
+    made: Sampler[Any] = samplers.labor(
+        fanouts=list(PGSampler(fanouts).fanouts),
+        exact=exact,
+        weights="ht" if prob and edge_weights else edge_weights is not None,
+        weight=prob,
+        seed=seed,
+    )
+    return made
+
+
+def graph_on_device(graph: Any, device: Any) -> Any:
+    """``graph`` on ``device``, which torch can use too: itself where it is there already.
+
+    A pinned graph is on the device that it was pinned for.
+    """
+    index = devices.parse(graph.device if device is None else device)
+    if index >= 0:
+        _check(index)
+    if device is None or index == devices.parse(graph.device):
+        return graph
+    return graph.to(device)
+
+
+def _check(index: int) -> None:
+    """Raises CudaError unless the engine, which samples, and torch can use the device."""
+    devices.require(index)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if index >= count:
+        why = "is built without CUDA" if torch.version.cuda is None else f"finds {count} of them"
+        raise CudaError(
+            f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
+            f"torch {torch.__version__} {why}"
+        )

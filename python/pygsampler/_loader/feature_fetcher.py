@@ -1,0 +1,328 @@
+"""``Rows``: what a loader reads for each batch beside the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import as_ids
+from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch, as_torch
+from pygsampler._engine.checks import describe
+from pygsampler._engine.progress import progress_counter
+from pygsampler._features.features import Features
+from pygsampler._features.gather import GatherJob, GatherPart, gather_on_device
+from pygsampler._features.read_counts import new_read_counts
+from pygsampler._features.remote import PendingRows, RemoteFeatures
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    import torch
+
+    from pygsampler._graph.graph import Graph
+
+__all__ = ["FeatureFetcher"]
+
+# What labels are called in a batch.
+LABELS = "y"
+
+
+class FeatureFetcher:
+    """Features, labels and features of edges, as a loader was given them, for its graph.
+
+    They are read where the batches are: on a GPU, those that are on the CPU are page-locked for
+    it, and labels copied there.
+    """
+
+    __slots__ = ("__weakref__", "_caches", "_device", "_edges", "_labels", "_nodes")
+
+    def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
+        self._device = graph._device
+        edges, nodes = graph._rows()
+        taken = {} if labels is None else {LABELS: labels}
+        self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchMiniBatch)
+        self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", TorchBlock)
+        self._labels = self._taken(taken, "labels", nodes.number, "vertices", TorchMiniBatch)
+        check_names(features, labels)
+        if edges.more and self._edges:
+            self._check_edge_ids(graph)
+        self._caches = list(self._cached(graph))
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes or self._labels or self._edges)
+
+    def tables(self) -> Iterator[tuple[str, Features]]:
+        """All that are read, by their names; those of edges are ``edge_features['e']``."""
+        yield from self._nodes.items()
+        yield from self._labels.items()
+        for name, features in self._edges.items():
+            yield _called("edge_features", name), features
+
+    def fill_caches(
+        self,
+        seed: int,
+        epoch: int,
+        batches: Callable[[int], Generator[TorchMiniBatch, None, None]],
+        steps: int,
+    ) -> None:
+        """Caches have the rows that they are to have in an epoch, which is about to begin.
+
+        ``batches`` samples an epoch, of so many steps, without rows. A bar shows how far that is
+        where it takes long; Ctrl-C leaves the caches as they were.
+        """
+        due = []
+        for features, ids_of in self._caches:
+            cache = features._cache
+            if cache is not None and (wanted := set(cache.due(self, seed, epoch))):
+                due.append((cache, ids_of, wanted))
+        if not due:
+            return
+        counts = new_read_counts(self._device, [cache.table.rows for cache, _, _ in due])
+        if counts is None:
+            return
+        epochs = sorted(set().union(*(wanted for _, _, wanted in due)))
+        with progress_counter(True, steps * len(epochs), "counting reads", " batches") as report:
+            for number in epochs:
+                with closing(batches(number)) as sampled:
+                    for batch in sampled:
+                        for (_, ids_of, wanted), count in zip(due, counts, strict=True):
+                            if number in wanted:
+                                for ids in ids_of(batch):
+                                    count.add(as_ids(ids, "ids", self._device))
+                        report(1)
+        for (cache, _, _), count in zip(due, counts, strict=True):
+            cache.count(self, seed, epoch, count.result())
+
+    def _cached(self, graph: Graph) -> Iterator[tuple[Features, _IdsOf]]:
+        """Those with a cache, and which rows a batch reads; the graph fills what waits for one."""
+        for named, where, ids_of in (
+            (self._nodes, "features", _input_nodes),
+            (self._labels, "labels", _output_nodes),
+            (self._edges, "edge_features", _edge_ids),
+        ):
+            for name, features in named.items():
+                cache = None if isinstance(features, RemoteFeatures) else features._cache
+                if cache is None:
+                    continue
+                if cache.wants_graph:
+                    if cache.policy == "degree" and where == "edge_features":
+                        raise ValueError(
+                            f"{_called(where, name)}: expected a cache of edges by another policy "
+                            "than 'degree', which is of vertices"
+                        )
+                    cache.fill(graph)
+                yield features, ids_of
+
+    def start(self, sampled: Any, threads: int) -> PendingFetch:
+        """Begins to read the rows of a batch on the CPU."""
+        batch = as_torch(sampled)
+        wanted, coming = [], []
+        for owner, name, features, ids in self._wanted(batch):
+            if isinstance(features, RemoteFeatures):
+                coming.append((owner, name, features.read_async(ids)))
+            else:
+                wanted.append((owner, name, features, ids))
+        parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
+        return PendingFetch(batch, wanted, GatherJob(parts, threads=threads), coming)
+
+    def fetch_on_device(self, batch: TorchMiniBatch) -> TorchMiniBatch:
+        """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
+        parts: list[GatherPart] = []
+        for owner, name, features, ids in self._wanted(batch):
+            rows, part = features._rows_there(ids, self._device)
+            parts.append(part)
+            owner._attach(name, rows)
+        gather_on_device(self._device, parts)
+        return batch
+
+    def attach_static(self, batch: TorchMiniBatch) -> list[tuple[Features, GatherPart]]:
+        """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
+        gathered of which features each time that it has other ids, and counted then."""
+        parts: list[tuple[Features, GatherPart]] = []
+        for owner, name, features, ids in self._wanted(batch):
+            rows, part = features._room_there(ids, self._device)
+            if part.cache is not None and part.cache.uses:
+                raise ValueError(
+                    f"features[{name!r}]: expected a cache that does not change while it is read "
+                    "with static=True, got one of policy 'lru'"
+                )
+            parts.append((features, part))
+            owner._attach(name, rows)
+        return parts
+
+    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
+        """Who is to have what: the rows of which features, by which ids."""
+        for name, features in self._nodes.items():
+            yield batch, name, features, batch.input_nodes
+        for name, features in self._labels.items():
+            yield batch, name, features, batch.output_nodes
+        for name, features in self._edges.items():
+            for block in batch.blocks:
+                yield block, name, features, block.edge_ids
+
+    def _taken(self, given: Any, where: str, rows: int, things: str, kind: type) -> dict[str, Any]:
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{where}: expected a mapping of names to arrays, as {{'x': x}}, "
+                f"got {describe(given)}"
+            )
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            check_name(name, where, kind)
+            called = _called(where, name)
+            if isinstance(value, RemoteFeatures):
+                found[name] = self._elsewhere(value, called, rows, things)
+                continue
+            features = checked(value, called, rows, things)
+            found[name] = place_features(features, called, self._device, where == "labels")
+        return found
+
+    def _elsewhere(
+        self, value: RemoteFeatures, called: str, rows: int, things: str
+    ) -> RemoteFeatures:
+        if self._device >= 0:
+            here = devices.name(self._device)
+            raise ValueError(f"{called}: expected features on {here} or the CPU, got {value!r}")
+        if len(value) < rows:
+            raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {value!r}")
+        return value
+
+    def _check_edge_ids(self, graph: Graph) -> None:
+        """On a GPU nobody would notice an id without a row: edges may have any ids."""
+        ids = graph.edge_ids
+        if self._device < 0 or ids is None or not len(ids):
+            return
+        most = int(ids.torch().max())
+        for name, features in self._edges.items():
+            if len(features) <= most:
+                raise ValueError(
+                    f"edge_features[{name!r}]: expected a row for each edge id up to {most}, "
+                    f"got {len(features)}"
+                )
+
+
+class PendingFetch:
+    """A batch whose rows are on their way."""
+
+    __slots__ = ("_batch", "_coming", "_job", "_wanted")
+
+    def __init__(
+        self,
+        batch: TorchMiniBatch,
+        wanted: list[Any],
+        job: GatherJob,
+        coming: list[tuple[Any, str, PendingRows]],
+    ) -> None:
+        self._batch = batch
+        self._wanted = wanted
+        self._job = job
+        self._coming = coming
+
+    def result(self) -> TorchMiniBatch:
+        """The batch with its rows, waiting until they are there."""
+        try:
+            memory, starts = self._job.result()
+        except IndexError as error:
+            raise IndexError(f"{self._wrong()}: {error}") from None
+        for (owner, name, features, ids), start in zip(self._wanted, starts, strict=True):
+            owner._attach(name, features._shown(memory, start, len(ids)).torch())
+        for owner, name, rows in self._coming:
+            owner._attach(name, rows.wait())
+        return self._batch
+
+    def _wrong(self) -> str:
+        """The name of the first that has an id without a row."""
+        name: str
+        for _, name, features, ids in self._wanted:
+            if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(features):
+                return name
+        return "features"
+
+    def done(self) -> bool:
+        """Whether ``result()`` would return, or raise, at once."""
+        return self._job.done() and all(rows.done() for _, _, rows in self._coming)
+
+    def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
+        """When it was worked on, as the job says."""
+        return self._job.span(timeout_ms)
+
+    def cancel(self) -> None:
+        """Ends it: nothing reads the features for it afterwards."""
+        self._job.cancel()
+        for _, _, rows in self._coming:
+            rows.cancel()
+
+
+_Batches: TypeAlias = "Generator[TorchMiniBatch, None, None]"
+_IdsOf = Callable[[TorchMiniBatch], "list[torch.Tensor]"]
+
+
+def _input_nodes(batch: TorchMiniBatch) -> list[torch.Tensor]:
+    return [batch.input_nodes]
+
+
+def _output_nodes(batch: TorchMiniBatch) -> list[torch.Tensor]:
+    return [batch.output_nodes]
+
+
+def _edge_ids(batch: TorchMiniBatch) -> list[torch.Tensor]:
+    return [block.edge_ids for block in batch.blocks]
+
+
+def check_names(features: Any, labels: Any) -> None:
+    """ValueError for features that are called what labels are."""
+    if labels is not None and isinstance(features, Mapping) and LABELS in features:
+        raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
+
+
+def check_name(name: Any, where: str, kind: type) -> None:
+    """ValueError for what cannot be an attribute of batches or blocks of that class."""
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        raise ValueError(f"{where}: expected names of attributes, got {name!r}")
+    known = [field.name for field in fields(kind)] if is_dataclass(kind) else kind.__annotations__
+    if hasattr(kind, name) or name in known:
+        raise ValueError(f"{where}: expected names that batches do not have, got {name!r}")
+
+
+def checked(value: Any, called: str, rows: int, things: str) -> Features:
+    """Features of an array with at least so many rows."""
+    try:
+        features = Features.from_tensor(value)
+        count = len(features)
+    except (TypeError, ValueError) as error:
+        text = str(error).removeprefix("features: ")
+        raise type(error)(f"{called}: {text}") from None
+    if count < rows:
+        raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {count}")
+    if count > rows and "vertices" in things:
+        # Ids of edges may lie above their number, and those of nodes may not.
+        raise ValueError(
+            f"{called}: expected a row for each of {rows} {things}, got {count}; "
+            f"num_nodes={count} makes a graph of as many, [:{rows}] takes the first"
+        )
+    return features
+
+
+def place_features(features: Features, called: str, device: int, copied: bool) -> Features:
+    """The features where batches are: those on the CPU copied, or page-locked for a GPU."""
+    place = features._where()
+    if place == device:
+        return features
+    here = f"{called}: expected them on {devices.name(device)}"
+    if device < 0:
+        raise ValueError(
+            f"{here}, where the batches are, got {features.device}; "
+            "device='cuda' makes the batches there"
+        )
+    if place >= 0:
+        raise ValueError(f"{here}, where the batches are, or on the CPU, got {features.device}")
+    return features.to(device) if copied else features.pin(device)
+
+
+def _called(where: str, name: str) -> str:
+    return where if where == "labels" else f"{where}[{name!r}]"

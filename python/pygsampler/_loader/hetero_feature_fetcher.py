@@ -1,0 +1,99 @@
+"""``HeteroRows``: what a loader reads for each batch of a graph with types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._batch.hetero_torch_minibatch import HeteroTorchBlock, HeteroTorchMiniBatch
+from pygsampler._engine.checks import describe
+from pygsampler._features.remote import RemoteFeatures
+from pygsampler._graph.schema import by_name, check_by_type
+from pygsampler._loader.feature_fetcher import (
+    LABELS,
+    FeatureFetcher,
+    check_name,
+    check_names,
+    checked,
+    place_features,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+    from pygsampler._graph.hetero_graph import HeteroGraph
+
+__all__ = ["HeteroFeatureFetcher"]
+
+# The name of an attribute, the type, and what its rows are of.
+_Of = list[tuple[str, Any, Any]]
+
+
+class HeteroFeatureFetcher(FeatureFetcher):
+    """Features, labels and features of edges by name and type, as a loader was given them."""
+
+    __slots__ = ("_of_edges", "_of_labels", "_of_nodes")
+
+    def __init__(self, graph: HeteroGraph, features: Any, labels: Any, edge_features: Any) -> None:
+        self._device = graph._device
+        self._caches = []
+        nodes = graph.num_nodes
+        edges = {kind: of._rows()[0].number for kind, of in graph._open().items()}
+        check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
+        taken = None if labels is None else {LABELS: labels}
+        batch, block = HeteroTorchMiniBatch, HeteroTorchBlock
+        self._of_nodes = list(self._by_type(features, "features", nodes, "vertices", batch))
+        self._of_labels = list(self._by_type(taken, "labels", nodes, "vertices", batch))
+        self._of_edges = list(self._by_type(edge_features, "edge_features", edges, "edges", block))
+
+    def __bool__(self) -> bool:
+        return bool(self._of_nodes or self._of_labels or self._of_edges)
+
+    def tables(self) -> Iterator[tuple[str, Any]]:
+        """All that are read; those called x of type paper are ``x['paper']``."""
+        for name, kind, features in (*self._of_nodes, *self._of_labels, *self._of_edges):
+            yield f"{name}[{kind!r}]", features
+
+    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
+        # Visits along a metapath are of one type alone.
+        for tables, ids in (
+            (self._of_nodes, batch.input_nodes),
+            (self._of_labels, batch.output_nodes),
+        ):
+            for name, kind, features in tables:
+                if kind in ids:
+                    yield batch._of_type(kind), name, features, ids[kind]
+        for name, kind, features in self._of_edges:
+            for hop in batch.blocks:
+                yield hop[kind], name, features, hop[kind].edge_ids
+
+    def _by_type(
+        self, given: Any, where: str, counts: Mapping[Any, int], things: str, owner: type
+    ) -> Iterator[tuple[str, Any, Any]]:
+        if given is None:
+            return
+        _mapping(given, where, "names to mappings of types to arrays, as {'x': {'paper': x}}")
+        labels = where == "labels"
+        for name, of_types in given.items() if labels else by_name(given, counts).items():
+            if not labels:
+                check_name(name, where, owner)
+            called = where if labels else f"{where}[{name!r}]"
+            _mapping(of_types, called, "types to arrays")
+            for kind, value in check_by_type(of_types, called, counts).items():
+                here = f"{called}[{kind!r}]"
+                if isinstance(value, RemoteFeatures):
+                    about = here, counts[kind], f"{things} of that type"
+                    yield name, kind, self._elsewhere(value, *about)
+                    continue
+                features = checked(value, here, counts[kind], f"{things} of that type")
+                if features._cache is not None:
+                    raise ValueError(
+                        f"{here}: expected features without a cache for a graph with types, got "
+                        f"one of policy {features._cache.policy!r}"
+                    )
+                yield name, kind, place_features(features, here, self._device, labels)
+
+
+def _mapping(given: Any, where: str, expected: str) -> None:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of {expected}, got {describe(given)}")

@@ -1,0 +1,141 @@
+"""Options of the loaders: keywords that they do not have, and types for checkers."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._loader.negatives import NegativeSampling
+
+__all__ = [
+    "OTHER_LOADERS",
+    "DataLoaderOptions",
+    "LinkLoaderOptions",
+    "checked_keywords",
+    "replacement",
+    "similar",
+]
+
+F = TypeVar("F", bound=Callable[..., None])
+
+# The table of docs/torch.md, which a test compares: options of other loaders, and the way here.
+OTHER_LOADERS: dict[tuple[str, ...], str] = {
+    ("num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context"): (
+        "none: the engine samples ahead, `prefetch=` says how far"
+    ),
+    ("sampler", "batch_sampler"): (
+        "`rank=`, `world_size=` and a common `seed=` for a `DistributedSampler`; `seed_weights=` "
+        "for a `WeightedRandomSampler`; a sampler of neighbors is the third argument"
+    ),
+    ("generator", "worker_init_fn"): "`seed=`; without one, `torch.manual_seed`",
+    ("collate_fn", "transform"): (
+        "`features=`, `labels=`, or in the loop: a batch is ids, and features are indexed with them"
+    ),
+    ("pin_memory", "pin_memory_device"): (
+        '`batch.pin_memory()`; with `device="cuda"` batches are on the GPU already'
+    ),
+    ("timeout", "in_order", "dataset"): "none: there are no workers to wait for",
+    ("num_neighbors", "sizes", "fanout"): (
+        "the third argument, fanouts, outermost hop first: PyG's list from its end"
+    ),
+    ("input_nodes", "node_idx", "indices", "item_sampler"): "the second argument, the seeds",
+    ("edge_label_index", "edge_label"): (
+        "of a `LinkLoader` the second argument, the edges, and `labels=`"
+    ),
+    ("neg_sampling", "neg_sampling_ratio", "negative_sampler"): (
+        "of a `LinkLoader` `negatives=`, such as `Negatives(amount=2)`"
+    ),
+    ("input_time", "edge_label_time", "time_attr", "temporal_strategy"): (
+        "`seed_time=`, with `PGSampler(fanouts, time=...)` as the third argument"
+    ),
+    ("weight_attr",): "`prob=`, the name of an edge array of the graph",
+    ("replace", "disjoint", "frontier", "fused"): (
+        "options of `PGSampler(fanouts, ...)`, which is then the third argument"
+    ),
+    ("graph_sampler",): "the third argument, fanouts or a sampler",
+    ("use_ddp", "ddp_seed"): "`rank=`, `world_size=` and a common `seed=`",
+    ("use_uva", "use_prefetch_thread", "use_alternate_streams", "gpu_cache"): (
+        "none: `graph.pin()` is read by a GPU where it lies, and sampling overlaps on its own"
+    ),
+}
+
+
+def similar(name: str, names: Any) -> str:
+    """Returns the end of a message that asks for the name that was meant, or nothing."""
+    near = get_close_matches(name.replace("_", ""), [each.replace("_", "") for each in names], 1)
+    meant = [each for each in names if near and each.replace("_", "") == near[0]]
+    return f"; did you mean {meant[0]}?" if meant else ""
+
+
+def checked_keywords(init: F) -> F:
+    """Decorates an ``__init__`` so that keywords that it lacks are answered by the way to go."""
+    names = list(inspect.signature(init).parameters)[1:]
+    known = frozenset(names)
+
+    @functools.wraps(init)
+    def checked(self: Any, *given: Any, **options: Any) -> None:
+        if not known.issuperset(options):
+            name = next(each for each in options if each not in known)
+            raise TypeError(f"{init.__qualname__.partition('.')[0]}: {_answer(name, names)}")
+        init(self, *given, **options)
+
+    return checked  # type: ignore[return-value]
+
+
+def replacement(name: str) -> str:
+    """Returns the end of a message for an option of other loaders, or nothing."""
+    return next((f"; here: {way}" for names, way in OTHER_LOADERS.items() if name in names), "")
+
+
+def _answer(name: str, names: Sequence[str]) -> str:
+    way = replacement(name) or similar(name, names) or f"; it has {', '.join(names)}"
+    return f"expected options that it has, got {name}={way}"
+
+
+class _Options(TypedDict, total=False):
+    """Options of both loaders, as type checkers see them."""
+
+    shuffle: bool
+    drop_last: bool
+    prefetch: int
+    seed: int | None
+    rank: int
+    world_size: int
+    deal: str
+    start: int
+    device: Any
+    prob: str | None
+    mask: str | None
+    edge_weights: str | None
+    labor: str | None
+    features: Mapping[str, Any] | None
+    edge_features: Mapping[str, Any] | None
+    labels: Any
+    seed_time: Any
+    capacities: Any
+
+
+class DataLoaderOptions(_Options, total=False):
+    """Options of a ``DataLoader`` beside its batch size."""
+
+    progress: bool
+    low_mark: int | None
+    sampler_share: float | None
+    seed_weights: Any
+    num_samples: int | None
+
+
+class LinkLoaderOptions(_Options, total=False):
+    """Options of a ``LinkLoader`` beside its batch size."""
+
+    negatives: NegativeSampling | Mapping[EdgeType, NegativeSampling] | None
+    exclude: str | None
+    reverse_eids: Any
+    reverse_types: Mapping[EdgeType, EdgeType] | None

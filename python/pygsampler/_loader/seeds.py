@@ -1,0 +1,193 @@
+"""Seeds of a loader, and their times, as tensors: of one type, or of several in one order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, check_datetime_kind
+from pygsampler._arrays.ids import check_node_ids
+from pygsampler._arrays.tensors import as_tensor
+from pygsampler._engine.checks import describe
+from pygsampler._graph.schema import check_by_type
+from pygsampler._sampling.seed_times import is_scalar_time
+
+if TYPE_CHECKING:
+    from pygsampler._graph.hetero_graph import HeteroGraph
+
+
+class HeteroSeeds:
+    """The seeds of a loader, by type.
+
+    ``order`` has them all, type after type in the graph's order. Of one type they are its ids; of
+    several each stands as its id plus the vertices of the types before its own.
+    """
+
+    __slots__ = ("_counts", "_ends", "_kinds", "kinds", "order")
+
+    def __init__(self, graph: HeteroGraph, seeds: Any) -> None:
+        types, counts = graph.node_types, graph.num_nodes
+        if not isinstance(seeds, Mapping) and len(types) == 1:
+            seeds = {types[0]: seeds}
+        if not isinstance(seeds, Mapping):
+            raise TypeError(
+                f"seeds: expected a mapping of types to ids, got {describe(seeds)}; "
+                f"{{{types[0]!r}: ids}} are some"
+            )
+        seeds = check_by_type(seeds, "seeds", types)
+        # All of the graph, and those that have seeds.
+        self.kinds = list(types)
+        self._kinds = [kind for kind in types if kind in seeds]
+        parts = []
+        for kind in self._kinds:
+            try:
+                parts.append(seed_tensor(seeds[kind], counts[kind]))
+            except (TypeError, ValueError, IndexError) as error:
+                text = str(error).removeprefix("seeds")
+                raise type(error)(f"seeds[{kind!r}]{text}") from None
+        self._counts = list(map(len, parts))
+        ends = list(itertools.accumulate(counts[kind] for kind in self._kinds))
+        self._ends = torch.tensor(ends)
+        if len(parts) > 1:
+            parts = [part.long() + first for part, first in zip(parts, [0, *ends], strict=False)]
+        self.order = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of seeds of each node type."""
+        return dict(zip(self._kinds, self._counts, strict=True))
+
+    def most(self, size: int, again: bool = False) -> dict[str, int]:
+        """Returns how many of each type a batch of so many has at most.
+
+        With ``again`` a seed may be in a batch more than once.
+        """
+        return {
+            kind: size if again and count else min(size, count)
+            for kind, count in self.counts.items()
+        }
+
+    def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:
+        """Some of them, put into an order, by type."""
+        part = order[start:end]
+        ends = self._ends.tolist()
+        firsts = dict(zip(self._kinds, [0, *ends], strict=False))
+        found = self._split(part, part)
+        return {kind: ids - firsts[kind] if firsts[kind] else ids for kind, ids in found.items()}
+
+    def times(self, given: Any) -> torch.Tensor | None:
+        """A time for each, in their order, of a mapping of types; None for None."""
+        if given is None:
+            return None
+        if not isinstance(given, Mapping):
+            if len(self._kinds) != 1 and not is_scalar_time(given):
+                raise TypeError(
+                    "seed_time: expected a mapping of types to times, or one for all, got "
+                    f"{describe(given)}"
+                )
+            given = dict.fromkeys(self._kinds, given)
+        given = check_by_type(given, "seed_time", self._kinds, "the seeds")
+        parts = []
+        for kind, count in zip(self._kinds, self._counts, strict=True):
+            times = seed_times_tensor(given.get(kind), f"seed_time[{kind!r}]", count, "seeds")
+            if times is None:
+                raise ValueError(f"seed_time: expected times of {kind!r} too, got none")
+            parts.append(times)
+        if len({times.dtype for times in parts}) > 1:
+            raise TypeError(
+                "seed_time: expected integers for all types, or floating-point numbers, got both"
+            )
+        return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+
+    def part_times(
+        self, order: torch.Tensor, times: torch.Tensor, start: int, end: int
+    ) -> dict[str, torch.Tensor]:
+        """The times of some, in that order too, by type."""
+        return self._split(order[start:end], times[start:end])
+
+    def _split(self, part: torch.Tensor, values: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The values of some seeds by their types."""
+        if len(self._kinds) <= 1:
+            return dict.fromkeys(self._kinds, values)
+        place = torch.bucketize(part, self._ends, right=True)
+        return {kind: values[place == i] for i, kind in enumerate(self._kinds)}
+
+
+__all__ = ["seed_tensor"]
+
+
+def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
+    """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
+    if seeds is None:
+        raise TypeError(
+            f"seeds: expected a 1-D array of node ids, got None; torch.arange({num_nodes}) are all"
+        )
+    if isinstance(seeds, torch.Tensor):
+        tensor = seeds
+    elif hasattr(seeds, "__dlpack__") and not hasattr(seeds, "__array__"):
+        tensor = from_dlpack(seeds)
+    else:
+        try:
+            tensor = as_tensor(seeds)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(
+                f"seeds: expected a 1-D array of int32 or int64 vertex ids, "
+                f"got {describe(seeds)}: {error}"
+            ) from None
+        if tensor.numel() == 0 and isinstance(seeds, (list, tuple)):
+            tensor = tensor.to(torch.int64)
+    if tensor.dtype == torch.bool:
+        raise TypeError(
+            "seeds: expected vertex ids, got a boolean mask; "
+            "mask.nonzero().squeeze(1) gives the ids that it selects"
+        )
+    if tensor.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"seeds: expected int32 or int64 vertex ids, got {tensor.dtype}")
+    if tensor.dim() != 1:
+        raise ValueError(f"seeds: expected a 1-D array, got shape {tuple(tensor.shape)}")
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise ValueError(f"seeds: expected an array on the CPU, got {tensor.device}")
+    tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+    check_node_ids(tensor, "seeds", num_nodes)
+    return tensor
+
+
+__all__ = ["check_dates", "seed_times_tensor"]
+
+
+def check_dates(given: Any, graph: Any, *names: str | None) -> None:
+    """TypeError for a loader's ``seed_time`` of dates where the graph's times of a name are none.
+
+    They are tensors from then on, which have no dates. Of a graph in parts nobody knows.
+    """
+    if given is None or graph._service is not None:
+        return
+    for name in names:
+        if name is None:
+            continue
+        of = graph._kind_of_times(name)
+        if not isinstance(given, Mapping):
+            check_datetime_kind(as_numpy_dates(given, "seed_time"), of, name, "seed_time")
+            continue
+        for kind, values in given.items():
+            where = f"seed_time[{kind!r}]"
+            check_datetime_kind(as_numpy_dates(values, where), of, name, where)
+
+
+def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.Tensor | None:
+    """A time for each on the CPU, int64 or float64, of those or of one for all; None for None."""
+    if given is None:
+        return None
+    values = as_nanoseconds(as_numpy_dates(given, name), name)
+    times = as_tensor(values).detach().cpu()
+    if times.dtype == torch.bool or times.is_complex() or times.dim() > 1:
+        raise TypeError(f"{name}: expected numbers, shape [N], got {describe(given)}")
+    if times.dim() == 0:
+        times = times.repeat(count)
+    if len(times) != count:
+        raise ValueError(f"{name}: expected a time for each of {count} {things}, got {len(times)}")
+    return times.double() if times.is_floating_point() else times.long()

@@ -1,0 +1,125 @@
+"""``skip_gram``: what embeddings are trained on, of walks, where they are."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import torch
+
+from pygsampler._batch.html_tables import arrays_html
+from pygsampler._engine.checks import boolean, describe, integer
+from pygsampler._graph.graph import Graph
+from pygsampler._loader.rng import BatchId, DrawShape, check_power, draw
+from pygsampler.walks.result import TorchWalks, Walks
+
+__all__ = ["SkipGram", "skip_gram"]
+
+_MOST_WINDOW = 1 << 12
+# Which draws of a walk's state: docs/randomness.md.
+_NEGATIVES, _WINDOWS = range(2)
+
+
+class SkipGram(NamedTuple):
+    """Pairs of vertices that are near each other on walks, and others that need not be."""
+
+    centres: torch.Tensor
+    """A vertex of a walk for each pair: shape [pairs], in the graph's id dtype."""
+    contexts: torch.Tensor
+    """One up to ``window`` steps from it: shape [pairs]."""
+    negatives: torch.Tensor
+    """Vertices drawn for the pair: shape [pairs, negatives]."""
+
+    def __repr__(self) -> str:
+        return f"SkipGram({len(self.centres)} pairs, negatives={self.negatives.shape[1]})"
+
+    def _repr_html_(self) -> str:
+        return arrays_html(repr(self), self._asdict().items())
+
+
+def skip_gram(
+    graph: Graph,
+    walks: TorchWalks | Walks,
+    window: int,
+    *,
+    negatives: int = 5,
+    power: float = 0.75,
+    dynamic: bool = False,
+) -> SkipGram:
+    """The pairs of skip-gram with negative sampling, of walks: on their device.
+
+    Each vertex of a walk is a centre, and those up to ``window`` steps before and after it are its
+    contexts. Pairs stand by the place of the centre, then of the context, then walk by walk.
+    Nothing behind the end of a walk is in a pair. A GPU is waited for once, for their number.
+
+        for walks in DataLoader(graph, seeds, pgs.Node2Vec(40, q=0.5), batch_size=512):
+            centres, contexts, negatives = skip_gram(graph, walks, 5)
+            ...
+
+    Parameters
+    ----------
+    graph : Graph
+        The one that was walked on: negatives are its vertices.
+    walks : TorchWalks or Walks
+    window : int
+        1 to 4096; node2vec has 10.
+    negatives : int
+        Negatives of each pair, 0 or more. They may be the pair's own vertices, or adjacent.
+    power : float
+        In [0, 1]: a vertex is drawn by its in-degree to this power, counting one without in-edges
+        as one with one; 0 makes all equally likely. The table, 8 bytes a vertex, is made at the
+        first use and kept with the graph, with a copy on each device.
+    dynamic : bool
+        Each centre has a window of its own, from 1 to ``window``, all equally likely: word2vec's
+        way to give near contexts more weight.
+
+    Returns
+    -------
+    SkipGram
+        ``centres``, ``contexts``, ``negatives``. They are a function of the walks, of their seed,
+        epoch and batch, and of the options: the same on the CPU and on a GPU.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of another type or value.
+
+    Notes
+    -----
+    Sources: word2vec (Mikolov et al., 2013, sections 2.2 and 2.3, whose power 3/4 is of how often
+    a word occurs), node2vec (Grover and Leskovec, 2016). docs/randomness.md has the rule.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
+    if not isinstance(walks, (TorchWalks, Walks)):
+        raise TypeError(f"walks: expected TorchWalks or Walks, got {describe(walks)}")
+    walks = walks.torch()
+    count = integer(negatives, "negatives", 0)
+    window = integer(window, "window", 1, _MOST_WINDOW)
+    power = check_power(power)
+    boolean(dynamic, "dynamic")
+    steps, nodes = walks.length + 1, walks.per_step()
+    number = BatchId(walks.seed, walks.epoch, walks.batch)
+    centre, context, slot = (of.to(nodes.device) for of in _places(steps, window))
+    # A walk ends once, so both are there where the later one is.
+    is_pair = nodes[torch.maximum(centre, context)] >= 0
+    if dynamic:
+        own = draw(nodes, number, _WINDOWS, window, DrawShape(steps * len(walks), steps, 1))
+        reach = own.view(len(walks), steps).t() + 1
+        is_pair &= (context - centre).abs().unsqueeze(1) <= reach[centre]
+    pair, walk = is_pair.nonzero(as_tuple=True)
+    places = walk * (2 * window * steps) + slot[pair]
+    rows = DrawShape(len(places), 2 * window * steps, count, places)
+    table = graph._negatives(power) if power and count else None
+    others = draw(nodes, number, _NEGATIVES, graph.num_nodes, rows, table)
+    return SkipGram(nodes[centre[pair], walk], nodes[context[pair], walk], others)
+
+
+@functools.lru_cache(maxsize=16)
+def _places(steps: int, window: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The places of centre and context in a walk of so many vertices, and the slot of each pair."""
+    around = torch.cat([torch.arange(-window, 0), torch.arange(1, window + 1)])
+    centre = torch.arange(steps).repeat_interleave(2 * window)
+    context = centre + around.repeat(steps)
+    slot = ((context >= 0) & (context < steps)).nonzero().squeeze(1)
+    return centre[slot], context[slot], slot

@@ -1,0 +1,196 @@
+"""``Trace``: the spans of a pass, in the format of Chrome's trace viewer."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+from collections import deque
+from operator import itemgetter
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pygsampler._loader.cuda_events import CudaEvents
+
+__all__ = ["GATHERING", "SAMPLING", "EpochTrace"]
+
+# So many batches are kept, the last ones.
+MOST = 1 << 12
+
+# What is shown as a thread. Jobs of a stage run beside each other: theirs are numbered on.
+LOOP, STREAM, SAMPLING, GATHERING = 1, 2, 100, 200
+_NAMES = {LOOP: "training loop", STREAM: "torch's stream", SAMPLING: "sample", GATHERING: "gather"}
+
+# The files of traces that were asked for, and the process that did. No destructor reports them: an
+# interrupt would be lost there.
+_unwritten: dict[Path, int] = {}
+
+# A thread, a name, the first batch and how many, and begin and end in seconds.
+Span = tuple[int, str, int, int, float, float]
+
+
+class EpochTrace:
+    """What happened when in a pass, in seconds of ``perf_counter``, for a file."""
+
+    __slots__ = ("_base", "_path", "_spans", "_stages")
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not _unwritten:
+            atexit.unregister(_report_unwritten)
+            atexit.register(_report_unwritten)
+        _unwritten[path] = os.getpid()
+        self._base = perf_counter()
+        # Of the loop up to three a batch, and of each stage one.
+        self._spans: deque[Span] = deque(maxlen=3 * MOST)
+        self._stages: dict[int, deque[Span]] = {
+            stage: deque(maxlen=MOST) for stage in (SAMPLING, GATHERING)
+        }
+
+    def add(self, name: str, batch: int, start: float, end: float) -> None:
+        """Something that the thread did that asks for batches."""
+        self._spans.append((LOOP, name, batch, 1, start, end))
+
+    def watched(self, stage: int, submit: Callable[..., Any]) -> Callable[..., Any]:
+        """``submit``, whose jobs tell when they were worked on.
+
+        It is called for one batch after the other, or for so many as its second argument says.
+        """
+        begun = 0
+        spans = self._stages[stage]
+
+        def watch(*about: Any) -> TracedJob:
+            nonlocal begun
+            first, count = begun, about[1] if len(about) > 1 else 1
+            start = perf_counter()
+            job = submit(*about)
+            begun += count
+
+            def note(worked: tuple[float, float] | None) -> None:
+                span = (start, perf_counter()) if worked is None else worked
+                spans.append((stage, _NAMES[stage], first, count, *span))
+
+            return TracedJob(job, note)
+
+        return watch
+
+    def replaced(self, path: Path) -> None:
+        """Another trace takes the place of this one, which is missed where its file is another."""
+        if path != self._path and _unwritten.pop(self._path, None) is not None:
+            _report(self._path)
+
+    def write(self, events: CudaEvents | None) -> None:
+        """The file, with the spans of the device among the others."""
+        _unwritten.pop(self._path, None)
+        spans = list(self._spans)
+        for stage in self._stages.values():
+            spans += _side_by_side(stage)
+        if events is not None:
+            for step, asked, had, handed, end in events.timed():
+                spans.append((STREAM, "wait", step, 1, asked, had))
+                spans.append((STREAM, "gather", step, 1, had, handed))
+                spans.append((STREAM, "train", step, 1, handed, end))
+        made = {"displayTimeUnit": "ms", "traceEvents": self._events(spans)}
+        # Whoever looks meanwhile finds the old file or the new one.
+        unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        try:
+            unfinished.write_text(json.dumps(made))
+            unfinished.replace(self._path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def _events(self, spans: list[Span]) -> list[dict[str, Any]]:
+        pid = os.getpid()
+        named = {"ph": "M", "pid": pid}
+        made = [{**named, "name": "process_name", "args": {"name": "pygsampler"}}]
+        for thread in sorted(set(map(itemgetter(0), spans))):
+            stage = thread if thread < SAMPLING else thread // 100 * 100
+            name = _NAMES[stage] + (f" {thread - stage}" if stage >= SAMPLING else "")
+            of = {**named, "tid": thread}
+            made.append({**of, "name": "thread_name", "args": {"name": name}})
+            made.append({**of, "name": "thread_sort_index", "args": {"sort_index": thread}})
+        for thread, name, batch, count, start, end in sorted(spans, key=itemgetter(4)):
+            about = {"batch": batch, "batches": count} if count > 1 else {"batch": batch}
+            span = {"ph": "X", "pid": pid, "tid": thread, "name": name, "args": about}
+            at, lasted = 1e6 * (start - self._base), 1e6 * max(end - start, 0.0)
+            made.append({**span, "ts": at, "dur": lasted})
+        return made
+
+
+class TracedJob:
+    """A job, or a group of them, that tells when it was worked on.
+
+    That is when the engine began and ended it, on the CPU; of others, from when they were handed in
+    until somebody saw that they are done.
+    """
+
+    __slots__ = ("_job", "_note")
+
+    def __init__(self, job: Any, note: Callable[[tuple[float, float] | None], None]) -> None:
+        self._job = job
+        self._note: Callable[[tuple[float, float] | None], None] | None = note
+
+    def result(self) -> Any:
+        """The job's, waiting for it."""
+        if self._note is None:
+            return self._job.result()
+        span = getattr(self._job, "span", None)
+        worked = None if span is None else span()
+        made = self._job.result()
+        self._tell(worked)
+        return made
+
+    def done(self) -> bool:
+        """Whether the job is done."""
+        span = getattr(self._job, "span", None)
+        if span is not None:
+            # Its span is to be asked for before its result is taken.
+            if not (worked := span(0)):
+                return bool(self._job.done())
+            self._tell(worked)
+            return True
+        done = bool(self._job.done())
+        if done:
+            self._tell(None)
+        return done
+
+    def cancel(self) -> None:
+        """Ends the job."""
+        self._job.cancel()
+
+    def _tell(self, worked: tuple[float, float] | None) -> None:
+        if self._note is not None:
+            self._note(worked)
+            self._note = None
+
+
+def _report_unwritten() -> None:
+    """Reports the traces of this process that were not written when it ends."""
+    for path, process in _unwritten.items():
+        if process == os.getpid():
+            _report(path)
+
+
+def _report(path: Path) -> None:
+    logging.getLogger("pygsampler").warning(
+        "trace: %s was not written, since no epoch has ended after loader.trace(path)", path
+    )
+
+
+def _side_by_side(spans: deque[Span]) -> list[Span]:
+    """Those of a stage, each as of the first thread that is free then."""
+    # Without generators, in whose destructor Ctrl-C would be lost.
+    made: list[Span] = []
+    free: list[float] = []
+    for stage, name, batch, count, start, end in sorted(spans, key=itemgetter(4)):
+        lane = 0
+        while lane < len(free) and free[lane] > start:
+            lane += 1
+        free[lane : lane + 1] = [end]
+        made.append((stage + lane, name, batch, count, start, end))
+    return made

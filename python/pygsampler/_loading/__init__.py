@@ -1,1 +1,0 @@
-"""What loaders share: batches ahead, shards of ranks, numbers of batches."""
