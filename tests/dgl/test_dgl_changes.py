@@ -14,8 +14,8 @@ from dgl_graphs import check_blocks, random_graph
 
 from pygsampler.dgl import LaborSampler, PGSampler
 from pygsampler.dgl import graph as dgl_graph
-from pygsampler.dgl.descent import descent_of
 from pygsampler.dgl.graph import graph_of
+from pygsampler.dgl.sort_check import find_unsorted
 
 CPU = torch.device("cpu")
 
@@ -104,13 +104,13 @@ def test_where_neighbours_descend() -> None:
     ):
         indices = torch.tensor([each for row in rows for each in row], dtype=torch.int32)
         ends = torch.tensor([0, *map(len, rows)]).cumsum(0).int()
-        found = descent_of(ends, indices)
+        found = find_unsorted(ends, indices)
         assert (found is None) == (at is None)
         if found is not None:
             assert found.pair.data_ptr() == indices[at:].data_ptr()
-            assert not found.gone
+            assert not found.is_sorted
             indices[at : at + 2] = torch.tensor([1, 1])
-            assert found.gone
+            assert found.is_sorted
 
 
 @pytest.mark.parametrize(

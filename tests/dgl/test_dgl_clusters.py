@@ -33,7 +33,7 @@ def metis(monkeypatch: pytest.MonkeyPatch) -> Any:
         def in_turn(graph: Any, parts: int, **options: Any) -> Any:
             return np.arange(graph.num_nodes) % parts
 
-        monkeypatch.setattr("pygsampler.dgl.cluster.clusters", in_turn)
+        monkeypatch.setattr("pygsampler.dgl.cluster_gcn.clusters", in_turn)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

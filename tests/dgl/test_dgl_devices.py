@@ -20,7 +20,7 @@ from pygsampler.dgl import PGSampler
 from pygsampler.dgl import block as dgl_block
 from pygsampler.dgl import graph as dgl_graph
 from pygsampler.dgl import sampler as adapter
-from pygsampler.dgl.graph import Places, graph_of, places_of
+from pygsampler.dgl.graph import EdgePlaces, edge_places, graph_of
 
 CPU = torch.device("cpu")
 GPU = torch.device("cuda", 0)
@@ -61,7 +61,7 @@ def test_a_pinned_graph_is_sampled_where_the_seeds_are(
     assert graph_of(g, GPU) is pinned
     assert graph_of(g, OTHER).device == "cuda:1"
     assert pins == ["cuda:0", "cuda:1"]
-    assert places_of(g, pinned) is None, "the host's ids are known"
+    assert edge_places(g, pinned) is None, "the host's ids are known"
 
 
 def test_a_graph_in_pageable_memory_is_not_for_a_gpu(
@@ -134,17 +134,17 @@ def test_excluding_by_places_is_excluding_by_ids(
 
 def test_places_are_made_once_and_where_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     g = random_graph()
-    assert places_of(g, graph_of(g, CPU)) is None
+    assert edge_places(g, graph_of(g, CPU)) is None
     taken = dgl_graph._taken(g)
     monkeypatch.setattr(Elsewhere, "edge_ids", object())
     taken.own = Elsewhere("cuda:0")  # type: ignore[assignment]
-    made = places_of(g, taken.own)
-    assert isinstance(made, Places)
+    made = edge_places(g, taken.own)
+    assert isinstance(made, EdgePlaces)
     assert made.place[made.edge_ids].equal(torch.arange(4000))
     assert made.graph.edge_ids is None
-    assert places_of(g, taken.own) is made
+    assert edge_places(g, taken.own) is made
     monkeypatch.setattr(Elsewhere, "edge_ids", None)
-    assert places_of(g, taken.own) is None, "ids are places"
+    assert edge_places(g, taken.own) is None, "ids are places"
 
 
 def test_features_are_to_follow_a_block_to_its_device() -> None:

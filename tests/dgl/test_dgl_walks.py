@@ -352,7 +352,7 @@ def test_what_weights_do_not_change_is_made_once() -> None:
     for _ in range(2):
         g.edata["w"] = torch.rand(g.num_edges()) + 0.1
         random_walk(g, [0], length=1, prob="w")
-        drawn = dgl_graph.walked_of(g, torch.device("cpu"), "w")._walked("out", "w")
+        drawn = dgl_graph.walk_graph(g, torch.device("cpu"), "w")._walked("out", "w")
         assert drawn.indices.torch().data_ptr() == plain.indices.torch().data_ptr()
 
 

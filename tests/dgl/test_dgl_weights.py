@@ -374,11 +374,11 @@ def test_a_graph_on_a_gpu_gets_tables_of_the_cpu() -> None:
     g = weighted()
     own = dgl_graph.graph_of(g, CPU)
     there = [pgs.Graph._later(own, 0, pinned) for pinned in (False, True)]
-    placed = [dgl_graph.drawn_of(g, each, "prob", "w") for each in there]
+    placed = [dgl_graph.weighted_graph(g, each, "prob", "w") for each in there]
     assert [(each.device, each.pinned) for each in placed] == [("cuda:0", False), ("cuda:0", True)]
     (drawn,) = dgl_graph._taken(g).drawn.values()
     for each in placed:
         inside = each._drawn_by("prob", "w")
         assert inside._host is drawn.host
         assert (inside.device, inside.pinned) == (each.device, each.pinned)
-    assert dgl_graph.drawn_of(g, there[0], "prob", "w") is placed[0]
+    assert dgl_graph.weighted_graph(g, there[0], "prob", "w") is placed[0]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 try:
-    from pygsampler.dgl.cluster import ClusterGCNSampler
-    from pygsampler.dgl.full import MultiLayerFullNeighborSampler
+    from pygsampler.dgl.cluster_gcn import ClusterGCNSampler
+    from pygsampler.dgl.feature_storage import FeatureStorage
+    from pygsampler.dgl.graphsaint import SAINTSampler
     from pygsampler.dgl.labor import LaborSampler
     from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
-    from pygsampler.dgl.saint import SAINTSampler
-    from pygsampler.dgl.sampler import PGSampler, Sampler
+    from pygsampler.dgl.random_walk import node2vec_random_walk, pack_traces, random_walk
+    from pygsampler.dgl.sampler import MultiLayerFullNeighborSampler, PGSampler, Sampler
     from pygsampler.dgl.shadow import ShaDowKHopSampler
-    from pygsampler.dgl.storage import FeatureStorage
-    from pygsampler.dgl.walk import node2vec_random_walk, pack_traces, random_walk
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise

@@ -14,7 +14,7 @@ from dgl.frame import Column, Frame
 from dgl.heterograph import DGLBlock, DGLGraph
 
 from pygsampler._batch.edge_values import NO_VALUES
-from pygsampler.dgl.consecutive import consecutive
+from pygsampler.dgl.id_range import id_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
 
 __all__ = [
-    "Hop",
+    "HopArrays",
     "all_formats",
-    "block_of",
-    "frames_of",
-    "hops_of",
+    "block_from_types",
+    "frames_on",
+    "hop_arrays",
+    "index_with_repeats",
     "make_block",
     "make_subgraph",
-    "places_with",
     "rows_of",
-    "rows_with",
+    "rows_with_repeats",
     "subframe",
 ]
 
 
-class Hop(NamedTuple):
+class HopArrays(NamedTuple):
     """The arrays of one block: CSC over local ids, original ids of nodes and edges.
 
     ``dst`` is a prefix of ``src``; row v of the CSC lists the sources of the edges into ``dst[v]``.
@@ -54,7 +54,7 @@ class Hop(NamedTuple):
     edge_values: Mapping[str, torch.Tensor] = NO_VALUES
 
 
-def hops_of(batch: TorchMiniBatch) -> list[Hop]:
+def hop_arrays(batch: TorchMiniBatch) -> list[HopArrays]:
     """The blocks of a batch, outermost hop first, with one last row for each seed.
 
     The engine samples a vertex that is twice among the seeds once. DGL's loaders hand out labels
@@ -70,7 +70,7 @@ def hops_of(batch: TorchMiniBatch) -> list[Hop]:
                 f"frontier='all' samples such blocks"
             )
     hops = [
-        Hop(
+        HopArrays(
             block.indptr,
             block.indices,
             block.src_nodes,
@@ -90,11 +90,13 @@ def hops_of(batch: TorchMiniBatch) -> list[Hop]:
     return hops
 
 
-def _repeat(hop: Hop, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int) -> Hop:
+def _repeat(
+    hop: HopArrays, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int
+) -> HopArrays:
     """``hop`` with its first ``distinct`` vertices replaced by the seeds, which repeat some."""
-    indptr, edges = rows_of(hop.indptr, rows_with(row_of_seed, distinct, hop.dst.numel()))
-    place = places_with(row_of_seed, distinct, hop.src.numel())
-    return Hop(
+    indptr, edges = rows_of(hop.indptr, rows_with_repeats(row_of_seed, distinct, hop.dst.numel()))
+    place = index_with_repeats(row_of_seed, distinct, hop.src.numel())
+    return HopArrays(
         indptr,
         place[hop.indices.long()[edges]].to(hop.indices.dtype),
         torch.cat([seeds.to(hop.src.dtype), hop.src[distinct:]]),
@@ -105,7 +107,7 @@ def _repeat(hop: Hop, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: 
     )
 
 
-def rows_with(row_of_seed: torch.Tensor, distinct: int, rows: int) -> torch.Tensor:
+def rows_with_repeats(row_of_seed: torch.Tensor, distinct: int, rows: int) -> torch.Tensor:
     """The rows of seeds that repeat some, of which ``distinct`` stand first, then the others."""
     return torch.cat([row_of_seed, torch.arange(distinct, rows, device=row_of_seed.device)])
 
@@ -121,7 +123,7 @@ def rows_of(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, tor
     return made.to(indptr.dtype), edges
 
 
-def places_with(row_of_seed: torch.Tensor, distinct: int, sources: int) -> torch.Tensor:
+def index_with_repeats(row_of_seed: torch.Tensor, distinct: int, sources: int) -> torch.Tensor:
     """Where sources are once the seeds stand first: at their first occurrence, others behind."""
     device, count = row_of_seed.device, row_of_seed.numel()
     place = torch.arange(sources, device=device) + (count - distinct)
@@ -130,7 +132,7 @@ def places_with(row_of_seed: torch.Tensor, distinct: int, sources: int) -> torch
     return place
 
 
-def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:
+def make_block(g: Any, hop: HopArrays, values: str = "edge_weights") -> Any:
     """The DGLBlock of one hop over the arrays of ``hop``, as DGL's own samplers make them.
 
     ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and beside them stand
@@ -149,14 +151,14 @@ def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:
         hop.indptr,
         hop.indices,
         # DGL would take none for these, but its CPU kernels fail without: "Check notnull: edges".
-        consecutive(hop.indices.numel(), hop.indices),
+        id_range(hop.indices.numel(), hop.indices),
         all_formats(),
         True,
     )
     index = heterograph_index.create_heterograph_from_relations(_metagraph(), [relation], None)
-    frames = frames_of(g, hop.src.device)
+    frames = frames_on(g, hop.src.device)
     (of_nodes,), (of_edges,) = frames._node_frames, frames._edge_frames
-    block = block_of(
+    block = block_from_types(
         index,
         tuple(g.ntypes),
         tuple(g.canonical_etypes),
@@ -189,7 +191,7 @@ def subframe(frame: Any, ids: torch.Tensor, name: str) -> Any:
     return made
 
 
-def block_of(
+def block_from_types(
     index: Any,
     ntypes: tuple[str, ...],
     etypes: tuple[EdgeType, ...],
@@ -233,11 +235,11 @@ def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
     arrays = _made(g, made, values)
     edge_ids = made.edge_ids.to(made.nodes.dtype)
     count = made.nodes.numel()
-    consecutive_ids = consecutive(made.indices.numel(), made.indices)
+    consecutive_ids = id_range(made.indices.numel(), made.indices)
     index = heterograph_index.create_unitgraph_from_csr(
         1, count, count, made.indptr, made.indices, consecutive_ids, ["coo", "csr", "csc"], True
     )
-    frames = frames_of(g, made.nodes.device)
+    frames = frames_on(g, made.nodes.device)
     subgraph = DGLGraph(
         index,
         g.ntypes,
@@ -250,7 +252,7 @@ def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
     return subgraph
 
 
-def _made(g: Any, hop: Hop | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
+def _made(g: Any, hop: HopArrays | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
     """What the sampler has made for each edge, by names that the graph does not have."""
     made = {} if hop.edge_weights is None else {values: hop.edge_weights}
     made.update(hop.edge_values)
@@ -264,7 +266,7 @@ def _made(g: Any, hop: Hop | RootedSubgraph, values: str) -> dict[str, torch.Ten
     return made
 
 
-def frames_of(g: Any, device: torch.device) -> Any:
+def frames_on(g: Any, device: torch.device) -> Any:
     """``g``, or its features on another GPU."""
     return _frames_on(g, device) if device.type != "cpu" and device != g.device else g
 

@@ -16,21 +16,21 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import as_array
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
-from pygsampler.dgl.descent import Descent, descent_of
-from pygsampler.dgl.joint import TYPES, Joint, ends_of
+from pygsampler.dgl.homogeneous import TYPES, HomogeneousIds, endpoints
+from pygsampler.dgl.sort_check import UnsortedWitness, find_unsorted
 
 __all__ = [
-    "Places",
+    "EdgePlaces",
     "check_graph",
-    "drawn_of",
+    "edge_places",
     "graph_of",
     "joint_of",
-    "places_of",
-    "walked_of",
+    "walk_graph",
+    "weighted_graph",
 ]
 
 
-class Places(NamedTuple):
+class EdgePlaces(NamedTuple):
     """A graph on a GPU whose edge ids are places in the CSC, and what DGL calls those edges."""
 
     graph: Graph
@@ -44,7 +44,7 @@ class Places(NamedTuple):
         return self.place[edges.to(self.place.device)].cpu().long()
 
 
-class _Drawn(NamedTuple):
+class _WeightedGraph(NamedTuple):
     """What was made of weights, or of a mask, as they were at one time."""
 
     arrays: tuple[weakref.ref[Any], ...]
@@ -54,7 +54,7 @@ class _Drawn(NamedTuple):
     placed: dict[tuple[str, bool], Graph]
 
 
-class _Taken:
+class _CachedGraph:
     """What was made of one graph of DGL's, or of some of its edge types, each part when it was
     first asked for."""
 
@@ -70,24 +70,26 @@ class _Taken:
         "places",
     )
 
-    def __init__(self, index: weakref.ref[Any], own: Graph, descent: Descent | None = None) -> None:
+    def __init__(
+        self, index: weakref.ref[Any], own: Graph, descent: UnsortedWitness | None = None
+    ) -> None:
         self.index = index
         self.own = own
         # Of a graph that shares DGL's arrays.
         self.descent = descent
         # Of edge types that were joined.
-        self.joint: Joint | None = None
+        self.joint: HomogeneousIds | None = None
         # By the name of the GPU that reads it.
         self.pinned: dict[str, Graph] = {}
-        self.places: Places | None = None
+        self.places: EdgePlaces | None = None
         self.host: Graph | None = None
         # By what draws ("prob", "mask", "walk"), the name, and the ids of the tensors: DGLGraphs
         # that share an index may have others under one name.
-        self.drawn: dict[tuple[Any, ...], _Drawn] = {}
+        self.drawn: dict[tuple[Any, ...], _WeightedGraph] = {}
 
     def fits(self, index: Any) -> bool:
         """Whether it is of that index, as its rows are now."""
-        return self.index() is index and not (self.descent is not None and self.descent.gone)
+        return self.index() is index and not (self.descent is not None and self.descent.is_sorted)
 
     def on_host(self) -> Graph:
         """The graph on the CPU."""
@@ -96,7 +98,7 @@ class _Taken:
         return self.host
 
 
-_graphs: dict[tuple[int, tuple[int, ...]], _Taken] = {}
+_graphs: dict[tuple[int, tuple[int, ...]], _CachedGraph] = {}
 """By the id of DGL's graph index, and the edge types that were joined. No lock: two threads that
 meet here build equal graphs, and a lock that is held while another thread forks would never be
 released in the child."""
@@ -140,7 +142,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     return pinned
 
 
-def joint_of(g: Any, types: Sequence[int]) -> Joint:
+def joint_of(g: Any, types: Sequence[int]) -> HomogeneousIds:
     """Returns the places of the ids of these types in the graph that ``graph_of`` makes."""
     joint = _taken(g, tuple(types)).joint
     assert joint is not None
@@ -151,7 +153,7 @@ _turned: dict[int, tuple[weakref.ref[Any], Any]] = {}
 """By the id of DGL's graph index that of the reversed graph, which is kept as long."""
 
 
-def reversed_of(g: Any) -> Any:
+def reverse(g: Any) -> Any:
     """``g`` with each edge turned round; ids and data are those of ``g``. Edges of a type (source,
     relation, destination) are of (destination, relation, source). DGL turns what it has of the
     graph, and copies nothing."""
@@ -165,7 +167,7 @@ def reversed_of(g: Any) -> Any:
     return dgl.DGLGraph(known[1], g.ntypes, g.etypes, g._node_frames, g._edge_frames)
 
 
-def places_of(g: Any, graph: Graph) -> Places | None:
+def edge_places(g: Any, graph: Graph) -> EdgePlaces | None:
     """How to exclude edges of ``g`` in ``graph``, which was made of it by ``graph_of``.
 
     None where ``graph`` knows the ids of DGL: on the host, or pinned there, it does. For a CSC
@@ -181,7 +183,7 @@ def places_of(g: Any, graph: Graph) -> Places | None:
     return taken.places
 
 
-def drawn_of(g: Any, graph: Graph, kind: str, name: str) -> Graph:
+def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     """``graph``, made of ``g`` by ``graph_of``, with what ``"prob"`` or ``"mask"`` draws by.
 
     That is ``g.edata[name]``, which may be anywhere. Tables are made of it on the CPU, and anew
@@ -210,7 +212,7 @@ def drawn_of(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     return placed
 
 
-def lent_of(g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str]) -> Graph:
+def graph_with_arrays(g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str]) -> Graph:
     """``graph``, made of ``g`` by ``graph_of``, with the arrays that a program reads.
 
     They are those of these names in ``g.edata`` and ``g.ndata``, of one value a row, and are looked
@@ -240,7 +242,7 @@ def lent_of(g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str]) ->
     return _current(_taken(g), about, [data[name] for _, name, data in parts], make).host
 
 
-def walked_of(
+def walk_graph(
     g: Any, device: torch.device, name: str | None, types: Sequence[int] = (), second: bool = False
 ) -> Graph:
     """A graph for walks along the out-edges of ``g`` from seeds on ``device``, by weights.
@@ -322,15 +324,15 @@ def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
 
 
 def _current(
-    taken: _Taken, about: tuple[str, ...], arrays: list[Any], make: Callable[[Graph], Graph]
-) -> _Drawn:
+    taken: _CachedGraph, about: tuple[str, ...], arrays: list[Any], make: Callable[[Graph], Graph]
+) -> _WeightedGraph:
     """What was made of these arrays, anew where one of them has been written to."""
     key, state = (*about, *map(id, arrays)), tuple(map(_state, arrays))
     drawn = taken.drawn.get(key)
     if drawn is None or drawn.state != state or not _are(drawn.arrays, arrays):
         forget = partial(_forget_drawn, weakref.ref(taken), key)
         kept = tuple(weakref.ref(array, forget) for array in arrays)
-        drawn = taken.drawn[key] = _Drawn(kept, state, make(taken.on_host()), {})
+        drawn = taken.drawn[key] = _WeightedGraph(kept, state, make(taken.on_host()), {})
     return drawn
 
 
@@ -352,7 +354,7 @@ def _state(array: Any) -> tuple[Any, ...]:
     return (array._version, array.data_ptr()) if counted else ()
 
 
-def _forget_drawn(taken: weakref.ref[_Taken], key: tuple[Any, ...], array: Any) -> None:
+def _forget_drawn(taken: weakref.ref[_CachedGraph], key: tuple[Any, ...], array: Any) -> None:
     known = taken()
     if known is not None:
         drawn = known.drawn.get(key)
@@ -361,14 +363,14 @@ def _forget_drawn(taken: weakref.ref[_Taken], key: tuple[Any, ...], array: Any) 
             del known.drawn[key]
 
 
-def _make_places(g: Any) -> Places:
+def _make_places(g: Any) -> EdgePlaces:
     indptr, indices, edge_ids = g.adj_tensors("csc")
     place = torch.empty_like(edge_ids)
     place[edge_ids.long()] = torch.arange(
         len(edge_ids), dtype=edge_ids.dtype, device=edge_ids.device
     )
     graph = Graph.from_csc(indptr, indices, num_nodes=g.num_nodes())
-    return Places(graph, edge_ids, place)
+    return EdgePlaces(graph, edge_ids, place)
 
 
 def check_graph(g: Any, name: str = "g") -> None:
@@ -383,7 +385,7 @@ def check_graph(g: Any, name: str = "g") -> None:
         raise TypeError(f"{name}: expected a dgl.DGLGraph, got {describe(g)}")
 
 
-def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
+def _taken(g: Any, types: tuple[int, ...] = ()) -> _CachedGraph:
     check_graph(g)
     index = g._graph
     key = id(index), types
@@ -393,11 +395,11 @@ def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
     end = weakref.ref(index, lambda _: _forget(key))
     if types:
         # A copy, by the ids of edges.
-        joint = Joint(g, types)
-        known = _Taken(end, joint.graph_of(g).to(str(g.device)))
+        joint = HomogeneousIds(g, types)
+        known = _CachedGraph(end, joint.graph_of(g).to(str(g.device)))
         known.joint = joint
     else:
-        known = _Taken(end, *_take(g))
+        known = _CachedGraph(end, *_take(g))
     _graphs[key] = known
     return known
 
@@ -408,7 +410,7 @@ def _forget(key: Any, graphs: dict[Any, Any] = _graphs) -> None:
     graphs.pop(key, None)
 
 
-def _take(g: Any) -> tuple[Graph, Descent | None]:
+def _take(g: Any) -> tuple[Graph, UnsortedWitness | None]:
     if len(g.ntypes) != 1 or len(g.etypes) != 1:
         raise NotImplementedError(
             f"g: expected a homogeneous graph, got {len(g.ntypes)} node types and "
@@ -420,7 +422,7 @@ def _take(g: Any) -> tuple[Graph, Descent | None]:
         # The question costs more than half of the answer, so it is asked afterwards.
         if _has_csc(g):
             raise
-        src, dst = ends_of(g)
+        src, dst = endpoints(g)
         graph = Graph.from_coo(src.cpu(), dst.cpu(), num_nodes=g.num_nodes())
         return graph.to(str(g.device)), None
     # DGL says "the edge ids are 0, 1, 2, ..." with an empty array.
@@ -428,7 +430,7 @@ def _take(g: Any) -> tuple[Graph, Descent | None]:
     graph = Graph.from_csc(
         indptr, indices, edge_ids=None if consecutive else edge_ids, num_nodes=g.num_nodes()
     )
-    return graph, descent_of(indptr, indices)
+    return graph, find_unsorted(indptr, indices)
 
 
 def _has_csc(g: Any) -> bool:

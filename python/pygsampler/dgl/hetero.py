@@ -20,16 +20,16 @@ from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.dgl.block import (
     all_formats,
-    block_of,
-    frames_of,
-    places_with,
+    block_from_types,
+    frames_on,
+    index_with_repeats,
     rows_of,
-    rows_with,
+    rows_with_repeats,
     subframe,
 )
-from pygsampler.dgl.consecutive import consecutive
-from pygsampler.dgl.descent import Descent, descent_of
-from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.id_range import id_range
+from pygsampler.dgl.options import as_ids
+from pygsampler.dgl.sort_check import UnsortedWitness, find_unsorted
 from pygsampler.samplers import neighbor
 from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
 
 __all__ = [
+    "batch_to",
     "fanouts_by_type",
     "graph_of_types",
     "is_by_type",
-    "moved",
-    "sample_typed",
+    "reverse_types",
+    "sample_hetero",
     "seeds_of_types",
     "subgraph_of_types",
-    "turned_by_type",
 ]
 
 Ids = dict[str, torch.Tensor]
@@ -74,7 +74,7 @@ def _by_canonical_type(g: Any, hop: Mapping[Any, Any], where: str) -> dict[Any, 
     return made
 
 
-def turned_by_type(g: Any, given: T) -> T | dict[Any, Any]:
+def reverse_types(g: Any, given: T) -> T | dict[Any, Any]:
     """A mapping of edge types of ``g`` by those of ``dgl.reverse(g)``; what is none, as it is."""
     if not isinstance(given, Mapping):
         return given
@@ -82,7 +82,7 @@ def turned_by_type(g: Any, given: T) -> T | dict[Any, Any]:
     return {(dst, rel, src): given[kind] for kind, (src, rel, dst) in kinds.items()}
 
 
-def moved(found: tuple[Any, Any, list[Any]], output_device: Any) -> tuple[Any, Any, list[Any]]:
+def batch_to(found: tuple[Any, Any, list[Any]], output_device: Any) -> tuple[Any, Any, list[Any]]:
     """A batch whose blocks and input nodes are on that device; None: where they are."""
     nodes, seeds, blocks = found
     if output_device is None:
@@ -92,7 +92,7 @@ def moved(found: tuple[Any, Any, list[Any]], output_device: Any) -> tuple[Any, A
     return nodes.to(device) if to is None else to, seeds, [block.to(device) for block in blocks]
 
 
-def sample_typed(
+def sample_hetero(
     sampler: neighbor.PGSampler | HeteroLaborSampler,
     identity: BatchNumber,
     g: Any,
@@ -215,7 +215,7 @@ def _excluded(g: Any, given: Any) -> dict[Any, torch.Tensor]:
     return made
 
 
-class _Taken(NamedTuple):
+class _CachedHeteroGraph(NamedTuple):
     """The graph of a heterograph's index, and of arrays as they were."""
 
     of: weakref.ref[Any]
@@ -223,7 +223,7 @@ class _Taken(NamedTuple):
     versions: tuple[int, ...]
     graph: HeteroGraph
     # Of the relations that share DGL's arrays.
-    descents: list[Descent]
+    descents: list[UnsortedWitness]
     # On the GPUs that sample it, by their names, and whether they read the host's memory.
     placed: dict[tuple[str, bool], HeteroGraph]
 
@@ -234,11 +234,11 @@ class _Taken(NamedTuple):
             same
             and all(self.arrays[kind] is array for kind, array in arrays.items())
             and self.versions == _versions(arrays)
-            and not any(descent.gone for descent in self.descents)
+            and not any(descent.is_sorted for descent in self.descents)
         )
 
 
-_graphs: dict[tuple[int, str | None], _Taken] = {}
+_graphs: dict[tuple[int, str | None], _CachedHeteroGraph] = {}
 """By the id of DGL's graph index, which nothing changes in place, and what draws."""
 
 
@@ -260,7 +260,7 @@ def graph_of_types(g: Any, drawn_by: str | None, place: torch.device | None = No
     return there
 
 
-def _taken(g: Any, drawn_by: str | None) -> _Taken:
+def _taken(g: Any, drawn_by: str | None) -> _CachedHeteroGraph:
     arrays = {
         kind: g.edges[kind].data[drawn_by]
         for kind in g.canonical_etypes
@@ -272,7 +272,7 @@ def _taken(g: Any, drawn_by: str | None) -> _Taken:
     if known is not None and known.fits(index, arrays):
         return known
     rows = {kind: _csc(g, kind) for kind in g.canonical_etypes}
-    found = (descent_of(*arrays[:2]) for arrays in rows.values())
+    found = (find_unsorted(*arrays[:2]) for arrays in rows.values())
     made = HeteroGraph(
         rows,
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
@@ -280,7 +280,7 @@ def _taken(g: Any, drawn_by: str | None) -> _Taken:
     )
     end = weakref.ref(index, lambda _: _forget(key))
     descents = [descent for descent in found if descent is not None]
-    _graphs[key] = _Taken(end, arrays, _versions(arrays), made, descents, {})
+    _graphs[key] = _CachedHeteroGraph(end, arrays, _versions(arrays), made, descents, {})
     return _graphs[key]
 
 
@@ -288,7 +288,7 @@ def _versions(arrays: dict[Any, torch.Tensor]) -> tuple[int, ...]:
     return tuple(array._version for array in arrays.values())
 
 
-def _forget(key: Any, graphs: dict[Any, _Taken] = _graphs) -> None:
+def _forget(key: Any, graphs: dict[Any, _CachedHeteroGraph] = _graphs) -> None:
     # The default argument outlives the module's globals.
     graphs.pop(key, None)
 
@@ -320,7 +320,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
         for kind, ids in nodes.items()
     }
     on_host, like, outermost = batch._device < 0, nodes[ntypes[0]], None
-    made, frames = [], frames_of(g, like.device)
+    made, frames = [], frames_on(g, like.device)
     for hop, relations in enumerate(batch.blocks):
         reached = len(batch.blocks) - hop
         ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in ntypes}
@@ -338,12 +338,12 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
             else:
                 indptr, indices = block.indptr.torch(), block.indices.torch()
                 if dst in repeated:
-                    rows = rows_with(row_of[dst], distinct[dst], ends[dst][0])
+                    rows = rows_with_repeats(row_of[dst], distinct[dst], ends[dst][0])
                     indptr, chosen = rows_of(indptr, rows)
                     indices, edges = indices[chosen], edges[chosen]
                     factors = None if factors is None else factors[chosen]
                 if src in repeated:
-                    place = places_with(row_of[src], distinct[src], ends[src][1])
+                    place = index_with_repeats(row_of[src], distinct[src], ends[src][1])
                     indices = place[indices.long()].to(indptr.dtype)
                 csc.append((to_dgl_nd(indptr), to_dgl_nd(indices)))
             edge_ids.append(edges.to(g.idtype))
@@ -366,7 +366,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
         ]
         num_edges = [len(each) for each in edge_ids]
         index = _index(ntypes, etypes, csc, num_edges, num_src, num_dst, like)
-        block = block_of(index, ntypes, etypes, of_nodes, of_edges)
+        block = block_from_types(index, ntypes, etypes, of_nodes, of_edges)
         for kind, factors in weights.items():
             block.edges[kind].data["edge_weights"] = factors
         made.append(block)
@@ -396,7 +396,7 @@ def _index(
     """
     formats, relations = all_formats(), []
     for (src, _, dst), (indptr, indices), count in zip(etypes, csc, num_edges, strict=True):
-        ids = to_dgl_nd(consecutive(count, like))
+        ids = to_dgl_nd(id_range(count, like))
         about = 2, num_src[src], num_dst[dst], indptr, indices, ids, formats, True
         relations.append(heterograph_index._CAPI_DGLHeteroCreateUnitGraphFromCSR(*about))
     sizes = [*(num_src[kind] for kind in ntypes), *(num_dst[kind] for kind in ntypes)]

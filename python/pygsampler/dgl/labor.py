@@ -12,20 +12,19 @@ from dgl.heterograph import DGLGraph
 from pygsampler import samplers
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._sampling import sampler as sampler_base
-from pygsampler.dgl.consecutive_number import ConsecutiveNumber
-from pygsampler.dgl.directed import Directed, check_direction
-from pygsampler.dgl.graph import reversed_of
+from pygsampler.dgl.dependent_batch_number import DependentBatchNumber
+from pygsampler.dgl.graph import reverse
 from pygsampler.dgl.hetero import (
+    batch_to,
     fanouts_by_type,
     is_by_type,
-    moved,
-    sample_typed,
-    turned_by_type,
+    reverse_types,
+    sample_hetero,
 )
-from pygsampler.dgl.optioned import Option, Optioned
-from pygsampler.dgl.options import array_name
+from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
+from pygsampler.dgl.options import EdgeDirection, array_name, check_direction
 from pygsampler.dgl.sampler import Sampler, fanouts_of, has_no_hops
-from pygsampler.dgl.walking import is_typed
+from pygsampler.dgl.walk_arguments import is_typed
 from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 
 __all__ = ["LaborSampler"]
@@ -36,7 +35,7 @@ _MOST_ROUNDS = 16
 _OfDGL = labor_sampler.LaborSampler
 
 
-class LaborSampler(Directed, Optioned, Sampler):
+class LaborSampler(EdgeDirection, OptionSampler, Sampler):
     """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
@@ -129,8 +128,8 @@ class LaborSampler(Directed, Optioned, Sampler):
         )
         self._consecutive.period = batch_dependency
 
-    def _numbers(self, seed: int | None) -> ConsecutiveNumber:
-        self._consecutive = ConsecutiveNumber(seed)
+    def _numbers(self, seed: int | None) -> DependentBatchNumber:
+        self._consecutive = DependentBatchNumber(seed)
         return self._consecutive
 
     def __getattr__(self, name: str) -> Any:
@@ -165,16 +164,16 @@ class LaborSampler(Directed, Optioned, Sampler):
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
         if has_no_hops(self.fanouts):
             return seed_nodes, seed_nodes, []
-        turned = self._turns(g)
-        of, g = g, reversed_of(g) if turned else g
+        turned = self._reverses(g)
+        of, g = g, reverse(g) if turned else g
         if not self._by_types(g, exclude_eids):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         if turned:
-            exclude_eids = turned_by_type(of, exclude_eids)
+            exclude_eids = reverse_types(of, exclude_eids)
         sampler = self._of_types(of, turned)
-        found = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
+        found = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
         self._keep_weights(g, found[2])
-        return moved(found, self.output_device)
+        return batch_to(found, self.output_device)
 
     def _by_types(self, g: Any, exclude_eids: Any) -> bool:
         """Whether a batch is sampled by types, as graphs without types may be too."""
@@ -189,7 +188,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         prob = self.prob
         fanouts = fanouts_by_type(g, list(self.fanouts))
         if turned:
-            fanouts = [turned_by_type(g, hop) for hop in fanouts]
+            fanouts = [reverse_types(g, hop) for hop in fanouts]
         key = repr((fanouts, self._options)), self._identity.seed
         if self._typed is None or self._typed[0] != key:
             weighted = prob is not None or self.importance_sampling != 0
@@ -214,11 +213,11 @@ class LaborSampler(Directed, Optioned, Sampler):
                 if self.prob not in g.edges[kind].data:
                     block.edges[kind].data.pop("edge_weights", None)
 
-    fanouts = Option("As given, outermost hop first; what is assigned counts.")
-    prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")
-    importance_sampling = Option("i of LABOR-i.")
-    layer_dependency = Option("Whether the numbers are the same in all hops.")
-    batch_dependency = Option("In how many batches numbers change to others.")
+    fanouts = SamplerOption("As given, outermost hop first; what is assigned counts.")
+    prob = SamplerOption("The name of the weights in ``g.edata``; None: edges are equal.")
+    importance_sampling = SamplerOption("i of LABOR-i.")
+    layer_dependency = SamplerOption("Whether the numbers are the same in all hops.")
+    batch_dependency = SamplerOption("In how many batches numbers change to others.")
 
     def __repr__(self) -> str:
         plain = {"prob": None, "importance_sampling": 0}
@@ -229,7 +228,7 @@ class LaborSampler(Directed, Optioned, Sampler):
         )
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
+    def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         check_direction(options["edge_dir"])
         prob, rounds = array_name(options["prob"]), options["importance_sampling"]
         # Batches of negative ones are sampled by types; what else there is is checked here.

@@ -9,16 +9,16 @@ import dgl
 import torch
 
 from pygsampler.dgl.graph import check_graph, graph_of, joint_of
-from pygsampler.dgl.joint import TYPES
-from pygsampler.dgl.walking import (
-    WrongValue,
-    in_names_of_dgl,
+from pygsampler.dgl.homogeneous import TYPES
+from pygsampler.dgl.walk_arguments import (
+    DGLValueError,
+    as_dgl_errors,
     is_typed,
-    made_by,
     nodes_of,
-    numbers_of,
     starts_of,
     steps_of,
+    walk_seed,
+    walks_of,
 )
 from pygsampler.walks.pinsage import PinSAGE
 
@@ -89,7 +89,7 @@ class RandomWalkNeighborSampler:
             metapath = [G.canonical_etypes[0]]
         path, types = steps_of(G, metapath, None)
         if types[0] != types[-1]:
-            raise WrongValue(
+            raise DGLValueError(
                 f"metapath: expected one from {G.ntypes[types[0]]!r} back to it, got one to "
                 f"{G.ntypes[types[-1]]!r}"
             )
@@ -104,7 +104,7 @@ class RandomWalkNeighborSampler:
         kind = {etype: i for i, etype in enumerate(self._types)}
         self._kinds = [kind[etype] for etype in path]
         # Wrong numbers are said where they were given.
-        with in_names_of_dgl():
+        with as_dgl_errors():
             PinSAGE(**self._options(), seed=0)
 
     @property
@@ -159,13 +159,13 @@ class RandomWalkNeighborSampler:
         """
         g = self.G
         ids = nodes_of(g, seed_nodes, "seed_nodes")
-        numbers = numbers_of(ids, self.seed)
+        numbers = walk_seed(ids, self.seed)
         types = () if self._is_plain() else self._types
         joint = joint_of(g, types) if types else None
         starts = ids if joint is None else starts_of(g, joint, ids, self._start, "seed_nodes")
-        with in_names_of_dgl("seed_nodes"):
+        with as_dgl_errors("seed_nodes"):
             graph = graph_of(g, ids.device, types)
-            visits = made_by(PinSAGE, graph, starts, numbers, **self._options())
+            visits = walks_of(PinSAGE, graph, starts, numbers, **self._options())
         neighbours, place, counts = visits.coo()
         src = neighbours - joint.first_node[self._start] if joint is not None else neighbours
         made = dgl.heterograph(
@@ -228,7 +228,7 @@ def _between(g: Any, before: str, after: str) -> Any:
         if (triple[0], triple[2]) == (before, after):
             return triple[1] if g.etypes.count(triple[1]) == 1 else triple
     have = ", ".join(map(str, g.canonical_etypes))
-    raise WrongValue(
+    raise DGLValueError(
         f"ntype, other_type: expected node types with edges from {before!r} to {after!r}, "
         f"got a graph of {have}"
     )

@@ -16,23 +16,29 @@ from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.extra_arrays import extra_arrays
 from pygsampler._batch.subgraph import TorchSubgraph
 from pygsampler._batch.torch_minibatch import as_torch
-from pygsampler._engine.checks import boolean, describe
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler._sampling.sampler import check_blocks
-from pygsampler.dgl.block import hops_of, make_block, make_subgraph
-from pygsampler.dgl.directed import Directed, check_direction
-from pygsampler.dgl.graph import check_graph, drawn_of, graph_of, lent_of, places_of, reversed_of
+from pygsampler.dgl.block import hop_arrays, make_block, make_subgraph
+from pygsampler.dgl.graph import (
+    check_graph,
+    edge_places,
+    graph_of,
+    graph_with_arrays,
+    reverse,
+    weighted_graph,
+)
 from pygsampler.dgl.hetero import (
+    batch_to,
     fanouts_by_type,
     is_by_type,
-    moved,
-    sample_typed,
-    turned_by_type,
+    reverse_types,
+    sample_hetero,
 )
-from pygsampler.dgl.ids import as_ids
-from pygsampler.dgl.optioned import Option, Optioned
-from pygsampler.dgl.walking import is_typed
+from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
+from pygsampler.dgl.options import EdgeDirection, as_ids, check_direction
+from pygsampler.dgl.walk_arguments import is_typed
 from pygsampler.samplers import neighbor
 
 __all__ = ["PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
@@ -185,11 +191,11 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         drawn_by = sampler.drawn_by
         edges, nodes = sampler.reads
         if drawn_by is not None:
-            graph = drawn_of(g, graph, *drawn_by)
+            graph = weighted_graph(g, graph, *drawn_by)
         elif edges or nodes:
-            graph = lent_of(g, graph, edges, nodes)
+            graph = graph_with_arrays(g, graph, edges, nodes)
         elif exclude is not None:
-            places = places_of(g, graph)
+            places = edge_places(g, graph)
             if places is not None:
                 graph, exclude = places.graph, places.of(exclude)
         threads = 0 if get_worker_info() is None else 1
@@ -205,7 +211,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         sampled = as_torch(job.result())
         if isinstance(sampled, TorchSubgraph):
             return self._of_subgraph(g, sampled, seed_nodes)
-        hops = hops_of(sampled)
+        hops = hop_arrays(sampled)
         if places is not None:
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
         values = self._values_as or sampler.edge_values
@@ -293,7 +299,7 @@ def _free(g: Any, name: str, held: Any) -> None:
         )
 
 
-class PGSampler(Directed, Optioned, Sampler):
+class PGSampler(EdgeDirection, OptionSampler, Sampler):
     """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``:
@@ -442,16 +448,20 @@ class PGSampler(Directed, Optioned, Sampler):
             output_device=output_device,
         )
 
-    fanouts = Option("As given, outermost hop first; what is assigned, or put into a list, counts.")
-    replace = Option("Whether edges are sampled with replacement.")
-    prob = Option(
+    fanouts = SamplerOption(
+        "As given, outermost hop first; what is assigned, or put into a list, counts."
+    )
+    replace = SamplerOption("Whether edges are sampled with replacement.")
+    prob = SamplerOption(
         "The name in ``g.edata`` that edges are drawn by, a mask's too, as in DGL; None, which may "
         "be assigned where there is a mask too: all edges are equal.",
         # A subclass that samples by DGL's methods leaves out no more than these do by ``prob``.
         otherwise="mask",
     )
-    mask = Option("The name of the array in ``g.edata`` that says which edges there are, or None.")
-    edge_weights = Option('``"ht"``, or None: blocks have no factors.')
+    mask = SamplerOption(
+        "The name of the array in ``g.edata`` that says which edges there are, or None."
+    )
+    edge_weights = SamplerOption('``"ht"``, or None: blocks have no factors.')
 
     def _assign(self, name: str, value: Any) -> None:
         if name != "prob":
@@ -478,15 +488,15 @@ class PGSampler(Directed, Optioned, Sampler):
         if isinstance(g, DistGraph):
             return self._by_dgl(g, seed_nodes, exclude_eids)
         typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
-        turned = self._turns(g)
-        of, g = g, reversed_of(g) if turned else g
+        turned = self._reverses(g)
+        of, g = g, reverse(g) if turned else g
         if not typed and not is_by_type(self.fanouts):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         if turned:
-            exclude_eids = turned_by_type(of, exclude_eids)
+            exclude_eids = reverse_types(of, exclude_eids)
         sampler = self._of_types(of, turned)
-        found = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
-        return moved(found, self.output_device)
+        found = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
+        return batch_to(found, self.output_device)
 
     def _by_dgl(self, g: Any, seed_nodes: Any, exclude_eids: Any) -> tuple[Any, Any, Any]:
         """A batch of a DistGraph, whose edges are in other processes."""
@@ -504,7 +514,7 @@ class PGSampler(Directed, Optioned, Sampler):
         plain = self._current()
         fanouts = fanouts_by_type(g, list(self.fanouts))
         if turned:
-            fanouts = [turned_by_type(g, hop) for hop in fanouts]
+            fanouts = [reverse_types(g, hop) for hop in fanouts]
         key = repr(fanouts), plain
         if self._typed is None or self._typed[0] != key:
             self._typed = key, neighbor.PGSampler(fanouts, **self._plain_options(), seed=plain.seed)
@@ -516,7 +526,7 @@ class PGSampler(Directed, Optioned, Sampler):
         return {name: self._options[name] for name in names}
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> neighbor.PGSampler:
+    def _make_sampler(options: dict[str, Any], seed: int | None) -> neighbor.PGSampler:
         check_direction(options["edge_dir"])
         boolean(options["replace"], "replace")
         others = {name: value for name, value in options.items() if name != "edge_dir"}
@@ -570,3 +580,18 @@ def _complete(device: torch.device) -> torch.device:
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return device
+
+
+class MultiLayerFullNeighborSampler(PGSampler):
+    """``PGSampler`` of all in-neighbours, for DGL's class of this name in ``dgl.dataloading``.
+
+    Parameters
+    ----------
+    num_layers : int
+        Hops. Without any a batch has no blocks.
+    **options
+        Those of ``PGSampler``.
+    """
+
+    def __init__(self, num_layers: int, **options: Any) -> None:
+        super().__init__([-1] * integer(num_layers, "num_layers", 0), **options)

@@ -10,17 +10,17 @@ from dgl.heterograph import DGLGraph
 from pygsampler import samplers
 from pygsampler._engine.checks import boolean
 from pygsampler._sampling import sampler as sampler_base
-from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed, subgraph_of_types
-from pygsampler.dgl.optioned import Option, Optioned
+from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_hetero, subgraph_of_types
+from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.sampler import Sampler, fanouts_of
-from pygsampler.dgl.walking import is_typed
+from pygsampler.dgl.walk_arguments import is_typed
 from pygsampler.samplers import neighbor
 
 __all__ = ["ShaDowKHopSampler"]
 
 
-class ShaDowKHopSampler(Optioned, Sampler):
+class ShaDowKHopSampler(OptionSampler, Sampler):
     """ShaDow (Zeng et al., 2021) in the place of ``dgl.dataloading.ShaDowKHopSampler``.
 
     A batch is ``(input_nodes, output_nodes, subgraph)``: some hops around the seeds, in each of
@@ -91,13 +91,13 @@ class ShaDowKHopSampler(Optioned, Sampler):
             seed=self._identity.seed,
         )
         # A hop of theirs expands all vertices met so far, as ShaDow's.
-        nodes, seeds, _ = sample_typed(by_type, self._identity, g, seed_nodes, exclude_eids)
+        nodes, seeds, _ = sample_hetero(by_type, self._identity, g, seed_nodes, exclude_eids)
         made = subgraph_of_types(g, nodes, exclude_eids)
         return nodes, seeds, made if self.output_device is None else made.to(self.output_device)
 
-    fanouts = Option("As given, innermost hop last; what is assigned counts.")
-    replace = Option("Whether neighbours are drawn with replacement.")
-    prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")
+    fanouts = SamplerOption("As given, innermost hop last; what is assigned counts.")
+    replace = SamplerOption("Whether neighbours are drawn with replacement.")
+    prob = SamplerOption("The name of the weights in ``g.edata``; None: edges are equal.")
 
     def __repr__(self) -> str:
         drawn = "" if self.prob is None else f", prob={self.prob!r}"
@@ -106,7 +106,7 @@ class ShaDowKHopSampler(Optioned, Sampler):
         )
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
+    def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         prob = array_name(options["prob"])
         return samplers.shadow(
             fanouts=fanouts_of(options["fanouts"]),

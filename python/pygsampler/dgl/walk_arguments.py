@@ -16,37 +16,37 @@ from pygsampler._adapters.batch_number import batch_number_of_ids
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._sampling.batch_counter import fresh_seed, resolve_seed
-from pygsampler.dgl.ids import as_ids
-from pygsampler.dgl.joint import Joint
+from pygsampler.dgl.homogeneous import HomogeneousIds
+from pygsampler.dgl.options import as_ids
 from pygsampler.walks.random_walk import RandomWalk
 
 __all__ = [
-    "Numbers",
-    "WrongIndex",
-    "WrongValue",
-    "in_names_of_dgl",
+    "DGLIndexError",
+    "DGLValueError",
+    "WalkSeed",
+    "as_dgl_errors",
     "is_typed",
-    "made_by",
     "nodes_of",
-    "numbers_of",
     "pattern_of",
     "starts_of",
     "steps_of",
+    "walk_seed",
+    "walks_of",
 ]
 
 # What the engine takes of a metapath before it begins again.
 _LONGEST_PATTERN = 64
 
 
-class WrongValue(DGLError, ValueError):  # type: ignore[misc]
+class DGLValueError(DGLError, ValueError):  # type: ignore[misc]
     """A value that DGL refuses with an error of its own, too."""
 
 
-class WrongIndex(DGLError, IndexError):  # type: ignore[misc]
+class DGLIndexError(DGLError, IndexError):  # type: ignore[misc]
     """Likewise an id that is no node."""
 
 
-class Numbers(NamedTuple):
+class WalkSeed(NamedTuple):
     """What the random numbers of a call are a function of."""
 
     seed: int
@@ -68,7 +68,7 @@ def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tupl
     """The id of the edge type of each step, and that of the node type at each place."""
     if metapath is None:
         if is_typed(g):
-            raise WrongValue(
+            raise DGLValueError(
                 f"metapath: expected one for a graph of {len(g.ntypes)} node types and "
                 f"{len(g.canonical_etypes)} edge types, got None"
             )
@@ -88,12 +88,12 @@ def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tupl
         ends[etype] = g.get_ntype_id(before), g.get_ntype_id(after)
     path = [known[etype] for etype in metapath]
     if not path:
-        raise WrongValue("metapath: expected at least one edge type, got none")
+        raise DGLValueError("metapath: expected at least one edge type, got none")
     types: list[int] = []
     for i, etype in enumerate(path):
         here, there = ends[etype]
         if types and types[-1] != here:
-            raise WrongValue(
+            raise DGLValueError(
                 f"metapath[{i}]: expected an edge type from {g.ntypes[types[-1]]!r}, where "
                 f"metapath[{i - 1}] leads, got {g.canonical_etypes[etype]!r}"
             )
@@ -120,14 +120,14 @@ def nodes_of(g: Any, nodes: Any, where: str = "nodes") -> torch.Tensor:
 
 
 def starts_of(
-    g: Any, joint: Joint, ids: torch.Tensor, ntype: int, where: str = "nodes"
+    g: Any, joint: HomogeneousIds, ids: torch.Tensor, ntype: int, where: str = "nodes"
 ) -> torch.Tensor:
     """Nodes of a type by their ids in the joint graph."""
     count = g.num_nodes(g.ntypes[ntype])
     wrong = (ids < 0) | (ids >= count)
     if wrong.any():
         at = int(wrong.nonzero()[0])
-        raise WrongIndex(
+        raise DGLIndexError(
             f"{where}[{at}]: expected an id of {g.ntypes[ntype]!r} in [0, {count}), "
             f"got {int(ids[at])}"
         )
@@ -135,14 +135,14 @@ def starts_of(
     return ids.long() + first if first else ids
 
 
-def numbers_of(ids: torch.Tensor, seed: int | None) -> Numbers:
+def walk_seed(ids: torch.Tensor, seed: int | None) -> WalkSeed:
     """Those of a call with that seed, or new ones."""
     if seed is not None:
-        return Numbers(resolve_seed(seed), 0, batch_number_of_ids(ids.cpu()))
+        return WalkSeed(resolve_seed(seed), 0, batch_number_of_ids(ids.cpu()))
     # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
     # before it, and workers, which torch seeds, from one another.
     drawn = int(torch.empty((), dtype=torch.int64).random_())
-    return Numbers(fresh_seed(), (drawn >> MAX_BATCH.bit_length()) & MAX_EPOCH, drawn & MAX_BATCH)
+    return WalkSeed(fresh_seed(), (drawn >> MAX_BATCH.bit_length()) & MAX_EPOCH, drawn & MAX_BATCH)
 
 
 @lru_cache(maxsize=64)
@@ -150,8 +150,8 @@ def _sampler(kind: type[RandomWalk], seed: int, options: tuple[tuple[str, Any], 
     return kind(**dict(options), seed=seed)
 
 
-def made_by(
-    kind: type[RandomWalk], graph: Any, ids: torch.Tensor, numbers: Numbers, **options: Any
+def walks_of(
+    kind: type[RandomWalk], graph: Any, ids: torch.Tensor, numbers: WalkSeed, **options: Any
 ) -> Any:
     """What a sampler of that kind makes in one call, in torch's tensors."""
     listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
@@ -164,14 +164,14 @@ def made_by(
 
 
 @contextmanager
-def in_names_of_dgl(nodes: str = "nodes") -> Iterator[None]:
+def as_dgl_errors(nodes: str = "nodes") -> Iterator[None]:
     """Errors of ids and values as errors of DGL's too, by the names of its arguments."""
     try:
         yield
     except IndexError as error:
-        raise WrongIndex(_renamed(error, nodes)) from None
+        raise DGLIndexError(_renamed(error, nodes)) from None
     except ValueError as error:
-        raise WrongValue(_renamed(error, nodes)) from None
+        raise DGLValueError(_renamed(error, nodes)) from None
 
 
 def _renamed(error: Exception, nodes: str) -> str:

@@ -10,20 +10,20 @@ import torch
 from dgl.sampling import randomwalks
 
 from pygsampler._engine.checks import describe, integer
-from pygsampler.dgl.graph import check_graph, joint_of, walked_of
-from pygsampler.dgl.joint import TYPES, Joint
+from pygsampler.dgl.graph import check_graph, joint_of, walk_graph
+from pygsampler.dgl.homogeneous import TYPES, HomogeneousIds
 from pygsampler.dgl.options import array_name
-from pygsampler.dgl.walking import (
-    Numbers,
-    WrongValue,
-    in_names_of_dgl,
+from pygsampler.dgl.walk_arguments import (
+    DGLValueError,
+    WalkSeed,
+    as_dgl_errors,
     is_typed,
-    made_by,
     nodes_of,
-    numbers_of,
     pattern_of,
     starts_of,
     steps_of,
+    walk_seed,
+    walks_of,
 )
 from pygsampler.walks.random_walk import RandomWalk
 
@@ -127,10 +127,10 @@ def random_walk(
         if len(joint.types) > 1:
             kind = {etype: i for i, etype in enumerate(joint.types)}
             options |= {"edge_types": TYPES, "metapath": [kind[t] for t in pattern_of(path)]}
-    numbers = numbers_of(ids, seed)
-    with in_names_of_dgl():
-        graph = walked_of(g, ids.device, prob, joint.types if joint else ())
-        walks = made_by(
+    numbers = walk_seed(ids, seed)
+    with as_dgl_errors():
+        graph = walk_graph(g, ids.device, prob, joint.types if joint else ())
+        walks = walks_of(
             RandomWalk, graph, starts, numbers, length=steps, edge_ids=return_eids, **options
         )
     traces, eids = walks.per_step(), walks.per_step_edges() if return_eids else None
@@ -204,11 +204,11 @@ def node2vec_random_walk(
     steps = integer(walk_length, "walk_length", 0, 1 << 20)
     ids = nodes_of(g, nodes)
     _check_prob(g, prob, None)
-    numbers = numbers_of(ids, seed)
+    numbers = walk_seed(ids, seed)
     options = {"prob": prob, "p": p, "q": q, "edge_ids": return_eids}
-    with in_names_of_dgl():
-        graph = walked_of(g, ids.device, prob, second=(p, q) != (1, 1))
-        walks = made_by(RandomWalk, graph, ids, numbers, length=steps, **options)
+    with as_dgl_errors():
+        graph = walk_graph(g, ids.device, prob, second=(p, q) != (1, 1))
+        walks = walks_of(RandomWalk, graph, ids, numbers, length=steps, **options)
     traces = _by_walk(walks.per_step(), g.idtype)
     return (traces, _by_walk(walks.per_step_edges(), g.idtype)) if return_eids else traces
 
@@ -244,11 +244,11 @@ def pack_traces(
         if not isinstance(given, torch.Tensor):
             raise TypeError(f"{name}: expected a tensor, got {describe(given)}")
         if given.dim() != dimensions:
-            raise WrongValue(
+            raise DGLValueError(
                 f"{name}: expected {dimensions} dimensions, got shape {tuple(given.shape)}"
             )
     if len(types) != traces.shape[1]:
-        raise WrongValue(
+        raise DGLValueError(
             f"types: expected one for each of {traces.shape[1]} places of a walk, got {len(types)}"
         )
     on_host = traces.is_cpu and types.is_cpu and traces.numel()
@@ -261,14 +261,14 @@ def pack_traces(
     return traces[inside], kinds, lengths, lengths.cumsum(0) - lengths
 
 
-def _check_prob(g: Any, prob: Any, joint: Joint | None) -> None:
+def _check_prob(g: Any, prob: Any, joint: HomogeneousIds | None) -> None:
     """As DGL, which takes one number for each edge."""
     if array_name(prob) is None:
         return
     for etype in [g.canonical_etypes[t] for t in (joint.types if joint else (0,))]:
         data = g.edges[etype].data
         if prob in data and data[prob].dim() != 1:
-            raise WrongValue(
+            raise DGLValueError(
                 f"prob: expected g.edges[{etype!r}].data[{prob!r}] of one dimension, got shape "
                 f"{tuple(data[prob].shape)}"
             )
@@ -279,12 +279,12 @@ def _chances(restart_prob: Any, steps: int) -> tuple[float, torch.Tensor | None]
     if isinstance(restart_prob, float):
         # A chance of 1 is DGL's to refuse too: no walk would have a step.
         if not 0 <= restart_prob < 1:
-            raise WrongValue(f"restart_prob: expected a number in [0, 1), got {restart_prob}")
+            raise DGLValueError(f"restart_prob: expected a number in [0, 1), got {restart_prob}")
         return restart_prob, None
     if not isinstance(restart_prob, torch.Tensor):
         raise TypeError(f"restart_prob: expected a float or a tensor, got {describe(restart_prob)}")
     if restart_prob.shape != (steps,):
-        raise WrongValue(
+        raise DGLValueError(
             f"restart_prob: expected one for each of {steps} steps, got shape "
             f"{tuple(restart_prob.shape)}"
         )
@@ -292,7 +292,7 @@ def _chances(restart_prob: Any, steps: int) -> tuple[float, torch.Tensor | None]
     wrong = ~((chances >= 0) & (chances <= 1))
     if wrong.any():
         at = int(wrong.nonzero()[0])
-        raise WrongValue(f"restart_prob[{at}]: expected a number in [0, 1], got {chances[at]}")
+        raise DGLValueError(f"restart_prob[{at}]: expected a number in [0, 1], got {chances[at]}")
     if not steps or bool((chances == chances[0]).all()):
         return (float(chances[0]) if steps else 0.0), None
     return 0.0, chances
@@ -312,7 +312,7 @@ def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
 
 
 def _cut(
-    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, numbers: Numbers
+    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, numbers: WalkSeed
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Walks, [steps + 1, walks], that end before each step with its chance.
 

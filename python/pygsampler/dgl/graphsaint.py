@@ -12,9 +12,9 @@ from pygsampler._adapters.saint_draws import EdgeDraws, NodeDraws, WalkDraws
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.optioned import Option, Optioned, Renamed
+from pygsampler.dgl.option_sampler import OptionSampler, Renamed, SamplerOption
 from pygsampler.dgl.sampler import Sampler
-from pygsampler.dgl.walking import WrongValue
+from pygsampler.dgl.walk_arguments import DGLValueError
 from pygsampler.programs import program
 from pygsampler.samplers.subgraphs import induced
 
@@ -25,7 +25,7 @@ _MOST = (1 << 31) - 1
 _OfDGL = graphsaint.SAINTSampler
 
 
-class SAINTSampler(Optioned, Sampler):
+class SAINTSampler(OptionSampler, Sampler):
     """GraphSAINT in the place of ``dgl.dataloading.SAINTSampler``.
 
     ``sampler.sample(g, indices)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's
@@ -76,7 +76,7 @@ class SAINTSampler(Optioned, Sampler):
         seed: int | None = None,
     ) -> None:
         if mode not in ("node", "edge", "walk"):
-            raise WrongValue(f"mode: expected 'node', 'edge' or 'walk', got {describe(mode)}")
+            raise DGLValueError(f"mode: expected 'node', 'edge' or 'walk', got {describe(mode)}")
         self._mode = mode
         boolean(cache, "cache")
         # DGL's class keeps the chances of the graph in ``prob``; ours are kept with the graph.
@@ -89,7 +89,7 @@ class SAINTSampler(Optioned, Sampler):
             output_device=output_device,
         )
 
-    budget = Option("As given; what is assigned counts from the next one on.")
+    budget = SamplerOption("As given; what is assigned counts from the next one on.")
     prefetch_ndata = Renamed("prefetch_node_feats")
     prefetch_edata = Renamed("prefetch_edge_feats")
 
@@ -126,7 +126,7 @@ class SAINTSampler(Optioned, Sampler):
         return drawn is not getattr(SAINTSampler, f"{self._mode}_sampler")
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
+    def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         if _draws_of(**options) is None:
             return _by_out_degree(budget=options["budget"], seed=seed)
         return induced(seed=seed)
@@ -174,7 +174,7 @@ def _draws_of(mode: str, budget: Any) -> NodeDraws | None:
     """Returns the draws of nodes for a budget, or None where the program draws them."""
     if mode == "walk":
         if not isinstance(budget, Sequence) or len(budget) != 2:
-            raise WrongValue(f"budget: expected a pair (walks, steps), got {describe(budget)}")
+            raise DGLValueError(f"budget: expected a pair (walks, steps), got {describe(budget)}")
         walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
         return WalkDraws(walks, steps)
     budget = integer(budget, "budget", 1, _MOST)

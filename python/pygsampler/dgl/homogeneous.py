@@ -10,7 +10,7 @@ import torch
 
 from pygsampler._graph.graph import Graph
 
-__all__ = ["TYPES", "Joint", "ends_of"]
+__all__ = ["TYPES", "HomogeneousIds", "endpoints"]
 
 # The edge array that has the types, by their places in ``Joint.types``.
 TYPES = "types"
@@ -18,7 +18,7 @@ TYPES = "types"
 _NARROW = 1 << 31
 
 
-class Joint:
+class HomogeneousIds:
     """Where the ids of each type are in one space: those of the first type, then of the next.
 
     ``types`` are ids of edge types of ``g``, ascending. Nodes are in the order of their types'
@@ -42,7 +42,7 @@ class Joint:
         dtype = torch.int64 if wide else g.idtype
         src, dst, kinds = [], [], []
         for kind, (etype, (u, v)) in enumerate(zip(self.types, self.ends, strict=True)):
-            here, there = (ids.cpu().to(dtype) for ids in ends_of(g, g.canonical_etypes[etype]))
+            here, there = (ids.cpu().to(dtype) for ids in endpoints(g, g.canonical_etypes[etype]))
             src.append(here + self.first_node[u])
             dst.append(there + self.first_node[v])
             kinds.append(torch.full((len(here),), kind, dtype=torch.int16))
@@ -52,7 +52,7 @@ class Joint:
         )
 
 
-def ends_of(g: Any, etype: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+def endpoints(g: Any, etype: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
     """The sources and destinations of the edges of a type, by their ids."""
     # Not ordered by DGL, which not every format can do.
     u, v, eid = g.edges(form="all", order=None, etype=etype)

@@ -72,7 +72,7 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
         tensor.
         """
         if self.features._where() < 0:
-            return Fetching(self.features, indices.cpu(), device, pin_memory)
+            return PendingColumn(self.features, indices.cpu(), device, pin_memory)
         return self[indices].to(device, **kwargs)
 
     def is_pinned(self) -> bool:
@@ -124,7 +124,7 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
         return f"FeatureStorage({self.features!r})"
 
 
-class Fetching:
+class PendingColumn:
     """Rows on their way to a device."""
 
     __slots__ = ("_device", "_out", "_reading")

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["Descent", "descent_of"]
+__all__ = ["UnsortedWitness", "find_unsorted"]
 
 # Most graphs whose rows are in no order say so at once; the others are read a part at a time.
 _FIRST, _GROWTH, _MOST = 1 << 10, 16, 1 << 22
 
 
-class Descent(NamedTuple):
+class UnsortedWitness(NamedTuple):
     """Two neighbours of one row of DGL's CSC that descend, read where DGL has them.
 
     ``global_uniform_negative_sampling``, and so the negative sampler ``GlobalUniform``, sorts the
@@ -25,13 +25,13 @@ class Descent(NamedTuple):
     pair: torch.Tensor
 
     @property
-    def gone(self) -> bool:
+    def is_sorted(self) -> bool:
         """Whether the rows have been sorted."""
         before, after = self.pair.tolist()
         return bool(before <= after)
 
 
-def descent_of(indptr: torch.Tensor, indices: torch.Tensor) -> Descent | None:
+def find_unsorted(indptr: torch.Tensor, indices: torch.Tensor) -> UnsortedWitness | None:
     """The first in a CSC; None where its rows are sorted, which DGL then leaves alone."""
     first, length = 0, _FIRST
     while first + 1 < len(indices):
@@ -40,7 +40,7 @@ def descent_of(indptr: torch.Tensor, indices: torch.Tensor) -> Descent | None:
         inside = (_inside_of_array if part.is_cpu else _inside)(indptr, part, first)
         if len(inside):
             at = int(inside[0])
-            return Descent(indices[at - 1 : at + 1])
+            return UnsortedWitness(indices[at - 1 : at + 1])
         first, length = first + length, min(length * _GROWTH, _MOST)
     return None
 

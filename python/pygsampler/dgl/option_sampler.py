@@ -9,10 +9,10 @@ from dgl.dataloading import BlockSampler
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._sampling import sampler as sampler_base
 
-__all__ = ["Option", "Optioned", "Renamed"]
+__all__ = ["OptionSampler", "Renamed", "SamplerOption"]
 
 
-class Option:
+class SamplerOption:
     """An option of a sampler: what is assigned counts from the next batch on.
 
     Before ``__init__`` of the sampler has run nothing is checked. Of DGL's options the value is
@@ -64,7 +64,7 @@ class Renamed:
         setattr(sampler, self._of, value)
 
 
-class Optioned(BlockSampler):  # type: ignore[misc]
+class OptionSampler(BlockSampler):  # type: ignore[misc]
     """A sampler by options, made at the first batch after one has changed.
 
     It stands before ``Sampler`` among the bases. Options are checked at once where our methods
@@ -105,7 +105,7 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         """Has the options other values from the next batch on."""
         options = {**self._options, **changes}
         if self._samples():
-            self._made(options, self._identity.seed)
+            self._make_sampler(options, self._identity.seed)
         self._options = options
 
     def _current(self) -> sampler_base.Sampler[Any]:
@@ -114,12 +114,12 @@ class Optioned(BlockSampler):  # type: ignore[misc]
         # A list may have been written to; options are another dict where one was assigned.
         now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed
         if self._made_of is not self._options or self._made_as != now:
-            self._sampler = self._made(self._options, self._identity.seed)
+            self._sampler = self._make_sampler(self._options, self._identity.seed)
             self._made_of, self._made_as = self._options, now
         made: sampler_base.Sampler[Any] = self._sampler
         return made
 
     @staticmethod
-    def _made(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
+    def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
         """The sampler of these options."""
         raise NotImplementedError

@@ -8,10 +8,10 @@ from torch.utils.data import get_worker_info
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._engine.limits import MAX_BATCH
 
-__all__ = ["ConsecutiveNumber"]
+__all__ = ["DependentBatchNumber"]
 
 
-class ConsecutiveNumber(BatchNumber):
+class DependentBatchNumber(BatchNumber):
     """A ``BatchNumber`` that counts from its first call on, in ``period`` steps a period.
 
     With a period of 1 it is a ``BatchNumber``, and with 0 or less all calls have the number of the

@@ -14,11 +14,10 @@ import torch
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._graph.graph import Graph
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.ids import as_ids
-from pygsampler.dgl.optioned import Renamed
-from pygsampler.dgl.options import offered
+from pygsampler.dgl.option_sampler import Renamed
+from pygsampler.dgl.options import as_ids, check_unsupported
 from pygsampler.dgl.sampler import Sampler
-from pygsampler.dgl.walking import WrongValue
+from pygsampler.dgl.walk_arguments import DGLValueError
 from pygsampler.samplers import clusters
 from pygsampler.samplers.subgraphs import induced
 
@@ -87,7 +86,7 @@ class ClusterGCNSampler(Sampler):
             raise NotImplementedError("g: expected a homogeneous graph, got one of several types")
         self._k = integer(k, "k", 1, max(g.num_nodes(), 1))
         if mode not in _MODES:
-            raise WrongValue(f"mode: expected 'k-way' or 'recursive', got {mode!r}")
+            raise DGLValueError(f"mode: expected 'k-way' or 'recursive', got {mode!r}")
         super().__init__(
             induced(seed=0),
             prefetch_node_feats=prefetch_ndata,
@@ -95,7 +94,7 @@ class ClusterGCNSampler(Sampler):
             output_device=output_device,
         )
         path = None if cache_path is None else Path(cache_path)
-        offered("balance_ntypes", balance_ntypes, None, "samplers.clusters takes weights")
+        check_unsupported("balance_ntypes", balance_ntypes, None, "samplers.clusters takes weights")
         by_edges = boolean(balance_edges, "balance_edges")
         if path is not None and path.exists():
             assigned = _read(path, g, self._k)
@@ -159,7 +158,7 @@ def _assigned(g: Any, k: int, by_edges: bool, mode: str) -> Any:
     return clusters(graph, k, vertex_weights=weights, recursive=mode == "recursive")
 
 
-def _print_of(g: Any) -> bytes:
+def _edge_digest(g: Any) -> bytes:
     """What tells a graph from others: a digest of its edges."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(g.num_nodes().to_bytes(8, "little"))
@@ -171,7 +170,7 @@ def _print_of(g: Any) -> bytes:
 def _write(path: Path, g: Any, assigned: Any) -> None:
     made = io.BytesIO()
     # By the handle, since np.savez would put .npz behind the name.
-    np.savez(made, part=assigned, graph=np.frombuffer(_print_of(g), np.uint8))
+    np.savez(made, part=assigned, graph=np.frombuffer(_edge_digest(g), np.uint8))
     path.write_bytes(made.getvalue())
 
 
@@ -184,7 +183,7 @@ def _read(path: Path, g: Any, k: int) -> Any:
         raise ValueError(
             f"cache_path: expected parts that this class wrote, got {str(path)!r}; {remedy}"
         ) from error
-    if graph != _print_of(g) or assigned.shape != (g.num_nodes(),):
+    if graph != _edge_digest(g) or assigned.shape != (g.num_nodes(),):
         raise ValueError(f"cache_path: expected parts of this graph in {str(path)!r}; {remedy}")
     if len(assigned) and not 0 <= int(assigned.min()) <= int(assigned.max()) < k:
         raise ValueError(f"cache_path: expected {k} parts in {str(path)!r}, got others; {remedy}")

@@ -8,7 +8,7 @@ from functools import cache
 
 import torch
 
-__all__ = ["consecutive"]
+__all__ = ["id_range"]
 
 # Below it torch writes the ids in less time than a mapping takes; above it they are written for
 # each block, since the pages they come from are kept.
@@ -16,7 +16,7 @@ _LEAST, _MOST = 1 << 13, 1 << 22
 _SMALLEST_CLASS = 1 << 16
 
 
-def consecutive(count: int, like: torch.Tensor) -> torch.Tensor:
+def id_range(count: int, like: torch.Tensor) -> torch.Tensor:
     """0 to ``count - 1``, with the dtype and on the device of ``like``.
 
     On the CPU each call gives a copy-on-write view of the same pages: 5 microseconds for any
