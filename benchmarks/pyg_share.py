@@ -40,8 +40,8 @@ with warnings.catch_warnings():
 
 from pygsampler.bench.check import CheckError
 from pygsampler.bench.compare import Spread, await_idle
-from pygsampler.pyg import NeighborLoader, hetero
-from pygsampler.pyg import sampler as plain
+from pygsampler.pyg import NeighborLoader, hetero_sampler
+from pygsampler.pyg import neighbor_sampler as plain
 
 from . import environment, graphs, report, typed
 
@@ -165,7 +165,9 @@ def run(case: Case, data: Any, options: argparse.Namespace) -> list[dict[str, An
     patience = options.wait
     with watched(clock), ExitStack() as open_:
         # One for all: it keeps a copy of the edges.
-        kind: Any = hetero.HeteroSampler if isinstance(data, HeteroData) else plain.PGSampler
+        kind: Any = (
+            hetero_sampler.HeteroSampler if isinstance(data, HeteroData) else plain.PGSampler
+        )
         shared = kind(data, list(case.fanouts), seed=1)
         shared.set_epoch(0)
         passes = {

@@ -14,7 +14,7 @@ from pyg_reference import check_errors_in_their_turn, random_data, stored
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import BaseSampler, NegativeSampling
 
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler, ahead
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler, threaded_prefetch
 
 
 def data_of(hetero: bool) -> Any:
@@ -70,7 +70,7 @@ def assert_no_thread_stays() -> None:
 
 def test_a_pass_that_is_left_joins_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The collector may end one while Python notes that a thread starts: who joins then hangs."""
-    monkeypatch.setattr(ahead, "_PATIENCE", 0.01)
+    monkeypatch.setattr(threaded_prefetch, "_PATIENCE", 0.01)
     inside, told = threading.Event(), threading.Event()
 
     def sample(places: Any) -> Any:
@@ -78,7 +78,7 @@ def test_a_pass_that_is_left_joins_no_thread(monkeypatch: pytest.MonkeyPatch) ->
         assert told.wait(10)
         return places
 
-    batches = iter(ahead.Ahead([[0], [1]], 1, sample))
+    batches = iter(threaded_prefetch.ThreadedPrefetch([[0], [1]], 1, sample))
     first = next(batches)
     assert inside.wait(20)
     del batches

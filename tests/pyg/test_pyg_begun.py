@@ -18,9 +18,15 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NegativeSampling
 
 import pygsampler as pgs
-from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler, negatives
-from pygsampler.pyg import begun as module
-from pygsampler.pyg import turns as faces
+from pygsampler.pyg import (
+    HGTLoader,
+    LinkNeighborLoader,
+    NeighborLoader,
+    PGSampler,
+    negative_sampling,
+)
+from pygsampler.pyg import lookahead as module
+from pygsampler.pyg import lookahead_sampler as faces
 
 SIZE, BATCHES = 40, 7
 
@@ -30,13 +36,13 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Has batches begun however little they take; of each that was, whether it was asked for."""
     monkeypatch.setattr(faces, "LEAST", 0)
     found: list[bool] = []
-    plain = module.Begun.take
+    plain = module.LookaheadBatch.take
 
     def watched(self: Any, *of: Any) -> bool:
         found.append(plain(self, *of))
         return found[-1]
 
-    monkeypatch.setattr(module.Begun, "take", watched)
+    monkeypatch.setattr(module.LookaheadBatch, "take", watched)
     return found
 
 
@@ -125,13 +131,13 @@ def test_negatives_are_drawn_once(
 ) -> None:
     """And again by weights that were changed meanwhile, or that torch does not watch."""
     draws: list[str] = []
-    plain = negatives.Negatives._draw
+    plain = negative_sampling.BatchNegativeSampling._draw
 
     def watched(self: Any, count: int, endpoint: str, of: Any) -> Any:
         draws.append(endpoint)
         return plain(self, count, endpoint, of)
 
-    monkeypatch.setattr(negatives.Negatives, "_draw", watched)
+    monkeypatch.setattr(negative_sampling.BatchNegativeSampling, "_draw", watched)
     ends = 2 if mode == "binary" else 1
     with torch.inference_mode():
         unwatched = torch.rand(300)

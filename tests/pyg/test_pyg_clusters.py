@@ -23,12 +23,12 @@ def metis(monkeypatch: pytest.MonkeyPatch) -> Any:
         try:
             import pymetis  # noqa: F401
         except ImportError:
-            from pygsampler.pyg import cluster
+            from pygsampler.pyg import cluster_gcn
 
             def in_turn(graph: Any, parts: int, *, recursive: bool = False) -> Any:
                 return np.arange(graph.num_nodes) % parts
 
-            monkeypatch.setattr(cluster, "clusters", in_turn)
+            monkeypatch.setattr(cluster_gcn, "clusters", in_turn)
 
 
 def six() -> Data:
@@ -110,7 +110,7 @@ def test_a_chosen_seed_decides_the_order(metis: Any) -> None:
 
 def test_clusters_are_kept(metis: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = ClusterData(six(), 2, save_dir=str(tmp_path), log=False)
-    monkeypatch.setattr("pygsampler.pyg.cluster.clusters", None)
+    monkeypatch.setattr("pygsampler.pyg.cluster_gcn.clusters", None)
     again = ClusterData(six(), 2, save_dir=str(tmp_path), log=False)
     assert torch.equal(again.partition.node_perm, parts.partition.node_perm)
     other = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)

@@ -22,11 +22,11 @@ from torch_geometric.sampler import (  # noqa: E402
 
 import pygsampler as pgs  # noqa: E402
 from pygsampler._engine.memory import Memory  # noqa: E402
-from pygsampler.pyg import HGTSampler, PGSampler, Sampler, base, hetero_output  # noqa: E402
-from pygsampler.pyg.hetero import HeteroSampler  # noqa: E402
-from pygsampler.pyg.inputs import inputs_at  # noqa: E402
-from pygsampler.pyg.joined import joined, joined_types  # noqa: E402
-from pygsampler.pyg.output import directional, vertices  # noqa: E402
+from pygsampler.pyg import HGTSampler, PGSampler, Sampler, base_sampler, hetero_output  # noqa: E402
+from pygsampler.pyg.engine_output import edge_lists, hetero_edge_lists  # noqa: E402
+from pygsampler.pyg.hetero_sampler import HeteroSampler  # noqa: E402
+from pygsampler.pyg.loader_inputs import inputs_at  # noqa: E402
+from pygsampler.pyg.sampler_output import output_edges, output_nodes  # noqa: E402
 
 SEEDS = (
     torch.tensor([3, 50, 3, 7, 3]),
@@ -51,15 +51,15 @@ def told(value: Any) -> Any:
 def by_torch(made: Any) -> SamplerOutput:
     """A batch without types, as those on a GPU become PyG's."""
     batch = made.torch()
-    node, nodes = vertices(batch)
-    edges, counts = directional(batch)
+    node, nodes = output_nodes(batch)
+    edges, counts = output_edges(batch)
     trees = None if batch.trees is None else batch.trees.to(node.dtype)
     out = node, edges.row, edges.col, edges.edge, edges.weight, trees, nodes, counts, edges.ordered
     return told(out)
 
 
 def by_engine(made: Any) -> SamplerOutput:
-    found = joined(made)
+    found = edge_lists(made)
     edges, trees = found.edges(), None if found.trees is None else found.trees[0]
     nodes, counts = found.num_nodes[0], found.num_edges[0]
     about = edges.row, edges.col, edges.edge, edges.weight
@@ -102,7 +102,7 @@ def test_blocks_of_ones_own() -> None:
     blocks = [hop([0, 1, 3, 4], [3, 0, 2, 1]), hop([0, 2, 3], [1, 2, 0])]
     index = torch.tensor([0, 1, 0], dtype=torch.int32)
     made = pgs.MiniBatch.from_blocks(seeds, nodes, blocks, output_index=index)
-    found = joined(made)
+    found = edge_lists(made)
     assert by_engine(made) == by_torch(made)
     # 5 is there twice, each time with its edges; what comes out of it comes from the first.
     assert found.nodes[0].tolist() == [5, 9, 5, 4, 1]
@@ -168,7 +168,7 @@ def test_batches_with_types(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def by_blocks(patch: pytest.MonkeyPatch, kind: str, kinds: Any) -> None:
     """Batches with types are sampled into blocks, and joined by torch."""
-    patch.setattr(base, "is_pure", lambda sampler: False)
+    patch.setattr(base_sampler, "is_pure", lambda sampler: False)
     patch.setattr(hetero_output, "joined_types", lambda batch: batch)
     patch.setattr(
         hetero_output,
@@ -206,7 +206,7 @@ def test_a_batch_of_many_types_and_edge_ids_of_both_widths(dtype: torch.dtype) -
     made = pgs.PGSampler([-1, -1], frontier="new", seed=1).sample(
         graph, {"a": torch.tensor([1, 0, 1]), "b": torch.tensor([0])}
     )
-    found = joined_types(made)
+    found = hetero_edge_lists(made)
     assert [ids.dtype for ids in found.ids] == widths
     assert found.rows[0].dtype == found.nodes[0].dtype == dtype
     expected = hetero_output._of_tensors(made, "a", graph.edge_types, 2)
@@ -256,7 +256,7 @@ def test_one_call_gives_what_two_do(
         assert told(vars(sampler.sample_from_nodes(asked))) == found
         assert begun.was_taken
         with monkeypatch.context() as patch:
-            patch.setattr(base, "is_pure", lambda sampler: False)
+            patch.setattr(base_sampler, "is_pure", lambda sampler: False)
             assert told(vars(sampler.sample_from_nodes(asked))) == found
 
 

@@ -26,7 +26,7 @@ from pygsampler.pyg import (
     NeighborSampler,
     PGSampler,
 )
-from pygsampler.pyg.sampler import NeighborSampler as OfModule
+from pygsampler.pyg.neighbor_sampler import NeighborSampler as OfModule
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using 'NeighborSampler' without a 'pyg-lib'")
 

@@ -14,7 +14,7 @@ from torch_geometric.sampler import EdgeSamplerInput, NegativeSampling, NodeSamp
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
-from pygsampler.pyg.negatives import NodesByTime
+from pygsampler.pyg.negative_sampling import NodesByTime
 
 NODES, EDGES = 200, 3000
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 try:
-    from pygsampler.pyg.base import Sampler
+    from pygsampler.pyg.base_sampler import Sampler
     from pygsampler.pyg.bidirectional import BidirectionalNeighborSampler
-    from pygsampler.pyg.cluster import ClusterData, ClusterLoader
+    from pygsampler.pyg.cluster_gcn import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
-    from pygsampler.pyg.hetero import HeteroSampler
-    from pygsampler.pyg.hetero_labor import HeteroLaborSampler
-    from pygsampler.pyg.hgt import HGTLoader, HGTSampler
-    from pygsampler.pyg.labor import LaborSampler
-    from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
-    from pygsampler.pyg.metapath2vec import MetaPath2Vec
-    from pygsampler.pyg.node2vec import Node2Vec
-    from pygsampler.pyg.saint import (
+    from pygsampler.pyg.graphsaint import (
         GraphSAINTEdgeSampler,
         GraphSAINTNodeSampler,
         GraphSAINTRandomWalkSampler,
     )
-    from pygsampler.pyg.sampler import NeighborSampler, PGSampler
+    from pygsampler.pyg.hetero_labor import HeteroLaborSampler
+    from pygsampler.pyg.hetero_sampler import HeteroSampler
+    from pygsampler.pyg.hgt import HGTLoader, HGTSampler
+    from pygsampler.pyg.labor import LaborSampler
+    from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
+    from pygsampler.pyg.metapath2vec import MetaPath2Vec
+    from pygsampler.pyg.neighbor_sampler import NeighborSampler, PGSampler
+    from pygsampler.pyg.node2vec import Node2Vec
     from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
 except ImportError as error:

@@ -12,8 +12,8 @@ from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._adapters.batch_number import batch_number_of_ids
 from pygsampler._engine.checks import describe
-from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.sampler import NeighborSampler, PGSampler
+from pygsampler.pyg.hetero_stores import is_hetero
+from pygsampler.pyg.neighbor_sampler import NeighborSampler, PGSampler
 
 __all__ = ["BidirectionalNeighborSampler"]
 
@@ -66,7 +66,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
         seed: int | None = None,
         device: Any = None,
     ) -> None:
-        if has_types(data):
+        if is_hetero(data):
             raise NotImplementedError(
                 f"data: expected one without types, got {describe(data)}; NeighborSampler takes "
                 "it, and to_homogeneous() of a HeteroData makes a Data of it"

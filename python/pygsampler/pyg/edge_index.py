@@ -127,10 +127,10 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
             made = made / rows.indptr.diff().clamp_(min=1).to(made.dtype).unsqueeze(1)
         return made
 
-    def _end(self, row: int) -> Ends:
+    def _end(self, row: int) -> EdgeEnds:
         """The sources or the targets of the edges."""
         ids = self._data[row]
-        return Ends._of(ids, ids, self._groups[row])
+        return EdgeEnds._of(ids, ids, self._groups[row])
 
     def _prefix(
         self, start: int | None = None, end: int | None = None, step: int = 1
@@ -184,7 +184,7 @@ class _Groups:
         return made
 
 
-class Ends(torch.Tensor):
+class EdgeEnds(torch.Tensor):
     """One end of edges: their ids, shape [edges], or these with more dimensions that repeat them.
 
     A tensor as any other, but for what torch gathers or scatters by it in dimension 0.
@@ -199,9 +199,9 @@ class Ends(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def _of(data: torch.Tensor, ids: torch.Tensor, groups: _Groups) -> Ends:
-        made: Ends = torch.Tensor._make_wrapper_subclass(
-            Ends,
+    def _of(data: torch.Tensor, ids: torch.Tensor, groups: _Groups) -> EdgeEnds:
+        made: EdgeEnds = torch.Tensor._make_wrapper_subclass(
+            EdgeEnds,
             size=data.size(),
             strides=data.stride(),
             dtype=data.dtype,
@@ -222,9 +222,9 @@ class Ends(torch.Tensor):
             found = handled(func, *args, **kwargs)
             if found is not NotImplemented:
                 return found
-        if func._schema.is_mutable and isinstance(args[0], Ends):
+        if func._schema.is_mutable and isinstance(args[0], EdgeEnds):
             args[0]._groups.forget()
-        args, kwargs = pytree.tree_map_only(Ends, lambda ends: ends._data, (args, kwargs))
+        args, kwargs = pytree.tree_map_only(EdgeEnds, lambda ends: ends._data, (args, kwargs))
         return func(*args, **kwargs)
 
     def _rows(self, rows: int) -> Segments:
@@ -247,7 +247,7 @@ class Ends(torch.Tensor):
 
 def _handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(handle: Callable[..., Any]) -> Callable[..., Any]:
-        Ends._handled.update(dict.fromkeys(functions, handle))
+        EdgeEnds._handled.update(dict.fromkeys(functions, handle))
         return handle
 
     return decorate
@@ -255,7 +255,7 @@ def _handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., An
 
 @_handles(_aten.alias.default, _aten.detach.default)
 def _same(func: Any, ends: Any) -> Any:
-    return Ends._of(func(ends._data), ends._ids, ends._groups)
+    return EdgeEnds._of(func(ends._data), ends._ids, ends._groups)
 
 
 @_handles(_aten.view.default, _aten.expand.default)
@@ -268,7 +268,7 @@ def _repeated(func: Any, ends: Any, size: Any, **more: Any) -> Any:
     # A view that moves ids into another dimension has them nowhere else.
     if func is _aten.view.default and math.prod(data.shape) != count:
         return data
-    return Ends._of(data, ends._ids, ends._groups)
+    return EdgeEnds._of(data, ends._ids, ends._groups)
 
 
 @_handles(_aten.gather.default)
@@ -282,7 +282,7 @@ def _gathered(func: Any, values: Any, dim: int, index: Any, **more: Any) -> Any:
 @_handles(_aten.index_add.default, _aten.index_add_.default)
 def _index_added(func: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     """What the gradient of ``index_select`` is."""
-    if alpha != 1 or not isinstance(index, Ends) or index._data is not index._ids:
+    if alpha != 1 or not isinstance(index, EdgeEnds) or index._data is not index._ids:
         return NotImplemented
     return _summed(func is _aten.index_add_.default, self, dim, index, source, source)
 
@@ -318,7 +318,7 @@ def _scatter_reduced(
 def _by_rows(values: Any, dim: int, index: Any, like: Any) -> bool:
     """Whether all elements of a row of ``values`` have one id, that of the row of ``index``."""
     return (
-        isinstance(index, Ends)
+        isinstance(index, EdgeEnds)
         and type(values) is torch.Tensor
         and values.dim() == like.dim()
         and values.dim() > 0

@@ -14,7 +14,7 @@ from torch_geometric.data import Data, HeteroData
 from pygsampler._arrays.array import BY_TORCH
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
-from pygsampler.pyg.options import inside
+from pygsampler.pyg.options import check_range
 from pygsampler.pyg.stores import GraphStore, tensor_of
 
 __all__ = ["graph_of", "homogeneous", "with_edge_index"]
@@ -275,7 +275,7 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
 def _check_edges(edges: torch.Tensor, nodes: int) -> None:
     """IndexError for the first end of an edge that is no vertex, as the user knows it."""
     for row, ends in enumerate(edges):
-        inside(ends, f"data.edge_index[{row}]", nodes)
+        check_range(ends, f"data.edge_index[{row}]", nodes)
 
 
 def _of_stores(stores: Any) -> tuple[Graph, Any]:

@@ -9,7 +9,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.pyg.hetero_sampler import HeteroSampler
 from pygsampler.samplers import hetero_labor
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from torch_geometric.sampler import HeteroSamplerOutput
 
 from pygsampler._batch.induced_edges import edge_rows, unique_edges
 from pygsampler._engine.memory import Memory
-from pygsampler.pyg.cut import Cut
-from pygsampler.pyg.joined import Joined, joined_types
+from pygsampler.pyg.engine_output import EdgeLists, hetero_edge_lists
+from pygsampler.pyg.tensor_slices import TensorSlicer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.schema import Schema
 
-__all__ = ["typed_output"]
+__all__ = ["hetero_output"]
 
 
-def typed_output(
+def hetero_output(
     batch: HeteroMiniBatch | Memory,
     schema: Schema,
     kind: str,
@@ -38,7 +38,7 @@ def typed_output(
     that were sampled for it; edges out of it come from its first occurrence.
     """
     if isinstance(batch, Memory) or batch._device < 0:
-        return _of_engine(joined_types(batch), schema, edge_types, hops)
+        return _of_engine(hetero_edge_lists(batch), schema, edge_types, hops)
     return _of_tensors(batch, kind, edge_types, hops)
 
 
@@ -46,7 +46,7 @@ def _of_tensors(
     batch: HeteroMiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Of a batch anywhere, by torch."""
-    cut = Cut(batch)
+    cut = TensorSlicer(batch)
     seeds, seed_row = cut(batch.output_nodes[kind]), cut(batch.output_index[kind]).long()
     counts = batch.num_sampled_nodes
     distinct = counts[kind][0]
@@ -103,7 +103,7 @@ def _of_tensors(
 
 
 def _of_engine(
-    found: Joined, schema: Schema, edge_types: Sequence[EdgeType], hops: int
+    found: EdgeLists, schema: Schema, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Of a batch on the CPU, by the engine."""
     node_types, all_edge_types = schema
@@ -135,7 +135,7 @@ def _of_engine(
     return out
 
 
-class _Edges(NamedTuple):
+class _RelationEdges(NamedTuple):
     """The edges of one type: of all hops, the seeds' first, and how many each hop has."""
 
     source: torch.Tensor
@@ -157,12 +157,12 @@ def _factors(block: HeteroBlock) -> torch.Tensor | None:
     return None if block.edge_weights is None else block.edge_weights.torch()
 
 
-def _as_one(blocks: Sequence[HeteroBlock], cut: Cut) -> _Edges:
+def _as_one(blocks: Sequence[HeteroBlock], cut: TensorSlicer) -> _RelationEdges:
     """Where the destinations of the hops follow each other, all rows together are one CSC."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
     degrees = unique_edges([cut(block.indptr).diff() for block in blocks])
-    return _Edges(
+    return _RelationEdges(
         torch.cat([cut(block.indices) for block in blocks]),
         edge_rows(degrees, sum(of_hops)),
         torch.cat([cut(block.edge_ids) for block in blocks]),
@@ -171,7 +171,9 @@ def _as_one(blocks: Sequence[HeteroBlock], cut: Cut) -> _Edges:
     )
 
 
-def _by_hop(blocks: Sequence[HeteroBlock], cut: Cut, repeated: _Repeated | None) -> _Edges:
+def _by_hop(
+    blocks: Sequence[HeteroBlock], cut: TensorSlicer, repeated: _Repeated | None
+) -> _RelationEdges:
     """Hop by hop, where destinations do not follow each other, or some are seeds twice."""
     sources, targets, ids, factors, of_hops = [], [], [], [], []
     for block in blocks:
@@ -194,7 +196,7 @@ def _by_hop(blocks: Sequence[HeteroBlock], cut: Cut, repeated: _Repeated | None)
         of_hops.append(len(to))
         if weights is not None:
             factors.append(weights)
-    return _Edges(
+    return _RelationEdges(
         torch.cat(sources),
         torch.cat(targets),
         torch.cat(ids),

@@ -9,13 +9,13 @@ from torch_geometric.data import HeteroData
 
 from pygsampler._graph.hetero_converters import sizes_of, store_edges
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler.pyg.options import inside
+from pygsampler.pyg.options import check_range
 from pygsampler.pyg.stores import GraphStore, tensors_of
 
-__all__ = ["graph_of_stores", "has_types"]
+__all__ = ["graph_of_stores", "is_hetero"]
 
 
-def has_types(data: Any) -> bool:
+def is_hetero(data: Any) -> bool:
     """Whether ``data`` is a HeteroData, or (FeatureStore, GraphStore) with types of edges."""
     if isinstance(data, HeteroData):
         return True
@@ -56,7 +56,7 @@ def graph_of_stores(
         )
     edges, nodes = store_edges(features, store, backward)
     for kind, arrays in edges.items():
-        inside(arrays[1], f"data: the sources of {kind!r}", nodes[kind[0]])
+        check_range(arrays[1], f"data: the sources of {kind!r}", nodes[kind[0]])
     of_edges: dict[Any, dict[str, Any]] = {}
     of_nodes: dict[Any, dict[str, Any]] = {}
     if time_attr is not None:

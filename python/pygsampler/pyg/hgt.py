@@ -14,16 +14,16 @@ from torch_geometric.sampler.base import SubgraphType
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._engine.checks import describe
 from pygsampler.pyg import options
-from pygsampler.pyg.base import Asked, Sampler
-from pygsampler.pyg.begun import Beginning
+from pygsampler.pyg.base_sampler import NodeRequest, Sampler
+from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.graph import with_edge_index
-from pygsampler.pyg.hetero import _graph
-from pygsampler.pyg.hetero_output import typed_output
-from pygsampler.pyg.hetero_rows import HeteroBatchRows
-from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.inputs import check_mask, inputs_at, nodes_given
-from pygsampler.pyg.loader import _Sampled, check_input_type
-from pygsampler.pyg.same import same_graph
+from pygsampler.pyg.hetero_batch_features import HeteroBatchFeatures
+from pygsampler.pyg.hetero_output import hetero_output
+from pygsampler.pyg.hetero_sampler import _graph
+from pygsampler.pyg.hetero_stores import is_hetero
+from pygsampler.pyg.loader import _EngineLoader, check_input_type
+from pygsampler.pyg.loader_inputs import check_mask, inputs_at
+from pygsampler.pyg.lookahead import LookaheadState
 from pygsampler.samplers import hgt
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class HGTSampler(Sampler):
         seed: int | None = None,
         device: Any = None,
     ) -> None:
-        if not has_types(data):
+        if not is_hetero(data):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
@@ -99,7 +99,7 @@ class HGTSampler(Sampler):
                 )
         made = hgt.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed)
         self._sampler = made
-        self._identity, self._beginning = BatchNumber(made.seed), Beginning()
+        self._identity, self._beginning = BatchNumber(made.seed), LookaheadState()
         self._identity.set_seed(seed)
         self._sample_direction = "forward"
         self.subgraph_type = SubgraphType.induced
@@ -132,7 +132,7 @@ class HGTSampler(Sampler):
 
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
-        if options.kind(subgraph_type) != SubgraphType.induced:
+        if options.subgraph_type(subgraph_type) != SubgraphType.induced:
             raise ValueError(
                 "subgraph_type: expected 'induced', as HGT's subgraphs are, got "
                 f"{describe(subgraph_type)}"
@@ -154,17 +154,17 @@ class HGTSampler(Sampler):
         Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
         its type, ``ValueError`` for a type that the graph does not have.
         """
-        inputs, seeds, times, named = self._asked(index, kwargs)
+        inputs, seeds, times, named = self._request(index, kwargs)
         made = self._result(seeds, self._identity.number(*named), times)
-        out = typed_output(made, self._types._schema, inputs.input_type, self._types.edge_types, 1)
+        out = hetero_output(made, self._types._schema, inputs.input_type, self._types.edge_types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
         out.metadata = (inputs.input_id, inputs.time)
         return out
 
-    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
+    def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
         inputs = NodeSamplerInput.cast(index)
-        options.offered("input_time", inputs.time, None, "temporal sampling")
+        options.check_unsupported("input_time", inputs.time, None, "temporal sampling")
         if more:
             raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
         kind = inputs.input_type
@@ -173,8 +173,10 @@ class HGTSampler(Sampler):
                 f"input_type: expected one of {self._types.node_types}, got {describe(kind)}"
             )
         seeds = options.ids(inputs.node, "input_nodes")
-        options.inside(seeds, "input_nodes", self.num_nodes[kind])
-        return Asked(inputs, {kind: seeds}, None, (seeds, (b"type " + kind.encode(), seeds[:0])))
+        options.check_range(seeds, "input_nodes", self.num_nodes[kind])
+        return NodeRequest(
+            inputs, {kind: seeds}, None, (seeds, (b"type " + kind.encode(), seeds[:0]))
+        )
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
         """NotImplementedError: HGT's subgraphs are around nodes."""
@@ -187,7 +189,7 @@ class HGTSampler(Sampler):
         return f"pygsampler.pyg.{self._sampler!r}"
 
 
-class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
+class HGTLoader(_EngineLoader, loader.NodeLoader):  # type: ignore[misc]
     """``torch_geometric.loader.HGTLoader`` with pygsampler's engine: change the import only.
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. It needs no
@@ -244,8 +246,8 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         own = {"max_neighbors": max_neighbors, "seed": seed, "device": device}
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
-        input_nodes = nodes_given(input_nodes, True)
-        rows = HeteroBatchRows(features, edge_features, sampler)
+        input_nodes = input_nodes(input_nodes, True)
+        rows = HeteroBatchFeatures(features, edge_features, sampler)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -260,10 +262,10 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
             **kwargs,
         )
         self._set_order(kwargs)
-        same_graph(self.data, sampler)
+        check_graph_matches(self.data, sampler)
         count = sampler.num_nodes[self.input_data.input_type]
         check_mask(input_nodes, count)
-        options.inside(self.input_data.node, "input_nodes", count)
+        options.check_range(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
         return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)

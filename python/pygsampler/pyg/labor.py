@@ -19,9 +19,9 @@ from pygsampler._engine.memory import Memory
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
-from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.base_sampler import Sampler
 from pygsampler.pyg.hetero_labor import HeteroLaborSampler
-from pygsampler.pyg.hetero_output import typed_output
+from pygsampler.pyg.hetero_output import hetero_output
 from pygsampler.samplers import hetero_labor
 
 __all__ = ["LaborSampler", "labor_sampler"]
@@ -87,7 +87,7 @@ class LaborSampler(Sampler):
         seed: int | None = None,
         device: Any = None,
     ) -> None:
-        counts = options.hops(num_neighbors)
+        counts = options.num_neighbors(num_neighbors)
         sampler = hetero_labor.HeteroLaborSampler(
             counts[::-1] or [0],
             importance=importance,
@@ -126,7 +126,7 @@ class LaborSampler(Sampler):
                 self._types = of_one_type(self._graph, _EDGE)
         return self._types
 
-    def _drawn(self) -> Graph:
+    def _edge_array(self) -> Graph:
         graph: Any = self._sampler.graph_of(self._typed())  # type: ignore[arg-type]
         drawn: Graph = graph[_EDGE]
         return drawn
@@ -155,10 +155,10 @@ class LaborSampler(Sampler):
             # A graph in parts is sampled on the CPU.
             made = made._on(self._place)
         schema = self._typed()._schema
-        found = typed_output(made, schema, _NODE, (_EDGE,), self._num_hops)
+        found = hetero_output(made, schema, _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced_edges(self._drawn(), node, None)
+            edges = induced_edges(self._edge_array(), node, None)
             out = SamplerOutput(node, edges.row, edges.col, edges.edge)
         else:
             out = SamplerOutput(

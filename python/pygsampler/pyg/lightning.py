@@ -7,9 +7,9 @@ from typing import Any
 
 from torch_geometric.data import lightning as of_pyg
 
-from pygsampler.pyg.hetero import HeteroSampler
-from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.sampler import PGSampler
+from pygsampler.pyg.hetero_sampler import HeteroSampler
+from pygsampler.pyg.hetero_stores import is_hetero
+from pygsampler.pyg.neighbor_sampler import PGSampler
 
 __all__ = ["LightningLinkData", "LightningNodeData"]
 
@@ -56,7 +56,7 @@ def _sampled(data: Any, given: inspect.BoundArguments, name: str) -> dict[str, A
     more = plain.pop("kwargs", {})
     loader = plain.get("loader", "neighbor")
     if plain.get(name) is None and loader in ("neighbor", "link_neighbor"):
-        kind = HeteroSampler if has_types(data) else PGSampler
+        kind = HeteroSampler if is_hetero(data) else PGSampler
         known = inspect.signature(kind).parameters
         chosen = {key: value for key, value in more.items() if key in known}
         more = {key: value for key, value in more.items() if key not in known}

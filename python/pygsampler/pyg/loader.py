@@ -17,33 +17,32 @@ from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.schema import edge_type_of
-from pygsampler.pyg.ahead import Ahead
-from pygsampler.pyg.begun import Begun
+from pygsampler.pyg.adj_loader import NeighborSampler
+from pygsampler.pyg.batch_features import BatchFeatures
+from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
-from pygsampler.pyg.hetero import HeteroSampler
-from pygsampler.pyg.hetero_rows import HeteroBatchRows
-from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.inputs import (
+from pygsampler.pyg.hetero_batch_features import HeteroBatchFeatures
+from pygsampler.pyg.hetero_sampler import HeteroSampler
+from pygsampler.pyg.hetero_stores import is_hetero
+from pygsampler.pyg.labor import labor_sampler
+from pygsampler.pyg.loader_inputs import (
     check_mask,
     check_rows,
     checked_times,
-    edges_given,
+    input_edges,
+    input_rows,
     inputs_at,
-    nodes_given,
-    rows_given,
     times_given,
 )
-from pygsampler.pyg.labor import labor_sampler
-from pygsampler.pyg.negatives import by_own_rule
-from pygsampler.pyg.neighbor_sampler import NeighborSampler
+from pygsampler.pyg.lookahead import LookaheadBatch
+from pygsampler.pyg.lookahead_sampler import LookaheadSampler, LookaheadStep, is_predictable
+from pygsampler.pyg.negative_sampling import has_custom_rule
+from pygsampler.pyg.neighbor_sampler import PGSampler, Sampler
 from pygsampler.pyg.node_ids import for_inference
-from pygsampler.pyg.options import inside, subgraph
+from pygsampler.pyg.options import check_range, subgraph
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
-from pygsampler.pyg.rows import BatchRows
-from pygsampler.pyg.same import same_graph
-from pygsampler.pyg.sampler import PGSampler, Sampler
-from pygsampler.pyg.turns import Turn, Turns, known_ahead
+from pygsampler.pyg.threaded_prefetch import ThreadedPrefetch
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader", "NeighborSampler"]
 
@@ -57,7 +56,7 @@ _OPTIONS = frozenset(
 )
 
 
-class _Places:
+class _SeedIndex:
     """The places among a loader's seeds, as torch's loader asks for them.
 
     PyG has a range there, of which torch looks each number up by itself, and makes a tensor of the
@@ -85,7 +84,7 @@ class _Places:
         return torch.frombuffer(array("q", places), dtype=torch.int64)
 
 
-class _Sampled:
+class _EngineLoader:
     """What our two loaders do beside PyG's, whose ``_sampler_name`` is where they have a sampler.
 
     That sampler may be another's: then they do nothing.
@@ -100,13 +99,13 @@ class _Sampled:
     transform_sampler_output: Any
     dataset: Any
     # What is read beside what ``data`` has.
-    _rows: BatchRows
+    _rows: BatchFeatures
     # "coo" or "edge_index".
     _layout: str
     # How many batches are sampled ahead; None: one, where nobody can tell.
     _prefetch: int | None = None
     # The batch that is being made, where the next one is known.
-    _turn: Turn | None = None
+    _turn: LookaheadStep | None = None
 
     @property
     def _ours(self) -> Sampler | None:
@@ -136,7 +135,7 @@ class _Sampled:
     def _set_order(self, options: dict[str, Any]) -> None:
         """Chooses who gives the places of a batch, once torch's loader was made with options."""
         # Around torch's loader, which lets nobody assign it.
-        self.__dict__["dataset"] = _Places(len(self.dataset))
+        self.__dict__["dataset"] = _SeedIndex(len(self.dataset))
         ours = self._ours
         if ours is not None:
             shuffle_by_seed(self, ours._identity, options)
@@ -161,13 +160,13 @@ class _Sampled:
         if not self._auto_collation:  # type: ignore[attr-defined]
             return base
         if self._prefetch:
-            return Ahead(base, self._prefetch, self._sampled)
+            return ThreadedPrefetch(base, self._prefetch, self._sampled)
         ours, workers = self._ours, self.num_workers  # type: ignore[attr-defined]
-        if self._prefetch is not None or ours is None or workers or not known_ahead(base):
+        if self._prefetch is not None or ours is None or workers or not is_predictable(base):
             return base
-        return Turns(base, self._begin, self._take_turn)
+        return LookaheadSampler(base, self._begin, self._take_turn)
 
-    def _begin(self, places: Any) -> Begun | None:
+    def _begin(self, places: Any) -> LookaheadBatch | None:
         """Begins the batch of these places in the engine."""
         ours: Any = self._ours
         if ours is None:
@@ -177,10 +176,10 @@ class _Sampled:
         except Exception:
             # It is raised when the batch is asked for.
             return None
-        begun: Begun | None = ours._begin(*asked)
+        begun: LookaheadBatch | None = ours._begin(*asked)
         return begun
 
-    def _take_turn(self, turn: Turn) -> None:
+    def _take_turn(self, turn: LookaheadStep) -> None:
         self._turn, ours = turn, self._ours
         if ours is not None:
             ours._beginning.begun = turn.begun
@@ -214,15 +213,15 @@ class _Sampled:
                 ours._beginning.begun = None
             turn.begin(out)
         if ours is not None:
-            same_graph(self.data, ours)
+            check_graph_matches(self.data, ours)
         factors = getattr(out, "edge_weights", None)
         named = {**getattr(out, "edge_values", NO_VALUES), **getattr(out, "beside", NO_VALUES)}
         if self.transform_sampler_output:
             out = self.transform_sampler_output(out)
         plain = object.__new__(type(self))
         plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
-        batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
-        self._rows.put(batch, self.data, out.node, self._edge_ids(out))
+        batch = super(_EngineLoader, plain).filter_fn(out)  # type: ignore[misc]
+        self._rows.attach(batch, self.data, out.node, self._edge_ids(out))
         # With ``cache=True`` PyG moves ids of the CPU to the GPU, too.
         on_gpu = isinstance(out.node, torch.Tensor) and (
             out.node.is_cuda or torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
@@ -289,7 +288,7 @@ class _Sampled:
         getattr(self, self._sampler_name).set_epoch(epoch)
 
 
-class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
+class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
@@ -383,7 +382,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         carry: str | None = None,
         **kwargs: Any,
     ) -> None:
-        typed = has_types(data)
+        typed = is_hetero(data)
         self._take(prefetch, kwargs.get("num_workers"), neighbor_sampler)
         neighbor_sampler = _sampler(
             neighbor_sampler,
@@ -407,9 +406,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         )
         if typed:
             check_input_type(data, input_nodes)
-        input_nodes = nodes_given(input_nodes, typed)
+        input_nodes = input_nodes(input_nodes, typed)
         input_time = times_given(input_time, "input_time")
-        kind_of_rows = HeteroBatchRows if typed else BatchRows
+        kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -430,7 +429,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         )
         self._rows, self._layout = rows, edge_index
         self._set_order(kwargs)
-        same_graph(self.data, neighbor_sampler)
+        check_graph_matches(self.data, neighbor_sampler)
         self.input_data.time = checked_times(
             self.input_data.time, "input_time", len(self.dataset), "input nodes"
         )
@@ -439,7 +438,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             if typed:
                 count = count[self.input_data.input_type]
             check_mask(input_nodes, count)
-            inside(self.input_data.node, "input_nodes", count)
+            check_range(self.input_data.node, "input_nodes", count)
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
         return (inputs_at(self.input_data, self.dataset.__getitems__(places)),)
@@ -448,7 +447,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         return self.node_sampler.sample_from_nodes(*self._asked(places))
 
 
-class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
+class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
@@ -503,10 +502,10 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
-        typed = has_types(data)
+        typed = is_hetero(data)
         self._take(prefetch, kwargs.get("num_workers"), neighbor_sampler)
         own = NegativeSampling.cast(neg_sampling) if prefetch else None
-        if own is not None and by_own_rule(own):
+        if own is not None and has_custom_rule(own):
             raise ValueError(
                 "prefetch: expected 0 with a neg_sampling whose sample() is its own, and draws by "
                 f"torch's generator, which the training step moves meanwhile, got {prefetch}"
@@ -534,10 +533,10 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         if typed:
             edge_label_index = _named_links(data, edge_label_index)
             _check_link_type(data, edge_label_index)
-        edge_label_index = edges_given(edge_label_index, typed, isinstance(data, tuple))
-        edge_label = rows_given(edge_label, "edge_label")
+        edge_label_index = input_edges(edge_label_index, typed, isinstance(data, tuple))
+        edge_label = input_rows(edge_label, "edge_label")
         edge_label_time = times_given(edge_label_time, "edge_label_time")
-        kind_of_rows = HeteroBatchRows if typed else BatchRows
+        kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -565,14 +564,14 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         self.input_data.time = checked_times(
             self.input_data.time, "edge_label_time", len(self.dataset), "links"
         )
-        same_graph(self.data, neighbor_sampler)
+        check_graph_matches(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
             if typed:
                 src, *_, dst = self.input_data.input_type
                 counts = counts[0][src], counts[1][dst]
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
-                inside(ends, f"edge_label_index[{row}]", counts[row])
+                check_range(ends, f"edge_label_index[{row}]", counts[row])
 
     def _asked(self, places: Any) -> tuple[Any, ...]:
         return inputs_at(self.input_data, self.dataset.__getitems__(places)), self.neg_sampling

@@ -12,8 +12,8 @@ from torch_geometric.typing import EdgeType, NodeType
 
 from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
-from pygsampler.pyg.options import inside
-from pygsampler.pyg.walker import Walker, loader, windows
+from pygsampler.pyg.options import check_range
+from pygsampler.pyg.walk_loader import WalkSampler, loader, windows
 from pygsampler.walks.random_walk import RandomWalk
 
 __all__ = ["MetaPath2Vec"]
@@ -21,7 +21,7 @@ __all__ = ["MetaPath2Vec"]
 _TYPE = "type"
 
 
-class _TypedWalk(RandomWalk):
+class _HeteroWalk(RandomWalk):
     """A walk along a metapath that names each type there is: also one without edges."""
 
     __slots__ = ()
@@ -103,7 +103,7 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
         del self.rowptr_dict, self.col_dict, self.rowcount_dict
         types = list(dict.fromkeys(metapath))
         self._path = [types.index(each) for each in metapath]
-        self._walker = Walker(self._typed(edge_index_dict, types), seed, _TypedWalk)
+        self._walker = WalkSampler(self._typed(edge_index_dict, types), seed, _HeteroWalk)
         self._walker.check(walk_length, metapath=self._path, edge_types=_TYPE)
 
     def _typed(self, edge_index_dict: dict[EdgeType, Tensor], types: list[EdgeType]) -> Graph:
@@ -113,7 +113,7 @@ class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]
             edges = edge_index_dict[edge_type].cpu().long()
             for row, kind in enumerate((edge_type[0], edge_type[-1])):
                 where = f"edge_index_dict[{edge_type!r}][{row}]"
-                inside(edges[row], where, self.num_nodes_dict[kind])
+                check_range(edges[row], where, self.num_nodes_dict[kind])
                 ends[row].append(edges[row] + self.start[kind])
         counts = torch.tensor([len(part) for part in ends[0]])
         each = torch.arange(len(types), dtype=torch.int32).repeat_interleave(counts)

@@ -1,233 +1,387 @@
-"""``NeighborSampler``: PyG's older loader, whose batches are ``(batch_size, n_id, adjs)``."""
+"""``PGSampler`` for PyG: neighbour sampling behind ``BaseSampler``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import inspect
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import torch
-from torch.utils.data import DataLoader, get_worker_info
 from torch_geometric.data import Data
-from torch_geometric.data.data import BaseData
-from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
+from torch_geometric.sampler import NumNeighbors
+from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._arrays.tensors import as_tensor
-from pygsampler._batch.induced_edges import edge_rows
-from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
-from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
-from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.inputs import check_mask
-from pygsampler.pyg.options import flag, hops, ids, inside
-from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.pyg import options
+from pygsampler.pyg.attributes import Attributes
+from pygsampler.pyg.base_sampler import Sampler
+from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.samplers import neighbor
 
-__all__ = ["NeighborSampler"]
+__all__ = ["NeighborSampler", "PGSampler", "Sampler"]
 
 
-class NeighborSampler(DataLoader):  # type: ignore[type-arg]
-    """``torch_geometric.loader.NeighborSampler``, without torch-sparse: change the import only.
+class PGSampler(Attributes, Sampler):
+    """Neighbour sampling for PyG's loaders, by pygsampler's engine.
 
-        from pygsampler.pyg.loader import NeighborSampler
+    Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
+    torch-sparse:
 
-        loader = NeighborSampler(edge_index, sizes=[15, 10], node_idx=train, batch_size=1024)
-        for batch_size, n_id, adjs in loader:
-            ...
+        sampler = pygsampler.pyg.PGSampler(data, [10, 10])
+        loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
 
-    A batch has the number of its seeds, the ids of all nodes, the seeds first, and a bipartite
-    graph for each layer of a model, the outermost first: ``(edge_index, e_id, size)``, whose
-    targets are the first nodes of its sources. Each hop draws neighbours of all nodes that are
-    there. With one number in ``sizes`` it is that graph alone and no list, as in PyG.
+    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and likewise
+    ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. ``NeighborLoader`` and
+    ``LinkNeighborLoader`` of this module make the sampler themselves.
+
+    A batch is what PyG's own sampler gives. The seeds are the first nodes, in their order, and
+    nodes are numbered as they are first reached. A node is expanded once, at the hop after the one
+    that reached it. Edges are grouped by hop, and ``e_id`` is the column of ``edge_index``.
 
     Parameters
     ----------
-    edge_index : int32 or int64 tensor, shape [2, E], SparseTensor, sparse CSR tensor, or Graph
-        The edges, from row 0 to row 1. Of a matrix, as ``ToSparseTensor`` makes it in ``adj_t``,
-        rows are targets: batches then have ``(adj_t, e_id, size)``, with matrices of that kind.
-    sizes : list of int
-        In-neighbours to draw for each node, ``sizes[0]`` for the seeds; -1 takes all.
-    node_idx : int tensor or mask, optional
-        The seeds. Default: all nodes.
-    num_nodes : int, optional
-        Default: the largest id and one, or the length of a mask.
-    return_e_id : bool
-        False: ``e_id`` is None.
-    transform : callable, optional
-        A function; the batch is the result of ``transform(batch_size, n_id, adjs)``.
+    data : Data, Graph, or (FeatureStore, GraphStore)
+        The graph, without types; ``HeteroSampler`` takes a ``HeteroData``. Its edges are sorted
+        once, here; later changes of ``data`` do not reach the sampler. Arrays of a Graph, and
+        sorted edges, are used where they lie: keep them unchanged.
+    num_neighbors : list of int or NumNeighbors
+        In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
+        also with ``replace=True``. ``[]`` samples no edges.
+    replace : bool
+        Sample with replacement.
+    subgraph_type : str or SubgraphType
+        ``"directional"``: the sampled edges. ``"bidirectional"``: each with its reverse.
+        ``"induced"``: all edges of the graph between the sampled nodes.
+    disjoint : bool
+        Each seed has a tree of its own, and ``batch`` says whose tree a node belongs to.
     seed : int, optional
-        64-bit seed of order and samples, as for ``NeighborLoader``.
-    device : str or torch.device, optional
-        The device that samples and has the batches. Default: the CPU, as in PyG.
-    **kwargs
-        Options of torch's ``DataLoader``.
+        64-bit seed of the random numbers. Default: torch's, see below.
+    device : str, int or torch.device, optional
+        Where to sample, and where the sampled ids are. Default: where the edges are.
+    is_sorted : bool
+        ``edge_index`` is ordered by its row 1, the targets. Checked.
+    temporal_strategy : str
+        ``"uniform"``, or ``"last"``: the latest edges, or those to the latest nodes.
+    time_attr : str, optional
+        The name of an attribute of nodes or of edges of ``data``, integers or floats: times. Each
+        seed has a tree of its own, along edges (to nodes) that are not later than the seed's time
+        at any hop. A seed without one has that of its node. Not for induced
+        subgraphs, which would have later edges.
+        Backward it is the same along out-edges, to targets. In stores without types a tensor "time"
+        is of nodes, and one of another name of edges, as in PyG.
+    weight_attr : str, optional
+        The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
+        float64, finite weights >= 0, in the order of ``edge_index`` or ``adj_t``. "edge_weight" may
+        be the values of an ``adj_t``; of a Graph it is an array in ``edata``. A node draws its
+        edges one after another, each by its weight among those that are left; with ``replace``
+        among all. An edge of weight 0 is never in a batch, not by -1 or in an induced subgraph
+        either.
+    edge_weights : str, optional
+        ``"ht"``: each edge has a factor, float32, by which sums over the sampled edges of a node
+        are, in the mean, those over all its edges: see ``pygsampler.PGSampler``. Batches of this
+        module's loaders have them as ``edge_weights``, beside ``e_id``, and ``SamplerOutput`` has
+        them under that name. For directional subgraphs.
+    temporal_comparison : str, optional
+        As cuGraph's loaders have it: "monotonically_decreasing", "strictly_decreasing",
+        "monotonically_increasing" or "strictly_increasing" times along each path away from a seed,
+        whose own time is the first. Default: times that are not later than the seed's.
+    carry : str, optional
+        ``"seed"``: the seed's time is the bound at every hop, ``"edge"``: that of the edge, or the
+        node, before. Default: "edge" with ``temporal_comparison``, else "seed".
+    share_memory : bool
+        Accepted for compatibility: processes share the graph in any case.
+    directed : bool
+        PyG's old word: False is ``subgraph_type="induced"``.
+    sample_direction : str
+        ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges are written from source
+        to target in either.
+
+    Notes
+    -----
+    ``num_neighbors``, ``replace``, ``subgraph_type``, ``disjoint``, ``edge_weights`` and
+    ``keep_orig_edges`` may be assigned, and count from the next batch on; a shallow copy of a
+    sampler shares the graph and nothing else. The graph, and what it was made by, cannot be
+    assigned; ``weight_attr`` can be None, or an array that the graph was made with.
+
+    The weights are copied and made into tables here: a pass over all edges, on all cores, and 16
+    bytes an edge. Forked workers share them; spawned ones each make them again.
+
+    Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
+    function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
+    of workers, for fork and spawn, on CPU and GPU, and in a later run. That holds for the negatives
+    of link loaders too. Without it no batch repeats an earlier one by accident. A chosen ``seed``
+    then decides all passes over a loader of this module, which are counted, in every process and
+    for every number of workers; else a run is repeated by ``torch.manual_seed`` and the same
+    number of workers, as in workers of PyG's own loaders in any case. A seed that is not given is
+    ``torch.initial_seed()``, asked for when the sampler is made, by ``set_epoch``, when a pass over
+    a loader of this module begins and, without an epoch, for each batch outside worker processes.
+
+    A seed that is given twice has a row for each time, with the same in-edges in each.
+
+    On a GPU. The samples are those of the CPU. Seeds come from the CPU, since PyG's loaders keep
+    them there; node and edge ids of the batch are on the GPU, and PyG's loaders look up features
+    wherever these are. A forked worker cannot use its parent's GPU: give ``device="cpu"`` where a
+    loader has workers. In a worker a batch is sampled by one core.
 
     Raises
     ------
     TypeError, ValueError, IndexError
         For arguments of a wrong type or value, naming the argument.
+    NotImplementedError
+        For graphs with types, and for options that are not offered.
+    CudaError
+        For a device that is not there.
     """
+
+    _options_names = MappingProxyType({"prob": "weight_attr"})
 
     def __init__(
         self,
-        edge_index: Any,
-        sizes: Sequence[int],
-        node_idx: torch.Tensor | None = None,
-        num_nodes: int | None = None,
-        return_e_id: bool = True,
-        transform: Callable[..., Any] | None = None,
+        data: Any,
+        num_neighbors: Sequence[int] | NumNeighbors,
+        subgraph_type: str | SubgraphType = "directional",
+        replace: bool = False,
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        is_sorted: bool = False,
+        share_memory: bool = False,
+        directed: bool = True,
+        sample_direction: str = "forward",
         *,
         seed: int | None = None,
-        device: Any = "cpu",
-        **kwargs: Any,
+        device: Any = None,
+        edge_weights: str | None = None,
+        temporal_comparison: str | None = None,
+        carry: str | None = None,
     ) -> None:
-        # As in PyG, for Lightning.
-        for name in ("dataset", "collate_fn"):
-            kwargs.pop(name, None)
-        self.edge_index, self.node_idx, self.num_nodes = edge_index, node_idx, num_nodes
-        self.sizes, self.transform = sizes, transform
-        self.return_e_id = flag(return_e_id, "return_e_id")
-        graph, self._matrix = _graph(edge_index, node_idx, num_nodes)
-        self._graph = graph.to(device)
-        self._numbers = BatchNumber(seed)
-        self._sampler = neighbor.PGSampler(hops(sizes, "sizes")[::-1] or [0], seed=seed)
-        if node_idx is None:
-            node_idx = torch.arange(graph.num_nodes)
-        else:
-            node_idx = as_tensor(node_idx)
-        if node_idx.dtype == torch.bool:
-            check_mask(node_idx, graph.num_nodes, "node_idx")
-            node_idx = node_idx.nonzero().view(-1)
-        seeds = ids(node_idx, "node_idx")
-        inside(seeds, "node_idx", graph.num_nodes)
-        numbers: Any = seeds.tolist()
-        super().__init__(numbers, collate_fn=self.sample, **kwargs)
-        shuffle_by_seed(self, self._numbers, kwargs)
-
-    def __iter__(self) -> Any:
-        begin_epoch(self, self._numbers)
-        return super().__iter__()
-
-    def set_seed(self, seed: int | None) -> None:
-        """Takes another seed, as ``PGSampler.set_seed`` does."""
-        self._numbers.set_seed(seed)
-
-    def set_epoch(self, epoch: int | None) -> None:
-        """Chooses the epoch, as ``PGSampler.set_epoch`` does."""
-        self._numbers.set_epoch(epoch)
-
-    def sample(self, batch: Any) -> Any:
-        """The batch of these seeds, ids of nodes."""
-        seeds = torch.as_tensor(batch, dtype=torch.int64)
-        fanouts = hops(self.sizes, "sizes")[::-1]
-        # Where the sizes, or the seed, were assigned.
-        self._sampler = self._sampler._with(fanouts=fanouts or [0])
-        epoch, number = self._numbers.number(seeds)
-        if self._sampler.seed != self._numbers.seed:
-            self._sampler = self._sampler.with_seed(self._numbers.seed)
-        job = self._sampler.launch(
-            self._graph,
-            seeds,
-            epoch=epoch,
-            batch=number,
-            threads=0 if get_worker_info() is None else 1,
-            into="torch",
+        options.flag(share_memory, "share_memory")
+        times = options.times(time_attr, temporal_strategy)
+        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
+        if weight_attr is not None and not isinstance(weight_attr, str):
+            raise TypeError(
+                f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
+            )
+        counts = options.num_neighbors(num_neighbors)
+        super().__init__(
+            data,
+            neighbor.PGSampler(
+                # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
+                # is sampled as one that takes nothing.
+                counts[::-1] or [0],
+                replace=options.flag(replace, "replace"),
+                frontier="new",
+                disjoint=options.flag(disjoint, "disjoint"),
+                prob=weight_attr,
+                edge_weights=edge_weights,
+                seed=seed,
+                **(times and times | compared),
+            ),
+            subgraph_type=options.subgraph(subgraph_type, directed),
+            device=device,
+            is_sorted=is_sorted,
+            sample_direction=sample_direction,
+            reads=None if time_attr is None else _with_times(data, time_attr),
         )
-        made: Any = as_torch(job.result())
-        n_id = made.input_nodes.long()
-        adjs = [self._adjacency(*layer) for layer in _layers(made)] if fanouts else []
-        more = len(seeds) - made._distinct_seeds()
-        if more:
-            n_id = torch.cat([made.output_nodes.long(), n_id[len(seeds) - more :]])
-        out = len(seeds), n_id, adjs[0] if len(adjs) == 1 else adjs
-        return out if self.transform is None else self.transform(*out)
+        self._identity.set_seed(seed)
+        if time_attr is not None:
+            if self._mirrored:
+                self._graph = mirrored(self._graph, time_attr)
+            # Now: wrong times are wrong arguments, and rows are sorted by time once.
+            self._graph._timed(time_attr, None, weight_attr)
+        self._num_neighbors = NumNeighbors(list(counts))
+        self._stored = isinstance(data, (tuple, list))
 
-    def _adjacency(
-        self, indptr: torch.Tensor, source: torch.Tensor, edge: torch.Tensor, size: tuple[int, int]
-    ) -> EdgeIndex | Adj:
-        e_id = edge if self.return_e_id else None
-        if self._matrix is None:
-            target = edge_rows(indptr.diff(), len(source))
-            return EdgeIndex(torch.stack([source, target]), e_id, size)
-        return Adj(self._matrix(indptr, source, edge, size[::-1]), e_id, size)
+    @property
+    def num_neighbors(self) -> NumNeighbors:
+        """In-neighbours to sample for each node, the seeds' number first."""
+        return self._num_neighbors
+
+    @num_neighbors.setter
+    def num_neighbors(self, num_neighbors: Sequence[int] | NumNeighbors) -> None:
+        counts = options.num_neighbors(num_neighbors)
+        self._sampler = self._made()._with(fanouts=counts[::-1] or [0])
+        self._num_neighbors = NumNeighbors(list(counts))
+
+    @property
+    def time_attr(self) -> str | None:
+        """The name of the times; None: edges have none."""
+        return self._made().time
+
+    @time_attr.setter
+    def time_attr(self, time_attr: str | None) -> None:
+        _same("time_attr", time_attr, self.time_attr)
+
+    @property
+    def temporal_strategy(self) -> str:
+        """``"uniform"`` or ``"last"``."""
+        return self._made().strategy
+
+    @temporal_strategy.setter
+    def temporal_strategy(self, temporal_strategy: str) -> None:
+        _same("temporal_strategy", temporal_strategy, self.temporal_strategy)
+
+    @property
+    def _is_temporal(self) -> bool:  # type: ignore[override]
+        return self.time_attr is not None
+
+    def _times_of(
+        self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
+    ) -> torch.Tensor | None:
+        name = self.time_attr
+        if name is None:
+            return None
+        options.no_induced(self.subgraph_type)
+        if given is not None:
+            timed = self._graph._timed(name, None, self.weight_attr)
+            return self._as_given(options.bounds(given, where, name, timed.float))
+        times = self._node_time()
+        if times is None:
+            raise ValueError(
+                f"{where}: expected times with time_attr={self.time_attr!r} of edges, got None"
+            )
+        return times[seeds.long()]
+
+    def _node_time(self) -> torch.Tensor | None:
+        name = self.time_attr
+        values = None if name is None else self._graph.ndata.get(name)
+        return None if values is None else values.torch()
+
+    def _compared(self, times: torch.Tensor | None) -> torch.Tensor | None:
+        return None if times is None else self._as_given(times)
+
+    @property
+    def replace(self) -> bool:
+        """Whether edges are sampled with replacement."""
+        return self._made().replace
+
+    @replace.setter
+    def replace(self, replace: bool) -> None:
+        self._sampler = self._made()._with(replace=options.flag(replace, "replace"))
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return self._made().disjoint
+
+    @disjoint.setter
+    def disjoint(self, disjoint: bool) -> None:
+        self._sampler = self._made()._with(disjoint=options.flag(disjoint, "disjoint"))
+
+    @property
+    def weight_attr(self) -> str | None:
+        """The name of the weights of edges; None: edges are equal."""
+        return self._made().prob
+
+    @weight_attr.setter
+    def weight_attr(self, weight_attr: str | None) -> None:
+        name = options.weights(weight_attr, self.graph.edata)
+        self._sampler = self._made()._with(prob=name)
+
+    @property
+    def edge_weights(self) -> str | None:
+        """``"ht"``, or None: edges have no factors."""
+        return self._made().edge_weights
+
+    @edge_weights.setter
+    def edge_weights(self, edge_weights: str | None) -> None:
+        self._sampler = self._made()._with(edge_weights=edge_weights)
+
+    def _names(self) -> tuple[str | None, str | None]:
+        return self.time_attr, self.weight_attr
+
+    def _made(self) -> neighbor.PGSampler:
+        made = self._sampler
+        assert isinstance(made, neighbor.PGSampler)
+        return made
+
+    def _hops(self, made: int) -> int:
+        return int(self.num_neighbors.num_hops)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(sizes={self.sizes})"
+        named = {"weight_attr": self.weight_attr, "edge_weights": self.edge_weights}
+        weights = "".join(f", {name}={value!r}" for name, value in named.items() if value)
+        return (
+            f"pygsampler.pyg.{type(self).__name__}({self.num_neighbors.values}, "
+            f"replace={self.replace}, subgraph_type={self.subgraph_type.value!r}, "
+            f"disjoint={self.disjoint}{weights})"
+        )
 
 
-Layer = tuple[torch.Tensor, torch.Tensor, torch.Tensor, tuple[int, int]]
+class NeighborSampler(PGSampler):
+    """``torch_geometric.sampler.NeighborSampler`` with pygsampler's engine.
 
+    Change the import only: it takes a ``Data``, a ``HeteroData``, or stores with types or without,
+    and has PyG's arguments and attributes. It is a ``PGSampler``, of a graph with types a
+    ``HeteroSampler``, which say what the arguments mean. So are objects of subclasses.
 
-def _layers(batch: Any) -> Iterator[Layer]:
-    """Yields the starts of targets, the sources and the ids of edges, and the size of layers.
-
-    Each seed has a row of its own; of one that is there twice with the same edges.
+    ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
     """
-    distinct = batch._distinct_seeds()
-    seeds, more = batch.output_index.long(), len(batch.output_nodes) - distinct
-    if more:
-        place = torch.arange(len(batch.input_nodes), device=seeds.device) + more
-        rows = torch.arange(len(seeds), device=seeds.device)
-        place.scatter_reduce_(0, seeds, rows, "amin", include_self=False)
-    for block in batch.blocks:
-        indptr, source, edge = block.indptr.long(), block.indices.long(), block.edge_ids
-        size = block.num_src_nodes + more, block.num_dst_nodes + more
-        if more:
-            others = torch.arange(distinct, block.num_dst_nodes, device=seeds.device)
-            rows = torch.cat([seeds, others])
-            degrees = indptr.diff()[rows]
-            starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
-            each = edge_rows(degrees)
-            edges = torch.arange(len(each), device=each.device) + (indptr[rows] - starts[:-1])[each]
-            indptr, source, edge = starts, place[source[edges]], edge[edges]
-        yield indptr, source, edge, size
 
+    # ``HeteroSampler``, whose module imports this one.
+    _typed: ClassVar[type[PGSampler]]
+    # The class of objects of this one that have types.
+    _with_types: ClassVar[type[NeighborSampler] | None] = None
 
-def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph, Any]:
-    """The in-edges, and what makes a matrix of the kind that was given; None for edges."""
-    if isinstance(edge_index, Graph):
-        return edge_index, None
-    if isinstance(edge_index, BaseData):
-        raise TypeError(
-            f"edge_index: expected edges, got a {type(edge_index).__name__}; give data.edge_index"
-        )
-    if hasattr(edge_index, "csr") or (
-        isinstance(edge_index, torch.Tensor) and edge_index.layout != torch.strided
-    ):
-        indptr, source, values = csr_arrays(edge_index, "edge_index")
-        graph = Graph.from_csc(indptr, source, num_nodes=edge_index.size(1))
-        return graph, _Matrix(hasattr(edge_index, "csr"), values)
-    if not isinstance(edge_index, torch.Tensor) or edge_index.dim() != 2 or len(edge_index) != 2:
-        shape = getattr(edge_index, "shape", describe(edge_index))
-        raise TypeError(
-            "edge_index: expected a tensor of shape [2, E], a sparse matrix or a Graph, got "
-            f"{shape}"
-        )
-    if num_nodes is None:
-        num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
-        if isinstance(node_idx, torch.Tensor) and node_idx.numel():
-            masks = node_idx.dtype == torch.bool
-            num_nodes = len(node_idx) if masks else max(num_nodes, int(node_idx.max()) + 1)
-    return graph_of(Data(edge_index=edge_index, num_nodes=num_nodes), "cpu"), None
-
-
-class _Matrix:
-    """Makes matrices of the kind that was given, with its values."""
-
-    def __init__(self, of_torch_sparse: bool, values: torch.Tensor | None) -> None:
-        self._of_torch_sparse, self._values = of_torch_sparse, values
-
-    def __call__(
-        self, indptr: torch.Tensor, source: torch.Tensor, edge: torch.Tensor, size: tuple[int, int]
-    ) -> Any:
-        values = None if self._values is None else self._values[edge.to(self._values.device)]
-        if self._of_torch_sparse:
-            from torch_geometric.typing import SparseTensor
-
-            return SparseTensor(
-                rowptr=indptr, col=source, value=values, sparse_sizes=size, is_sorted=True
+    def __init__(self, data: Any = None, *arguments: Any, **options: Any) -> None:
+        if isinstance(data, torch.Tensor) or "edge_index" in options or "sizes" in options:
+            raise TypeError(
+                f"data: expected a Data, a HeteroData or (FeatureStore, GraphStore), got "
+                f"{describe(data)}; PyG's older loader of this name, which takes edge_index and "
+                "sizes, is pygsampler.pyg.loader.NeighborSampler"
             )
-        if values is None:
-            values = torch.ones(len(source), device=source.device)
-        return torch.sparse_csr_tensor(indptr, source, values, size, check_invariants=False)
+        if is_hetero(data) and not isinstance(self, NeighborSampler._typed):
+            # Here, since a subclass may have data in another place of its arguments.
+            self.__class__ = _with_types(type(self))
+        super().__init__(data, *arguments, **options)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        cls = type(self)
+        typed = "_of" in vars(cls)
+        return _restored, (vars(cls)["_of"] if typed else cls, typed), self.__dict__
+
+
+# PyG's data modules for Lightning ask for the arguments.
+NeighborSampler.__init__.__signature__ = inspect.signature(PGSampler.__init__)  # type: ignore
+
+
+def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
+    """A class that is ``cls`` and a ``HeteroSampler``; always the same one."""
+    found: type[NeighborSampler] | None = vars(cls).get("_with_types")
+    if found is None:
+        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
+        found = type(cls.__name__, (cls, NeighborSampler._typed), names)
+        cls._with_types = found
+    return found
+
+
+def _restored(cls: type[NeighborSampler], typed: bool) -> NeighborSampler:
+    return object.__new__(_with_types(cls) if typed else cls)
+
+
+def _same(name: str, value: Any, known: Any) -> None:
+    """AttributeError for what would be without effect."""
+    if value != known:
+        raise AttributeError(
+            f"{name}: cannot be assigned, since a sampler keeps its rows by time; make another "
+            "sampler"
+        )
+
+
+def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which attributes of edges and of nodes of data are its times."""
+    if isinstance(data, Graph):
+        return ((name,), ()) if name in data.edata else ((), (name,))
+    if isinstance(data, Data) and name not in data:
+        raise ValueError(
+            f"time_attr: expected the name of an attribute of nodes or edges of data, got {name!r}"
+        )
+    if isinstance(data, (tuple, list)):
+        # As PyG tells them apart in stores.
+        return ((), (name,)) if name == "time" else ((name,), ())
+    of_edges = isinstance(data, Data) and name in data and data.is_edge_attr(name)
+    return ((name,), ()) if of_edges else ((), (name,))

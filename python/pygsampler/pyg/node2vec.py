@@ -14,7 +14,7 @@ from torch_geometric.utils.num_nodes import maybe_num_nodes
 from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.walker import Walker, loader, windows
+from pygsampler.pyg.walk_loader import WalkSampler, loader, windows
 
 __all__ = ["Node2Vec"]
 
@@ -99,7 +99,7 @@ class Node2Vec(nn.Node2Vec):  # type: ignore[misc]
         self.walks_per_node = integer(walks_per_node, "walks_per_node", 1)
         self.p, self.q, self.prob = p, q, prob
         self.num_negative_samples = integer(num_negative_samples, "num_negative_samples", 0)
-        self._walker = Walker(edge_index, seed)
+        self._walker = WalkSampler(edge_index, seed)
         # Now: wrong options are wrong arguments.
         self._walker.check(self.walk_length, p=p, q=q, prob=prob)
         self.embedding = torch.nn.Embedding(self.num_nodes, embedding_dim, sparse=sparse)

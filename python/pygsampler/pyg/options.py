@@ -21,14 +21,14 @@ __all__ = [
     "backward",
     "bounds",
     "check_inputs",
+    "check_range",
+    "check_unsupported",
     "flag",
-    "hops",
     "ids",
-    "inside",
-    "kind",
-    "offered",
+    "num_neighbors",
     "place",
     "subgraph",
+    "subgraph_type",
     "weights",
 ]
 
@@ -66,7 +66,7 @@ def flag(value: Any, where: str) -> bool:
     return boolean(value, where)
 
 
-def offered(name: str, value: Any, expected: Any, what: str) -> None:
+def check_unsupported(name: str, value: Any, expected: Any, what: str) -> None:
     """NotImplementedError unless the option ``name`` has the value that is offered."""
     if value is not expected and value != expected:
         raise NotImplementedError(
@@ -113,7 +113,7 @@ def backward(sample_direction: Any) -> bool:
     return bool(sample_direction == "backward")
 
 
-def hops(num_neighbors: Any, where: str = "num_neighbors") -> list[int]:
+def num_neighbors(num_neighbors: Any, where: str = "num_neighbors") -> list[int]:
     """The numbers of neighbours, the seeds' first; there may be none. ``where`` is their name."""
     values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
     if isinstance(values, Mapping):
@@ -146,7 +146,7 @@ def subgraph(subgraph_type: Any, directed: bool) -> Any:
     return SubgraphType.induced
 
 
-def kind(subgraph_type: Any) -> SubgraphType:
+def subgraph_type(subgraph_type: Any) -> SubgraphType:
     """PyG's type of that name."""
     try:
         return SubgraphType(subgraph_type)
@@ -214,7 +214,7 @@ def ids(values: torch.Tensor, where: str) -> torch.Tensor:
     return values.reshape(-1).cpu().long().contiguous()
 
 
-def inside(values: torch.Tensor, where: str, num_nodes: int) -> None:
+def check_range(values: torch.Tensor, where: str, num_nodes: int) -> None:
     """IndexError unless all of ``values``, ids of one dimension, are in ``[0, num_nodes)``."""
     if values.dim() != 1:
         raise ValueError(f"{where}: expected ids of one dimension, got {tuple(values.shape)}")

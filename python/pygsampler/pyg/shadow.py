@@ -11,9 +11,9 @@ from torch_geometric.sampler import NodeSamplerInput
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
-from pygsampler.pyg.options import ids, inside
-from pygsampler.pyg.sampler import PGSampler
-from pygsampler.pyg.whole import SubgraphLoader, by_source, put
+from pygsampler.pyg.neighbor_sampler import PGSampler
+from pygsampler.pyg.options import check_range, ids
+from pygsampler.pyg.subgraph_loader import SubgraphLoader, filter_data, source_order
 
 __all__ = ["ShaDowKHopSampler"]
 
@@ -101,7 +101,7 @@ class ShaDowKHopSampler(SubgraphLoader):
                 )
             node_idx = node_idx.nonzero().view(-1)
         self.node_idx = ids(node_idx, "node_idx")
-        inside(self.node_idx, "node_idx", sampler.num_nodes)
+        check_range(self.node_idx, "node_idx", sampler.num_nodes)
         self.data, self.replace = data, replace
         super().__init__(self.node_idx.tolist(), sampler, _Rooted(data, sampler), **kwargs)
 
@@ -123,14 +123,14 @@ class _Rooted:
         ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64)
         torch.cumsum(torch.bincount(trees, minlength=len(seeds)), 0, out=ptr[1:])
         row, col = place[out.row.long()], place[out.col.long()]
-        sorted_edges = by_source(row, col, len(nodes))
+        sorted_edges = source_order(row, col, len(nodes))
         edges = out.edge[sorted_edges].long()
         batch = Batch(batch=trees, ptr=ptr)
         # The roots were the first nodes.
         batch.root_n_id = place[: len(seeds)].clone()
         batch.edge_index = torch.stack([row[sorted_edges], col[sorted_edges]])
         batch.n_id, batch.e_id = nodes, edges
-        put(batch, self._data, nodes, edges, ("batch", "ptr", "root_n_id"))
+        filter_data(batch, self._data, nodes, edges, ("batch", "ptr", "root_n_id"))
         y = self._data.get("y")
         if isinstance(y, torch.Tensor) and y.dim() and len(y) == self._data.num_nodes:
             batch.y = y[seeds.to(y.device)]

@@ -160,7 +160,7 @@ class PageRankShaDow(_ShaDow):
         torch = _need_torch()
         given = Array._of_view(as_ids(seeds, "seeds", graph._device)).cpu()
         roots = torch.tensor(given.tolist(), dtype=torch.int64)
-        around = self._around(graph, roots.tolist())
+        around = self._sample_links(graph, roots.tolist())
         scores = [torch.from_numpy(score[1:]) for _, score in around]
         others = [torch.from_numpy(ids[1:]) for ids, _ in around]
         counts = torch.tensor([len(ids) for ids in others], dtype=torch.int64)
@@ -180,7 +180,7 @@ class PageRankShaDow(_ShaDow):
             made = _subgraph(graph, nodes, None, seeds_there, None, epoch, batch)
         return CompletedJob(made)
 
-    def _around(self, graph: Graph, roots: list[int]) -> list[tuple[Any, Any]]:
+    def _sample_links(self, graph: Graph, roots: list[int]) -> list[tuple[Any, Any]]:
         known = self._known.setdefault(graph, {})
         missing = sorted({root for root in roots if root not in known})
         if missing:

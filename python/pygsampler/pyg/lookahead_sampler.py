@@ -12,10 +12,10 @@ from torch.utils.data import (
     SequentialSampler,
 )
 
-from pygsampler.pyg.begun import Begun
+from pygsampler.pyg.lookahead import LookaheadBatch
 from pygsampler.pyg.order import SeededOrder
 
-__all__ = ["Turn", "Turns", "known_ahead"]
+__all__ = ["LookaheadSampler", "LookaheadStep", "is_predictable"]
 
 # After a batch of fewer edges none is begun: to hand one to another thread, and to wait for that,
 # takes as long as to sample so few. With 64 seeds, (10, 10) of a graph like arxiv (1,500 edges) it
@@ -25,7 +25,7 @@ LEAST = 1 << 12
 _WRONG = 2
 
 
-def known_ahead(batches: Any) -> bool:
+def is_predictable(batches: Any) -> bool:
     """Whether nobody can tell that a sampler of batches was asked for one early.
 
     Those of torch's own draw for a whole pass when it begins, unless by a generator of the user's,
@@ -41,16 +41,16 @@ def known_ahead(batches: Any) -> bool:
     )
 
 
-class Turn:
+class LookaheadStep:
     """The batch of a pass that is being made, and the one after it."""
 
     __slots__ = ("_begin", "_wrong", "begun", "places")
 
-    def __init__(self, begin: Callable[[Any], Begun | None]) -> None:
+    def __init__(self, begin: Callable[[Any], LookaheadBatch | None]) -> None:
         self._begin = begin
         # Of the next batch; None where there is none.
         self.places: Any = None
-        self.begun: Begun | None = None
+        self.begun: LookaheadBatch | None = None
         self._wrong = 0
 
     def begin(self, out: Any) -> None:
@@ -67,7 +67,7 @@ def _edges(out: Any) -> int:
     return sum(map(len, row.values())) if isinstance(row, dict) else len(row)
 
 
-class Turns:
+class LookaheadSampler:
     """A sampler of batches for torch's loader, each of which is known when the one before is made.
 
     ``begin`` begins the batch of some places, and ``turn`` is told of each batch before it is
@@ -77,7 +77,10 @@ class Turns:
     __slots__ = ("_base", "_begin", "_turn")
 
     def __init__(
-        self, base: Any, begin: Callable[[Any], Begun | None], turn: Callable[[Turn], None]
+        self,
+        base: Any,
+        begin: Callable[[Any], LookaheadBatch | None],
+        turn: Callable[[LookaheadStep], None],
     ) -> None:
         self._base, self._begin, self._turn = base, begin, turn
 
@@ -85,7 +88,7 @@ class Turns:
         return len(self._base)
 
     def __iter__(self) -> Iterator[Any]:
-        now = Turn(self._begin)
+        now = LookaheadStep(self._begin)
         base = iter(self._base)
         places = next(base, None)
         try:

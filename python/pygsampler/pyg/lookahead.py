@@ -6,19 +6,19 @@ from typing import Any
 
 import torch
 
-from pygsampler.pyg.negatives import Negatives
+from pygsampler.pyg.negative_sampling import BatchNegativeSampling
 from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.neighbor import PGSampler
 
-__all__ = ["Beginning", "Begun", "Stop", "is_pure", "may_begin"]
+__all__ = ["LookaheadBatch", "LookaheadState", "StopLookahead", "can_look_ahead", "is_pure"]
 
 # Samplers whose batches are functions of what a `Begun` knows, and that change nothing else; one
 # of somebody else's may count its calls.
 _PURE = (PGSampler, HeteroLaborSampler, HGTSampler)
 
 
-class Stop(Exception):
+class StopLookahead(Exception):
     """Leaves a function of PyG's once the batch that it asks for was begun."""
 
 
@@ -27,12 +27,12 @@ def is_pure(sampler: Any) -> bool:
     return type(sampler) in _PURE
 
 
-def may_begin(sampler: Any, graph: Any) -> bool:
+def can_look_ahead(sampler: Any, graph: Any) -> bool:
     """Whether batches of a graph on the CPU may be begun in the background."""
     return is_pure(sampler) and graph._service is None
 
 
-class Begun:
+class LookaheadBatch:
     """A batch on its way in the engine, and all that it is a function of.
 
     So whoever asks for a batch of the same may have it. It goes with this object, also where it is
@@ -49,7 +49,7 @@ class Begun:
         seeds: Any,
         identity: tuple[int, int],
         times: Any,
-        negatives: Negatives | None = None,
+        negatives: BatchNegativeSampling | None = None,
     ) -> None:
         self.job = job
         # Of links, which are among the seeds.
@@ -85,7 +85,7 @@ class Begun:
             return False
 
 
-class Beginning:
+class LookaheadState:
     """What a sampler keeps of batches that are begun before they are asked for.
 
     One sampler may serve several threads: what one of them has begun another may take, where it is
@@ -96,10 +96,10 @@ class Beginning:
 
     def __init__(self) -> None:
         # For the call that comes next.
-        self.begun: Begun | None = None
+        self.begun: LookaheadBatch | None = None
 
     @property
-    def negatives(self) -> Negatives | None:
+    def negatives(self) -> BatchNegativeSampling | None:
         """Those of the batch that was begun."""
         begun = self.begun
         return None if begun is None else begun.negatives
@@ -114,7 +114,7 @@ class Beginning:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Jobs belong to their process.
-        return Beginning, ()
+        return LookaheadState, ()
 
 
 def _equal(one: Any, other: Any) -> bool:

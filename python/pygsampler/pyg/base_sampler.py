@@ -26,18 +26,24 @@ from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler._sampling.sampler import check_blocks
 from pygsampler.pyg import options
-from pygsampler.pyg.begun import Beginning, Begun, Stop, is_pure, may_begin
+from pygsampler.pyg.engine_output import edge_lists
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.joined import joined
-from pygsampler.pyg.negatives import NodesByTime, When, by_own_rule, negatives_of
-from pygsampler.pyg.output import around, directional, vertices
+from pygsampler.pyg.lookahead import (
+    LookaheadBatch,
+    LookaheadState,
+    StopLookahead,
+    can_look_ahead,
+    is_pure,
+)
+from pygsampler.pyg.negative_sampling import EdgeTimes, NodesByTime, has_custom_rule, negatives_of
+from pygsampler.pyg.sampler_output import output_edges, output_nodes, subgraph_output
 
 if TYPE_CHECKING:
     from pygsampler._batch.induced_edges import InducedEdges
     from pygsampler._batch.torch_minibatch import TorchMiniBatch
 
 
-class Asked(NamedTuple):
+class NodeRequest(NamedTuple):
     """What a batch around nodes is asked for by, once it was checked."""
 
     inputs: NodeSamplerInput
@@ -101,7 +107,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         check_blocks(sampler)
         backward = options.backward(sample_direction)
         self._identity = BatchNumber(sampler.seed, not sampler._numbers.is_drawn)
-        self._beginning = Beginning()
+        self._beginning = LookaheadState()
         self._sampler = sampler
         self.subgraph_type = subgraph_type
         self.keep_orig_edges = False
@@ -116,7 +122,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._graph = graph_of(data, device, in_order, backward, array, named)
         self._sample_direction = sample_direction
         # Now, and by what the array is now: wrong weights are wrong arguments.
-        self._drawn()
+        self._edge_array()
 
     def __setattr__(self, name: str, value: Any) -> None:
         options.assignable(name, value)
@@ -124,7 +130,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     def __copy__(self) -> Sampler:
         other = object.__new__(type(self))
-        own = {"_identity": self._identity.copy(), "_beginning": Beginning()}
+        own = {"_identity": self._identity.copy(), "_beginning": LookaheadState()}
         other.__dict__.update(self.__dict__, **own)
         return other
 
@@ -140,7 +146,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
-        self._subgraph_type = options.kind(subgraph_type)
+        self._subgraph_type = options.subgraph_type(subgraph_type)
 
     @property
     def sample_direction(self) -> str:
@@ -205,7 +211,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         ``NotImplementedError`` for seeds with times or a type, ``ClosedError`` for a closed graph
         and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
         """
-        inputs, seeds, times, named = self._asked(index, kwargs)
+        inputs, seeds, times, named = self._request(index, kwargs)
         out = self._sample(seeds, self._identity.number(*named), times)
         known = (inputs.input_id, inputs.time)
         out.metadata = known if self._sampler.rooted else (out.node, None)
@@ -223,18 +229,18 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
         ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
         """
-        return self._around(index, neg_sampling, kwargs, self._identity.number, self._sample)
+        return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
-    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
+    def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
         """What ``sample_from_nodes`` is asked for, or an error."""
         inputs = NodeSamplerInput.cast(index)
         options.check_inputs(inputs, "input_time", more, self._is_temporal)
         seeds = options.ids(inputs.node, "input_nodes")
         times = self._times_of(seeds, inputs.time, "input_time")
         named = None if times is None else (b"times", bits(times))
-        return Asked(inputs, seeds, times, (seeds, named))
+        return NodeRequest(inputs, seeds, times, (seeds, named))
 
-    def _around(
+    def _sample_links(
         self,
         index: EdgeSamplerInput,
         neg_sampling: Any,
@@ -266,7 +272,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
         known = self._node_time()
         nodes = None if neg_sampling is None else self._nodes_by_time("", known)
-        when = When(self._compared(inputs.time), nodes, nodes)
+        when = EdgeTimes(self._compared(inputs.time), nodes, nodes)
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, times):
@@ -286,36 +292,36 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         out.metadata = (input_id, *[on(value, out.node.device) for value in others])
         return self._finished(out)
 
-    def _begin(self, asked: Any, neg_sampling: Any = None) -> Begun | None:
+    def _begin(self, asked: Any, neg_sampling: Any = None) -> LookaheadBatch | None:
         """Begins the batch that a call with these arguments would make now, where nobody can tell.
 
         It takes no number of the sampler's, nor of torch's generator. What is wrong with it is
         raised by the call.
         """
-        if self.device != "cpu" or not may_begin(self._sampler, self.graph):
+        if self.device != "cpu" or not can_look_ahead(self._sampler, self.graph):
             return None
-        kept: list[Begun] = []
+        kept: list[LookaheadBatch] = []
         drawn: list[Any] = []
 
         def begin(seeds: Any, identity: tuple[int, int], times: Any) -> None:
             self._take_seed()
             job = self._launched(seeds, identity, times, beside=True)
             about = self._sampler, self.graph, seeds, identity, times
-            kept.append(Begun(job, *about, drawn[0] if drawn else None))
-            raise Stop
+            kept.append(LookaheadBatch(job, *about, drawn[0] if drawn else None))
+            raise StopLookahead
 
         def number(*named: Any) -> tuple[int, int]:
             coming = self._identity.next_number(*named)
             if coming is None:
-                raise Stop
+                raise StopLookahead
             return coming
 
         try:
             if isinstance(asked, NodeSamplerInput):
-                _, seeds, times, named = self._asked(asked, {})
+                _, seeds, times, named = self._request(asked, {})
                 begin(seeds, number(*named), times)
-            elif neg_sampling is None or not by_own_rule(neg_sampling):
-                self._around(asked, neg_sampling, {}, number, begin, drawn.append)
+            elif neg_sampling is None or not has_custom_rule(neg_sampling):
+                self._sample_links(asked, neg_sampling, {}, number, begin, drawn.append)
         except Exception:
             # `Stop`, or what is wrong.
             pass
@@ -396,7 +402,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         if type(made) is Memory or (
             not induces and type(made) is MiniBatch and made._device < 0 and not made._names
         ):
-            found = joined(made)
+            found = edge_lists(made)
             trees = None if found.trees is None else found.trees[0]
             if not induces:
                 numbers = found.num_nodes[0], found.num_edges[0]
@@ -406,18 +412,18 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         batch = as_torch(made)
         if isinstance(batch, TorchSubgraph):
             return self._of_subgraph(batch)
-        node, num_nodes = vertices(batch)
+        node, num_nodes = output_nodes(batch)
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if induces:
             out = self._induced(node, trees)
         else:
-            edges, num_edges = directional(batch)
+            edges, num_edges = output_edges(batch)
             out = self._of_hops(node, trees, edges, num_nodes, num_edges)
         self._put_beside(out, batch)
         return out
 
     def _induced(self, node: torch.Tensor, trees: torch.Tensor | None) -> SamplerOutput:
-        edges = induced_edges(self._drawn(), node, trees)
+        edges = induced_edges(self._edge_array(), node, trees)
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
         out.sort_order = "col"
         return out
@@ -445,9 +451,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
-        node, edges, old = around(batch, self._sampler.rooted)
+        node, edges, old = subgraph_output(batch, self._sampler.rooted)
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced_edges(self._drawn(), node, batch.trees)
+            edges = induced_edges(self._edge_array(), node, batch.trees)
         # Those of a sampler with trees have their roots in front, and stay where they are.
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
@@ -476,7 +482,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """How many hops were asked for, of a batch that has so many."""
         return made
 
-    def _drawn(self) -> Graph:
+    def _edge_array(self) -> Graph:
         """The graph without the edges that are never sampled."""
         return self._sampler.graph_of(self._graph)
 

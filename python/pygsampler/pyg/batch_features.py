@@ -17,9 +17,9 @@ from pygsampler.pyg.stores import FeatureStore
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
-    from pygsampler.pyg.base import Sampler
+    from pygsampler.pyg.base_sampler import Sampler
 
-__all__ = ["BatchRows", "check_edge_ids", "taken"]
+__all__ = ["BatchFeatures", "check_edge_ids", "check_features"]
 
 # What batches of PyG's loaders, and of ours, have already.
 _TAKEN = {
@@ -29,7 +29,7 @@ _TAKEN = {
 }  # fmt: skip
 
 
-class BatchRows:
+class BatchFeatures:
     """The features of nodes and of edges that a loader was given.
 
     Those on a GPU are read there. Others are read where the sampler is: on a GPU out of page-locked
@@ -40,8 +40,8 @@ class BatchRows:
 
     def __init__(self, features: Any, edge_features: Any, sampler: Sampler | None) -> None:
         counts = (None, None) if sampler is None else (sampler.num_nodes, sampler.num_edges)
-        self._nodes = taken(features, "features", "nodes", counts[0])
-        self._edges = taken(edge_features, "edge_features", "edges", counts[1])
+        self._nodes = check_features(features, "features", "nodes", counts[0])
+        self._edges = check_features(edge_features, "edge_features", "edges", counts[1])
         both = sorted(self._nodes.keys() & self._edges.keys())
         if both:
             raise ValueError(f"edge_features: expected other names than features has, got {both}")
@@ -78,7 +78,7 @@ class BatchRows:
         data.num_nodes = num_nodes
         return data
 
-    def put(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
+    def attach(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
         """Gives a batch of these nodes and edges its rows, and those of edges of our store.
 
         They are tensors, or of a graph with types dicts of them.
@@ -112,7 +112,7 @@ class BatchRows:
                 of[attr.attr_name] = rows
 
 
-def taken(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
+def check_features(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
     """What a loader was given by name, with a row for each of ``count`` things."""
     if given is None:
         return {}

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.schema import Schema
 
-__all__ = ["Joined", "joined", "joined_types"]
+__all__ = ["EdgeLists", "edge_lists", "hetero_edge_lists"]
 
 
-class Joined(NamedTuple):
+class EdgeLists(NamedTuple):
     """The vertices of each type, and the edges of each relation; a batch without types has one of
     each.
 
@@ -53,14 +53,14 @@ class Joined(NamedTuple):
         return InducedEdges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
 
 
-def joined(batch: MiniBatch | Memory) -> Joined:
+def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """A batch without types, on the CPU; or what it was sampled into, where that is hops."""
     if isinstance(batch, Memory):
         return _of(batch)
     return _of(memories.new("JoinedHops", batch._data, 0))
 
 
-def joined_types(batch: HeteroMiniBatch | Memory) -> Joined:
+def hetero_edge_lists(batch: HeteroMiniBatch | Memory) -> EdgeLists:
     """Likewise one of a graph with types, in the order of its types."""
     if isinstance(batch, Memory):
         return _of(batch)
@@ -75,7 +75,7 @@ def _ends(schema: Schema) -> array[int]:
     return array("q", [place[end] for src, _, dst in schema.edge_types for end in (src, dst)])
 
 
-def _of(memory: Memory) -> Joined:
+def _of(memory: Memory) -> EdgeLists:
     data = memory.data
     words = memories.read_int64(data, at.HOPS_ROOM)
     if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:
@@ -126,7 +126,7 @@ def _of(memory: Memory) -> Joined:
         else:
             next_32 += 1
             weights.append(of_32[next_32].view(torch.float32))
-    return Joined(
+    return EdgeLists(
         nodes[:types],
         nodes[types:] if trees else None,
         [words[i : i + hops + 1] for i in range(at.HOPS_WORDS, lists, hops + 1)],

@@ -15,15 +15,15 @@ __all__ = [
     "check_mask",
     "check_rows",
     "checked_times",
-    "edges_given",
+    "input_edges",
+    "input_nodes",
+    "input_rows",
     "inputs_at",
-    "nodes_given",
-    "rows_given",
     "times_given",
 ]
 
 
-def nodes_given(given: Any, typed: bool) -> Any:
+def input_nodes(given: Any, typed: bool) -> Any:
     """``input_nodes``, with ids or a mask as a tensor.
 
     A mask that is no tensor would be ids 0 and 1 to PyG.
@@ -45,7 +45,7 @@ def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
         )
 
 
-def edges_given(given: Any, typed: bool, stored: bool = False) -> Any:
+def input_edges(given: Any, typed: bool, stored: bool = False) -> Any:
     """``edge_label_index``, with edges as a tensor of shape [2, E].
 
     PyG has (None, edges) where the data are stores without types.
@@ -61,7 +61,7 @@ def _has_edges(given: Any) -> bool:
     return not isinstance(given[0], str)
 
 
-def rows_given(given: Any, where: str) -> Any:
+def input_rows(given: Any, where: str) -> Any:
     """What there is one of for each node or edge, as a tensor; or None."""
     return None if given is None else _tensor(given, where, "a tensor")
 
@@ -118,7 +118,7 @@ def times_given(given: Any, where: str) -> Any:
             f"{where}: expected numbers, in the unit of the data's times, got {given.dtype}; "
             "times.astype('datetime64[s]').astype('int64') has seconds since 1970"
         )
-    return rows_given(given, where)
+    return input_rows(given, where)
 
 
 def _tensor(given: Any, where: str, what: str) -> torch.Tensor:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-__all__ = ["Ahead"]
+__all__ = ["ThreadedPrefetch"]
 
 # Seconds for the batch that is being sampled when a pass ends.
 _PATIENCE = 1.0
 
 
-class Ahead:
+class ThreadedPrefetch:
     """A sampler of batches for torch's loader, some of whose batches are sampled ahead.
 
     In the place of a batch's places among the seeds it gives the ``Future`` of what ``sample``

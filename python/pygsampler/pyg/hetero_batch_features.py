@@ -14,15 +14,15 @@ from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
 from pygsampler._graph.schema import by_name, check_by_type
-from pygsampler.pyg.rows import BatchRows, check_edge_ids, taken
+from pygsampler.pyg.batch_features import BatchFeatures, check_edge_ids, check_features
 
 if TYPE_CHECKING:
-    from pygsampler.pyg.base import Sampler
+    from pygsampler.pyg.base_sampler import Sampler
 
-__all__ = ["HeteroBatchRows"]
+__all__ = ["HeteroBatchFeatures"]
 
 
-class _Of(NamedTuple):
+class _FeatureColumn(NamedTuple):
     """Features that batches have by this name in the store of this type."""
 
     name: str
@@ -30,7 +30,7 @@ class _Of(NamedTuple):
     features: Features
 
 
-class HeteroBatchRows(BatchRows):
+class HeteroBatchFeatures(BatchFeatures):
     """``BatchRows`` by name and type: ``{"x": {"paper": x}}``, and of edges ``{"w": {cites: w}}``.
 
     They are read where those of ``BatchRows`` are.
@@ -79,9 +79,9 @@ class HeteroBatchRows(BatchRows):
             data[kind].num_nodes = counts[kind]
         return data
 
-    def put(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
+    def attach(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
         """As ``BatchRows.put``."""
-        super().put(batch, data, nodes, edges)
+        super().attach(batch, data, nodes, edges)
         for each in self._of_edges:
             if edges is None or edges[each.kind] is None:
                 raise ValueError(
@@ -97,7 +97,7 @@ class HeteroBatchRows(BatchRows):
             batch[each.kind][each.name] = rows
 
 
-def _by_type(given: Any, where: str, things: str, counts: Any) -> Iterator[_Of]:
+def _by_type(given: Any, where: str, things: str, counts: Any) -> Iterator[_FeatureColumn]:
     if given is None:
         return
     kinds = "{'x': {'paper': x}}" if things == "nodes" else "{'w': {('a', 'to', 'b'): w}}"
@@ -116,10 +116,10 @@ def _by_type(given: Any, where: str, things: str, counts: Any) -> Iterator[_Of]:
             of_types = check_by_type(of_types, f"{where}[{name!r}]", counts, "data")
         for kind, values in of_types.items():
             count = None if counts is None else counts[kind]
-            features = taken({name: values}, where, f"{things} of {kind!r}", count)[name]
+            features = check_features({name: values}, where, f"{things} of {kind!r}", count)[name]
             if features._cache is not None:
                 raise ValueError(
                     f"{where}[{name!r}][{kind!r}]: expected features without a cache for data with "
                     f"types, got one of policy {features._cache.policy!r}"
                 )
-            yield _Of(name, kind, features)
+            yield _FeatureColumn(name, kind, features)

@@ -11,10 +11,10 @@ from pygsampler._arrays.array import Array
 if TYPE_CHECKING:
     from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 
-__all__ = ["Cut"]
+__all__ = ["TensorSlicer"]
 
 
-class Cut:
+class TensorSlicer:
     """Tensors of a batch's arrays of integers, cut out of one tensor that all of it is.
 
     A tensor by DLPack costs several times as much as a slice, and a batch has three for each hop,

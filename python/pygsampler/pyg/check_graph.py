@@ -8,15 +8,15 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.base_sampler import Sampler
 
-__all__ = ["same_graph"]
+__all__ = ["check_graph_matches"]
 
 # By which PyG tells the number of nodes, beside names with "node" in them.
 _OF_NODES = {"x", "feat", "pos", "batch", "n_id", "tf", "adj", "adj_t"}
 
 
-def same_graph(data: Any, sampler: Any) -> None:
+def check_graph_matches(data: Any, sampler: Any) -> None:
     """ValueError where ``data`` has other nodes or edges than the graph of our ``sampler``.
 
     Features would be looked up by the ids of another graph. Called for each batch: takes

@@ -109,7 +109,7 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
         self.cluster_data = cluster_data
         numbers: Any = range(len(cluster_data))
         self._numbers = BatchNumber(seed)
-        super().__init__(numbers, collate_fn=_Joined(cluster_data), **kwargs)
+        super().__init__(numbers, collate_fn=_ClusterCollate(cluster_data), **kwargs)
         shuffle_by_seed(self, self._numbers, kwargs)
 
     def __iter__(self) -> Any:
@@ -125,7 +125,7 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
         self._numbers.set_epoch(epoch)
 
 
-class _Joined:
+class _ClusterCollate:
     """Makes a batch of the numbers of its clusters; workers get it without the loader."""
 
     def __init__(self, cluster_data: Any) -> None:

@@ -25,14 +25,14 @@ from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import edge_type_of
 from pygsampler.pyg import options
-from pygsampler.pyg.base import Asked, bits, on
-from pygsampler.pyg.begun import Beginning
+from pygsampler.pyg.base_sampler import NodeRequest, bits, on
 from pygsampler.pyg.comparison import comparison, mirrored
 from pygsampler.pyg.graph import with_edge_index
-from pygsampler.pyg.hetero_output import typed_output
-from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.negatives import When, negatives_of
-from pygsampler.pyg.sampler import NeighborSampler, PGSampler
+from pygsampler.pyg.hetero_output import hetero_output
+from pygsampler.pyg.hetero_stores import graph_of_stores, is_hetero
+from pygsampler.pyg.lookahead import LookaheadState
+from pygsampler.pyg.negative_sampling import EdgeTimes, negatives_of
+from pygsampler.pyg.neighbor_sampler import NeighborSampler, PGSampler
 from pygsampler.samplers import neighbor
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class HeteroSampler(PGSampler):
         temporal_comparison: str | None = None,
         carry: str | None = None,
     ) -> None:
-        if not has_types(data):
+        if not is_hetero(data):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
@@ -146,7 +146,7 @@ class HeteroSampler(PGSampler):
             **(times and times | compared),
         )
         self._check_factors()
-        self._identity, self._beginning = BatchNumber(self._sampler.seed), Beginning()
+        self._identity, self._beginning = BatchNumber(self._sampler.seed), LookaheadState()
         self._identity.set_seed(seed)
         self._stored = isinstance(data, (tuple, list))
         # Now: wrong weights and times are wrong arguments.
@@ -215,12 +215,12 @@ class HeteroSampler(PGSampler):
         its type, ``ValueError`` for a type that the graph does not have, and for seeds with times
         where the sampler has no ``time_attr``.
         """
-        inputs, seeds, times, named = self._asked(index, kwargs)
+        inputs, seeds, times, named = self._request(index, kwargs)
         out = self._sample(seeds, self._identity.number(*named), times)
         out.metadata = (inputs.input_id, inputs.time)
         return self._finished(out)
 
-    def _asked(self, index: NodeSamplerInput, more: dict[str, Any]) -> Asked:
+    def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
         inputs = NodeSamplerInput.cast(index)
         self._check_time(inputs.time, "input_time")
         if more:
@@ -231,7 +231,7 @@ class HeteroSampler(PGSampler):
                 f"input_type: expected one of {self._types.node_types}, got {describe(kind)}"
             )
         seeds = options.ids(inputs.node, "input_nodes")
-        options.inside(seeds, "input_nodes", self.num_nodes[kind])
+        options.check_range(seeds, "input_nodes", self.num_nodes[kind])
         # Else the same ids of two types would be one batch.
         several = len(self._types.node_types) > 1
         of_type = b"type " + kind.encode() if several else b""
@@ -240,7 +240,7 @@ class HeteroSampler(PGSampler):
         named = (of_type, seeds[:0]) if several else None
         if times is not None:
             named = (of_type + b"times", bits(times[kind]))
-        return Asked(inputs, {kind: seeds}, times, (seeds, named))
+        return NodeRequest(inputs, {kind: seeds}, times, (seeds, named))
 
     def sample_from_edges(
         self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
@@ -253,9 +253,9 @@ class HeteroSampler(PGSampler):
 
         Raises what ``sample_from_nodes`` does.
         """
-        return self._around(index, neg_sampling, kwargs, self._identity.number, self._sample)
+        return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
-    def _around(
+    def _sample_links(
         self,
         index: EdgeSamplerInput,
         neg_sampling: Any,
@@ -279,7 +279,7 @@ class HeteroSampler(PGSampler):
         for row, (ids, of) in enumerate(zip((inputs.row, inputs.col), ends, strict=True)):
             where = f"edge_label_index[{row}]"
             both.append(options.ids(ids, where))
-            options.inside(both[row], where, self.num_nodes[of])
+            options.check_range(both[row], where, self.num_nodes[of])
         sources, targets = both
         # Else the same ids of two types would be one batch.
         of_type = b"links " + "__".join(map(str, kind)).encode()
@@ -292,7 +292,7 @@ class HeteroSampler(PGSampler):
 
         known = self._times_of_nodes()
         nodes = {} if neg_sampling is None or known is None else known
-        when = When(
+        when = EdgeTimes(
             self._compared(inputs.time), *(self._nodes_by_time(of, nodes.get(of)) for of in ends)
         )
         before = self._beginning.negatives
@@ -359,7 +359,7 @@ class HeteroSampler(PGSampler):
         made = self._result(seeds, identity, times)
         hops = self._num_neighbors.num_hops
         schema = self._types._schema
-        return typed_output(made, schema, next(iter(seeds)), self._relations, hops)
+        return hetero_output(made, schema, next(iter(seeds)), self._relations, hops)
 
     def _finished(self, out: Any) -> Any:
         """The subgraph of the type that was asked for, with the data's types of edges."""
@@ -430,7 +430,7 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     """``num_neighbors`` as PyG has it, and the core's fanouts, outermost hop first."""
     values = given.values if isinstance(given, NumNeighbors) else given
     if not isinstance(values, Mapping):
-        counts = options.hops(given)
+        counts = options.num_neighbors(given)
         return NumNeighbors(list(counts)), counts[::-1]
     if not edge_types and not values:
         return NumNeighbors({}), []
@@ -440,7 +440,7 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
         kind = _edge_type(key, edge_types)
         if kind in by_type:
             raise ValueError(f"num_neighbors: expected each edge type once, got {kind} twice")
-        by_type[kind] = options.hops(counts, f"num_neighbors[{kind!r}]")
+        by_type[kind] = options.num_neighbors(counts, f"num_neighbors[{kind!r}]")
     named = NumNeighbors({kind: list(counts) for kind, counts in by_type.items()}, default)
     missing = [kind for kind in edge_types if kind not in by_type]
     if missing and default is None:
@@ -449,7 +449,7 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
             f"none for {_listed(missing)}"
         )
     for kind in missing:
-        by_type[kind] = options.hops(default, "num_neighbors.default")
+        by_type[kind] = options.num_neighbors(default, "num_neighbors.default")
     hops = {kind: len(counts) for kind, counts in by_type.items()}
     if len(set(hops.values())) > 1:
         raise ValueError(
@@ -529,7 +529,7 @@ def _graph(
         for row, end in enumerate((kind[0], kind[2])):
             if end not in nodes:
                 raise ValueError(f"{where}: expected types of nodes of data, got {end!r}")
-            options.inside(index[row], f"{where}.edge_index[{row}]", nodes[end])
+            options.check_range(index[row], f"{where}.edge_index[{row}]", nodes[end])
         known.update(dict.fromkeys(key for key in store.keys() if key != "edge_index"))  # noqa: SIM118
         as_sampled = _reverse(kind) if backward else kind
         ends = index.flip(0) if backward else index

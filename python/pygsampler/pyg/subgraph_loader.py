@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.base_sampler import Sampler
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 
-__all__ = ["SubgraphLoader", "by_source", "put"]
+__all__ = ["SubgraphLoader", "filter_data", "source_order"]
 
 
 class SubgraphLoader(DataLoader):  # type: ignore[type-arg]
@@ -40,12 +40,12 @@ class SubgraphLoader(DataLoader):  # type: ignore[type-arg]
         self._sampled_by.set_epoch(epoch)
 
 
-def by_source(row: torch.Tensor, col: torch.Tensor, nodes: int) -> torch.Tensor:
+def source_order(row: torch.Tensor, col: torch.Tensor, nodes: int) -> torch.Tensor:
     """The order of edges by their source, then by their target, as in PyG's batches."""
     return (row.long() * nodes + col.long()).argsort(stable=True)
 
 
-def put(
+def filter_data(
     batch: Any, data: Any, nodes: torch.Tensor, edges: torch.Tensor, skip: tuple[str, ...]
 ) -> None:
     """Attributes of ``data`` for these nodes and edges, and the others as they are."""

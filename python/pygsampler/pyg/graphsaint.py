@@ -13,9 +13,9 @@ from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import integer
 from pygsampler._engine.limits import MAX_EPOCH
 from pygsampler.programs import program
-from pygsampler.pyg.base import Sampler
+from pygsampler.pyg.base_sampler import Sampler
 from pygsampler.pyg.shadow import check_data
-from pygsampler.pyg.whole import SubgraphLoader, by_source, put
+from pygsampler.pyg.subgraph_loader import SubgraphLoader, filter_data, source_order
 from pygsampler.samplers.subgraphs import induced
 
 __all__ = ["GraphSAINTEdgeSampler", "GraphSAINTNodeSampler", "GraphSAINTRandomWalkSampler"]
@@ -25,7 +25,7 @@ _MOST = (1 << 31) - 1
 _EPOCH = MAX_EPOCH
 
 
-class _Loader(SubgraphLoader):
+class _SaintLoader(SubgraphLoader):
     """What all have: batches of the numbers of their steps, by a program, and norms.
 
     ``N``, ``E``, ``num_steps``, ``sample_coverage``, ``save_dir``, ``log``, ``node_norm`` and
@@ -36,7 +36,7 @@ class _Loader(SubgraphLoader):
         self,
         data: Any,
         program: Any,
-        batches: Callable[[Data, Sampler, Any], _Batches],
+        batches: Callable[[Data, Sampler, Any], _SaintCollate],
         of: Any,
         num_steps: int,
         seed: int | None,
@@ -77,7 +77,7 @@ class _Loader(SubgraphLoader):
         return norms
 
 
-class _DrawnLoader(_Loader):
+class _CountedNormsLoader(_SaintLoader):
     """Subgraphs of vertices that something else draws, with norms that are counted."""
 
     def __init__(
@@ -90,10 +90,12 @@ class _DrawnLoader(_Loader):
         kwargs: dict[str, Any],
     ) -> None:
         of = draws, integer(given[0], "sample_coverage", 0, _MOST)
-        super().__init__(data, induced(seed=seed), _ByCounts, of, num_steps, seed, given, kwargs)
+        super().__init__(
+            data, induced(seed=seed), _CountedNorms, of, num_steps, seed, given, kwargs
+        )
 
 
-class GraphSAINTNodeSampler(_Loader):
+class GraphSAINTNodeSampler(_SaintLoader):
     """GraphSAINT's node sampler in the place of ``torch_geometric.loader.GraphSAINTNodeSampler``.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes among ``batch_size``
@@ -148,10 +150,10 @@ class GraphSAINTNodeSampler(_Loader):
         budget = integer(batch_size, "batch_size", 1, _MOST)
         program = _by_out_degree(budget=budget, seed=seed)
         given = sample_coverage, save_dir, log
-        super().__init__(data, program, _ByChance, budget, num_steps, seed, given, kwargs)
+        super().__init__(data, program, _ExactNorms, budget, num_steps, seed, given, kwargs)
 
 
-class GraphSAINTRandomWalkSampler(_DrawnLoader):
+class GraphSAINTRandomWalkSampler(_CountedNormsLoader):
     """GraphSAINT's walks in the place of ``torch_geometric.loader.GraphSAINTRandomWalkSampler``.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes that walks along the
@@ -212,7 +214,7 @@ class GraphSAINTRandomWalkSampler(_DrawnLoader):
         super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
-class GraphSAINTEdgeSampler(_DrawnLoader):
+class GraphSAINTEdgeSampler(_CountedNormsLoader):
     """GraphSAINT's edges in the place of ``torch_geometric.loader.GraphSAINTEdgeSampler``.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct ends of ``batch_size``
@@ -243,7 +245,7 @@ def _by_out_degree(A: Any, seeds: Any, *, budget: int) -> Any:
     return A.induce(A.count(axis=1).draw(budget, replace=True).unique())
 
 
-class _Batches:
+class _SaintCollate:
     """Makes a batch of the number of its step; workers get it without the loader."""
 
     def __init__(self, data: Data, sampler: Sampler) -> None:
@@ -252,13 +254,13 @@ class _Batches:
     def __call__(self, steps: Any) -> Data:
         numbers = torch.as_tensor(steps, dtype=torch.int64, device="cpu")
         nodes, row, col, edges = self._made(*self._sampler._identity.number(numbers))
-        order = by_source(row, col, len(nodes))
+        order = source_order(row, col, len(nodes))
         row, col, edges = row[order], col[order], edges[order]
         batch = self._data.__class__()
         batch.num_nodes = len(nodes)
         batch.edge_index = torch.stack([row, col])
         batch.n_id, batch.e_id = nodes, edges
-        put(batch, self._data, nodes, edges, ())
+        filter_data(batch, self._data, nodes, edges, ())
         self._normed(batch)
         return batch
 
@@ -279,7 +281,7 @@ class _Batches:
         raise NotImplementedError
 
 
-class _ByChance(_Batches):
+class _ExactNorms(_SaintCollate):
     """Nodes by out-degree, with norms by the chances to be there."""
 
     def __init__(self, data: Data, sampler: Sampler, budget: int) -> None:
@@ -318,7 +320,7 @@ class _ByChance(_Batches):
         return torch.exp(self._budget * torch.log1p(-q.clamp(max=1)))
 
 
-class _ByCounts(_Batches):
+class _CountedNorms(_SaintCollate):
     """Nodes that something else draws, with norms that batches of no epoch are counted for."""
 
     def __init__(self, data: Data, sampler: Sampler, of: tuple[NodeDraws, int]) -> None:

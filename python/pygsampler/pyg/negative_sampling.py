@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch_geometric.sampler import NegativeSampling
 
-__all__ = ["Negatives", "NodesByTime", "When", "by_own_rule", "negatives_of"]
+__all__ = ["BatchNegativeSampling", "EdgeTimes", "NodesByTime", "has_custom_rule", "negatives_of"]
 
 
 class NodesByTime:
@@ -59,14 +59,14 @@ class NodesByTime:
         return reach
 
 
-class When(NamedTuple):
+class EdgeTimes(NamedTuple):
     """Times of the edges of a batch, and of the nodes at either end, None for those of any time."""
 
     bounds: torch.Tensor | None
     src: NodesByTime | None
     dst: NodesByTime | None
 
-    def equals(self, other: When) -> bool:
+    def equals(self, other: EdgeTimes) -> bool:
         """Whether edges have the same times, and nodes are the same."""
         one, two = self.bounds, other.bounds
         if one is not two and (one is None or two is None or not _equal(one, two)):
@@ -85,7 +85,7 @@ def _equal(one: torch.Tensor, two: torch.Tensor) -> bool:
     return one.dtype == two.dtype and torch.equal(one, two)
 
 
-class Negatives(NegativeSampling):  # type: ignore[misc]
+class BatchNegativeSampling(NegativeSampling):  # type: ignore[misc]
     """What PyG's draws of a generator with this seed, by a generator of its own.
 
     Torch's is one for all threads: a batch that is sampled ahead must not move the numbers of the
@@ -100,7 +100,11 @@ class Negatives(NegativeSampling):  # type: ignore[misc]
     """
 
     def __init__(
-        self, like: NegativeSampling, when: When, seed: int, before: Negatives | None = None
+        self,
+        like: NegativeSampling,
+        when: EdgeTimes,
+        seed: int,
+        before: BatchNegativeSampling | None = None,
     ) -> None:
         super().__init__(like.mode, like.amount, like.src_weight, like.dst_weight)
         when.check()
@@ -112,7 +116,7 @@ class Negatives(NegativeSampling):  # type: ignore[misc]
         if before is not None and before._is_of(self):
             self._made = before._made
 
-    def _is_of(self, other: Negatives) -> bool:
+    def _is_of(self, other: BatchNegativeSampling) -> bool:
         return (
             self._seed == other._seed
             and (self.mode, self.amount) == (other.mode, other.amount)
@@ -157,14 +161,18 @@ def _version(weight: torch.Tensor | None) -> int | None:
     return None if weight.is_inference() else weight._version
 
 
-def by_own_rule(neg_sampling: Any) -> bool:
+def has_custom_rule(neg_sampling: Any) -> bool:
     """Whether they are drawn by code that is not PyG's, and so by torch's generator."""
     return type(neg_sampling).sample is not NegativeSampling.sample
 
 
 @contextmanager
 def negatives_of(
-    neg_sampling: Any, when: When, times: Any, *numbers: int, before: Negatives | None = None
+    neg_sampling: Any,
+    when: EdgeTimes,
+    times: Any,
+    *numbers: int,
+    before: BatchNegativeSampling | None = None,
 ) -> Iterator[tuple[Any, Any]]:
     """``neg_sampling``, or None, and the times of nodes, as PyG is to be given both, for a batch of
     these numbers.
@@ -177,8 +185,8 @@ def negatives_of(
         return
     text = ",".join(map(str, numbers)).encode()
     seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
-    if not by_own_rule(neg_sampling):
-        yield Negatives(neg_sampling, when, seed, before), None
+    if not has_custom_rule(neg_sampling):
+        yield BatchNegativeSampling(neg_sampling, when, seed, before), None
         return
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)

@@ -19,13 +19,13 @@ from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 from pygsampler.walks.random_walk import RandomWalk
 from pygsampler.walks.result import TorchWalks
 
-__all__ = ["Walker", "loader", "windows"]
+__all__ = ["WalkSampler", "loader", "windows"]
 
 # Positive and negative walks of a batch of seeds; the second argument is where they are to be.
 Sample = Callable[[torch.Tensor, torch.device], tuple[torch.Tensor, torch.Tensor]]
 
 
-class Walker:
+class WalkSampler:
     """Walks on one graph, on any device, with the random numbers of a loader's batch."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Walker:
         return {**self.__dict__, "_copies": {}, "_last": None}
 
 
-class _Loader(DataLoader[Any]):
+class _WalkDataLoader(DataLoader[Any]):
     """torch's, which says when a pass begins: ``torch.manual_seed`` before it repeats it."""
 
     numbers: BatchNumber
@@ -111,7 +111,7 @@ def loader(
     """
     place = torch.device("cpu") if options.get("pin_memory") else device
     collate = functools.partial(_collated, sample, place)
-    made = _Loader(range(count), collate_fn=collate, **options)  # type: ignore[arg-type]
+    made = _WalkDataLoader(range(count), collate_fn=collate, **options)  # type: ignore[arg-type]
     made.numbers = numbers
     shuffle_by_seed(made, numbers, options)
     return made

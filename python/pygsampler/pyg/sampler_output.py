@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pygsampler._batch.subgraph import TorchSubgraph
     from pygsampler._batch.torch_minibatch import TorchMiniBatch
 
-__all__ = ["around", "directional", "vertices"]
+__all__ = ["output_edges", "output_nodes", "subgraph_output"]
 
 
-def vertices(batch: TorchMiniBatch) -> tuple[torch.Tensor, list[int]]:
+def output_nodes(batch: TorchMiniBatch) -> tuple[torch.Tensor, list[int]]:
     """All vertices, each seed with a row of its own at the front, and how many a hop.
 
     The batch knows a vertex that is among the seeds twice once; PyG has it twice.
@@ -30,7 +30,7 @@ def vertices(batch: TorchMiniBatch) -> tuple[torch.Tensor, list[int]]:
     return node, [len(seeds), *reached]
 
 
-def directional(batch: TorchMiniBatch) -> tuple[InducedEdges, list[int]]:
+def output_edges(batch: TorchMiniBatch) -> tuple[InducedEdges, list[int]]:
     """The sampled edges, those into the seeds first, and how many of them each hop has.
 
     Where each vertex is expanded once, the destinations of the hops follow each other in the
@@ -112,7 +112,7 @@ def _repeated(
     )
 
 
-def around(
+def subgraph_output(
     batch: TorchSubgraph, rooted: bool
 ) -> tuple[torch.Tensor, InducedEdges, torch.Tensor | None]:
     """The vertices of a subgraph, each seed with a row of its own at the front, and its edges.
