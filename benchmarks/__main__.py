@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pygsampler.bench import compare, contenders, peers
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench import compare, contenders, frameworks
+from pygsampler._cli.bench.check import CheckError
 
 from . import environment, graphs, report
 
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = [compare.Setting.parse(text) for text in options.setting or SETTINGS]
     except ValueError as error:
         parser.error(str(error))
-    chosen = [c for c in peers.ALL if c.name in (options.sampler or [c.name])]
+    chosen = [c for c in frameworks.ALL if c.name in (options.sampler or [c.name])]
     if importlib.util.find_spec("dgl") is None:
         if options.sampler and {"dgl", "adapter"} & set(options.sampler):
             parser.error("DGL is not installed: leave --sampler dgl and adapter out")
@@ -63,7 +63,7 @@ def _run(
     for caveat in report.CAVEATS:
         print(f"- {caveat}")
     print()
-    rows: list[compare.Row] = []
+    rows: list[compare.ComparisonRow] = []
     for name in options.graph or GRAPHS:
         graph = graphs.load(name, np.dtype(options.ids))
         for setting in settings:
@@ -76,7 +76,7 @@ def _run(
         _write(options.out, rows, record)
 
 
-def _write(out: Path, rows: list[compare.Row], record: dict[str, object]) -> None:
+def _write(out: Path, rows: list[compare.ComparisonRow], record: dict[str, object]) -> None:
     record["huge_page_share"] = environment.huge_page_share()
     record["caveats"] = report.CAVEATS
     record["rows"] = [row.as_json() for row in rows]
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sampler",
         action="append",
-        choices=[c.name for c in peers.ALL],
+        choices=[c.name for c in frameworks.ALL],
         help="may be repeated; default: all",
     )
     parser.add_argument("--repeat", type=_count, default=20, help="rounds (default: 20)")

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pygsampler.bench.machine import OtherLoad, hardware, huge_page_share, summary, versions
+from pygsampler._cli.bench.machine import OtherLoad, hardware, huge_page_share, summary, versions
 
 __all__ = ["OtherLoad", "describe", "hardware", "huge_page_share", "summary", "versions"]
 

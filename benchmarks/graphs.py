@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pygsampler.bench.csc import Csc
+from pygsampler._cli.bench.csc import CscGraph
 
 # Part of the file names: graphs made by an older recipe are never read by mistake.
 _RECIPE = 1
@@ -64,7 +64,7 @@ def cache_folder() -> Path:
     return base / "graphs"
 
 
-def load(name: str, dtype: npt.DTypeLike = np.int64, *, seed: int = 1) -> Csc:
+def load(name: str, dtype: npt.DTypeLike = np.int64, *, seed: int = 1) -> CscGraph:
     """Returns the graph `name` with indices of `dtype` (int32 or int64), made first if need be.
 
     The arrays are private memory, not maps of the files: the first batches of a benchmark would
@@ -85,7 +85,7 @@ def load(name: str, dtype: npt.DTypeLike = np.int64, *, seed: int = 1) -> Csc:
     indices = np.empty(len(stored), kind)
     for lo, hi in _spans(len(stored), _CHUNK):
         indices[lo:hi] = stored[lo:hi]
-    return Csc(name, indptr, indices)
+    return CscGraph(name, indptr, indices)
 
 
 def degrees(shape: Shape, rng: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
-from pygsampler.bench.compare import Spread
+from pygsampler._cli.bench.check import CheckError
+from pygsampler._cli.bench.compare import Quartiles
 
 from . import environment, graphs, report
 
@@ -105,7 +105,7 @@ def process(options: argparse.Namespace) -> int:
     rank = dist.get_rank()
     # The processes share the cores.
     pgs.set_num_threads(max(1, (os.cpu_count() or 1) // dist.get_world_size()))
-    with distributed.open(options.parts) as graph:
+    with distributed.open_graph(options.parts) as graph:
         seeds = seeds_of(graph.num_nodes, rank, options.batches)
         sampler = pgs.PGSampler(FANOUTS, seed=1)
         whole = whole_of(options.graph)
@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def row(count: int, seconds: dict[str, list[float]]) -> dict[str, Any]:
     """Milliseconds of so many processes; 0 is the whole graph."""
-    ways = {way: vars(Spread.of(1e3 * np.array(of))) for way, of in seconds.items()}
+    ways = {way: vars(Quartiles.of(1e3 * np.array(of))) for way, of in seconds.items()}
     return {"processes": count, **ways}
 
 

@@ -39,7 +39,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader
 
 from . import environment, graphs, report

@@ -25,8 +25,8 @@ from tqdm import tqdm
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.bench.check import CheckError
-from pygsampler.bench.csc import Csc
+from pygsampler._cli.bench.check import CheckError
+from pygsampler._cli.bench.csc import CscGraph
 
 from . import eager, environment, graphs, report
 from .weights import weights_of
@@ -151,7 +151,7 @@ SETTINGS = (
 )
 
 
-def prepare(graph: Csc) -> tuple[pgs.Graph, Tables]:
+def prepare(graph: CscGraph) -> tuple[pgs.Graph, Tables]:
     """The graph of both, with weights that sum to 1 over each column, and scores of vertices."""
     random = np.random.default_rng(5)
     degree = np.diff(graph.indptr)

@@ -40,7 +40,7 @@ with warnings.catch_warnings():
     from torch_geometric.utils import trim_to_layer
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 from pygsampler.pyg import NeighborLoader, PGSampler
 
 from . import environment, graphs, report

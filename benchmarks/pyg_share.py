@@ -38,8 +38,8 @@ with warnings.catch_warnings():
     from torch_geometric.data import Data, HeteroData
     from torch_geometric.loader import utils
 
-from pygsampler.bench.check import CheckError
-from pygsampler.bench.compare import Spread, await_idle
+from pygsampler._cli.bench.check import CheckError
+from pygsampler._cli.bench.compare import Quartiles, await_idle
 from pygsampler.pyg import NeighborLoader, hetero_sampler
 from pygsampler.pyg import neighbor_sampler as plain
 
@@ -202,8 +202,8 @@ def run(case: Case, data: Any, options: argparse.Namespace) -> list[dict[str, An
             "graph": case.graph,
             "part": part,
             "prefetch": prefetch,
-            "milliseconds": vars(Spread.of(1e3 * np.array(of))),
-            "share": vars(Spread.of(np.array(of) / np.array(times[prefetch]["whole"]))),
+            "milliseconds": vars(Quartiles.of(1e3 * np.array(of))),
+            "share": vars(Quartiles.of(np.array(of) / np.array(times[prefetch]["whole"]))),
             "nodes": nodes,
             "edges": edges,
         }

@@ -10,11 +10,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from pygsampler.bench import compare
-from pygsampler.bench.compare import Row
-from pygsampler.bench.contenders import Contender
-from pygsampler.bench.csc import Csc
-from pygsampler.bench.report import line, plot
+from pygsampler._cli.bench import compare
+from pygsampler._cli.bench.compare import ComparisonRow
+from pygsampler._cli.bench.contenders import Contender
+from pygsampler._cli.bench.csc import CscGraph
+from pygsampler._cli.bench.report import line, plot
 
 __all__ = [
     "CAVEATS",
@@ -48,12 +48,12 @@ CAVEATS = (
 
 def run(
     label: str,
-    graph: Csc,
+    graph: CscGraph,
     setting: compare.Setting,
     chosen: Sequence[Contender],
     options: argparse.Namespace,
     seed: int = 1,
-) -> list[Row]:
+) -> list[ComparisonRow]:
     """The contenders' rows, with a bar over the rounds that the command line asks for."""
     with tqdm(total=options.repeat, desc=label, unit="round", leave=False) as bar:
         return compare.compare(
@@ -68,17 +68,17 @@ def run(
         )
 
 
-def target(row: Row) -> tuple[float, float | None] | None:
+def target(row: ComparisonRow) -> tuple[float, float | None] | None:
     """The ratio asked of a row and the one aimed at, None where none is set."""
     return TARGETS.get(row.graph, {}).get(row.contender)
 
 
-def is_missed(row: Row, asked: float | None) -> bool:
+def is_missed(row: ComparisonRow, asked: float | None) -> bool:
     """Whether the row's ratio is below the one asked."""
     return asked is not None and row.ratio is not None and row.ratio.median < asked
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[ComparisonRow]) -> str:
     """Markdown: one line a setting and contender, with the target beside the ratio."""
     lines = [
         "| graph | batch x fanouts | sampler | ms a batch | M edges/s | x DGL | asked | aim |",

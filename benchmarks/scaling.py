@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from pygsampler.bench import compare, contenders, peers
-from pygsampler.bench.check import CheckError, Int64s
-from pygsampler.bench.csc import Csc
+from pygsampler._cli.bench import compare, contenders, frameworks
+from pygsampler._cli.bench.check import CheckError, Int64s
+from pygsampler._cli.bench.csc import CscGraph
 
 from . import environment, graphs, report
 
@@ -55,7 +55,7 @@ class WithThreads:
     def frontier(self) -> str:
         return self.inner.frontier
 
-    def open(self, graph: Csc, fanouts: Sequence[int], seed: int) -> contenders.Session:
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> contenders.Session:
         return _ThreadSession(self.inner.open(graph, fanouts, seed), self.threads)
 
 
@@ -80,20 +80,20 @@ class _ThreadSession:
 
 
 def by_size(
-    graph: Csc,
+    graph: CscGraph,
     fanouts: tuple[int, ...],
     sizes: Sequence[int],
     chosen: Sequence[contenders.Contender],
     **options: Any,
-) -> list[compare.Row]:
+) -> list[compare.ComparisonRow]:
     """Rows for every batch size."""
-    rows: list[compare.Row] = []
+    rows: list[compare.ComparisonRow] = []
     for size in tqdm(sizes, desc="batch sizes", leave=False):
         rows += compare.compare(graph, compare.Setting(size, fanouts), chosen, **options)
     return rows
 
 
-def growth(rows: Sequence[compare.Row]) -> dict[str, float]:
+def growth(rows: Sequence[compare.ComparisonRow]) -> dict[str, float]:
     """Exponent k of time ~ edges^k for each contender: 1 is linear work, below 1 fixed costs."""
     exponents = {}
     for name in dict.fromkeys(row.contender for row in rows):
@@ -105,21 +105,21 @@ def growth(rows: Sequence[compare.Row]) -> dict[str, float]:
 
 
 def by_threads(
-    graph: Csc,
+    graph: CscGraph,
     settings: Sequence[compare.Setting],
     threads: Sequence[int],
     chosen: Sequence[contenders.Contender],
     **options: Any,
-) -> list[compare.Row]:
+) -> list[compare.ComparisonRow]:
     """Rows for every setting and number of threads; all numbers take turns in the same rounds."""
     pool = [WithThreads(contender, count) for contender in chosen for count in threads]
-    rows: list[compare.Row] = []
+    rows: list[compare.ComparisonRow] = []
     for setting in tqdm(settings, desc="threads", leave=False):
         rows += compare.compare(graph, setting, pool, **options)
     return rows
 
 
-def hub_graph(hub_degree: int, seed: int = 1) -> Csc:
+def hub_graph(hub_degree: int, seed: int = 1) -> CscGraph:
     """Vertex 0 has `hub_degree` distinct neighbours, vertices 1..4096 have 100, the others 2.
 
     All neighbours are vertices of degree 2, so what follows the first hop is alike for all seeds.
@@ -133,11 +133,11 @@ def hub_graph(hub_degree: int, seed: int = 1) -> Csc:
     np.cumsum(degree, out=indptr[1:])
     indices = rng.integers(first, len(degree), size=int(indptr[-1]), dtype=np.int64)
     indices[:hub_degree] = first + rng.permutation(hub_degree)
-    return Csc(f"hub of {hub_degree:,}", indptr, indices)
+    return CscGraph(f"hub of {hub_degree:,}", indptr, indices)
 
 
 def hub_times(
-    graph: Csc,
+    graph: CscGraph,
     chosen: Sequence[contenders.Contender],
     *,
     rounds: int,
@@ -182,9 +182,9 @@ def hub_times(
                         "contender": contender.name,
                         "label": contender.label,
                         "seeds": seeds,
-                        "milliseconds": asdict(compare.Spread.of(times[seeds])),
+                        "milliseconds": asdict(compare.Quartiles.of(times[seeds])),
                         "edges": edges[seeds],
-                        "to_ordinary": asdict(compare.Spread.of(ratio)),
+                        "to_ordinary": asdict(compare.Quartiles.of(ratio)),
                     }
                 )
     return records
@@ -259,8 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    ours = [c for c in peers.ALL if c.name in ("sample", "loader")]
-    with_dgl = [c for c in peers.ALL if c.name in ("dgl", "sample", "loader")]
+    ours = [c for c in frameworks.ALL if c.name in ("sample", "loader")]
+    with_dgl = [c for c in frameworks.ALL if c.name in ("dgl", "sample", "loader")]
     if importlib.util.find_spec("dgl") is None:
         print("DGL is not installed: our own times alone.\n")
         with_dgl = ours

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from . import environment, report
 

@@ -30,8 +30,8 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 import pygsampler as pgs
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._ops.segments import Segments
-from pygsampler.bench.check import CheckError
 
 from . import environment, graphs, report
 

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from pygsampler.bench.check import CheckError, Int64s
-from pygsampler.bench.compare import Spread, await_idle
-from pygsampler.bench.contenders import int64
+from pygsampler._cli.bench.check import CheckError, Int64s
+from pygsampler._cli.bench.compare import Quartiles, await_idle
+from pygsampler._cli.bench.contenders import int64
 
 from . import environment, graphs, report
 
@@ -365,8 +365,8 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 "setting": setting,
                 "contender": name,
                 "edges": found["edges"][name],
-                "milliseconds": vars(Spread.of(1e3 * own)),
-                "ratio": vars(Spread.of(base / own)),
+                "milliseconds": vars(Quartiles.of(1e3 * own)),
+                "ratio": vars(Quartiles.of(base / own)),
             }
             print(
                 f"{setting:10} {name:26} {row['milliseconds']['median']:8.2f} ms "

@@ -25,8 +25,8 @@ import torch
 from tqdm import tqdm
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
-from pygsampler.bench.csc import Csc
+from pygsampler._cli.bench.check import CheckError
+from pygsampler._cli.bench.csc import CscGraph
 
 from . import environment, graphs, report
 from .weights import weights_of
@@ -69,7 +69,7 @@ class Ours:
 
     name, label = "sample", "RandomWalk.sample"
 
-    def __init__(self, graph: Csc, weights: Any) -> None:
+    def __init__(self, graph: CscGraph, weights: Any) -> None:
         self.graph = pgs.Graph.from_csc(graph.indptr, graph.indices, edge_data={"w": weights})
         self.samplers: dict[tuple[Setting, bool], pgs.RandomWalk] = {}
 
@@ -129,7 +129,7 @@ class TorchCluster:
 Contender = Ours | Dgl | TorchCluster
 
 
-def contenders(graph: Csc, weights: Any) -> list[Contender]:
+def contenders(graph: CscGraph, weights: Any) -> list[Contender]:
     """DGL's first, where it is installed: it is the baseline."""
     found: list[Contender] = []
     try:
@@ -154,7 +154,7 @@ def contenders(graph: Csc, weights: Any) -> list[Contender]:
     return found
 
 
-def check(graph: Csc, weights: Any, at: Setting, each: Contender, seeds: torch.Tensor) -> None:
+def check(graph: CscGraph, weights: Any, at: Setting, each: Contender, seeds: torch.Tensor) -> None:
     """CheckError unless all steps are edges, and walks end where there is none."""
     few = at._replace(steps=_CHECKED_STEPS)
     made = each(few, seeds, True)
@@ -181,7 +181,7 @@ def check(graph: Csc, weights: Any, at: Setting, each: Contender, seeds: torch.T
         raise CheckError(f"{where}: a walk ends where there are edges")
 
 
-def check_law(opened: Callable[[Csc, Any], Sequence[Contender]]) -> None:
+def check_law(opened: Callable[[CscGraph, Any], Sequence[Contender]]) -> None:
     """CheckError unless all contenders draw by the law of each kind of walks.
 
     On the graph 0-1, 0-2, 1-2, 2-3, with the weights 1 to 4: where walks go that came from 0 to 2.
@@ -189,7 +189,7 @@ def check_law(opened: Callable[[Csc, Any], Sequence[Contender]]) -> None:
     ends = [(0, 1, 1), (0, 2, 2), (1, 2, 3), (2, 3, 4)]
     edges = sorted([(v, u, w) for u, v, w in ends] + ends)
     counts = np.bincount([v for v, _, _ in edges], minlength=4)
-    small = Csc(
+    small = CscGraph(
         "small",
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.array([u for _, u, _ in edges], np.int64),
@@ -217,7 +217,7 @@ def check_law(opened: Callable[[Csc, Any], Sequence[Contender]]) -> None:
 
 
 def measure(
-    graph: Csc, at: Setting, chosen: Sequence[Contender], rounds: int, tick: Callable[[], Any]
+    graph: CscGraph, at: Setting, chosen: Sequence[Contender], rounds: int, tick: Callable[[], Any]
 ) -> list[dict[str, Any]]:
     """A row for each contender, by rounds that they take in turn."""
     random = np.random.default_rng(3)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pygsampler.bench import compare, peers
-from pygsampler.bench.check import CheckError, Int64s
-from pygsampler.bench.contenders import BASELINE, Contender, OneBatch, Session
-from pygsampler.bench.csc import Csc
+from pygsampler._cli.bench import compare, frameworks
+from pygsampler._cli.bench.check import CheckError, Int64s
+from pygsampler._cli.bench.contenders import BASELINE, Contender, OneBatch, Session
+from pygsampler._cli.bench.csc import CscGraph
 
 from . import environment, graphs, report
 
@@ -42,7 +42,7 @@ _LAW_BATCHES = 40
 _ERRORS = 6.0
 
 
-def weights_of(graph: Csc, kind: str, seed: int = 11) -> Weights:
+def weights_of(graph: CscGraph, kind: str, seed: int = 11) -> Weights:
     """Positive weights of a kind, float32 [edges]."""
     rng = np.random.default_rng(seed)
     values = np.empty(graph.num_edges, np.float32)
@@ -52,7 +52,7 @@ def weights_of(graph: Csc, kind: str, seed: int = 11) -> Weights:
     return values
 
 
-class DglByWeight(peers.DglSampler):
+class DglByWeight(frameworks.DglSampler):
     """DGL's NeighborSampler with ``prob``, on a graph with the weights as ``edata``."""
 
     label = "DGL NeighborSampler, prob"
@@ -62,7 +62,7 @@ class DglByWeight(peers.DglSampler):
         self.label = DglByWeight.label
         self._weights = weights
 
-    def open(self, graph: Csc, fanouts: Sequence[int], seed: int) -> Session:
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
         import dgl
 
         dgl.seed(seed)
@@ -71,7 +71,7 @@ class DglByWeight(peers.DglSampler):
         return _with_weights(graph, sampler, self._weights)
 
 
-class AdapterByWeight(peers.DglAdapter):
+class AdapterByWeight(frameworks.DglAdapter):
     """Our sampler behind DGL's interface, with ``prob``."""
 
     label = "pygsampler.dgl.PGSampler, prob"
@@ -79,7 +79,7 @@ class AdapterByWeight(peers.DglAdapter):
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
 
-    def open(self, graph: Csc, fanouts: Sequence[int], seed: int) -> Session:
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
         from pygsampler.dgl import PGSampler
 
         return _with_weights(graph, PGSampler(list(fanouts), prob="w", seed=seed), self._weights)
@@ -93,7 +93,7 @@ class OursByWeight(OneBatch):
         self.label = "PGSampler.sample, prob"
         self._weights = weights
 
-    def graph(self, graph: Csc) -> Any:
+    def graph(self, graph: CscGraph) -> Any:
         return super().graph(graph).with_data(edge_data={"w": self._weights})
 
     def sampler(self, fanouts: Sequence[int], seed: int) -> Any:
@@ -167,13 +167,13 @@ def _means(
     return np.array(means)
 
 
-def _with_weights(graph: Csc, sampler: Any, weights: Weights) -> Session:
-    session = peers.Dgl(graph, sampler)
-    session.graph.edata["w"] = peers.tensor(weights)
+def _with_weights(graph: CscGraph, sampler: Any, weights: Weights) -> Session:
+    session = frameworks.Dgl(graph, sampler)
+    session.graph.edata["w"] = frameworks.tensor(weights)
     return session
 
 
-def rows(options: argparse.Namespace) -> Iterator[tuple[str, compare.Row]]:
+def rows(options: argparse.Namespace) -> Iterator[tuple[str, compare.ComparisonRow]]:
     """Every row with the kind of its weights."""
     settings = [compare.Setting.parse(text) for text in options.setting or SETTINGS]
     for name in options.graph or GRAPHS:
@@ -188,7 +188,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, compare.Row]]:
                     yield kind, row
 
 
-def table(found: Sequence[tuple[str, compare.Row]]) -> str:
+def table(found: Sequence[tuple[str, compare.ComparisonRow]]) -> str:
     """Markdown: a line for a graph, setting and kind of weights."""
     lines = [
         "| graph | batch x fanouts | weights | DGL, ms a batch | `PGSampler.sample` "

@@ -67,7 +67,7 @@ def train(rank: int, processes: int, epochs: int, seed: int, parts: str | None) 
         graph = data.graph()
         features = torch.from_numpy(data.features()).to(device)
     else:
-        graph = pgs.distributed.open(parts)
+        graph = pgs.distributed.open_graph(parts)
         features = graph.features("x")
     loader = DataLoader(
         graph,

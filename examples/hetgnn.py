@@ -180,7 +180,7 @@ def main() -> None:
     accuracy("GraphSAGE", data.graph(), [10, 10], Untyped(*sizes))
     torch.manual_seed(arguments.seed)
     print("HetGNN:")
-    typed = datasets.debian_typed()
+    typed = datasets.debian_hetero()
     walks = pgs.RestartNeighbors(None, TOP, seed=arguments.seed)
     accuracy("HetGNN", typed, walks, HetGNN(typed, *sizes))
 

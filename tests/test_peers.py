@@ -19,7 +19,7 @@ from pygsampler._graph.shared_arrays import (
     EdgeAccessCounts,
     layout,
 )
-from pygsampler.distributed.peers import _Wires
+from pygsampler.distributed.shared_graph import _DescriptorChannel
 
 UNIT = 4096
 
@@ -119,7 +119,7 @@ class Taking:
 )
 def test_descriptors_of_others(sent: int, first: int, error: Any, text: str) -> None:
     """All that come are closed, whatever happens."""
-    wires = object.__new__(_Wires)
+    wires = object.__new__(_DescriptorChannel)
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     here.settimeout(0.1)
     wires.rank, wires.size, wires._timeout, wires._sockets = 0, 2, 0.1, {1: here}

@@ -28,7 +28,7 @@ from pygsampler import Graph, PGSampler
 from pygsampler.__main__ import main
 from pygsampler.datasets import Debian, debian
 from pygsampler.quickstart.model import MLP, Bags, GraphSAGE, MeanConv, WordSum
-from pygsampler.quickstart.neighbourhood import FANOUTS, sample_neighbourhood
+from pygsampler.quickstart.neighborhood import FANOUTS, sample_neighbourhood
 from pygsampler.quickstart.picture import draw
 from pygsampler.quickstart.training import Outcome, Run, edges_per_second, run
 

@@ -15,10 +15,10 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._arrays.ids import as_ids
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._features.cache_policy import replacements
 from pygsampler._features.gather import gather_on_device
 from pygsampler._features.read_counts import ReadCounts
-from pygsampler.bench.check import CheckError
 
 from .gather import COUNT, SETS, measure
 from .record import Budget, Record, spread

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader
 
 from . import check

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .cases import Case
 from .direct import Direct, unequal

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._engine.library import call
-from pygsampler.bench.check import CheckError
 
 from .record import Budget, Record, spread
 

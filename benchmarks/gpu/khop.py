@@ -26,7 +26,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .graphs import Made, make
 from .kernels import call, index_share, kernels

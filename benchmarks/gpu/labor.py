@@ -16,7 +16,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .graphs import Made, make
 from .programs import checked, timed

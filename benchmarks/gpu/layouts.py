@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 import pygsampler as pgs
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._engine import library
-from pygsampler.bench.check import CheckError
 from pygsampler.programs import Program
 
 from .graphs import Made, make

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .. import programs
 from .graphs import Made, make

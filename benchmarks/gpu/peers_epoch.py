@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import pygsampler as pgs
 from pygsampler import distributed
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader, capture
 
 from .. import models

@@ -21,8 +21,8 @@ import torch.distributed as dist
 
 import pygsampler as pgs
 from pygsampler import distributed
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._graph.shared_arrays import EVERYONE
-from pygsampler.bench.check import CheckError
 
 from . import check
 from .direct import Direct

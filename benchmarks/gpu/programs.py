@@ -24,10 +24,10 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._engine import memory
 from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
-from pygsampler.bench.check import CheckError
 
 from .. import eager, programs
 from .graphs import Made, make

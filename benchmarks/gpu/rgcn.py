@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional as F
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader
 
 from .. import typed as mag

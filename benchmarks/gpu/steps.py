@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader, capture
 
 from .. import models

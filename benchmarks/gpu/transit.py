@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .graphs import Made, make
 from .kernels import call, index_share, kernels

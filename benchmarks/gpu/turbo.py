@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from . import check
 from .cases import Case

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .. import typed as mag
 

@@ -24,10 +24,10 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
+from pygsampler._cli.bench.check import CheckError
 from pygsampler._engine import memory
 from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
-from pygsampler.bench.check import CheckError
 
 from .graphs import Made, make
 from .record import Budget, Record, spread

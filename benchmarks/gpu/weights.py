@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler.bench.check import CheckError
+from pygsampler._cli.bench.check import CheckError
 
 from .cases import Case
 from .direct import Direct, unequal

@@ -36,7 +36,7 @@ PARTS = ("cache", "graphs", "pipeline", "report", "scaling", "step", "weights")
 @pytest.fixture
 def bench(_private_cache: None, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The modules; no round is repeated because the test machine is busy."""
-    shared = [f"pygsampler.bench.{name}" for name in ("check", "compare", "contenders")]
+    shared = [f"pygsampler._cli.bench.{name}" for name in ("check", "compare", "contenders")]
     own = [f"benchmarks.{name}" for name in PARTS]
     modules = [importlib.import_module(name) for name in (*shared, *own)]
     found = SimpleNamespace(**{module.__name__.rpartition(".")[2]: module for module in modules})

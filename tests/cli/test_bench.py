@@ -12,11 +12,11 @@ import pytest
 from partners import partner
 
 from pygsampler import Graph
-from pygsampler.cli import bench as command
+from pygsampler._cli.commands import bench as command
 
-check = importlib.import_module("pygsampler.bench.check")
-compare = importlib.import_module("pygsampler.bench.compare")
-contenders = importlib.import_module("pygsampler.bench.contenders")
+check = importlib.import_module("pygsampler._cli.bench.check")
+compare = importlib.import_module("pygsampler._cli.bench.compare")
+contenders = importlib.import_module("pygsampler._cli.bench.contenders")
 FAST = ("--seconds", "0", "--batch-size", "50", "--fanouts", "4,3")
 
 
@@ -92,7 +92,7 @@ def test_lost_edges_end_it(
 
 def test_who_takes_part_is_what_is_installed() -> None:
     partner("torch")
-    peers = importlib.import_module("pygsampler.bench.peers")
+    peers = importlib.import_module("pygsampler._cli.bench.frameworks")
     fields, notes = command._contenders("cpu")
     names = [one.name for one in fields[0]]
     have_dgl = importlib.util.find_spec("dgl") is not None
@@ -118,7 +118,7 @@ def test_pyg_is_compared_by_its_own_contract(
     ask: Callable[..., Any], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     partner("torch_geometric")
-    peers = importlib.import_module("pygsampler.bench.peers")
+    peers = importlib.import_module("pygsampler._cli.bench.frameworks")
     monkeypatch.setattr(peers, "pyg_lib", lambda: True)
     monkeypatch.setattr("torch_geometric.sampler.NeighborSampler", Reference)
     rows = ask("bench", file, *FAST[:-1], "4,3,5")["rows"]
@@ -130,7 +130,7 @@ def test_pyg_is_compared_by_its_own_contract(
 
 
 def blocks(graph: Graph, frontier: str) -> tuple[Any, np.ndarray, list[Any]]:
-    csc = importlib.import_module("pygsampler.bench.csc").Csc(
+    csc = importlib.import_module("pygsampler._cli.bench.csc").Csc(
         "g", graph.indptr.numpy(), graph.indices.numpy()
     )
     session = contenders.OneBatch(frontier=frontier).open(csc, [3, 3], 1)

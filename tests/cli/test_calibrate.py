@@ -38,7 +38,7 @@ def test_costs_are_kept_and_found(tmp_path: Path) -> None:
     before, shown = python(EXPLAIN + FIRST).split("calibrated")
     assert "times by the costs of another machine" in before
     assert f"kept in {folder / 'costs.json'}" in shown.replace("\n", "")
-    from pygsampler.cli.calibrate import _WORK
+    from pygsampler._cli.commands.calibrate import _WORK
 
     kept = json.loads((folder / "costs.json").read_text())
     names = "map exp store column row draw race write random gather"

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pygsampler.__main__ import main
-from pygsampler.cli import group
+from pygsampler._cli import group
 
 MODULE = [sys.executable, "-m", "pygsampler"]
 
@@ -111,7 +111,7 @@ def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def command() -> None:
         raise error
 
-    monkeypatch.setattr("pygsampler.cli.doctor.command", command)
+    monkeypatch.setattr("pygsampler._cli.commands.doctor.command", command)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
 
 
 def test_doctor_in_a_pipe_is_plain_text(run: Callable[..., Any]) -> None:
-    from pygsampler.doctor import examine
+    from pygsampler._cli.doctor import examine
 
     shown = run("doctor").stdout
     free = shown.partition(" of them free")

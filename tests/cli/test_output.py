@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from pygsampler.cli import output, progress
+from pygsampler._cli import output, progress
 
 
 class Terminal(io.StringIO):

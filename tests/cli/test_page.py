@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from partners import partner
 
-from pygsampler.cli import group
+from pygsampler._cli import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 # The command of tests/test_quickstart.py, which takes its time.
@@ -26,7 +26,7 @@ def test_the_page_runs(
     for name in ("numpy", "pyarrow", "matplotlib"):
         partner(name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pygsampler.bench.compare._ROUND_BATCHES", (4, 4))
+    monkeypatch.setattr("pygsampler._cli.bench.compare._ROUND_BATCHES", (4, 4))
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     for line in "".join(blocks).splitlines():
         if line.startswith(OTHER_LOADERS):

@@ -18,8 +18,8 @@ from partners import partner
 from skewed import NODES
 
 from pygsampler import Graph, PGSampler
-from pygsampler.cli import edges as table_of_edges
-from pygsampler.cli.files import replacing
+from pygsampler._cli import edge_table as table_of_edges
+from pygsampler._cli.atomic_file import atomic_write
 
 pa = partner("pyarrow")
 partner("pyarrow.parquet")
@@ -212,12 +212,12 @@ def test_a_signal_leaves_no_half_file(tmp_path: Path, number: int, code: int) ->
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("before")
-    with pytest.raises(RuntimeError), replacing(path) as temporary:
+    with pytest.raises(RuntimeError), atomic_write(path) as temporary:
         assert temporary.parent == tmp_path
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "before"
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("whole")
         assert path.read_text() == "before"
     assert path.read_text() == "whole"

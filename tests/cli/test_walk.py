@@ -17,7 +17,7 @@ from partners import partner
 from skewed import NODES
 
 from pygsampler import Graph, RandomWalk
-from pygsampler.cli import corpus
+from pygsampler._cli import walk_files
 
 pa = partner("pyarrow")
 partner("pyarrow.parquet")
@@ -97,7 +97,7 @@ def test_walks_are_those_of_the_sampler(
 ) -> None:
     options, out = OPTIONS[name], file.with_name(f"walks{suffix}")
     out.write_text("what was there before")
-    with_edges = ["--edge-ids"] if suffix in corpus.WITH_EDGES else []
+    with_edges = ["--edge-ids"] if suffix in walk_files.WITH_EDGES else []
     numbers = ["--batch-size", "150", "--epoch", "2"]
     found = ask("walk", file, *flags(options), *numbers, *with_edges, "--out", out)
     nodes, edges = wanted(graph, options, np.arange(NODES), 150, 2)
@@ -133,7 +133,7 @@ def test_a_table_knows_how_it_was_made(run: Callable[..., Any], file: Path) -> N
 def test_rows_go_in_groups(
     run: Callable[..., Any], graph: Graph, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "_VALUES", 350)
+    monkeypatch.setattr(walk_files, "_VALUES", 350)
     out = file.with_name("w.parquet")
     run("walk", file, "--length", "6", "--batch-size", "120", "--out", out)
     assert pa.parquet.ParquetFile(out).num_row_groups > 4

@@ -45,9 +45,9 @@ def test_sample_writes_the_same_table(tmp_path: Path, options: tuple[str, ...]) 
 
 
 def test_bench_checks_the_batches_of_a_device() -> None:
-    check = importlib.import_module("pygsampler.bench.check")
-    contenders = importlib.import_module("pygsampler.bench.contenders")
-    csc = importlib.import_module("pygsampler.bench.csc")
+    check = importlib.import_module("pygsampler._cli.bench.check")
+    contenders = importlib.import_module("pygsampler._cli.bench.contenders")
+    csc = importlib.import_module("pygsampler._cli.bench.csc")
     rows = GRAPH.num_nodes + 1 - len(GRAPH.indptr)
     indptr = np.concatenate([GRAPH.indptr, np.full(rows, GRAPH.indptr[-1])])
     graph = csc.Csc("random", indptr, GRAPH.indices)

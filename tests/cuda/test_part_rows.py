@@ -14,13 +14,13 @@ import pytest
 import pygsampler as pgs
 from pygsampler._batch import layout as at
 from pygsampler.distributed import Exchange, partition, partition_types
-from pygsampler.distributed.device_owner import (
-    DeviceOwner,
-    DeviceTypedOwner,
-    owner_of,
+from pygsampler.distributed.device_row_server import (
+    DeviceRowServer,
+    HeteroDeviceRowServer,
+    row_server,
     typed_owner_of,
 )
-from pygsampler.distributed.messages import Question, Rows
+from pygsampler.distributed.messages import RowReply, RowRequest
 
 HOW: tuple[dict[str, Any], ...] = (
     {},
@@ -32,7 +32,7 @@ HOW: tuple[dict[str, Any], ...] = (
 )
 
 
-def rows_of(answer: Rows) -> list[Any]:
+def rows_of(answer: RowReply) -> list[Any]:
     """The arrays of an answer, whose places its words say."""
     assert not answer.error, answer.error
     raw = np.frombuffer(answer.rows, np.uint8)
@@ -59,8 +59,8 @@ def test_rows_of_parts(tmp_path: Path, kind: str) -> None:
     parts = partition(parts_graphs.of(kind), tmp_path / "g", 3)
     bits, rng = (32, np.int32) if "32" in kind else (64, np.int64), np.random.default_rng(2)
     for rank in range(3):
-        here, there = owner_of(parts, rank, -1), owner_of(parts, rank, 0)
-        assert isinstance(there, DeviceOwner)
+        here, there = row_server(parts, rank, -1), row_server(parts, rank, 0)
+        assert isinstance(there, DeviceRowServer)
         first, last = parts.bounds[rank : rank + 2]
         some = rng.permutation(np.arange(first, last))[:30].astype(bits[1])
         without = rng.integers(0, parts.num_edges, 300)
@@ -69,11 +69,11 @@ def test_rows_of_parts(tmp_path: Path, kind: str) -> None:
             document = pgs.PGSampler(fanouts, **how).plan.document
             for hop, exclude in ((0, b""), (1, without.tobytes()), (2, b"")):
                 about = document, 7, hop, 1, 3, bits[0], len(some), some.tobytes(), b"", b""
-                want, made = (rows_of(o.rows(Question(*about, exclude))) for o in (here, there))
+                want, made = (rows_of(o.rows(RowRequest(*about, exclude))) for o in (here, there))
                 assert made == want, (rank, how, hop)
         # No launch has so many hops.
         many = pgs.PGSampler([2] * 17).plan.document, 7, 16, 1, 3, bits[0], len(some)
-        question = Question(*many, some.tobytes(), b"", b"", b"")
+        question = RowRequest(*many, some.tobytes(), b"", b"", b"")
         assert rows_of(there.rows(question)) == rows_of(here.rows(question))
 
 
@@ -89,7 +89,7 @@ def test_rows_of_relations(tmp_path: Path) -> None:
     )
     for rank in range(2):
         here, there = typed_owner_of(parts, rank, -1), typed_owner_of(parts, rank, 0)
-        assert isinstance(there, DeviceTypedOwner)
+        assert isinstance(there, HeteroDeviceRowServer)
         for how in about:
             document = pgs.PGSampler(**how)._hetero_sampler()._plan.document
             for place, relation in enumerate(parts.relations):
@@ -98,7 +98,7 @@ def test_rows_of_relations(tmp_path: Path) -> None:
                 without = rng.integers(0, relation.num_edges, 90)
                 for hop, exclude in ((0, without.tobytes()), (1, b"")):
                     ask = document, 7, 3 * hop + place, 1, 3, 64, len(some), some.tobytes()
-                    question = Question(*ask, b"", b"", exclude)
+                    question = RowRequest(*ask, b"", b"", exclude)
                     want, made = (rows_of(each.rows(question)) for each in (here, there))
                     assert made == want, (rank, how, place, hop)
 
@@ -118,8 +118,8 @@ class Alone(Exchange):
 def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
     whole, rng = parts_graphs.of("ids"), np.random.default_rng(3)
     partition(whole, tmp_path / "g", 1, out_edges=True)
-    with pgs.distributed.open(tmp_path / "g", Alone(), device="cuda") as graph:
-        assert isinstance(graph._service._owner, DeviceOwner)
+    with pgs.distributed.open_graph(tmp_path / "g", Alone(), device="cuda") as graph:
+        assert isinstance(graph._service._owner, DeviceRowServer)
         for how in (*HOW, {"disjoint": True}):
             sampler = pgs.PGSampler([3, -1, 4], seed=5, **{**how, "replace": False})
             seeds, without = rng.integers(0, parts_graphs.NODES, 20), rng.integers(0, 1700, 200)
@@ -140,7 +140,7 @@ def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
 def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(5)
     partition_types(whole, tmp_path / "types", 1)
-    with pgs.distributed.open(tmp_path / "types", Alone(), device="cuda:0") as graph:
+    with pgs.distributed.open_graph(tmp_path / "types", Alone(), device="cuda:0") as graph:
         for how in ({}, {"prob": "w"}, {"disjoint": True}, {"time": "t"}):
             sampler = pgs.PGSampler([3, -1], seed=5, **how)
             seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
@@ -164,4 +164,4 @@ def test_where_there_is_no_part(tmp_path: Path) -> None:
         owns = False
 
     with pytest.raises(ValueError, match="device: expected 'cpu' where this process has no part"):
-        pgs.distributed.open(tmp_path / "g", Elsewhere(), device="cuda")
+        pgs.distributed.open_graph(tmp_path / "g", Elsewhere(), device="cuda")

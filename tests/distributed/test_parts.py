@@ -65,7 +65,7 @@ def test_groups_end() -> None:
 def test_walks_in_one_process(folders: Path, kind: str) -> None:
     whole, rng = parts_graphs.of(kind), np.random.default_rng(1)
     folder = folders / f"{kind} 3"
-    with distributed.open(folder, Here(folder, 3)) as graph:
+    with distributed.open_graph(folder, Here(folder, 3)) as graph:
         for direction in ("in", "out"):
             for walk in WALKS:
                 sampler = along(walk, direction)
@@ -80,7 +80,7 @@ def test_programs_in_one_process(folders: Path, kind: str) -> None:
     whole, rng = parts_graphs.of(kind), np.random.default_rng(2)
     for size in (1, 2, 3, 5):
         exchange = Here(folders / f"{kind} {size}", size)
-        with distributed.open(folders / f"{kind} {size}", exchange) as graph:
+        with distributed.open_graph(folders / f"{kind} {size}", exchange) as graph:
             for sampler in COLUMNS:
                 seeds = rng.integers(0, parts_graphs.NODES, 40).astype(whole.dtype)
                 for about in ({}, {"exclude": rng.integers(0, parts_graphs.EDGES, 600)}):
@@ -109,7 +109,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / "types", TOGETHER[6], {"paper": range(40)}),
     ):
         exchange = Here(folder, 2)
-        with distributed.open(folder, exchange) as graph:
+        with distributed.open_graph(folder, exchange) as graph:
             want = flight_graphs.content(sampler.sample(graph, seeds, epoch=0, batch=0))
             with monkeypatch.context() as patch:
                 patch.setattr(exchange.actors[1]._owner, "_drawn", failing)
@@ -130,7 +130,7 @@ def test_types_together_in_one_process(tmp_path: Path, size: int) -> None:
     partition_types(whole, tmp_path / "parts", size)
     exchange = Here(tmp_path / "parts", size)
     cites, _, by = whole.edge_types
-    with distributed.open(tmp_path / "parts", exchange) as graph:
+    with distributed.open_graph(tmp_path / "parts", exchange) as graph:
         for sampler in TOGETHER:
             seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
             without = {cites: rng.integers(0, 700, 200), by: rng.integers(0, 200, 50)}
@@ -164,7 +164,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
     partition_types(whole, tmp_path / "parts", 3, out_edges=True, times=["born"])
     without = {kinds[0]: range(0, 100, 3), kinds[2]: range(0, 200, 2)}
     seeds = {"a": range(0, 70, 3), "b": range(0, 30, 2)}
-    with distributed.open(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
+    with distributed.open_graph(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
         for way in (
             pgs.MetaPathWalk(kinds[:2], 5, seed=1, edge_ids=True),
             pgs.MetaPathWalk([kinds[2]], 3, prob="w", seed=1, walks_per_seed=2, edge_ids=True),
@@ -200,7 +200,7 @@ def test_what_is_refused(folders: Path) -> None:
 
 def test_without_a_group(folders: Path) -> None:
     with pytest.raises(RuntimeError, match=r"expected an initialised torch\.distributed"):
-        distributed.open(folders / "ids 1")
+        distributed.open_graph(folders / "ids 1")
 
 
 def test_a_process_that_does_not_come_to_open(folders: Path) -> None:

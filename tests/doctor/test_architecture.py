@@ -12,8 +12,8 @@ from typing import Literal
 
 import pytest
 
+from pygsampler._cli.doctor import environment
 from pygsampler._engine import architecture, library
-from pygsampler.doctor import environment
 
 X86_CPUINFO = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nflags\t\t: fpu\n"
 ARM_CPUINFO = "processor\t: 0\nBogoMIPS\t: 100.00\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n"
@@ -258,7 +258,7 @@ def test_wheel_tag_is_the_one_of_the_installed_wheel(tmp_path: Path) -> None:
     folder = tmp_path / "pygsampler-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: pygsampler\nVersion: 1\n")
-    code = "from pygsampler.doctor.environment import _wheel_tag; print(_wheel_tag())"
+    code = "from pygsampler._cli.doctor.environment import _wheel_tag; print(_wheel_tag())"
 
     def tag() -> str:
         path = os.pathsep.join([str(tmp_path), str(Path(library.__file__).parents[2])])

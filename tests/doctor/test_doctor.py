@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 
-from pygsampler import cuda, doctor
+from pygsampler import cuda
+from pygsampler._cli import doctor
+from pygsampler._cli.doctor import environment, gpu, self_test
+from pygsampler._cli.doctor.remedies import REPORT, UPDATE, remedy
+from pygsampler._cli.doctor.report import Problem, Report, Section, size
 from pygsampler._engine import library
-from pygsampler.doctor import environment, gpu, selftest
-from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
-from pygsampler.doctor.report import Problem, Report, Section, size
 from tests.gpu import fake_driver, need_cuda, no_driver, run_with_driver
 
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / "gpu" / "shim" / "testdata" / "fake_work.c"
 CUDA = """
 import json
-from pygsampler.doctor.gpu import cuda
+from pygsampler._cli.doctor.gpu import cuda
 part = cuda()
 print(json.dumps([part.facts, part.lines, part.problems, part.notes]))
 """
@@ -77,7 +78,7 @@ def test_no_gpu_is_well(tmp_path: Path) -> None:
     assert report["cuda"]["driver"] is None
     assert report["cuda"]["devices"] == []
     assert [(run["device"], run["mode"], run["ok"]) for run in report["self_test"]["runs"]] == [
-        ("cpu", mode, True) for mode in selftest.CPU_MODES
+        ("cpu", mode, True) for mode in self_test.CPU_MODES
     ]
 
 
@@ -116,7 +117,7 @@ def test_emulated_gpus_are_well(emulator: Path) -> None:
         kernels = {kernel["name"] for kernel in device["kernels"]}
         assert kernels >= {"bsp", "expand", "fused", "neighbor", "queue", "reservoir", "validate"}
     runs = {(run["device"], run["mode"]): run["ok"] for run in report["self_test"]["runs"]}
-    wanted = {(f"cuda:{d['index']}", mode) for d in devices for mode in selftest.DEVICE_MODES}
+    wanted = {(f"cuda:{d['index']}", mode) for d in devices for mode in self_test.DEVICE_MODES}
     assert all(runs[unit] for unit in wanted)
 
 
@@ -129,13 +130,13 @@ def test_the_machine_s_own_gpus_are_well() -> None:
     assert len(devices) == cuda.device_count()
     assert all(device["kernels"] for device in devices)
     tested = {(run["device"], run["mode"]) for run in report["self_test"]["runs"] if run["ok"]}
-    assert tested >= {(f"cuda:{d['index']}", m) for d in devices for m in selftest.DEVICE_MODES}
+    assert tested >= {(f"cuda:{d['index']}", m) for d in devices for m in self_test.DEVICE_MODES}
 
 
 def test_no_framework_is_imported(tmp_path: Path) -> None:
     code = """
 import sys
-from pygsampler.doctor import examine
+from pygsampler._cli.doctor import examine
 assert examine().ok
 print(*sorted({"numpy", "torch", "dgl", "torch_geometric", "pyarrow"} & set(sys.modules)))
 """
@@ -179,9 +180,8 @@ def test_driver_without_devices_is_well(fake: Path) -> None:
 def test_module_of_the_kernel_without_a_library(tmp_path: Path) -> None:
     module = tmp_path / "version"
     module.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86.10  Thu Jan\n")
-    change = (
-        f"import pathlib, pygsampler.doctor.gpu as g\ng._MODULE = pathlib.Path({str(module)!r})"
-    )
+    change = "import pathlib, pygsampler._cli.doctor.gpu as g\n"
+    change += f"g._MODULE = pathlib.Path({str(module)!r})"
     facts, _, problems, _ = ask(no_driver(tmp_path), change + CUDA)
     assert facts["driver_module"] == "570.86.10"
     ((what, to_do),) = problems

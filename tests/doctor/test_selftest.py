@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 
 from pygsampler import PGSampler
-from pygsampler.doctor import selftest
-from pygsampler.doctor.remedies import REPORT
-from pygsampler.doctor.report import Problem
+from pygsampler._cli.doctor import self_test
+from pygsampler._cli.doctor.remedies import REPORT
+from pygsampler._cli.doctor.report import Problem
 
 
 def test_engine_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     def other(fanouts: Any, *, mode: str, seed: int, **options: Any) -> PGSampler:
         return PGSampler(fanouts, seed=seed + (mode == "queue"), mode=mode, **options)
 
-    assert selftest.run("cpu", "queue") is None
-    monkeypatch.setattr(selftest, "PGSampler", other)
-    assert selftest.run("cpu", "auto") is None
-    wrong = selftest.run("cpu", "queue")
+    assert self_test.run("cpu", "queue") is None
+    monkeypatch.setattr(self_test, "PGSampler", other)
+    assert self_test.run("cpu", "auto") is None
+    wrong = self_test.run("cpu", "queue")
     assert wrong is not None
     assert wrong.endswith("is not that of the CPU")
-    part = selftest.self_test()
+    part = self_test.self_test()
     assert ("cpu", "auto ok, queue fails, reservoir ok") in part.lines
     assert part.problems[0].what == f"self-test on cpu, mode queue: {wrong}"
 
@@ -32,11 +32,11 @@ def test_engine_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> PGSampler:
         raise MemoryError("none left")
 
-    monkeypatch.setattr(selftest, "PGSampler", broken)
-    assert selftest.run("cpu", "auto") == "MemoryError: none left"
-    monkeypatch.setattr(selftest, "_devices", lambda: [("cpu", selftest.CPU_MODES)])
-    part = selftest.self_test()
-    assert [run["ok"] for run in part.facts["runs"]] == [False] * len(selftest.CPU_MODES)
+    monkeypatch.setattr(self_test, "PGSampler", broken)
+    assert self_test.run("cpu", "auto") == "MemoryError: none left"
+    monkeypatch.setattr(self_test, "_devices", lambda: [("cpu", self_test.CPU_MODES)])
+    part = self_test.self_test()
+    assert [run["ok"] for run in part.facts["runs"]] == [False] * len(self_test.CPU_MODES)
     # One problem for what is one.
     what = "self-test on cpu, mode auto, queue, reservoir: MemoryError: none left"
     assert part.problems == (Problem(what, REPORT),)
@@ -75,7 +75,7 @@ class Block:
     ],
 )
 def test_laws(changes: dict[str, list[int]], expected: str | None) -> None:
-    case = selftest.Case(64, (2,), False)
+    case = self_test.Case(64, (2,), False)
     batch: Callable[[], Any] = type("Batch", (), {"blocks": (Block(**changes),)})
     indptr, indices = Values([0, 1, 1, 4]), Values([2, 0, 2, 1])
-    assert selftest._breach(case, indptr, indices, batch()) == expected  # type: ignore[arg-type]
+    assert self_test._breach(case, indptr, indices, batch()) == expected  # type: ignore[arg-type]

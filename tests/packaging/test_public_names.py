@@ -12,7 +12,7 @@ from partners import partner
 import pygsampler
 
 # Tools with commands, whose modules are no library.
-TOOLS = {"bench", "cli", "quickstart"}
+TOOLS = {"quickstart"}
 PARTNERS = {
     "pygsampler.dgl": "dgl",
     "pygsampler.flight": "pyarrow",

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from pygsampler.doctor import environment
+from pygsampler._cli.doctor import environment
 from tests.packaging.scripts import tool
 
 

@@ -41,7 +41,7 @@ def test_with_types(tmp_path: Path) -> None:
     whole = flight_graphs.typed()
     partition_types(whole, tmp_path / "parts", 3)
     nodes = "paper", torch.arange(90)
-    with distributed.open(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
+    with distributed.open_graph(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
         for make in (
             neighbors([3, 2], nodes),
             neighbors([3, 2], nodes, labor="poisson", weight_attr="w"),
@@ -58,7 +58,7 @@ def test_without_types(tmp_path: Path) -> None:
     whole = parts_graphs.of("ids")
     partition(whole, tmp_path / "parts", 3)
     nodes = torch.arange(parts_graphs.NODES)
-    with distributed.open(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
+    with distributed.open_graph(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
         for how in (
             {"weight_attr": "w"},
             {"labor": "poisson", "edge_weights": "mean"},

@@ -19,7 +19,7 @@ from parts_graphs import EDGES, NODES, content, walked
 
 import pygsampler as pgs
 from pygsampler import distributed, samplers
-from pygsampler.distributed.group import Group
+from pygsampler.distributed.process_group import ProcessGroup
 from pygsampler.torch import DataLoader
 
 
@@ -109,7 +109,7 @@ def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> No
 def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
     for kind in kinds:
         whole, rng = parts_graphs.of(kind), np.random.default_rng(rank)
-        with distributed.open(f"{folder}/{kind} {world}") as graph:
+        with distributed.open_graph(f"{folder}/{kind} {world}") as graph:
             assert (graph.num_nodes, graph.num_edges) == (NODES, EDGES)
             assert graph.dtype == whole.dtype
             for how in (
@@ -196,7 +196,7 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
 def typed(rank: int, world: int, folder: str) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(rank)
     cites, by = whole.edge_types[0], whole.edge_types[2]
-    with distributed.open(f"{folder}/typed {world}") as graph:
+    with distributed.open_graph(f"{folder}/typed {world}") as graph:
         assert isinstance(graph, distributed.DistributedHeteroGraph)
         assert dict(graph.num_nodes) == dict(whole.num_nodes)
         assert dict(graph.num_edges) == dict(whole.num_edges)
@@ -383,7 +383,7 @@ def typed(rank: int, world: int, folder: str) -> None:
 def loaders(rank: int, world: int, folder: str) -> None:
     whole = parts_graphs.of("ids")
     x = torch.from_dlpack(whole.ndata["x"])
-    with distributed.open(f"{folder}/ids {world}") as graph:
+    with distributed.open_graph(f"{folder}/ids {world}") as graph:
         features = graph.features("x")
         assert (len(features), features.shape, features.dtype) == (NODES, (NODES, 3), torch.float32)
         ids = torch.randint(0, NODES, (90,), generator=torch.Generator().manual_seed(rank))
@@ -445,7 +445,7 @@ def nccl(rank: int, world: int, folder: str) -> None:
     exchange = distributed.TorchExchange(dist.new_group(backend="nccl"))
     whole, rng = parts_graphs.of("ids"), np.random.default_rng(rank)
     x = torch.from_dlpack(whole.ndata["x"])
-    with distributed.open(f"{folder}/ids {world}", exchange, device="cuda") as graph:
+    with distributed.open_graph(f"{folder}/ids {world}", exchange, device="cuda") as graph:
         features = graph.features("x")
         for sampler in (pgs.PGSampler([3, -1, 4], seed=5, prob="w"), WALKS[2]):
             look = content if isinstance(sampler, pgs.PGSampler) else walked
@@ -466,7 +466,7 @@ def nccl(rank: int, world: int, folder: str) -> None:
 
 def refused(rank: int, world: int, folder: str) -> None:
     whole = parts_graphs.of("ids")
-    graph = distributed.open(f"{folder}/in {world}")
+    graph = distributed.open_graph(f"{folder}/in {world}")
     if rank == 0:
         # The other process asks nothing, and answers all the same.
         def sample(how=None, **more):
@@ -580,14 +580,14 @@ def refused(rank: int, world: int, folder: str) -> None:
     fails(
         ValueError,
         "exchange: expected 3 processes, one for each part, got 2",
-        lambda: distributed.open(f"{folder}/ids 3"),
+        lambda: distributed.open_graph(f"{folder}/ids 3"),
     )
 
 
 def groups(rank: int, world: int) -> None:
     """Those that are destroyed while a thread of Gloo may still have a collective's tensors."""
     for number in range(40):
-        group = Group("groups", None, 30)
+        group = ProcessGroup("groups", None, 30)
         assert group.gather((rank, number)) == [[other, number] for other in range(world)]
         group.close()
 
@@ -596,13 +596,15 @@ def misses(rank: int, world: int, folder: str) -> None:
     """Of three processes the last one comes to the first meeting alone, and late."""
     if rank == 2:
         time.sleep(1)
-    distributed.open(f"{folder}/plain {world}").close()
+    distributed.open_graph(f"{folder}/plain {world}").close()
     if rank < 2:
         start = time.monotonic()
         fails(
             TimeoutError,
             "TorchExchange: expected all 3 processes within 2 s, got nothing from rank 2",
-            lambda: distributed.open(f"{folder}/plain {world}", distributed.TorchExchange(wait=2)),
+            lambda: distributed.open_graph(
+                f"{folder}/plain {world}", distributed.TorchExchange(wait=2)
+            ),
         )
         assert 2 <= time.monotonic() - start < 120
         dist.barrier()
@@ -618,13 +620,13 @@ def misses(rank: int, world: int, folder: str) -> None:
         fails(
             TimeoutError,
             "expected all 3 processes within 0.2 s, got nothing from ranks 0, 1",
-            lambda: distributed.open(
+            lambda: distributed.open_graph(
                 f"{folder}/plain {world}", distributed.TorchExchange(wait=0.2)
             ),
         )
     # All may try again.
     dist.barrier()
-    distributed.open(f"{folder}/plain {world}").close()
+    distributed.open_graph(f"{folder}/plain {world}").close()
 
 
 def worlds(rank: int, world: int, folder: str) -> None:
@@ -661,7 +663,7 @@ def worlds(rank: int, world: int, folder: str) -> None:
 
 def dies(rank: int, world: int, folder: str, how: str) -> None:
     exchange = distributed.TorchExchange(timeout=4)
-    graph = distributed.open(f"{folder}/plain {world}", exchange)
+    graph = distributed.open_graph(f"{folder}/plain {world}", exchange)
     sampler = pgs.PGSampler([3, 3], seed=0)
     sampler.sample(graph, [1, 2, 3], epoch=0, batch=0)
     # All have their first batch before one of them is gone.

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler.datasets._files import convert, read, snap
+from pygsampler.datasets._hetero_edges import read_hetero
 from pygsampler.datasets._ogb import Ogb, ogb
 from pygsampler.datasets._ogbn_mag import ogbn_mag
-from pygsampler.datasets._typed_edges import read_typed
 
 if TYPE_CHECKING:
-    from pygsampler.datasets._debian import Debian, debian, debian_typed
+    from pygsampler.datasets._debian import Debian, debian, debian_hetero
 
 __all__ = [
     "Debian",
     "Ogb",
     "convert",
     "debian",
-    "debian_typed",
+    "debian_hetero",
     "ogb",
     "ogbn_mag",
     "read",
-    "read_typed",
+    "read_hetero",
     "snap",
 ]
 

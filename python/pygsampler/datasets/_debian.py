@@ -210,7 +210,7 @@ def debian() -> Debian:
     )
 
 
-def debian_typed() -> HeteroGraph:
+def debian_hetero() -> HeteroGraph:
     """The data set as a graph with types: ``debian().hetero_graph()``.
 
     Features, names and the split are ``debian()``'s.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from pygsampler._graph.file import as_path
-from pygsampler.datasets import _graphs, _plan, _sources, _tables
+from pygsampler.datasets import _graphs, _read_options, _sources, _tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -151,21 +151,21 @@ def read(
         )
     files = _sources.files_of(source, format)
     kind = _sources.format_of(files, format)
-    plan = _plan.plan_of(
+    plan = _read_options.plan_of(
         kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind
     )
     return _graphs.graph_of(files, plan, progress)
 
 
 def _two_types(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
-    from pygsampler.datasets._typed_edges import read_typed
+    from pygsampler.datasets._hetero_edges import read_hetero
 
     for name, end in (("src_type", kind[0]), ("dst_type", kind[2])):
         if end is None:
             raise ValueError(f"{name}: expected the type of nodes beside the other type, got None")
     if undirected:
         raise ValueError("undirected: expected False with src_type= and dst_type=, got True")
-    return read_typed({kind: source}, **options)
+    return read_hetero({kind: source}, **options)
 
 
 def convert(
@@ -210,13 +210,13 @@ def convert(
     files = _sources.files_of(source, format)
     wanted = as_path(target, "target")
     kind = _sources.format_of(files, format)
-    plan = _plan.plan_of(
+    plan = _read_options.plan_of(
         kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind
     )
     if files.one:
-        _plan.require_file(files.paths[0])
+        _read_options.require_file(files.paths[0])
     for path in files.paths:
-        _plan.require_target(wanted, path)
+        _read_options.require_target(wanted, path)
     if kind == "npz":
         with _graphs.graph_of(files, plan, progress) as graph:
             graph.save(wanted)

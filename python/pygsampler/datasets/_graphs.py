@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.dtypes import KINDS, ArrayRegion
 from pygsampler._engine import memory as memories
-from pygsampler.datasets import _plan, _tables
+from pygsampler.datasets import _read_options, _tables
 
 if TYPE_CHECKING:
     from pygsampler._arrays.datetimes import Kind
@@ -23,7 +23,7 @@ _WORDS = 9
 def graph_of(files: Files, plan: dict[str, Any], progress: Progress) -> Graph:
     """Returns the graph of files, as a plan that is checked says."""
     if files.one:
-        _plan.require_file(files.paths[0])
+        _read_options.require_file(files.paths[0])
     if plan["format"] == "npz":
         from pygsampler.datasets import _npz
 

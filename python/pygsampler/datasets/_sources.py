@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import describe
 from pygsampler._graph.file import as_path
-from pygsampler.datasets import _plan
+from pygsampler.datasets import _read_options
 
 # Names that begin so are those of logs and leftovers, as .ipynb_checkpoints and _temporary.
 _HIDDEN = (".", "_")
@@ -40,15 +40,15 @@ def files_of(source: Any, format: str | None = None) -> Files:
             raise ValueError("source: expected at least one file of edges, got none")
         paths = tuple(as_path(each, f"source[{i}]") for i, each in enumerate(source))
         for path in paths:
-            _plan.require_file(path)
+            _read_options.require_file(path)
         return Files(paths, os.path.basename(paths[0]))
-    path = as_path(source, "source", _plan.IN_MEMORY)
+    path = as_path(source, "source", _read_options.IN_MEMORY)
     if os.path.isdir(path):
         found = [
             os.path.join(folder, name)
             for folder, names in _folders(path)
             for name in names
-            if (format or _plan.has_suffix(name)) and not name.startswith(_HIDDEN)
+            if (format or _read_options.has_suffix(name)) and not name.startswith(_HIDDEN)
         ]
         if not found:
             raise FileNotFoundError(
@@ -66,15 +66,15 @@ def files_of(source: Any, format: str | None = None) -> Files:
 
 def format_of(files: Files, given: Any) -> str:
     """The format of all files, which is given, or for which their suffixes stand."""
-    found = {_plan.format_of(path, given): path for path in reversed(files.paths)}
+    found = {_read_options.format_of(path, given): path for path in reversed(files.paths)}
     if len(found) > 1:
         listed = ", ".join(f"{kind} ({os.path.basename(path)})" for kind, path in found.items())
         raise ValueError(f"{files.name}: expected files of one format, got {listed}")
     (kind,) = found
-    if not files.one and kind not in _plan.TABLES:
+    if not files.one and kind not in _read_options.TABLES:
         raise ValueError(
             f"{files.name}: expected one file of format {kind}, got {len(files.paths)}; "
-            f"several are read of {', '.join(_plan.TABLES)}"
+            f"several are read of {', '.join(_read_options.TABLES)}"
         )
     return kind
 

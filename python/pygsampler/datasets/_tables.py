@@ -22,7 +22,7 @@ from pygsampler._arrays.interning import BYTES, OFFSETS
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 from pygsampler._engine.progress import Progress, progress_callback
-from pygsampler.datasets import _job, _plan
+from pygsampler.datasets import _read_job, _read_options
 from pygsampler.datasets._sources import Files
 
 # Errors of the engine about ids that are text, rather than fractions or negative numbers.
@@ -75,7 +75,7 @@ def load(
     """
     if files.one and not _has_spans(files.paths[0], plan):
         try:
-            return Loaded(_job.run(files.paths[0], target, plan, progress, words), None, {})
+            return Loaded(_read_job.run(files.paths[0], target, plan, progress, words), None, {})
         except ValueError as error:
             table = _table_instead(files, plan, error)
     else:
@@ -84,7 +84,7 @@ def load(
     with table.written(folder, progress) as written:
         if written.names is not None:
             target = ""
-        memory = _job.run(written.path, target, written.plan, progress, words)
+        memory = _read_job.run(written.path, target, written.plan, progress, words)
         return Loaded(memory, written.names, written.kinds)
 
 
@@ -117,8 +117,8 @@ def _table_instead(files: Files, plan: dict[str, Any], error: ValueError) -> Tab
     anew = plan["numbering"] == "always"
     if named and not anew:
         raise ValueError(f"{error}; renumber=True numbers names") from None
-    if plan["format"] not in _plan.TABLES:
-        hint = f"; names are read of {', '.join(_plan.TABLES)}" if named else ""
+    if plan["format"] not in _read_options.TABLES:
+        hint = f"; names are read of {', '.join(_read_options.TABLES)}" if named else ""
         raise ValueError(f"{error}{hint}") from None
     if not (anew or plan["data"]):
         raise error

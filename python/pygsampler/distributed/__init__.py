@@ -7,26 +7,26 @@ graph to sample, of which it has one part. ``share`` is for a graph on the GPUs 
 from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph
-from pygsampler.distributed.opened import open
+from pygsampler.distributed.hetero_graph import DistributedHeteroGraph
+from pygsampler.distributed.hetero_partition import HeteroPartition, HeteroShard, partition_types
+from pygsampler.distributed.open_graph import open_graph
 from pygsampler.distributed.partition import Partition, Shard, partition
-from pygsampler.distributed.peers import share, share_features
 from pygsampler.distributed.ray_exchange import RayExchange
 from pygsampler.distributed.reorder import reorder
-from pygsampler.distributed.typed_graph import DistributedHeteroGraph
-from pygsampler.distributed.typed_partition import TypedPartition, TypedShard, partition_types
+from pygsampler.distributed.shared_graph import share, share_features
 
 __all__ = [
     "DistributedFeatures",
     "DistributedGraph",
     "DistributedHeteroGraph",
     "Exchange",
+    "HeteroPartition",
+    "HeteroShard",
     "Partition",
     "RayExchange",
     "Shard",
     "TorchExchange",
-    "TypedPartition",
-    "TypedShard",
-    "open",
+    "open_graph",
     "partition",
     "partition_types",
     "reorder",

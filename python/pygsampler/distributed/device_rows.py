@@ -9,7 +9,7 @@ from pygsampler._graph.graph import Graph
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
-    from pygsampler.distributed.messages import Question
+    from pygsampler.distributed.messages import RowRequest
     from pygsampler.distributed.partition import Shard
 
 # How many hops a launch has at most; as in Go.
@@ -37,7 +37,7 @@ class DeviceRows:
         data = dict(graph.edata)
         return Graph.from_csc(indptr, graph.indices, num_nodes=graph.num_nodes, edge_data=data)
 
-    def excluded(self, question: Question) -> Any:
+    def excluded(self, question: RowRequest) -> Any:
         """The places of those of the part's edges that are left out; None: there are none."""
         import numpy
 
@@ -51,7 +51,7 @@ class DeviceRows:
             places = places[(places >= 0) & (places < shard.graph.num_edges)]
         return places if len(places) else None
 
-    def answer(self, question: Question, block: Any, nodes: Array) -> memoryview:
+    def answer(self, question: RowRequest, block: Any, nodes: Array) -> memoryview:
         """A block with the ids of vertices and edges of the whole graph, as the engine answers on
         the CPU; ``nodes`` are those that its numbers are of."""
         import numpy

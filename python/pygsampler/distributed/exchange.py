@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pygsampler.distributed.group import Group
+from pygsampler.distributed.process_group import ProcessGroup
 
 # What one process says to another: the bytes behind a buffer.
 Message = Any
@@ -97,7 +97,7 @@ class TorchExchange(Exchange):
     def __init__(
         self, group: Any = None, *, timeout: float = 300.0, wait: float | None = None
     ) -> None:
-        self._group = Group("TorchExchange", group, timeout, wait)
+        self._group = ProcessGroup("TorchExchange", group, timeout, wait)
 
     @property
     def rank(self) -> int:

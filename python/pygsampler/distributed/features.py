@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.memory import address_of, buffer_view
 from pygsampler._features.remote import RemoteFeatures
-from pygsampler.distributed.service import Fetch, Service
+from pygsampler.distributed.row_service import RowFetch, RowService
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class DistributedFeatures(RemoteFeatures):
 
     def __init__(
         self,
-        service: Service,
+        service: RowService,
         name: str,
         about: Any,
         num_nodes: int,
@@ -116,7 +116,7 @@ class DistributedFeatures(RemoteFeatures):
 
         return self.read_async(torch.as_tensor(ids)).wait()
 
-    def read_async(self, ids: torch.Tensor) -> Rows:
+    def read_async(self, ids: torch.Tensor) -> PendingRemoteRows:
         """Asks for the rows of ids; ``wait()`` of what it returns gives them."""
         import torch
 
@@ -148,9 +148,9 @@ class DistributedFeatures(RemoteFeatures):
             (1, len(ids), len(wanted) - len(asked), own, len(asked) - own)
         ):
             self._counts[place] += count
-        fetch = Fetch(self.name, 64, questions)
+        fetch = RowFetch(self.name, 64, questions)
         self._service.fetch(fetch)
-        return Rows(self, fetch, inverse, here, at)
+        return PendingRemoteRows(self, fetch, inverse, here, at)
 
     def stats(self) -> dict[str, Any]:
         """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were.
@@ -200,12 +200,12 @@ def _tensor(rows: memoryview, dtype: torch.dtype) -> torch.Tensor:
     return torch.frombuffer(view, dtype=dtype)
 
 
-class Rows:
+class PendingRemoteRows:
     """Rows on their way; made by ``DistributedFeatures.read_async``."""
 
     __slots__ = ("_fetch", "_made", "_source", "_where")
 
-    def __init__(self, source: DistributedFeatures, fetch: Fetch, *where: Any) -> None:
+    def __init__(self, source: DistributedFeatures, fetch: RowFetch, *where: Any) -> None:
         self._source, self._fetch, self._where = source, fetch, where
         self._made: torch.Tensor | None = None
 

@@ -11,12 +11,12 @@ from pygsampler._arrays.array import Array, as_array
 from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.graph import Graph
-from pygsampler.distributed.device_owner import owner_of
+from pygsampler.distributed.device_row_server import row_server
 from pygsampler.distributed.features import DistributedFeatures
-from pygsampler.distributed.in_parts import InParts
 from pygsampler.distributed.partition import Partition
-from pygsampler.distributed.service import Service
-from pygsampler.distributed.timed import times_of
+from pygsampler.distributed.partitioned import PartitionedGraph
+from pygsampler.distributed.row_service import RowService
+from pygsampler.distributed.temporal import times_of
 
 if TYPE_CHECKING:
     from pygsampler._graph.program_arrays import ProgramArrayNames
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pygsampler.distributed.partition import Shard
 
 
-class DistributedGraph(InParts["Partition", "Shard"], Graph):
+class DistributedGraph(PartitionedGraph["Partition", "Shard"], Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
@@ -51,12 +51,12 @@ class DistributedGraph(InParts["Partition", "Shard"], Graph):
     ) -> DistributedGraph:
         graph, out, owner = cls._without_rows(partition), partition.out, None
         if exchange.owns:
-            owner = owner_of(partition, exchange.rank, device)
+            owner = row_server(partition, exchange.rank, device)
             graph._shard = owner.shard
         nodes = partition.arrays["nodes"]
         times = partial(times_of, [partition], [nodes], nodes)
         outward = [] if out is None else [out]
-        graph._service = Service(exchange, owner, [partition], outward, times)
+        graph._service = RowService(exchange, owner, [partition], outward, times)
         if out is not None:
             graph._outward = cls._without_rows(out)
             graph._outward._service = graph._service

@@ -21,7 +21,7 @@ def _padded(part: bytes | memoryview) -> tuple[bytes | memoryview, bytes]:
 FEATURES = -1
 
 
-class Question(NamedTuple):
+class RowRequest(NamedTuple):
     """Rows that a batch needs of a part, as the engine's ``PartsRows`` takes them.
 
     Or, with ``hop`` FEATURES, rows of the vertex array that ``document`` names, of ``vertices``.
@@ -52,7 +52,7 @@ class Question(NamedTuple):
         return head.tobytes() + body
 
 
-def questions_in(message: memoryview) -> Iterator[Question]:
+def read_requests(message: memoryview) -> Iterator[RowRequest]:
     """Those that were sent, one behind another."""
     at = 0
     while at < len(message):
@@ -70,7 +70,7 @@ def questions_in(message: memoryview) -> Iterator[Question]:
                 f"{place - at}; are all processes of one version?"
             )
         document, vertices, trees, bounds, exclude = parts
-        yield Question(
+        yield RowRequest(
             str(document, "utf-8"),
             seed % 2**64,
             hop,
@@ -86,7 +86,7 @@ def questions_in(message: memoryview) -> Iterator[Question]:
         at += size
 
 
-class Rows(NamedTuple):
+class RowReply(NamedTuple):
     """An answer: where rows lie, or why there are none."""
 
     address: int
@@ -95,12 +95,12 @@ class Rows(NamedTuple):
     rows: memoryview
 
     @classmethod
-    def of(cls, rows: memoryview) -> Rows:
+    def of(cls, rows: memoryview) -> RowReply:
         """Rows that are here, and stay as long as the view."""
         return cls(address_of(rows) if len(rows) else 0, len(rows), "", rows)
 
     @classmethod
-    def failed(cls, error: str) -> Rows:
+    def failed(cls, error: str) -> RowReply:
         """Why there are none."""
         return cls(0, 0, error, memoryview(b""))
 
@@ -110,10 +110,10 @@ class Rows(NamedTuple):
         return [array("q", [bool(self.error), len(part)]).tobytes(), *_padded(part)]
 
 
-def answers_in(message: memoryview, count: int) -> list[Rows]:
+def read_replies(message: memoryview, count: int) -> list[RowReply]:
     """So many answers, one behind another. The addresses are good while the message is held."""
     base = address_of(message) if len(message) else 0
-    found: list[Rows] = []
+    found: list[RowReply] = []
     at = 0
     for _ in range(count):
         if at + 16 > len(message):
@@ -124,7 +124,7 @@ def answers_in(message: memoryview, count: int) -> list[Rows]:
             raise ValueError(f"message: expected {size} bytes at {at}, got {len(message) - at}")
         rows = message[at : at + size]
         error = (str(rows, "utf-8") or "an error without a text") if failed else ""
-        found.append(Rows(base + at, size, error, rows))
+        found.append(RowReply(base + at, size, error, rows))
         at += size + -size % 8
     return found
 

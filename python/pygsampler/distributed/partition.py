@@ -293,7 +293,7 @@ def partition(
     of_sources = {
         name: checked_times(f"times[{i}]", name, graph.ndata) for i, name in enumerate(names)
     }
-    with whole(target) as made:
+    with atomic_folder(target) as made:
         write_parts(graph, made, count, progress, both, of_sources)
     return Partition.open(target)
 
@@ -349,7 +349,7 @@ def check_target(target: Path, replace: bool) -> None:
 
 
 @contextmanager
-def whole(target: Path) -> Iterator[Path]:
+def atomic_folder(target: Path) -> Iterator[Path]:
     """A folder that gets its name when all of it is there, in the place of one that is."""
     target.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

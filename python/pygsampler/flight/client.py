@@ -24,9 +24,9 @@ from pygsampler._loader.stream import _shuffled
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import ClosedError
-from pygsampler.flight.failures import is_busy, raised
-from pygsampler.flight.planned import plan_of
-from pygsampler.flight.results import received
+from pygsampler.flight.errors import decode_error, is_busy
+from pygsampler.flight.registry import plan_entry
+from pygsampler.flight.results import decode_result
 from pygsampler.flight.ticket import Ticket
 from pygsampler.walks.visits import Visits
 
@@ -199,7 +199,7 @@ class Client:
         """
         if not isinstance(sampler, Sampler):
             raise TypeError(f"sampler: expected a Sampler, got {describe(sampler)}")
-        plan_of(sampler)
+        plan_entry(sampler)
         size = integer(batch_size, "batch_size", 1)
         depth = integer(prefetch, "prefetch", 1, 256)
         number = sampler.epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
@@ -253,7 +253,7 @@ class Client:
             epoch = integer(0 if epoch is None else epoch, "epoch", 0, MAX_EPOCH)
             batch = integer(0 if batch is None else batch, "batch", 0, MAX_BATCH)
         else:
-            plan, path, spans = plan_of(sampler)
+            plan, path, spans = plan_entry(sampler)
             if seed is not None:
                 raise ValueError(f"seed: expected None for a sampler, which has one, got {seed!r}")
             seed = sampler.seed
@@ -300,7 +300,7 @@ class Client:
                             f"{self.location}: expected an answer within {self._timeout:g} s, got "
                             "that the server is busy"
                         ) from None
-                    raise raised(error, self.location) from None
+                    raise decode_error(error, self.location) from None
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -326,4 +326,4 @@ class Client:
 
 
 def _whole(reader: Any) -> Any:
-    return received(reader.schema, (chunk.data for chunk in reader))
+    return decode_result(reader.schema, (chunk.data for chunk in reader))

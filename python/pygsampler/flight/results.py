@@ -60,14 +60,14 @@ class _Values(NamedTuple):
     dtype: str
 
 
-class _Part(NamedTuple):
+class _RecordPart(NamedTuple):
     """A record batch to be: what is said of it, and its arrays."""
 
     about: Mapping[str, Any]
     values: Sequence[_Values]
 
 
-class _Kind(NamedTuple):
+class _ResultKind(NamedTuple):
     """A kind of result."""
 
     made: Any
@@ -77,18 +77,18 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    "blocks": _Kind(MiniBatch, at.MAGIC, ()),
-    "subgraph": _Kind(Subgraph, at.MAGIC, ()),
-    "typed": _Kind(HeteroMiniBatch, at.TYPED_MAGIC, ()),
-    "walks": _Kind(Walks, at.WALK_MAGIC, ("seed",)),
-    "typed walks": _Kind(HeteroWalks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
-    "visits": _Kind(Visits, at.WALK_MAGIC, ()),
-    "steps": _Kind(StepSamples, at.STEP_MAGIC, ("seed",)),
+    "blocks": _ResultKind(MiniBatch, at.MAGIC, ()),
+    "subgraph": _ResultKind(Subgraph, at.MAGIC, ()),
+    "typed": _ResultKind(HeteroMiniBatch, at.TYPED_MAGIC, ()),
+    "walks": _ResultKind(Walks, at.WALK_MAGIC, ("seed",)),
+    "typed walks": _ResultKind(HeteroWalks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
+    "visits": _ResultKind(Visits, at.WALK_MAGIC, ()),
+    "steps": _ResultKind(StepSamples, at.STEP_MAGIC, ("seed",)),
 }
 _NAMES = {kind.made: name for name, kind in _KINDS.items()}
 
 
-class Sent:
+class SentResult:
     """A result of the engine's, on the CPU, as it is sent."""
 
     def __init__(self, result: Any) -> None:
@@ -144,7 +144,7 @@ class Sent:
         return pyarrow.ListArray.from_arrays(pyarrow.array([0, values.length], "int32"), array)
 
 
-def received(schema: Any, batches: Iterable[Any]) -> Any:
+def decode_result(schema: Any, batches: Iterable[Any]) -> Any:
     """The result that a schema and record batches are of; ValueError where they are of none."""
     about = _about(schema)
     kind, words = about["kind"], about["words"]
@@ -278,7 +278,7 @@ def _parts(
     names: Sequence[str | EdgeValueName] = (),
     node_types: Sequence[str] = (),
     edge_types: Sequence[Any] = (),
-) -> list[_Part]:
+) -> list[_RecordPart]:
     """The parts of a result, in the order in which they are sent."""
     if kind in ("blocks", "subgraph"):
         hops = words[at.HOPS]
@@ -295,7 +295,7 @@ def _parts(
             else:
                 row = row._replace(name=f"extra/{name}")
                 batch += _values([row], words, start, words)
-        parts = [_Part({"part": "batch"}, batch)]
+        parts = [_RecordPart({"part": "batch"}, batch)]
         for i, more in enumerate(of_edges):
             start = at.HEADER_WORDS + at.WORDS * i
             parts.append(_block({"number": i}, words, start, words, more))
@@ -307,7 +307,7 @@ def _parts(
         for i, name in enumerate(node_types):
             start = at.HEADER_WORDS + at.TYPE_WORDS * i
             about = {"part": "nodes", "type": name}
-            parts.append(_Part(about, _values(at.TYPE_ROWS, words, start, words)))
+            parts.append(_RecordPart(about, _values(at.TYPE_ROWS, words, start, words)))
         for hop in range(hops):
             for i, edge_type in enumerate(edge_types):
                 start = first + (hop * relations + i) * at.WORDS
@@ -316,7 +316,7 @@ def _parts(
                 parts.append(_block(of_type, words, start, widths))
         return parts
     rows = {"visits": _TOP_ROWS, "steps": at.STEP_ROWS}.get(kind, at.WALK_ROWS)
-    return [_Part({"part": kind}, _values(rows, words, 0, words))]
+    return [_RecordPart({"part": kind}, _values(rows, words, 0, words))]
 
 
 def _block(
@@ -325,14 +325,14 @@ def _block(
     start: int,
     widths: Sequence[int],
     more: Sequence[_Values] = (),
-) -> _Part:
+) -> _RecordPart:
     counts = {
         "num_src": words[start + at.NUM_SRC],
         "num_dst": words[start + at.NUM_DST],
         "first_dst": words[start + at.FIRST_DST],
     }
     values = [*_values(at.BLOCK_ROWS, words, start, widths), *more]
-    return _Part({"part": "block", **about, **counts}, values)
+    return _RecordPart({"part": "block", **about, **counts}, values)
 
 
 def _values(
@@ -349,7 +349,7 @@ def _values(
     return found
 
 
-def _list_types(parts: Iterable[_Part]) -> dict[str, Any]:
+def _list_types(parts: Iterable[_RecordPart]) -> dict[str, Any]:
     """The type of each column of arrays: the widest that a part has of that name."""
     found: dict[str, str] = {}
     for part in parts:

@@ -25,10 +25,10 @@ from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.metapath import resolved
 from pygsampler._graph.schema import check_by_type, relation_name
-from pygsampler.flight.failures import busy, denied, told
+from pygsampler.flight.errors import busy, denied, encode_error
 from pygsampler.flight.limits import Limits, Most
-from pygsampler.flight.planned import sampler_of
-from pygsampler.flight.results import Sent
+from pygsampler.flight.registry import sampler_from_plan
+from pygsampler.flight.results import SentResult
 from pygsampler.flight.ticket import VERSION, Ticket
 from pygsampler.programs._language.text import arrays, operator_arrays
 
@@ -127,7 +127,7 @@ class Server:
         if max_requests is None:
             max_requests = 2 * library.get_num_threads()
         limits = Limits(max_seeds, max_edges, max_bytes, max_requests).check()
-        self._answers = _Answers(graph, limits, boolean(programs, "programs"))
+        self._answers = _ResultBuilder(graph, limits, boolean(programs, "programs"))
         tls = None if cert is None or key is None else [(_read(cert), _read(key))]
         scheme = "grpc" if tls is None else "grpc+tls"
         shown = f"[{host}]" if ":" in host else host
@@ -189,7 +189,7 @@ class Server:
         return f"Server({self._answers.graph!r}, {self.location!r})"
 
 
-class _Answers:
+class _ResultBuilder:
     """What requests are answered with, of one graph."""
 
     def __init__(self, graph: Any, limits: Limits, programs: bool) -> None:
@@ -205,11 +205,11 @@ class _Answers:
         self._forms: set[Any] = set()
         self._lock = threading.Lock()
 
-    def turn(self) -> Turn:
+    def turn(self) -> RequestSlot:
         """The right to be answered; an error where all are taken."""
         if not self._free.acquire(blocking=False):
             raise busy(self.limits.requests)
-        return Turn(self._free)
+        return RequestSlot(self._free)
 
     def about(self) -> dict[str, Any]:
         """What is served, for clients."""
@@ -228,7 +228,7 @@ class _Answers:
             **{f"max_{name}": value for name, value in self.limits._asdict().items()},
         }
 
-    def result(self, ticket: Ticket) -> Sent:
+    def result(self, ticket: Ticket) -> SentResult:
         """What a ticket asks for."""
         self.limits.check_seeds(ticket.num_seeds)
         plan = ticket.plan
@@ -239,7 +239,7 @@ class _Answers:
         self._most.check(plan, ticket.num_seeds, self.limits)
         path = resolved(ticket.metapath, tuple(self._edge_types.values()))
         self._check_form(plan, path)
-        sampler = sampler_of(plan, ticket.seed, path, ticket.spans)
+        sampler = sampler_from_plan(plan, ticket.seed, path, ticket.spans)
         more: dict[str, Any] = {}
         if ticket.seed_time is not None:
             if plan.get("time") is None:
@@ -250,7 +250,7 @@ class _Answers:
         result = sampler.sample(
             self.graph, ticket.seeds, epoch=ticket.epoch, batch=ticket.batch, **more
         )
-        sent = Sent(result if self.graph.device == "cpu" else result.cpu())
+        sent = SentResult(result if self.graph.device == "cpu" else result.cpu())
         self.limits.check_bytes(sent.num_bytes)
         return sent
 
@@ -284,7 +284,7 @@ class _Answers:
             self._forms.add(key)
 
 
-class Turn:
+class RequestSlot:
     """Counts as a request that is being answered for as long as it lives."""
 
     def __init__(self, free: threading.Semaphore) -> None:
@@ -294,7 +294,7 @@ class Turn:
 class _Pieces:
     """The record batches of an answer. Flight lets go of it when the client has them, or left."""
 
-    def __init__(self, sent: Sent, turn: Turn) -> None:
+    def __init__(self, sent: SentResult, turn: RequestSlot) -> None:
         self._turn = turn
         self._batches = sent.batches()
 
@@ -308,18 +308,18 @@ class _Pieces:
 class _Flight(flight.FlightServerBase):  # type: ignore[misc]
     """Flight's side of it. Its methods run in threads of gRPC's."""
 
-    def __init__(self, location: str, *, answers: _Answers, **options: Any) -> None:
+    def __init__(self, location: str, *, answers: _ResultBuilder, **options: Any) -> None:
         self._answers = answers
         super().__init__(location, **options)
 
     def do_get(self, context: Any, ticket: Any) -> Any:
-        with told():
+        with encode_error():
             turn = self._answers.turn()
             sent = self._answers.result(Ticket.read(_short(ticket.ticket)))
             return flight.GeneratorStream(sent.schema, _Pieces(sent, turn))
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
-        with told():
+        with encode_error():
             text = _short(descriptor.command or b"")
             rows = self._arrays(reader)
             turn = self._answers.turn()
@@ -347,7 +347,7 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
         return rows
 
     def do_action(self, context: Any, action: Any) -> Any:
-        with told():
+        with encode_error():
             if action.type != "about":
                 raise ValueError(f"action: expected 'about', got {describe(action.type)}")
             return [json.dumps(self._answers.about()).encode()]
@@ -368,7 +368,7 @@ class _Flight(flight.FlightServerBase):  # type: ignore[misc]
         self._no("do_put")
 
     def _no(self, what: str) -> NoReturn:
-        with told():
+        with encode_error():
             raise NotImplementedError(f"expected do_get, do_exchange or an action, got {what}")
         raise AssertionError
 

@@ -121,7 +121,7 @@ class LaborSampler(Sampler):
             if self._graph._service is None:
                 self._types = HeteroGraph({_EDGE: self._graph}).to(self.device)
             else:
-                from pygsampler.distributed.typed_graph import of_one_type
+                from pygsampler.distributed.hetero_graph import of_one_type
 
                 self._types = of_one_type(self._graph, _EDGE)
         return self._types

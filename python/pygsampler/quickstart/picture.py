@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 if TYPE_CHECKING:
     from pygsampler.datasets import Debian
-    from pygsampler.quickstart.neighbourhood import Neighbourhood
+    from pygsampler.quickstart.neighborhood import Neighbourhood
     from pygsampler.quickstart.training import Run
 
 INK = "#1f2937"

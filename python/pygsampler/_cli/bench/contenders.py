@@ -1,0 +1,146 @@
+"""What takes part in a comparison, and ours of it without a framework.
+
+A contender opens a session on a graph; a session samples a run of batches. All sessions of a
+comparison share the arrays of the graph, none has a copy of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from pygsampler._cli.bench.check import CheckedBlock, Int64s
+from pygsampler._cli.bench.csc import CscGraph
+
+BASELINE = "dgl"
+
+
+class Session(Protocol):
+    """A sampler bound to a graph and fanouts (outermost hop first)."""
+
+    def run(self, batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
+        """Yields one sampled batch, in the contender's own form, for each array of seeds."""
+
+    def edges(self, batch: Any) -> list[int]:
+        """Number of edges of each block, outermost hop first. Cheap: it is called in the clock."""
+
+    def views(self, batch: Any) -> list[CheckedBlock]:
+        """The blocks in NumPy, outermost hop first, for the check."""
+
+
+class Contender(Protocol):
+    """`overlaps` says that batches are sampled ahead while the caller holds an earlier one.
+
+    `frontier` is what a hop expands: "all" vertices that are known, or those alone that are "new".
+    Contenders of one comparison have it in common, since the edges differ.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def overlaps(self) -> bool: ...
+
+    @property
+    def frontier(self) -> str: ...
+
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
+        """A new session; it may be kept for many runs."""
+
+
+class _Ours:
+    """Batches of pygsampler from a function that samples a run."""
+
+    def __init__(self, run: Callable[[Sequence[Int64s], int], Iterator[Any]]) -> None:
+        self.run = run
+
+    def edges(self, batch: Any) -> list[int]:
+        return [block.num_edges for block in batch.blocks]
+
+    def views(self, batch: Any) -> list[CheckedBlock]:
+        result = []
+        for block in batch.blocks:
+            col, row = (int64(ids) for ids in block.coo())
+            # With the frontier "new" rows are numbered among all vertices of the batch.
+            row -= getattr(block, "dst_offset", 0)
+            ids = (int64(block.dst_nodes), int64(block.src_nodes), row, col)
+            result.append(CheckedBlock(*ids, int64(block.edge_ids)))
+        return result
+
+
+class _PygsamplerContender:
+    """One of ours: on the CPU, or on a device, which its name then says."""
+
+    def __init__(self, name: str, label: str, device: str, frontier: str) -> None:
+        self.device, self.frontier = device, frontier
+        self.name = name if device == "cpu" else f"{name}:{device}"
+        self.label = label if device == "cpu" else f"{label}, {device}"
+
+    def graph(self, graph: CscGraph) -> Any:
+        """The graph where it is sampled; a copy on a device, shared memory on the CPU."""
+        import pygsampler as pgs
+
+        return pgs.Graph.from_csc(graph.indptr, graph.indices).to(self.device)
+
+    def sampler(self, fanouts: Sequence[int], seed: int) -> Any:
+        import pygsampler as pgs
+
+        return pgs.PGSampler(list(fanouts), seed=seed, frontier=self.frontier)
+
+
+class OneBatch(_PygsamplerContender):
+    """`PGSampler.sample`: the caller waits for each batch, no framework is involved."""
+
+    overlaps = False
+
+    def __init__(self, device: str = "cpu", frontier: str = "all") -> None:
+        super().__init__("sample", "PGSampler.sample", device, frontier)
+
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
+        ours, sampler = self.graph(graph), self.sampler(fanouts, seed)
+
+        def run(batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
+            for number, seeds in enumerate(batches):
+                yield sampler.sample(ours, seeds, epoch=epoch, batch=number)
+
+        return _Ours(run)
+
+
+class Loader(_PygsamplerContender):
+    """`pygsampler.torch.DataLoader`: batches in flight, torch tensors come out."""
+
+    overlaps = True
+
+    def __init__(self, prefetch: int = 4, device: str = "cpu", frontier: str = "all") -> None:
+        super().__init__("loader", "pygsampler.torch.DataLoader", device, frontier)
+        self.prefetch = prefetch
+
+    def open(self, graph: CscGraph, fanouts: Sequence[int], seed: int) -> Session:
+        from pygsampler.torch import DataLoader
+
+        ours, sampler = self.graph(graph), self.sampler(fanouts, seed)
+
+        def run(batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
+            loader = DataLoader(
+                ours,
+                np.concatenate(batches),
+                sampler,
+                batch_size=len(batches[0]),
+                prefetch=self.prefetch,
+            )
+            loader.set_epoch(epoch)
+            yield from loader
+
+        return _Ours(run)
+
+
+def int64(array: Any) -> Int64s:
+    """A copy of an array of any framework, on the CPU or not, in NumPy."""
+    if hasattr(array, "cpu"):
+        array = array.cpu().numpy()
+    return np.array(array, dtype=np.int64)

@@ -1,0 +1,191 @@
+"""``python -m pygsampler bench``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pygsampler._cli import options
+
+if TYPE_CHECKING:
+    from pygsampler._cli.bench.compare import ComparisonRow, Setting
+    from pygsampler._cli.bench.csc import CscGraph
+    from pygsampler._graph.graph import Graph
+
+# So many are taken where the machine is fast and the time long; medians gain no more from others.
+_MOST_ROUNDS = 50
+
+
+@click.command(short_help="Time sampling of your graph, beside what is installed.")
+@click.argument("file", metavar="[FILE]", default="debian")
+@options.fanouts("10,10")
+@click.option("--batch-size", type=click.IntRange(1), default=1024, show_default=True)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="Of timing, for each comparison; there are at least 3 rounds.",
+)
+@options.device
+@options.picture("Draw edges a second with matplotlib")
+@options.as_json
+def command(
+    file: str,
+    fanouts: tuple[int, ...],
+    batch_size: int,
+    seconds: float,
+    device: str,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Time sampling of a graph file, or of the data set "debian", beside what else is installed.
+
+    Every sampler is checked edge by edge before the clock starts, and counted under it; one that
+    loses edges ends the run with exit code 1. All read the same arrays and take turns on the same
+    seeds. DGL's NeighborSampler takes part where DGL is installed, PyG's where pyg-lib is; since a
+    hop of PyG's expands new vertices alone, ours is compared with it in that mode. With --device
+    cuda the GPU takes part beside the CPU.
+    """
+    from pygsampler._cli import output
+    from pygsampler._cli.atomic_file import atomic_write
+    from pygsampler._cli.bench import machine
+    from pygsampler._cli.bench.check import CheckError
+    from pygsampler._cli.bench.compare import Setting
+    from pygsampler._cli.group import CommandError
+
+    options.check_picture(plot)
+    with options.open_graph(file) as graph:
+        csc = _arrays(Path(file).name, graph)
+        setting = Setting(min(batch_size, csc.num_nodes), fanouts)
+        if not setting.batch_size:
+            raise CommandError(f"{file}: expected a graph with vertices, got none")
+        fields, notes = _contenders(device)
+        try:
+            compared = [(field[0], _compare(csc, setting, field, seconds)) for field in fields]
+        except CheckError as error:
+            raise CommandError(f"refused: {error}") from error
+    rows = [row for _, found in compared for row in found]
+    record = {"hardware": machine.hardware(), "versions": machine.versions()}
+    if plot is not None:
+        from pygsampler._cli.bench.report import plot as draw
+
+        with atomic_write(plot) as temporary:
+            draw(rows, temporary, machine.summary(record))
+    if as_json:
+        found = [
+            {**row.as_json(), "baseline": base.name, "frontier": base.frontier}
+            for base, of_one in compared
+            for row in of_one
+        ]
+        output.write_json({"file": file, **record, "notes": notes, "rows": found})
+        return
+    _show(rows, machine.summary(record), notes, plot)
+
+
+def _arrays(name: str, graph: Graph) -> CscGraph:
+    """The graph as all contenders read it: where it lies, but for offsets of 32 bits."""
+    import numpy as np
+
+    from pygsampler._cli.bench.csc import CscGraph
+
+    indptr = graph.indptr.numpy().astype(np.int64, copy=False)
+    behind = graph.num_nodes + 1 - len(indptr)
+    if behind:
+        indptr = np.concatenate([indptr, np.full(behind, indptr[-1])])
+    return CscGraph(name, indptr, graph.indices.numpy())
+
+
+def _contenders(device: str) -> tuple[list[list[Any]], list[str]]:
+    """Who is compared with whom, the baseline first; and what to know of who is missing."""
+    from importlib.util import find_spec
+
+    from pygsampler._cli.bench.contenders import Loader, OneBatch
+
+    fields: list[list[Any]] = [[OneBatch()]]
+    notes = []
+    devices = ["cpu"] if device == "cpu" else ["cpu", device]
+    if find_spec("torch") is None:
+        notes.append("torch is not installed: without the loader, DGL and PyG")
+        fields[0] += [OneBatch(device=where) for where in devices[1:]]
+        return fields, notes
+    from pygsampler._cli.bench import frameworks
+
+    fields[0] = [form(device=where) for where in devices for form in (OneBatch, Loader)]
+    if find_spec("dgl") is None:
+        notes.append("DGL is not installed: times without a ratio to it")
+    else:
+        fields[0] = [frameworks.DglSampler(), *fields[0], frameworks.DglAdapter()]
+        if device != "cpu":
+            if frameworks.dgl_runs_on(device):
+                fields[0].insert(1, frameworks.DglSampler(device))
+            else:
+                notes.append("this DGL was built without CUDA: it samples on the CPU alone")
+    if find_spec("torch_geometric") is None:
+        notes.append("PyG is not installed")
+    elif not frameworks.pyg_lib():
+        notes.append("pyg-lib is not installed: PyG's own sampler cannot take part")
+    else:
+        fields.append([frameworks.PygSampler(), OneBatch(frontier="new"), frameworks.PygAdapter()])
+    return fields, notes
+
+
+def _compare(
+    csc: CscGraph, setting: Setting, field: list[Any], seconds: float
+) -> list[ComparisonRow]:
+    import time
+
+    from pygsampler._cli.bench.compare import compare
+    from pygsampler._cli.progress import Progress
+
+    start = time.monotonic()
+    whole = max(int(seconds), 1)
+    with Progress(f"{csc.name} {setting}", "s") as progress:
+        return compare(
+            csc,
+            setting,
+            field,
+            rounds=_MOST_ROUNDS,
+            seconds=seconds,
+            baseline=field[0].name,
+            tick=lambda: progress(min(int(time.monotonic() - start), whole), whole),
+        )
+
+
+def _show(rows: list[ComparisonRow], summary: str, notes: list[str], plot: Path | None) -> None:
+    from pygsampler._cli import output
+
+    out = output.console()
+    first = rows[0]
+    output.title(out, f"{first.graph} {first.setting}")
+    head = ("sampler", "ms a batch", "quartiles", "edges a batch", "M edges/s", "ratio")
+    body = []
+    for row in rows:
+        spread = row.milliseconds
+        body.append(
+            [
+                row.label,
+                f"{spread.median:.3f}",
+                f"{spread.q25:.3f} - {spread.q75:.3f}",
+                output.count(row.edges_per_batch),
+                f"{row.edges_per_second / 1e6:.1f}",
+                "" if row.ratio is None else f"{row.ratio.median:.2f}x",
+            ]
+        )
+    output.table(out, head, body, left=1)
+    out.print()
+    output.title(out, "million edges a second")
+    output.bars(
+        out, [(r.label, r.edges_per_second, f"{r.edges_per_second / 1e6:.1f}") for r in rows]
+    )
+    out.print()
+    facts = [("machine", summary), ("checked", "edges of whole batches, counts of all timed ones")]
+    facts += [("note", note) for note in notes]
+    if first.disturbed:
+        text = f"other processes were busy in {first.disturbed} of {first.rounds} rounds"
+        facts.append(("note", text))
+    if plot is not None:
+        facts.append(("plot", str(plot)))
+    output.facts(out, facts)

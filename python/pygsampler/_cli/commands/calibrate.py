@@ -1,0 +1,69 @@
+"""``python -m pygsampler calibrate``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from pygsampler._cli import options
+
+_WORK = {
+    "map": "an operation on a value",
+    "exp": "exp, log or a power of a value",
+    "store": "storing a value rather than making it again",
+    "column": "adding an edge's weight along its column",
+    "row": "adding an edge's weight along its row",
+    "draw": "drawing an edge uniformly",
+    "race": "a candidate of a draw by weight",
+    "write": "writing an edge of a batch",
+    "random": "a random number of a node",
+    "gather": "reading an edge's element of a vector over all nodes",
+    "wide": "adding an edge's weight where all nodes are rows",
+    "every": "each node where all are rows",
+    "look": "looking at an edge",
+    "out": "taking an out-edge",
+    "turn": "an edge, to find the out-edges of a graph",
+    "in": "looking at an in-edge",
+    "bit": "a node's bit where out-edges are taken",
+    "more": "a batch that takes out-edges",
+}
+
+
+@click.command(short_help="Measure what programs' work takes on this machine, and keep it.")
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="cpu|cuda|cuda:N",
+    help="What to measure.",
+)
+@options.as_json
+def command(device: str, as_json: bool) -> None:
+    """Measure what the work of programs takes on this machine, in some seconds.
+
+    The costs are kept in the folder of what was compiled, where later processes find them: passes
+    choose by those of the CPU which values are stored, batches by those of their device how edges
+    are found, and explain tells times by them. No batch changes.
+    """
+    from pygsampler._arrays import devices
+    from pygsampler._cli import output
+    from pygsampler._engine import library
+
+    index = devices.parse(device)
+    if index < 0:
+        found = json.loads(library.call("ProgramCalibrate"))
+    else:
+        devices.require(index)
+        found = json.loads(library.call("ProgramCalibrateDevice", index))
+    if as_json:
+        output.write_json(found)
+        return
+    out = output.console()
+    output.title(out, f"costs of {'one core of the CPU' if index < 0 else devices.name(index)}")
+    costs = found["nanoseconds"].items()
+    rows = [(_WORK.get(name, name), f"{ns:.4g}") for name, ns in costs]
+    output.table(out, ("work", "nanoseconds"), rows, left=1)
+    if index < 0:
+        out.print(f"a value is stored where it takes more than {found['operations']} operations")
+    out.print(f"kept in {found['path']}")

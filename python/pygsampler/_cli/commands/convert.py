@@ -1,0 +1,319 @@
+"""``python -m pygsampler convert``."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pygsampler._cli import named_datasets, options
+
+if TYPE_CHECKING:
+    from pygsampler._cli.progress import Progress
+
+FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
+
+
+def _edge_types(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    for text in value:
+        names = [name.strip() for name in text.split(",")]
+        if len(names) != 3 or not all(names):
+            raise click.BadParameter(f"expected a type like user,buys,item, got {text!r}")
+        found.append((names[0], names[1], names[2]))
+    return found
+
+
+@click.command(short_help="Write a list of edges as a graph file.")
+@click.argument("sources", metavar="IN...", nargs=-1, required=True)
+@click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="Of IN; by its suffix when not given.",
+)
+@click.option("--src", metavar="COLUMN", help="Where the sources are: a name, or a number from 0.")
+@click.option("--dst", metavar="COLUMN", help="Where the destinations are.")
+@click.option(
+    "--num-nodes", type=click.IntRange(0), help="Where vertices past the largest id have no edges."
+)
+@click.option("--undirected", is_flag=True, help="Add each edge backwards, too.")
+@click.option(
+    "--renumber/--no-renumber",
+    default=None,
+    help="Number the vertices that occur from 0 and keep their ids as the array node_ids; by "
+    "default where ids of the format snap have gaps and --num-nodes is not given.",
+)
+@click.option(
+    "--dtype", type=click.Choice(["int32", "int64"]), help="Of ids; by the columns when not given."
+)
+@click.option(
+    "--edge-data",
+    metavar="COLUMN",
+    multiple=True,
+    help="To keep, as an array; may be repeated. RELATION:COLUMN is one of that relation alone.",
+)
+@click.option(
+    "--types",
+    callback=_edge_types,
+    metavar="TYPE,RELATION,TYPE",
+    multiple=True,
+    help="The edge type of the edges of IN, such as user,buys,item: of each IN one, or one of all.",
+)
+@click.option("--relation", metavar="COLUMN", help="Where each edge has the name of its relation.")
+@click.option("--src-type", metavar="COLUMN", help="Where each edge has the type of its source.")
+@click.option("--dst-type", metavar="COLUMN", help="Where it has that of its destination.")
+@click.option(
+    "--one-kind", is_flag=True, help="Number two columns in one set, though they are user and item."
+)
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="dataset",
+    show_default=True,
+    help="OGB's folder of data sets.",
+)
+@options.as_json
+def command(
+    sources: tuple[str, ...],
+    target: Path,
+    format_: str | None,
+    src: str | None,
+    dst: str | None,
+    num_nodes: int | None,
+    undirected: bool,
+    renumber: bool | None,
+    dtype: str | None,
+    edge_data: tuple[str, ...],
+    types: list[tuple[str, str, str]],
+    relation: str | None,
+    src_type: str | None,
+    dst_type: str | None,
+    one_kind: bool,
+    root: Path,
+    as_json: bool,
+) -> None:
+    """Write the edges of IN as a graph file, which opens at once whatever its size.
+
+    IN is a list of edges (SNAP's text, CSV, TSV, Parquet, Arrow IPC, MatrixMarket; text may be
+    compressed with gzip), a sparse matrix of SciPy (npz), "debian", the data set that comes with
+    the package, or the name of one of OGB's, such as "ogbn-arxiv". Several IN, a folder of files
+    and a pattern in quotes are one list; with --types each IN may be the edges of another type,
+    and with --relation, --src-type and --dst-type columns name the types. Columns beside the two
+    ends of an edge, such as weights, are skipped but for those of --edge-data. OUT is there as a
+    whole or not at all: an error or Ctrl-C leaves what was there before. It replaces a graph file
+    of that name, and no other file.
+    """
+    from pygsampler._cli import output
+    from pygsampler._cli.progress import Progress
+
+    start = time.perf_counter()
+    columns = {"src": _column(src), "dst": _column(dst)}
+    given = {
+        "format": format_,
+        **columns,
+        "num_nodes": num_nodes,
+        "undirected": undirected or None,
+        "renumber": renumber,
+        "dtype": dtype,
+        "edge_data": {name: _column(name) for name in edge_data} or None,
+        "one_kind": one_kind or None,
+    }
+    columns_of_types = {"relation": relation, "src_type": src_type, "dst_type": dst_type}
+    of_types = {name: _column(text) for name, text in columns_of_types.items() if text is not None}
+    typed = _source_of_types(sources, types, of_types)
+    source: Any = sources[0] if len(sources) == 1 else list(sources)
+    known = len(sources) == 1 and named_datasets.is_known(sources[0])
+    _check_target(target, () if known else sources)
+    with Progress("converting", "B") as progress:
+        if known:
+            _refuse({**given, "types": types or None, **of_types})
+            named_datasets.save(sources[0], root, target, progress)
+        elif typed is not None:
+            _convert_types(typed, target, {**given, **of_types}, progress)
+        else:
+            _convert(source, target, given, progress)
+    seconds = time.perf_counter() - start
+    found = {"source": source, **_written(target), "seconds": seconds}
+    if not _total(found["num_edges"]):
+        click.echo(f"Note: {', '.join(sources)} has no edges", err=True)
+    if as_json:
+        output.write_json(found)
+        return
+    from pygsampler._cli.doctor.report import size
+
+    pairs = [
+        *output.counts("vertices", found["num_nodes"]),
+        *output.counts("edges", found["num_edges"]),
+        ("ids", found["dtype"]),
+        ("arrays", ", ".join(found["arrays"])),
+        ("size", size(found["bytes"])),
+        ("time", f"{seconds:.1f} s"),
+    ]
+    out = output.console()
+    output.title(out, found["file"])
+    output.facts(out, [(label, text) for label, text in pairs if text])
+
+
+def _column(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def _source_of_types(
+    sources: tuple[str, ...], types: list[tuple[str, str, str]], columns: dict[str, Any]
+) -> Any:
+    """The source of ``read_typed``; None for a graph without types."""
+    if not types:
+        if not columns:
+            return None
+        for name in ("relation", "src_type", "dst_type"):
+            if name not in columns:
+                missing = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{missing}: expected a column beside the others, got none")
+        return sources[0] if len(sources) == 1 else list(sources)
+    if columns:
+        raise click.UsageError("--relation: expected none with --types, which names the types")
+    if len(types) == 1:
+        return {types[0]: list(sources)}
+    if len(types) != len(sources):
+        raise click.UsageError(
+            f"--types: expected one, or one of each of {len(sources)} files, got {len(types)}"
+        )
+    by_type: dict[tuple[str, str, str], list[str]] = {}
+    for kind, source in zip(types, sources, strict=True):
+        by_type.setdefault(kind, []).append(source)
+    return by_type
+
+
+def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+    from pygsampler.datasets import read_hetero
+
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name in ("num_nodes", "undirected", "one_kind"):
+        if name in chosen:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option}: expected none for a graph with types")
+    if isinstance(source, dict):
+        source = {kind: each[0] if len(each) == 1 else each for kind, each in source.items()}
+        chosen["edge_data"] = {
+            kind: _of_relation(kind[1], source, chosen.get("edge_data", {})) for kind in source
+        }
+    try:
+        with _notes():
+            read_hetero(source, **chosen, progress=progress).save(target)
+    except ValueError as error:
+        raise ValueError(_by_options(str(error))) from error
+
+
+def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a relation: those without one, and those of ``RELATION:COLUMN``."""
+    known = {kind[1] for kind in kinds}
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        of, mark, rest = name.partition(":")
+        if not mark or of not in known:
+            found[name] = column
+        elif of == relation:
+            found[rest] = _column(rest)
+    return found
+
+
+def _written(target: Path) -> dict[str, Any]:
+    """Returns the counts and the arrays of the new file."""
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.named_arrays import sections
+
+    found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
+    with options.open_any(str(target)) as graph:
+        if isinstance(graph, HeteroGraph):
+            arrays = [
+                f"{':'.join(kind)}.{name}"
+                for kind in graph.edge_types
+                for name in graph.edata[kind]
+            ]
+            arrays += [f"{kind}.{name}" for kind in graph.node_types for name in graph.ndata[kind]]
+            nodes: Any = dict(graph.num_nodes)
+            edges: Any = {":".join(kind): count for kind, count in graph.num_edges.items()}
+        else:
+            arrays = [*graph.arrays, *sections(graph.edata, graph.ndata)]
+            nodes, edges = graph.num_nodes, graph.num_edges
+        found.update(num_nodes=nodes, num_edges=edges, dtype=graph.dtype, arrays=sorted(arrays))
+    return found
+
+
+def _total(counts: Any) -> int:
+    return sum(counts.values()) if isinstance(counts, dict) else int(counts)
+
+
+def _convert(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
+    from pygsampler.datasets import convert
+
+    chosen = {name: value for name, value in given.items() if value is not None}
+    try:
+        with _notes():
+            convert(source, target, **chosen, progress=progress)
+    except ValueError as error:
+        raise ValueError(_by_options(str(error))) from error
+
+
+@contextmanager
+def _notes() -> Iterator[None]:
+    """What is logged meanwhile is said on stderr."""
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(f"Note: {_by_options(record.getMessage())}", err=True)
+
+    logger, handler = logging.getLogger("pygsampler"), Notes()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _by_options(text: str) -> str:
+    """A text about arguments of Python's, with the options in their place."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        flag = f"--{name.replace('_', '-')}"
+        return flag if value in (None, "True") else f"{flag} {value.strip(chr(34))}"
+
+    text = re.sub(
+        r'src_type="(.*?)" and dst_type="(.*?)" make', r"--types \1,RELATION,\2 makes", text
+    )
+    return re.sub(r'\b(src|dst|format|renumber|one_kind)=(True|"\w+")?', option, text)
+
+
+def _check_target(target: Path, sources: tuple[str, ...]) -> None:
+    """Here, and not by ``convert`` alone: graphs of data sets are saved without it."""
+    from pygsampler.datasets._read_options import require_file, require_target
+    from pygsampler.datasets._sources import files_of
+
+    paths = [path for source in sources for path in files_of(source).paths]
+    for path in paths:
+        require_file(path)
+    others: list[str | None] = [*paths] or [None]
+    try:
+        for other in others:
+            require_target(str(target), other)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _refuse(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')}: expected a file of edges, got a data set"
+            )

@@ -1,0 +1,37 @@
+"""``python -m pygsampler doctor``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(short_help="Look at this installation: what works, what to do.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: one object of JSON.")
+def command(as_json: bool) -> None:
+    """Look at this installation, sample a small graph with all it has, and say what is wrong.
+
+    The exit code is 0 when all is well, 1 when something that should work does not. To have no
+    GPU is well.
+    """
+    from pygsampler._cli import output
+    from pygsampler._cli.doctor import examine
+
+    report = examine()
+    if as_json:
+        output.write_json(report.json())
+    else:
+        out = output.console()
+        width = max((len(label) for part in report.sections for label, _ in part.lines), default=0)
+        for section in report.sections:
+            output.title(out, section.heading)
+            output.facts(out, section.lines, width=width)
+            for note in section.notes:
+                out.print(f"  {note}")
+        out.print()
+        if report.ok:
+            out.print("no problem found", style="green")
+        for problem in report.problems:
+            out.print(f"problem: {problem.what}", style="red")
+            out.print(f"    what to do: {problem.remedy}")
+    if not report.ok:
+        raise SystemExit(1)

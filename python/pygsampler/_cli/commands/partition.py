@@ -1,0 +1,184 @@
+"""``python -m pygsampler partition``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pygsampler._cli import options
+
+
+@click.command(short_help="Write a graph file in parts, for several processes.")
+@click.argument("file", metavar="FILE")
+@click.option("--parts", type=click.IntRange(1, 1 << 16), required=True, help="How many.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where the parts come; FILE with the suffix .parts when not given.",
+)
+@click.option(
+    "--reorder",
+    "by",
+    type=click.Choice(["rcm", "metis"]),
+    help="Number the vertices anew before, so that parts have fewer edges between them.",
+)
+@click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
+@click.option(
+    "--times",
+    multiple=True,
+    metavar="NAME",
+    help="A vertex array that is the time of edges; may be given again.",
+)
+@click.option(
+    "--node-data",
+    multiple=True,
+    metavar="NAME",
+    help="An array beside the graph with a row for each vertex, to go along; may be given again.",
+)
+@click.option("--replace", is_flag=True, help="Replace parts that are there.")
+@options.as_json
+def command(
+    file: str,
+    parts: int,
+    out: Path | None,
+    by: str | None,
+    out_edges: bool,
+    times: tuple[str, ...],
+    node_data: tuple[str, ...],
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Write a graph file in parts of contiguous vertices with about as many edges each.
+
+    FILE is what convert or HeteroGraph.save wrote, or "debian". FOLDER has a graph file for each
+    part, and partition.json; pygsampler.distributed.open gives each process of torchrun its part.
+    Vertices keep their ids, unless --reorder numbers them anew: the array node_ids says what they
+    were. Arrays of vertices and of edges go along; those that convert has put beside the graph do
+    where --node-data names them.
+    """
+    from pygsampler._cli import output
+    from pygsampler._cli.progress import Progress
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler.distributed.partition import partition
+    from pygsampler.distributed.reorder import reorder
+
+    folder = Path(file).with_suffix(".parts") if out is None else out
+    if folder.exists() and not replace:
+        raise click.UsageError(
+            f"{folder}: expected a folder that is not there; --replace is for it"
+        )
+    start = time.perf_counter()
+    opened: Any = options.open_any(file)
+    if isinstance(opened, HeteroGraph):
+        if by is not None:
+            raise click.UsageError("--reorder: expected none of a graph with types")
+        if node_data:
+            raise click.UsageError(
+                "--node-data: expected none of a graph with types, whose arrays all go along"
+            )
+        more = {"out_edges": out_edges, "times": times, "replace": replace}
+        with opened as types:
+            _types(types, file, folder, parts, more, as_json, start)
+        return
+    with opened as graph, Progress("partitioning", "edges") as progress:
+        given = _with_arrays(graph, node_data)
+        given = given if by is None else reorder(given, by, parts=parts)
+        options_: dict[str, Any] = {"replace": replace, "progress": progress}
+        made = partition(given, folder, parts, out_edges=out_edges, times=times, **options_)
+        shares = [_inside(made.shard(rank)) for rank in range(parts)]
+    edges = [
+        end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)
+    ]
+    found: dict[str, Any] = {
+        "file": file,
+        "folder": str(folder),
+        "parts": parts,
+        "num_nodes": made.num_nodes,
+        "num_edges": made.num_edges,
+        "bounds": list(made.bounds),
+        "edges": edges,
+        "edges_inside": sum(shares),
+        "out_edges": out_edges,
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        "seconds": time.perf_counter() - start,
+    }
+    if as_json:
+        output.write_json(found)
+        return
+    from pygsampler._cli.doctor.report import size
+
+    out_console = output.console()
+    output.title(out_console, str(folder))
+    mean = made.num_edges / parts
+    most = f", the largest {max(edges) / mean:.2f} times the mean" if made.num_edges else ""
+    inside = f"{sum(shares) / made.num_edges:.1%}" if made.num_edges else "none"
+    facts = [
+        ("vertices", output.count(made.num_nodes)),
+        ("edges", output.count(made.num_edges)),
+        ("parts", f"{parts}{most}"),
+        ("edges within a part", inside),
+        ("size", size(found["bytes"])),
+        ("time", f"{found['seconds']:.1f} s"),
+    ]
+    output.facts(out_console, facts)
+
+
+def _types(
+    graph: Any,
+    file: str,
+    folder: Path,
+    parts: int,
+    more: dict[str, Any],
+    as_json: bool,
+    start: float,
+) -> None:
+    """The same of a graph with types."""
+    from pygsampler._cli import output
+    from pygsampler._cli.progress import Progress
+    from pygsampler._graph.schema import relation_name
+    from pygsampler.distributed.hetero_partition import partition_types
+
+    with Progress("partitioning", "edges") as progress:
+        made = partition_types(graph, folder, parts, progress=progress, **more)
+    edges = {relation_name(kind): count for kind, count in made.num_edges.items()}
+    found = {
+        "file": file,
+        "folder": str(folder),
+        "parts": parts,
+        "num_nodes": dict(made.num_nodes),
+        "num_edges": edges,
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        "seconds": time.perf_counter() - start,
+    }
+    if as_json:
+        output.write_json(found)
+        return
+    shown = output.console()
+    output.title(shown, str(folder))
+    facts = [(name, f"{output.count(count)} vertices") for name, count in made.num_nodes.items()]
+    facts += [(name, f"{output.count(count)} edges") for name, count in edges.items()]
+    output.facts(shown, [*facts, ("parts", str(parts)), ("time", f"{found['seconds']:.1f} s")])
+
+
+def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
+    """The graph with arrays that stand beside it as arrays of its vertices."""
+    for name in names:
+        if name not in graph.arrays:
+            known = ", ".join(sorted(graph.arrays)) or "none"
+            raise click.UsageError(
+                f"--node-data: expected an array beside the graph, one of {known}, got {name}"
+            )
+    return graph.with_data(node_data={name: graph.arrays[name] for name in names})
+
+
+def _inside(shard: Any) -> int:
+    """How many of a part's edges lead from its own vertices, read a piece at a time."""
+    inside, indices, piece = 0, shard.graph.indices, 1 << 22
+    for at in range(0, len(indices), piece):
+        values = indices[at : at + piece].numpy()
+        inside += int(((values >= shard.first) & (values < shard.last)).sum())
+    return inside

@@ -1,0 +1,64 @@
+"""Reads a file of edges in the engine, step by step, so that Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from typing import Any, ClassVar
+
+from pygsampler._engine import memory
+from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.progress import Progress, progress_callback
+from pygsampler.datasets import _sparse_ids
+
+
+def run(
+    source: str,
+    target: str,
+    plan: dict[str, Any],
+    progress: Progress,
+    words: dict[str, list[str]] | None = None,
+) -> memory.Memory | int:
+    """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither.
+
+    ``words`` gets the names that the columns of names have, by the arrays.
+    """
+    asked = {**plan, "source": _encoded(source), "target": _encoded(target)}
+    text = f"reading {os.path.basename(source)}"
+    job = _ReadJob()
+    try:
+        with progress_callback(progress, text) as report:
+            job._create("EdgesStart", json.dumps(asked))
+            told = False
+            while True:
+                state: dict[str, Any] = json.loads(job._call("EdgesPoll", SLICE_MS))
+                # As soon as it is known: large memory is taken only then.
+                if state["shape"]["nodes"] and not told:
+                    told = True
+                    _sparse_ids.warn_sparse_ids(
+                        source, plan, state["shape"]["nodes"], state["shape"]["edges"]
+                    )
+                if state["total"]:
+                    report(state["done"], state["total"])
+                if state["finished"]:
+                    if words is not None:
+                        words.update(state["words"])
+                    return memory.call("EdgesTake", job._number)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, target or source) from None
+    finally:
+        job._release()
+
+
+def _encoded(path: str) -> str:
+    # Names of files need not be UTF-8.
+    return base64.b64encode(os.fsencode(path)).decode()
+
+
+class _ReadJob(EngineHandle):
+    """A job of the engine's that reads edges."""
+
+    __slots__ = ()
+
+    _close_function: ClassVar[str] = "EdgesCancel"

@@ -1,0 +1,146 @@
+"""``TypedOwner``: answers questions for rows of a part of a graph with types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._engine import memory
+from pygsampler._features.features import Features
+from pygsampler.distributed.messages import RowRequest
+from pygsampler.distributed.row_server import RowServerBase, along_out_edges, column, place
+from pygsampler.distributed.temporal import timed_rows
+
+if TYPE_CHECKING:
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler.distributed.hetero_partition import HeteroPartition, HeteroShard
+
+# Between a type and the name of its array.
+SEPARATOR = "\0"
+
+
+class HeteroRowServer(RowServerBase):
+    """Draws rows of the relations of the part that it has.
+
+    A question's hop is hop times relations, and the relation.
+    """
+
+    def __init__(self, partition: HeteroPartition, shard: HeteroShard) -> None:
+        super().__init__()
+        self.shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
+        # Of relations along which walks go.
+        self._ascending: dict[int, Graph] = {}
+        self._by_time: dict[tuple[Any, ...], tuple[HeteroGraph, list[Any]]] = {}
+
+    def _table(self, name: str) -> Features:
+        kind, _, array_name = name.partition(SEPARATOR)
+        return Features.from_tensor(self.shard.nodes[kind].ndata[array_name])
+
+    def _drawn(self, question: RowRequest) -> memoryview:
+        sampler = self._sampler(question.document, question.seed)
+        plan = sampler._plan
+        hop, relation = divmod(question.hop, len(self._widths))
+        if plan["family"] == "walk":
+            return self._edges(question, sampler, hop, relation)
+        shard, graph, sorted_ = self.shard.relations[relation], self.shard.graph, 0
+        drawn_by = plan.drawn_by
+        if plan.get("time") is not None:
+            graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
+            if timed[relation] is not None:
+                sorted_ = timed[relation].memory.address
+        elif drawn_by is not None:
+            graph = graph._drawn_by(*drawn_by)
+        ids, exclude = shard.edge_ids, question.exclude
+        if ids is not None and len(exclude):
+            exclude = shard.places(exclude)
+        given = memory.call(
+            "PartsTypedRows",
+            graph._handle(),
+            sampler._handle(),
+            relation,
+            *place(question.vertices),
+            question.rows,
+            question.bits,
+            hop,
+            question.epoch,
+            question.batch,
+            *place(exclude),
+            len(exclude) // 8,
+            shard.first,
+            shard.first_edge if ids is None else 0,
+            self._widths[relation],
+            *column(ids)[:2],
+            *place(question.trees),
+            *place(question.bounds),
+            sorted_,
+        )
+        return self._waited(given)
+
+    def _timed(
+        self, name: str, mask: str | None, prob: str | None
+    ) -> tuple[HeteroGraph, list[Any]]:
+        """The relations' rows in the order of time, and their times, as ``HeteroGraph._timed``
+        makes them of a whole graph."""
+        key = name, mask, prob
+        found = self._by_time.get(key)
+        if found is not None:
+            return found
+        rows = self.shard.graph
+        for way, by in (("mask", mask), ("prob", prob)):
+            if by is not None:
+                rows = rows._drawn_by(way, by)
+        timed: list[Any] = []
+        for own in self.shard.relations:
+            edata = own.graph.edata
+            how = [each if each in edata else None for each in (mask, prob)]
+            has = name in edata or name in own.times
+            timed.append(timed_rows(own, name, *how) if has else None)
+        made = rows._of_rows(
+            {
+                kind: plain if part is None else part.graph
+                for (kind, plain), part in zip(rows._open().items(), timed, strict=True)
+            }
+        )
+        self._by_time[key] = made, timed
+        return made, timed
+
+    def _edges(
+        self, question: RowRequest, sampler: EngineSampler, step: int, relation: int
+    ) -> memoryview:
+        """An edge of a relation for each walk, as ``MetaPathWalk`` takes them."""
+        plan = sampler._plan
+        if along_out_edges(plan):
+            # They ascend.
+            shard = self.shard.outward[relation]
+            graph = shard.graph
+        else:
+            shard = self.shard.relations[relation]
+            if relation not in self._ascending:
+                # To ask whether rows ascend reads all edges.
+                self._ascending[relation] = shard.graph._ascending()
+            graph = self._ascending[relation]
+        graph = graph._by_weights(plan["prob"])
+        ids = shard.edge_ids
+        given = memory.call(
+            "PartsRows",
+            graph._handle(),
+            sampler._handle(),
+            *place(question.vertices),
+            question.rows,
+            question.bits,
+            step,
+            question.epoch,
+            question.batch,
+            0,
+            0,
+            shard.first,
+            shard.first_edge if ids is None else 0,
+            64,
+            *column(ids),
+            0,
+            *place(question.bounds),
+            0,
+            0,
+        )
+        return self._waited(given)

@@ -1,0 +1,202 @@
+"""``Owner``: answers questions for rows of a part of a graph."""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from pygsampler._engine import memory
+from pygsampler._engine.memory import Memory
+from pygsampler._features.features import Features
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.plan import Plan
+from pygsampler.distributed.messages import FEATURES, RowReply, RowRequest, joined, read_requests
+from pygsampler.distributed.temporal import timed_rows
+
+if TYPE_CHECKING:
+    from pygsampler._arrays.array import Array
+    from pygsampler._graph.graph import Graph
+    from pygsampler.distributed.partition import Partition, Shard
+
+# How long one wait in the engine takes at most.
+_WAIT_MS = 1000
+# Plans of others that are kept.
+PLANS = 64
+
+
+class RowServerBase:
+    """Answers questions for what a part has."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Features] = {}
+        self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
+
+    def answer(self, message: bytes | memoryview) -> bytes:
+        """The answers to the questions of a message, one behind another."""
+        return joined(
+            [
+                piece
+                for question in read_requests(memoryview(message))
+                for piece in self.rows(question).pieces()
+            ]
+        )
+
+    def rows(self, question: RowRequest) -> RowReply:
+        """The answer to a question; what goes wrong is one, too."""
+        try:
+            if question.hop == FEATURES:
+                return RowReply.of(self._values(question))
+            return RowReply.of(self._drawn(question))
+        except Exception as error:
+            return RowReply.failed(f"{type(error).__name__}: {error}")
+
+    def _values(self, question: RowRequest) -> memoryview:
+        """Rows of an array of this part's vertices."""
+        table = self._tables.get(question.document)
+        if table is None:
+            table = self._tables[question.document] = self._table(question.document)
+        rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
+        return (
+            memory.buffer_view(rows._address, rows.nbytes, rows) if rows.nbytes else memoryview(b"")
+        )
+
+    def _table(self, name: str) -> Features:
+        """The array of that name."""
+        raise NotImplementedError
+
+    def _drawn(self, question: RowRequest) -> memoryview:
+        """The memory of the rows that a question asks for."""
+        raise NotImplementedError
+
+    def _waited(self, given: int | Memory) -> memoryview:
+        """What a call of the engine has made, or will have."""
+        job = 0
+        while not isinstance(given, Memory):
+            job = -given if given else job
+            given = memory.call("Wait", job, _WAIT_MS)
+        return memory.buffer_view(given.data, given.size, given)
+
+    def _sampler(self, document: str, seed: int) -> EngineSampler:
+        """A plan's handle here, whoever's it is."""
+        key = document, seed
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
+            if len(self._plans) > PLANS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return found
+
+
+class RowServer(RowServerBase):
+    """Draws rows of the part that it has, as a batch of the whole graph does."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        shard: Shard,
+        out: Partition | None = None,
+        out_shard: Shard | None = None,
+    ) -> None:
+        super().__init__()
+        self._edge_id_bits, self.shard = partition.edge_id_bits, shard
+        self._out = out_shard
+        self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
+        # Of arrays of types, by out-edges or not.
+        self._largest: dict[tuple[bool, str], int] = {}
+        self._by_id: Graph | None = None
+
+    def _table(self, name: str) -> Features:
+        return Features.from_tensor(self.shard.ndata[name])
+
+    def _drawn(self, question: RowRequest) -> memoryview:
+        sampler = self._sampler(question.document, question.seed)
+        plan = sampler._plan
+        shard, width = self.shard, self._edge_id_bits
+        if along_out_edges(plan):
+            if self._out is None:
+                raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
+            shard, width = self._out, self._out_edge_id_bits
+        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
+        if plan["family"] == "walk":
+            graph = self._walked(shard, plan)
+        elif plan["family"] == "rows" and (plan["arrays"] or plan.drawn_by is not None):
+            # What stands beside edges is by their places.
+            if plan.drawn_by is not None:
+                graph = graph._drawn_by(*plan.drawn_by)
+            graph = graph._with_arrays(plan["arrays"], ())
+        elif plan["family"] == "temporal":
+            timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
+            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
+        elif (drawn_by := plan.drawn_by) is not None:
+            graph = graph._drawn_by(*drawn_by)
+        elif ids is not None:
+            graph, ids = self._with_ids(), None
+            first = 0
+        exclude: bytes | memoryview = question.exclude
+        if ids is not None and len(exclude):
+            exclude = shard.places(exclude)
+        given = memory.call(
+            "PartsRows",
+            graph._handle(),
+            sampler._handle(),
+            *place(question.vertices),
+            question.rows,
+            question.bits,
+            question.hop,
+            question.epoch,
+            question.batch,
+            *place(exclude),
+            len(exclude) // 8,
+            shard.first,
+            0 if ids is not None else first,
+            width,
+            *column(ids),
+            *place(question.trees),
+            *place(question.bounds),
+            sorted_,
+            by_vertex,
+        )
+        return self._waited(given)
+
+    def _walked(self, shard: Shard, plan: Plan) -> Graph:
+        """The part's rows as walks read them; the edges' ids are their places in it."""
+        types, second = plan["edge_types"], (plan["p"], plan["q"]) != (1, 1)
+        if types is None:
+            return shard.graph._walked("in", plan["prob"], second=second)
+        key = shard is self._out, types
+        largest = self._largest.get(key)
+        if largest is None:
+            largest = int(shard.graph.edata[types].numpy().max(initial=0))
+            self._largest[key] = largest
+        # Another part's may be larger.
+        kinds = max(largest, *plan["metapath"]) + 1
+        return shard.graph._walked("in", plan["prob"], types, kinds, second=second)
+
+    def _with_ids(self) -> Graph:
+        """The part's graph with its edges' ids in the whole one, which no array has a row for."""
+        if self._by_id is None:
+            graph = self.shard.graph
+            self._by_id = type(graph).from_csc(
+                graph.indptr,
+                graph.indices,
+                edge_ids=self.shard.edge_ids,
+                num_nodes=graph.num_nodes,
+            )
+        return self._by_id
+
+
+def along_out_edges(plan: Plan) -> bool:
+    """Whether a plan's rows are those of out-edges."""
+    return plan["family"] == "walk" and bool(plan["direction"] == "out")
+
+
+def column(ids: Array | None) -> tuple[int, int, int]:
+    """Where ids of edges are, how many, and how wide; 0 for none."""
+    return (0, 0, 0) if ids is None else (ids._address, len(ids), ids._bits)
+
+
+def place(part: bytes | memoryview) -> tuple[int, ...]:
+    """The address of bytes that are held; 0 for none."""
+    return (memory.address_of(memoryview(part)) if len(part) else 0,)

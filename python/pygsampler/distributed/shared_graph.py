@@ -1,0 +1,445 @@
+"""``share``: graphs and features in the memory of the GPUs of several processes of a machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.array import Array, _copy_to_device
+from pygsampler._engine import library, memory
+from pygsampler._engine.checks import boolean, describe
+from pygsampler._features.features import Features, row_access_counts
+from pygsampler._graph.graph import Graph
+from pygsampler._graph.shared_arrays import (
+    ArrayPiece,
+    EdgeAccessCounts,
+    GroupPlacement,
+    SharedArrayBuilder,
+    layout,
+    replicated_share,
+)
+from pygsampler.distributed.process_group import ProcessGroup
+from pygsampler.errors import CudaError
+
+T = TypeVar("T")
+
+# Descriptors of one message: the system takes 253, and a process may often have 1024 open.
+_AT_ONCE = 64
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def share(
+    graph: Graph,
+    group: Any = None,
+    *,
+    device: Any = "cuda",
+    replicate: float = 0.0,
+    prob: Iterable[str] = (),
+    out_edges: bool = False,
+    timeout: float = 300.0,
+) -> Graph:
+    """The graph in the memory of the GPUs of all processes of a group, for this one to sample.
+
+    Every process of the group calls it with the same graph, as ``Graph.open`` gives it of one file,
+    and the same options. The arrays of edges are cut and laid out as by ``Graph.share``, a part for
+    each process, and batches are those of the whole graph on one GPU, byte for byte. What it
+    returns goes to every sampler and loader that takes a graph on a GPU.
+
+    Parameters
+    ----------
+    graph : Graph
+        On the CPU, or on a GPU with one on the CPU behind it.
+    group : torch.distributed.ProcessGroup, optional
+        Of processes on one machine; all processes when not given. Over several machines,
+        ``torch.distributed.new_subgroups()`` makes a group for each.
+    device : device
+        That of this process. Two processes may have the same.
+    replicate : float
+        As for ``Graph.share``.
+    prob : iterable of str
+        Names of edge arrays by whose weights will be sampled: the tables for them are shared too.
+    out_edges : bool
+        Whether walks will go along out-edges: the graph by its out-edges is shared too.
+    timeout : float
+        Seconds after which a process that does not come is an error on the others; in a group that
+        is given, where it is one of descriptors: its own timeout is for the rest.
+
+    Notes
+    -----
+    What is made of the graph later, and is not named here, is a copy on each GPU, since only some
+    of the processes may ask for it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other graphs, options or machines in some process than in the others.
+    CudaError, RuntimeError
+        Where a GPU cannot read another one's memory or has no room, or a process is gone: in all
+        processes, by the name of the one where it happened.
+    TimeoutError
+        Where processes do not come within ``timeout``: it names their ranks.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
+    index, part = _checked(device, replicate, timeout)
+    host = graph._on_cpu()
+    weights = _names(prob, host)
+    wanted = boolean(out_edges, "out_edges")
+    with _DescriptorChannel(group, timeout) as wires:
+        peers = _ProcessDeviceGroup(wires, index, part)
+        wires.same("options", lambda: (part, weights, wanted))
+        wires.same("graph", lambda: _outline(host))
+        made = Graph._later(host, index, False, GroupPlacement(peers, wires.rank))
+        try:
+            wires.each(made._handle)
+            for name in weights:
+                wires.each(lambda name=name: made._drawn_by("prob", name)._handle())  # type: ignore[misc]
+            if wanted:
+                wires.each(lambda: made._transposed()._handle())
+        except BaseException:
+            made.close()
+            raise
+        finally:
+            peers.wires = None
+    return made
+
+
+def share_features(
+    features: Features,
+    group: Any = None,
+    *,
+    device: Any = "cuda",
+    replicate: float = 0.0,
+    graph: Graph | None = None,
+    timeout: float = 300.0,
+) -> Features:
+    """Rows in the memory of the GPUs of all processes of a group, for this one to read.
+
+    Every process of the group calls it with the same rows, as ``Features.open`` gives them of one
+    file, and the same options.
+
+    Parameters
+    ----------
+    features : Features
+        On the CPU.
+    group, device, timeout
+        As for ``share``.
+    replicate, graph
+        As for ``Features.share``.
+
+    Raises
+    ------
+    TypeError, ValueError, CudaError, RuntimeError
+        As ``share``.
+    """
+    if not isinstance(features, Features):
+        raise TypeError(f"features: expected Features, got {describe(features)}")
+    index, part = _checked(device, replicate, timeout)
+    values = features._known().cpu()
+    heat = row_access_counts(graph, values)
+    with _DescriptorChannel(group, timeout) as wires:
+        peers = _ProcessDeviceGroup(wires, index, part)
+        wires.same("options", lambda: (part, heat is None))
+        wires.same("features", lambda: (str(values.dtype), values.shape, _ends(values)))
+        return features._shared_as(wires.each(lambda: peers.at(wires.rank, values, heat)))
+
+
+def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:
+    """The index of a device, and the share of which it has a copy."""
+    part = replicated_share(replicate)
+    index = devices.parse(device)
+    if index < 0:
+        raise ValueError('device: expected a CUDA device, got "cpu"')
+    if not timeout > 0:
+        raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
+    devices.require(index)
+    return index, part
+
+
+def _names(prob: Any, host: Graph) -> list[str]:
+    """The names of edge arrays in ``prob``; TypeError, ValueError for others."""
+    if isinstance(prob, str):
+        raise TypeError(f"prob: expected names of edge arrays, got one name, {prob!r}")
+    found = list(prob)
+    for place, name in enumerate(found):
+        if not isinstance(name, str):
+            raise TypeError(f"prob[{place}]: expected a name, got {describe(name)}")
+        host._edge_array(f"prob[{place}]", name)
+    return found
+
+
+def _outline(host: Graph) -> tuple[Any, ...]:
+    """What tells one graph from another, without reading all of it."""
+    sums = [_ends(part) for part in host._open()[:3] if part is not None]
+    return host.num_nodes, host.num_edges, host.dtype, sums
+
+
+def _ends(values: Array) -> list[int]:
+    """Checksums of an array's first and last MiB."""
+    most = min(values.nbytes, 1 << 20)
+    places = values._address, values._address + values.nbytes - most
+    return [zlib.crc32(memory.memory_view(place, most)) for place in places]
+
+
+class _ProcessDeviceGroup:
+    """Devices of several processes that share arrays, of which this process has one."""
+
+    def __init__(self, wires: _DescriptorChannel, device: int, replicate: float) -> None:
+        # Until all that is to be shared has been; None from then on.
+        self.wires: _DescriptorChannel | None = wires
+        self.device = device
+        self.replicate = replicate
+        self._made: dict[int, tuple[Array, list[ArrayPiece], Array]] = {}
+        unit, uuid = wires.each(
+            lambda: (
+                library.call("PeersUnit", device, 1),
+                library.call("PeersUUID", device),
+            )
+        )
+        everyone = wires.gather((unit, uuid))
+        self.granularity = max(unit for unit, _ in everyone)
+        wires.each(lambda: self._reach([uuid for _, uuid in everyone]))
+
+    def _reach(self, everyone: Sequence[str]) -> None:
+        """CudaError where this process's device cannot read another one's memory."""
+        here = {
+            library.call("PeersUUID", device): device
+            for device in range(library.call("DeviceCount"))
+        }
+        for rank, uuid in enumerate(everyone):
+            peer = here.get(uuid)
+            if peer is not None and not library.call("PeersReach", self.device, peer):
+                raise CudaError(
+                    f"devices: expected ones that read each other's memory, got "
+                    f"{devices.name(self.device)}, which cannot read that of rank {rank}'s "
+                    f"{devices.name(peer)} (no NVLink between them, and no peer access over "
+                    "PCIe); graph.to(device) gives each a copy, graph.pin(device) reads the host's"
+                )
+
+    def at(self, place: int, values: Array, heat: EdgeAccessCounts | None) -> Array:
+        with library.handle_lock():
+            found = self._made.get(id(values))
+            if found is not None:
+                return found[2]
+            if self.wires is None or not values.nbytes:
+                return _copy_to_device(values, self.device)
+            # Kept, so that no other has its id.
+            found = self._made[id(values)] = values, *self._put(self.wires, place, values, heat)
+            return found[2]
+
+    def pieces(self, values: Array) -> list[ArrayPiece]:
+        """How an array of the CPU's was cut."""
+        return self._made[id(values)][1]
+
+    def _put(
+        self, wires: _DescriptorChannel, place: int, values: Array, heat: EdgeAccessCounts | None
+    ) -> tuple[list[ArrayPiece], Array]:
+        width, places = values.nbytes // len(values), wires.size
+
+        def cut() -> list[ArrayPiece]:
+            about = values.nbytes, width, self.granularity, places, self.replicate
+            return layout(*about, heat) if wires.rank == 0 else []
+
+        # One process counts, since all of them on one machine would do the same work.
+        pieces = [ArrayPiece(*one) for one in wires.gather(wires.each(cut))[0]]
+        making: list[SharedArrayBuilder] = []
+        try:
+
+            def begin() -> None:
+                making.append(SharedArrayBuilder(self.device, place, pieces, shared=True))
+
+            wires.each(begin)
+            own = making[0]
+            wires.each(lambda: wires.swap(own, pieces))
+            # Their parts are there when all have come out of this.
+            return pieces, wires.each(lambda: own.map(values))
+        finally:
+            for one in making:
+                one.close()
+
+
+class _DescriptorChannel:
+    """A process group, and a socket to each of its processes on this machine, for descriptors."""
+
+    def __init__(self, group: Any, timeout: float) -> None:
+        self._group = ProcessGroup("share", group, timeout)
+        self._timeout = timeout
+        self.rank, self.size = self._group.rank, self._group.size
+        self._sockets: dict[int, socket.socket] = {}
+        # The error that all processes have been told of.
+        self._known: Exception | None = None
+
+    def __enter__(self) -> _DescriptorChannel:
+        try:
+            self._meet()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _meet(self) -> None:
+        machines = self.gather((_machine(), socket.gethostname()))
+        if len({machine for machine, _ in machines}) > 1:
+            hosts = ", ".join(sorted({host for _, host in machines}))
+            raise ValueError(
+                f"group: expected processes of one machine, got some of {hosts}; "
+                "torch.distributed.new_subgroups() makes a group for each"
+            )
+        # Nobody but this user's processes gets into the folder.
+        with ExitStack() as stack:
+            folder, door = self.each(lambda: self._open_door(stack))
+            paths = self.gather(folder)
+            self.each(lambda: self._connect(paths, door))
+
+    def __exit__(self, *error: object) -> None:
+        self._hang_up()
+        self._group.close()
+
+    def gather(self, mine: Any) -> list[Any]:
+        """What each process has."""
+        return self._group.gather(mine)
+
+    def same(self, what: str, mine: Callable[[], object]) -> None:
+        """ValueError in all processes where one of them has another."""
+        everyone = self.gather(self.each(mine))
+        for rank, theirs in enumerate(everyone):
+            if theirs != everyone[0]:
+                raise ValueError(
+                    f"{what}: expected the same in all processes, got {theirs} of rank {rank} and "
+                    f"{everyone[0]} of rank 0"
+                )
+
+    def each(self, work: Callable[[], T]) -> T:
+        """Does this process's part of what all do; where one fails, all do.
+
+        It nests: a process that fails tells the others at the next end of such a part, whichever
+        that is for them, and what all know of is not told again.
+        """
+        error: Exception | None = None
+        try:
+            mine = work()
+        except Exception as failed:
+            if failed is self._known:
+                raise
+            error = failed
+        outcomes = self.gather(None if error is None else (type(error).__name__, str(error)))
+        for rank, outcome in enumerate(outcomes):
+            if outcome is not None and error is None:
+                kind, text = outcome
+                error = (CudaError if kind == "CudaError" else RuntimeError)(f"rank {rank}: {text}")
+        if error is not None:
+            self._known = error
+            raise error
+        return mine
+
+    def swap(self, own: SharedArrayBuilder, pieces: Sequence[ArrayPiece]) -> None:
+        """Gives this process's pieces to all others, and takes theirs.
+
+        One process after another gives, so that nobody waits for one that waits itself.
+        """
+        failed: Exception | None = None
+        for rank in range(self.size):
+            numbers = [i for i, piece in enumerate(pieces) if piece.place == rank]
+            for at in range(0, len(numbers), _AT_ONCE):
+                some = numbers[at : at + _AT_ONCE]
+                if rank == self.rank:
+                    self._give(own, some)
+                    continue
+                try:
+                    self._take(own, rank, some)
+                except (TimeoutError, ConnectionError):
+                    # The others hear of it at once, and not at the end of their patience.
+                    self._hang_up()
+                    raise
+                except Exception as error:
+                    # The others go on: what they send is read, and they are told afterwards.
+                    failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _hang_up(self) -> None:
+        for one in self._sockets.values():
+            one.close()
+        self._sockets.clear()
+
+    def _give(self, own: SharedArrayBuilder, numbers: Sequence[int]) -> None:
+        descriptors: list[int] = []
+        try:
+            descriptors.extend(own.export(number) for number in numbers)
+            for one in self._sockets.values():
+                socket.send_fds(one, [struct.pack("<q", numbers[0])], descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _take(self, own: SharedArrayBuilder, rank: int, numbers: Sequence[int]) -> None:
+        try:
+            text, descriptors, _, _ = socket.recv_fds(self._sockets[rank], 8, _AT_ONCE)
+        except TimeoutError:
+            raise TimeoutError(
+                f"share: expected rank {rank} within {self._timeout:g} seconds, got nothing"
+            ) from None
+        try:
+            if len(text) < 8:
+                raise ConnectionError(f"share: expected rank {rank}, which is gone")
+            (first,) = struct.unpack("<q", text)
+            if first != numbers[0] or len(descriptors) != len(numbers):
+                raise ConnectionError(
+                    f"share: expected {len(numbers)} descriptors of rank {rank} from piece "
+                    f"{numbers[0]} on, got {len(descriptors)} from {first} on; a limit of open "
+                    "files (ulimit -n) drops those beyond it"
+                )
+            for number, descriptor in zip(numbers, descriptors, strict=True):
+                own.take(number, descriptor)
+        except CudaError as error:
+            raise CudaError(
+                f"{error}; that is memory of rank {rank}, which this process may be unable to "
+                "reach, as where CUDA_VISIBLE_DEVICES hides that rank's device"
+            ) from None
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _open_door(self, stack: ExitStack) -> tuple[str, socket.socket]:
+        """Where this process can be called, and the socket that listens there."""
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pygsampler-"))
+        path = str(Path(folder) / "share")
+        door = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        door.bind(path)
+        door.listen(self.size)
+        door.settimeout(self._timeout)
+        return path, door
+
+    def _connect(self, paths: Sequence[str], door: socket.socket) -> None:
+        """A socket to each process: this one calls those of lower ranks."""
+        for rank in range(self.rank):
+            one = self._sockets[rank] = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            one.settimeout(self._timeout)
+            try:
+                one.connect(paths[rank])
+                one.send(struct.pack("<q", self.rank))
+            except OSError as error:
+                raise RuntimeError(
+                    f"share: expected rank {rank} at {paths[rank]}, which this process cannot "
+                    f"reach ({error}); all processes need one folder for temporary files (TMPDIR)"
+                ) from None
+        for _ in range(self.rank + 1, self.size):
+            one, _address = door.accept()
+            one.settimeout(self._timeout)
+            (rank,) = struct.unpack("<q", one.recv(8))
+            self._sockets[rank] = one
+
+
+def _machine() -> str:
+    """What tells one machine from another."""
+    with suppress(OSError):
+        return _BOOT.read_text().strip()
+    return socket.gethostname()

@@ -1,0 +1,71 @@
+"""``times_of``: what times the edges of a graph in parts have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pygsampler.distributed.partition import Partition, Shard
+
+
+class PartitionTimes(NamedTuple):
+    """Of which relations the edges have times, and what a seed's has to be like."""
+
+    name: str
+    float: bool
+    of: tuple[bool, ...]
+    # As `Timed` has it: parts do not say whether their numbers were dates.
+    kind: None = None
+
+
+def times_of(
+    relations: Sequence[Partition],
+    sources: Sequence[Collection[str]],
+    nodes: Collection[str],
+    name: str,
+) -> PartitionTimes:
+    """The times of that name, of edges or of the vertices that they lead from.
+
+    ``sources`` are the names of the arrays of those vertices, for each relation, and ``nodes``
+    those of all vertices. ValueError where there are none, or no part has them.
+    """
+    edges = [relation.arrays["edges"] for relation in relations]
+    of_edges = any(name in arrays for arrays in edges)
+    if of_edges and name in nodes:
+        raise ValueError(
+            f"time: expected the name of an edge or of a vertex array, got {name!r}, which is that "
+            "of both"
+        )
+    if not of_edges and name not in nodes:
+        known = dict.fromkeys([*(each for arrays in edges for each in arrays), *nodes])
+        have = ", ".join(map(repr, known)) or "none"
+        raise ValueError(
+            f"time: expected the name of an edge or vertex array of the graph in parts ({have}), "
+            f"got {name!r}"
+        )
+    found: list[Any] = []
+    for relation, arrays, here in zip(relations, edges, sources, strict=True):
+        if name in here and name not in relation.times:
+            raise ValueError(
+                f"time: expected an edge array, or vertices' times that the parts were written "
+                f"with, got {name!r}, a vertex array; partition(..., times=[{name!r}]) and "
+                "pygsampler partition --times write them"
+            )
+        found.append(arrays.get(name) if of_edges else relation.times.get(name))
+    floats = {str(each["dtype"]).startswith("float") for each in found if each is not None}
+    if len(floats) > 1:
+        raise ValueError(
+            f"time: expected arrays {name!r} that are all integers, or all floating-point, got "
+            "some of both"
+        )
+    return PartitionTimes(name, True in floats, tuple(each is not None for each in found))
+
+
+def timed_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> Any:
+    """A part's rows in the order of times, as ``Graph._timed`` makes them."""
+    own = shard.times.get(name)
+    if own is None:
+        return shard.graph._timed(name, mask, prob)
+    key = "time of sources", name, mask, prob
+    return shard.graph._kept(key, lambda: shard.graph._by_time(name, own, False, None, mask, prob))

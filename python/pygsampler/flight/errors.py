@@ -1,0 +1,97 @@
+"""What goes wrong on the one side, as it is told and raised on the other."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyarrow import ArrowException, flight
+
+from pygsampler import errors
+
+logger = logging.getLogger("pygsampler.flight")
+
+# Errors that a request may cause. Only these come back as what they were.
+_KINDS: dict[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        TypeError,
+        ValueError,
+        IndexError,
+        OverflowError,
+        MemoryError,
+        NotImplementedError,
+        errors.ClosedError,
+        errors.CudaError,
+        errors.Error,
+    )
+}
+
+
+@contextmanager
+def encode_error() -> Iterator[None]:
+    """Makes errors of Flight's, of which a client can make the same again."""
+    try:
+        yield
+    except flight.FlightError:
+        raise
+    except ArrowException as error:
+        raise _flight("ValueError", f"arrays: expected a stream of Arrow's, got {error}") from None
+    except KeyError as error:
+        raise _flight("ValueError", str(error.args[0] if error.args else error)) from None
+    except tuple(_KINDS.values()) as error:
+        named = next(name for name, kind in _KINDS.items() if isinstance(error, kind))
+        raise _flight(named, str(error) or named) from None
+    except Exception:
+        logger.exception("a request has failed")
+        raise _flight(
+            "Error", "expected an answer, got a mistake of the server's (see its log)"
+        ) from None
+
+
+def _flight(kind: str, text: str) -> Exception:
+    error: Exception = flight.FlightServerError(text, json.dumps([kind, text]).encode())
+    return error
+
+
+def busy(limit: int) -> Exception:
+    """One more request than may be answered at once."""
+    text = f"server: expected at most {limit} requests at once, got one more; ask again"
+    error: Exception = flight.FlightUnavailableError(text, json.dumps(["busy", text]).encode())
+    return error
+
+
+def denied(text: str) -> Exception:
+    """A request without the token."""
+    error: Exception = flight.FlightUnauthenticatedError(text, json.dumps(["token", text]).encode())
+    return error
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether the same request may be answered later."""
+    return _said(error)[0] == "busy"
+
+
+def decode_error(error: Exception, location: str) -> Exception:
+    """What the client raises for an error of Flight's."""
+    kind, text = _said(error)
+    if kind == "token":
+        return PermissionError(text)
+    if kind in _KINDS:
+        return _KINDS[kind](text)
+    if isinstance(error, flight.FlightTimedOutError):
+        return TimeoutError(f"{location}: expected an answer in time, got none")
+    # gRPC's own text: the first sentence says what happened.
+    return ConnectionError(f"{location}: expected an answer, got {str(error).partition('. ')[0]}")
+
+
+def _said(error: Any) -> tuple[str, str]:
+    """What the server says that it was."""
+    try:
+        kind, text = json.loads(error.extra_info)
+    except (AttributeError, TypeError, ValueError):
+        return "", ""
+    return str(kind), str(text)

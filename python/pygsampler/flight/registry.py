@@ -1,0 +1,111 @@
+"""The sampler that a plan is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pygsampler._arrays.datetimes import NanosecondTimes
+from pygsampler._engine.checks import describe
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.sampler import Sampler
+from pygsampler._sampling.temporal import TemporalEngineSampler
+from pygsampler.programs import Program
+from pygsampler.research.step_sampling import KHop, LayerSample
+from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.walks.metapath_walk import MetaPathWalk
+from pygsampler.walks.multi_root import MultiRW
+from pygsampler.walks.pinsage import PinSAGE
+from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
+
+# Whose batches are a function of their plans, and, along types of edges, of the path.
+SERVED = (
+    DeepWalk,
+    HGTSampler,
+    HeteroLaborSampler,
+    KHop,
+    LayerSample,
+    MetaPathWalk,
+    MultiRW,
+    Node2Vec,
+    PGSampler,
+    PersonalizedPageRank,
+    PinSAGE,
+    Program,
+    RandomWalk,
+)
+
+
+def plan_entry(sampler: Any) -> tuple[Plan, tuple[Any, ...], bool]:
+    """The plan of a sampler, the types of edges that its metapath has, and whether its window was
+    of timedelta64; TypeError for others."""
+    if type(sampler) not in SERVED:
+        raise TypeError(
+            "sampler: expected a plan, or one of the package's samplers that the engine runs, got "
+            f"{describe(sampler)}"
+        )
+    span = getattr(sampler, "_span", None)
+    return sampler.plan, tuple(getattr(sampler, "_path", ())), span is not None
+
+
+def sampler_from_plan(
+    plan: Plan, seed: int, path: Sequence[Any] = (), spans: bool = False
+) -> Sampler[Any]:
+    """A sampler of a plan, whose batches are those of the one that the plan was taken of.
+
+    ``spans``: the plan's window was of timedelta64.
+    """
+    family = plan["family"]
+    if spans and plan.get("time") is None:
+        raise ValueError("dates: expected no window for a plan without time, got one")
+    if path:
+        return _along(plan, seed, list(path))
+    if family == "program":
+        fields = {name: value for name, value in plan.items() if name != "family"}
+        return Program(fields, seed, "program", {})
+    kind: Any = {"hgt": HGTSampler, "labor": HeteroLaborSampler, "khop": KHop}.get(
+        family, PGSampler
+    )
+    if family == "walk":
+        kind = RandomWalk if plan["top_visits"] is None else PinSAGE
+    made = object.__new__(kind)
+    Sampler.__init__(made, seed)
+    EngineSampler.__init__(made, plan, made.seed)
+    if kind is PGSampler:
+        made._typed = made._given = None
+        made._span = NanosecondTimes(plan["window"], "timedelta64[ns]") if spans else None
+        made._timed = TemporalEngineSampler(plan, made.seed) if family == "temporal" else None
+    elif kind is PinSAGE:
+        made._path = ()
+    sampler: Sampler[Any] = made
+    return sampler
+
+
+def _along(plan: Plan, seed: int, path: list[Any]) -> Sampler[Any]:
+    """A sampler along types of edges. Its plan follows from these, and has to be the one given."""
+    if plan["family"] != "walk":
+        raise ValueError(
+            f"metapath: expected none for a plan of {plan['family']!r}, got {len(path)} types"
+        )
+    about = {name: plan[name] for name in ("prob", "direction", "walks_per_seed", "edge_ids")}
+    made: RandomWalk
+    if plan["top_visits"] is None:
+        made = MetaPathWalk(path, plan["length"], **about, seed=seed)
+    else:
+        made = PinSAGE(
+            plan["length"] // len(path),
+            plan["stop"],
+            plan["walks_per_seed"],
+            plan["top_visits"],
+            metapath=path,
+            prob=plan["prob"],
+            direction=plan["direction"],
+            layout=plan["layout"],
+            seed=seed,
+        )
+    if made.plan != plan:
+        raise ValueError(f"plan: expected that of {made!r} with this metapath, got {plan!r}")
+    return made
