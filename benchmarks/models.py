@@ -65,10 +65,10 @@ class SageLayer(nn.Module):
         return out.addmm_(mean, self.neighbours.weight.t())
 
     def first(self, block: Any, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        return self._joined(*block.own_and(table, "mean", of=ids))
+        return self._joined(*block.self_and_reduce(table, "mean", of=ids))
 
     def forward(self, block: Any, h: torch.Tensor) -> torch.Tensor:
-        return self._joined(*block.own_and(h, "mean"))
+        return self._joined(*block.self_and_reduce(h, "mean"))
 
     def plain(self, block: Any, h: torch.Tensor) -> torch.Tensor:
         src, dst = block.coo()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import torch
 from torch import nn
@@ -37,7 +38,7 @@ class Layer(nn.Module):
         self.own = nn.Linear(HIDDEN, HIDDEN)
         self.of = nn.Linear(HIDDEN, HIDDEN, bias=False)
 
-    def forward(self, block: pgs.TorchBlock, h: torch.Tensor) -> torch.Tensor:
+    def forward(self, block: Any, h: torch.Tensor) -> torch.Tensor:
         made: torch.Tensor = self.own(h[: block.num_dst_nodes]) + self.of(block.mean(h))
         return made
 

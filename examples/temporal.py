@@ -59,7 +59,7 @@ class Layer(nn.Module):
         self.own = nn.Linear(HIDDEN, out)
         self.of = nn.Linear(HIDDEN, out, bias=False)
 
-    def forward(self, block: pgs.TorchBlock, h: torch.Tensor) -> torch.Tensor:
+    def forward(self, block: Any, h: torch.Tensor) -> torch.Tensor:
         made: torch.Tensor = self.own(h[: block.num_dst_nodes]) + self.of(block.mean(h))
         return made
 
@@ -74,7 +74,7 @@ class SAGE(nn.Module):
         self.sections = nn.Embedding(classes + 1, HIDDEN)
         self.layers = nn.ModuleList([Layer(HIDDEN), Layer(classes)])
 
-    def forward(self, batch: pgs.TorchBatch, sections: torch.Tensor) -> torch.Tensor:
+    def forward(self, batch: Any, sections: torch.Tensor) -> torch.Tensor:
         known = sections[batch.input_nodes]
         # Each seed is the first vertex of its tree, and in no other.
         known[: len(batch.output_nodes)] = self.sections.num_embeddings - 1

@@ -502,7 +502,7 @@ def test_programs_in_torchs_memory(emulator):
     """
     given = {"PYGSAMPLER_NVRTC": f"{emulator}/libnvrtc.so.12", "MALLOC_MMAP_THRESHOLD_": "1024"}
     lines = run_with_driver(emulator, textwrap.dedent(script), **given).splitlines()
-    assert lines == ["TorchBatch ['p', 'rows']", "TorchSubgraph []"] * 2
+    assert lines == ["TorchMiniBatch ['p', 'rows']", "TorchSubgraph []"] * 2
 
 
 def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):

@@ -145,15 +145,15 @@ sys.path.append("tests/support")
 import numpy as np
 import torch
 import pygsampler as pgs
-import pygsampler.torch as loaders
-from pygsampler._loader import given
+from pygsampler._loader import data_loader as loaders
+from pygsampler._loader import arguments
 import torch_on_host
-from pygsampler._features.gather import gather_there
+from pygsampler._features.gather import gather_on_device
 from pygsampler._arrays.ids import as_ids
-from pygsampler._loader import rows as loading
+from pygsampler._loader import feature_fetcher as loading
 from pygsampler.torch import DataLoader
 
-given._check = lambda index: None
+arguments._check = lambda index: None
 loaders._copied = lambda order, index: order.clone()
 loading.as_ids = lambda ids, where, device=None: as_ids(ids, where)
 pgs.Features._empty = lambda self, count, place: torch.empty(
@@ -163,7 +163,7 @@ pgs.Features._empty = lambda self, count, place: torch.empty(
 def read(features, ids):
     ids = torch.as_tensor(ids)
     rows = features._empty(len(ids), 0)
-    gather_there(0, [features._part(as_ids(ids, "ids"), rows.data_ptr())])
+    gather_on_device(0, [features._part(as_ids(ids, "ids"), rows.data_ptr())])
     return rows
 
 random = torch.Generator().manual_seed(7)

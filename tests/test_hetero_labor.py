@@ -1,4 +1,4 @@
-"""HeteroLabor, against a slow reference, its chances against exact ones, and in torch's loader."""
+"""HeteroLaborSampler against a slow reference and exact chances, and in torch's loader."""
 
 from __future__ import annotations
 

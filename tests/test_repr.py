@@ -52,13 +52,13 @@ def batches() -> dict[str, Any]:
     links = {BUYS: [0, 1], OF: [5]}
     return {
         "MiniBatch": batch,
-        "TorchBatch": first(DataLoader(GRAPH, SEEDS, [3, 2], **options)),
-        "NumpyBatch": batch.numpy(),
-        "ArrowBatch": batch.arrow(),
+        "TorchMiniBatch": first(DataLoader(GRAPH, SEEDS, [3, 2], **options)),
+        "NumpyMiniBatch": batch.numpy(),
+        "ArrowMiniBatch": batch.arrow(),
         "Subgraph": subgraph,
         "TorchSubgraph": subgraph.torch(),
-        "HeteroBatch": sampler.sample(TYPES, both),
-        "TorchHeteroBatch": first(DataLoader(TYPES, both, [3, 2], **options)),
+        "HeteroMiniBatch": sampler.sample(TYPES, both),
+        "HeteroTorchMiniBatch": first(DataLoader(TYPES, both, [3, 2], **options)),
         "Walks": walks,
         "NumpyWalks": walks.numpy(),
         "TorchWalks": walks.torch(),
@@ -97,7 +97,7 @@ def test_every_batch_has_a_table_and_a_short_text(name: str) -> None:
 
 
 def test_a_table_of_blocks_has_their_sizes() -> None:
-    for name in ("MiniBatch", "TorchBatch", "NumpyBatch", "ArrowBatch"):
+    for name in ("MiniBatch", "TorchMiniBatch", "NumpyMiniBatch", "ArrowMiniBatch"):
         batch = BATCHES[name]
         ((_, head, *rows),) = cells(batch._repr_html_())
         assert head == ["block", "sources", "destinations", "edges"]
@@ -110,7 +110,7 @@ def test_a_table_of_blocks_has_their_sizes() -> None:
 
 
 def test_a_table_of_types_has_those_with_edges() -> None:
-    for name in ("HeteroBatch", "TorchHeteroBatch"):
+    for name in ("HeteroMiniBatch", "HeteroTorchMiniBatch"):
         batch = BATCHES[name]
         ((_, _, *rows),) = cells(batch._repr_html_())
         assert [row[0] for row in rows] == [
@@ -134,7 +134,9 @@ def test_a_table_of_walks_has_the_first_of_them() -> None:
 
 
 def test_link_batches_print_counts() -> None:
-    assert repr(BATCHES["LinkBatch"]).startswith("LinkBatch(edges=3, links=9, sampled=TorchBatch(")
+    assert repr(BATCHES["LinkBatch"]).startswith(
+        "LinkBatch(edges=3, links=9, sampled=TorchMiniBatch("
+    )
     assert repr(BATCHES["LinkBatch of triplets"]).startswith("LinkBatch(edges=3, links=3, sampled=")
     assert repr(BATCHES["HeteroLinkBatch"]).startswith(
         f"HeteroLinkBatch(edges={BUYS!r}: 2, {OF!r}: 1, links={BUYS!r}: 6, {OF!r}: 3, sampled="
@@ -145,7 +147,7 @@ def test_link_batches_print_counts() -> None:
         ["edge_label_index", "int64", "2 x 9"],
         ["edge_label", "float32", "9"],
     ]
-    assert sampled[0][0].startswith("TorchBatch of")
+    assert sampled[0][0].startswith("TorchMiniBatch of")
 
 
 def test_data_of_a_graph_print_dtypes_and_shapes() -> None:

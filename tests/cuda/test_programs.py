@@ -210,7 +210,7 @@ NOT_HERE = {
     "GradientBounds": "what mvs_trained makes",
     "History": "no sampler: rows of torch, tests/samplers/test_history.py",
     "Learned": "the base of those that learn",
-    "TrainedScores": "what asgcn_trained makes",
+    "ASGCNScores": "what asgcn_trained makes",
     "clusters": "no sampler: METIS' cut, on the CPU",
     "drnl": "no sampler: labels of a subgraph's vertices",
     "gradient_norms": "no sampler: of losses, by torch",

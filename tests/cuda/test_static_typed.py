@@ -128,7 +128,7 @@ def test_frontiers_of_what_was_found(graph: pgs.HeteroGraph, name: str) -> None:
         for hop in given.blocks:
             for kind, block in hop.items():
                 sources = h[kind[0]][: block.num_src_nodes]
-                own, summed = block.own_and((sources, h[kind[2]]), "sum")
+                own, summed = block.self_and_reduce((sources, h[kind[2]]), "sum")
                 apart[kind[2]] = apart[kind[2]].index_add(0, block.dst_index, summed + own)
         return h, joined, apart
 

@@ -123,7 +123,7 @@ def test_excluding_by_places_is_excluding_by_ids(
     sampler.set_epoch(1)
     expected = sampler.sample(g, seeds, excluded)
     made = dgl_graph._make_places(g)
-    monkeypatch.setattr(adapter, "places_of", lambda g, graph: made)
+    monkeypatch.setattr(adapter, "edge_places", lambda g, graph: made)
     got = sampler.sample(g, seeds, excluded)
     check_blocks(g, [5, 4], seeds, got, excluded=excluded)
     assert content(got) == content(expected)

@@ -20,7 +20,7 @@ import pygsampler as pgs
 from dgl_graphs import check_blocks, content, random_graph
 import torch_on_host
 from pygsampler.dgl import graph as dgl_graph
-from pygsampler import dgl as adapter
+from pygsampler.dgl import sampler as adapter
 
 to_torch = pgs.MiniBatch.torch
 pgs.MiniBatch.torch = lambda batch: to_torch(batch.cpu())
@@ -38,7 +38,7 @@ for dtype in (torch.int32, torch.int64):
     twice = torch.tensor([7, 7, 3, 7, 499, 3], dtype=dtype)
     parts = [*torch.arange(400, dtype=dtype).split(64), twice]
     excluded = torch.arange(0, 4000, 3, dtype=dtype)
-    adapter.graph_of, adapter.places_of = on_cpu, dgl_graph.places_of
+    adapter.graph_of, adapter.edge_places = on_cpu, dgl_graph.edge_places
     expected = [content(sampler.sample(g, part)) for part in parts]
     around = content(sampler.sample(g, parts[0], excluded))
     g.edata["w"] = (g.edata["weight"] - 0.3).clamp(min=0)
@@ -56,8 +56,8 @@ for dtype in (torch.int32, torch.int64):
             if part is not twice:
                 check_blocks(g, [5, 4], part, got)
         # The host's ids are known to the engine, or there is a table of ours.
-        for places in (dgl_graph.places_of, places_on_gpu):
-            adapter.places_of = places
+        for places in (dgl_graph.edge_places, places_on_gpu):
+            adapter.edge_places = places
             got = sampler.sample(g, parts[0], excluded)
             assert content(got) == around
             check_blocks(g, [5, 4], parts[0], got, excluded=excluded)

@@ -28,7 +28,7 @@ from pygsampler import distributed
 ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
 whole, rng = parts_graphs.of("ids"), np.random.default_rng(0)
 exchange = distributed.RayExchange.start(sys.argv[1], num_cpus=0.5)
-with distributed.open(sys.argv[1], exchange) as graph:
+with distributed.open_graph(sys.argv[1], exchange) as graph:
     assert graph.shard is None and "in 2 parts" in repr(graph)
     sampler = pgs.PGSampler([3, 4], seed=1)
     for number in range(12):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from pygsampler import PGSampler
-from pygsampler._cli.doctor import self_test
 from pygsampler._cli.doctor.remedies import REPORT
 from pygsampler._cli.doctor.report import Problem
+
+# The package has a function of this name too.
+self_test: Any = import_module("pygsampler._cli.doctor.self_test")
 
 
 def test_engine_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ for sampler in (
 ):
     sampler.sample(graph, np.arange(20), epoch=0, batch=1)
 for options in ({"exact": True}, {"importance": -1}):
-    pgs.HeteroLabor([3, 2], seed=1, **options).sample(typed, {"v": np.arange(20)})
+    pgs.HeteroLaborSampler([3, 2], seed=1, **options).sample(typed, {"v": np.arange(20)})
 """
 
 

@@ -20,28 +20,29 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     data, links, both = loaders.DataLoader, loaders.LinkLoader, {"a": ids}
     sampler, typed = pgs.PGSampler([5, 5]), pgs.PGSampler([{("a", "to", "b"): 5}])
     reveal_type(sampler.sample(g, ids))  # MiniBatch
-    reveal_type(sampler.sample(h, both, epoch=1))  # HeteroBatch
+    reveal_type(sampler.sample(h, both, epoch=1))  # HeteroMiniBatch
     reveal_type(sampler.submit(g, ids).result())  # MiniBatch
-    reveal_type(typed.submit(h, both, seed_time=3).result())  # HeteroBatch
+    reveal_type(typed.submit(h, both, seed_time=3).result())  # HeteroMiniBatch
     reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
-    reveal_type(sampler.sample_many(h, [both])[0])  # HeteroBatch
-    reveal_type(pgs.HeteroLabor([3]).sample(h, both))  # HeteroBatch
+    reveal_type(sampler.sample_many(h, [both])[0])  # HeteroMiniBatch
+    reveal_type(pgs.HeteroLaborSampler([3]).sample(h, both))  # HeteroMiniBatch
     reveal_type(sampler.sample(h, both).blocks[0]["to"])  # HeteroBlock
-    reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # TorchHeteroBlock
-    reveal_type(pgs.HeteroLabor([{"to": 3}]).sample(h, both, exclude={"to": ids}))  # HeteroBatch
+    reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # HeteroTorchBlock
+    labor = pgs.HeteroLaborSampler([{"to": 3}])
+    reveal_type(labor.sample(h, both, exclude={"to": ids}))  # HeteroMiniBatch
     reveal_type(h.edata["to"]["w"])  # Array
     reveal_type(h["to"])  # Graph
-    reveal_type(pgs.HGTSampler([3]).sample(h, both))  # HeteroBatch
-    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # TorchBatch
-    reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # TorchBatch
-    reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # TorchHeteroBatch
-    reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # TorchHeteroBatch
-    reveal_type(next(iter(data(h, both, pgs.HeteroLabor([3]), batch_size=3))))  # TorchHeteroBatch
+    reveal_type(pgs.HGTSampler([3]).sample(h, both))  # HeteroMiniBatch
+    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # TorchMiniBatch
+    reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # TorchMiniBatch
+    reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # HeteroTorchMiniBatch
+    reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # HeteroTorchMiniBatch
+    reveal_type(next(iter(data(h, both, labor, batch_size=3))))  # HeteroTorchMiniBatch
     reveal_type(next(iter(data(g, ids, pgs.RandomWalk(5), batch_size=3))))  # TorchWalks
     reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # TorchStepSamples
     reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # SeedVisits
-    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3, static=True))))  # StaticBatch
-    reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticHeteroBatch
+    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3, static=True))))  # StaticMiniBatch
+    reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticHeteroMiniBatch
     reveal_type(next(iter(links(g, ids, fanouts, batch_size=3))))  # LinkBatch
     reveal_type(next(iter(links(h, {}, fanouts, batch_size=3, exclude=None))))  # HeteroLinkBatch
     reveal_type(next(iter(links(g, ids, fanouts, batch_size=3, static=True))))  # StaticLinkBatch

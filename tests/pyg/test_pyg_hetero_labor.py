@@ -64,7 +64,7 @@ def test_in_loaders(module: str, direction: str) -> None:
 
 
 def test_it_is_the_cores() -> None:
-    """The batch that HeteroLabor makes of the same number, with the same weights."""
+    """The batch that HeteroLaborSampler makes of the same number, with the same weights."""
     data = typed_data()
     sampler = HeteroLaborSampler(data, [2, 3], importance=1, weight_attr="w", seed=4)
     sampler.set_epoch(2)

@@ -169,7 +169,7 @@ def test_batches_with_types(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def by_blocks(patch: pytest.MonkeyPatch, kind: str, kinds: Any) -> None:
     """Batches with types are sampled into blocks, and joined by torch."""
     patch.setattr(base_sampler, "is_pure", lambda sampler: False)
-    patch.setattr(hetero_output, "joined_types", lambda batch: batch)
+    patch.setattr(hetero_output, "hetero_edge_lists", lambda batch: batch)
     patch.setattr(
         hetero_output,
         "_of_engine",

@@ -89,7 +89,7 @@ CORE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 for weight in (None, "w"):
     for exact in (False, True):
         name = f"{'exact' if exact else 'poisson'}{', prob' if weight else ''}"
-        CORE[f"HeteroLabor, {name}"] = (
+        CORE[f"HeteroLaborSampler, {name}"] = (
             lambda exact=exact, prob=weight: pgs.HeteroLaborSampler(
                 [3], exact=exact, prob=prob, seed=1
             ),
@@ -101,7 +101,7 @@ for weight in (None, "w"):
             ),
             plain,
         )
-CORE["HeteroLabor, rounds"] = (
+CORE["HeteroLaborSampler, rounds"] = (
     lambda: pgs.HeteroLaborSampler([3], importance=2, prob="w", seed=1),
     typed,
 )

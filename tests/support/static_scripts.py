@@ -12,11 +12,11 @@ import pickle
 import pytest
 import torch
 import pygsampler as pgs
-import pygsampler.torch as loaders
-from pygsampler._loader import given
+from pygsampler._loader import data_loader as loaders
+from pygsampler._loader import arguments
 import torch_on_host
-from pygsampler._engine import memories
-from pygsampler._loader import static
+from pygsampler._engine import memory as memories
+from pygsampler._loader import static_epochs as static
 from pygsampler._sampling import static_buffers as standing
 from pygsampler._features.features import Features
 from pygsampler.torch import DataLoader
@@ -26,9 +26,9 @@ class Side:
     def launch(self, work): work()
     def join(self): pass
 
-static.Side = Side
+static.SideStream = Side
 standing.place_of = lambda device: torch.device("cpu")
-given._check = lambda index: None
+arguments._check = lambda index: None
 
 def copied(order, index):
     # The engine looks whether the device can read the seeds.

@@ -64,7 +64,7 @@ def ends_of(batch: HeteroLinkBatch, kind: Any, rows: torch.Tensor) -> torch.Tens
 
 @pytest.mark.parametrize("kind", ["uniform", "degree", "in_batch", "structural"])
 def test_links_and_negatives(kind: str) -> None:
-    """Edges of both relations in one batch, and what ``Negatives.draw`` gives for each."""
+    """Edges of both relations in one batch, and what ``NegativeSampling.draw`` gives for each."""
     graph, edges = make(), coo()
     negatives = {WRITES: NegativeSampling(kind, 2), CITES: NegativeSampling("uniform", 3)}
     made = loader(graph, negatives=negatives, shuffle=True)
@@ -344,20 +344,20 @@ sys.path += ["tests/support", "tests/torch"]
 import torch
 import torch_on_host
 import pygsampler as pgs
-from pygsampler._loader import given, links
-from pygsampler.torch import Negatives
+from pygsampler._loader import arguments, link_loader as links
+from pygsampler.torch import NegativeSampling
 from test_hetero_links import CITES, WRITES, WRITTEN, content, loader, make
 
-given._check = lambda index: None
+arguments._check = lambda index: None
 as_torch = links.as_torch
 links.as_torch = lambda batch: as_torch(batch.cpu())
-links.moved = lambda values, index: values.clone()
+links.to_device = lambda values, index: values.clone()
 graph = make()
 there = graph.to("cuda")
 turned = {WRITES: WRITTEN, CITES: CITES}
 for more in ({}, {"exclude": None}, {"exclude": "reverse_types", "reverse_types": turned}):
     for prefetch in (0, 3, 12):
-        options = dict(shuffle=True, prefetch=prefetch, negatives=Negatives("structural", 2))
+        options = dict(shuffle=True, prefetch=prefetch, negatives=NegativeSampling("structural", 2))
         made = [[*map(content, loader(of, device=where, **more, **options))]
                 for of, where in ((graph, "cpu"), (graph, "cuda"), (there, None))]
         assert len(made[0]) == 5 and made[0] == made[1] == made[2], more

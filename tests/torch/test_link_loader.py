@@ -77,7 +77,7 @@ def test_ends_of_a_graph_with_rows_and_no_ids() -> None:
 
 @pytest.mark.parametrize("kind", ["uniform", "degree", "in_batch", "structural"])
 def test_negatives(kind: str) -> None:
-    """As pairs and as triplets they are those that ``Negatives.draw`` gives."""
+    """As pairs and as triplets they are those that ``NegativeSampling.draw`` gives."""
     graph, edges = make(), coo()
     pairs = loader(graph, negatives=NegativeSampling(kind, 3), shuffle=True)
     triplets = loader(graph, negatives=NegativeSampling(kind, 3, mode="triplet"), shuffle=True)

@@ -116,13 +116,13 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import torch_on_host
-from pygsampler._loader import given, links
-from pygsampler.torch import LinkLoader, Negatives
+from pygsampler._loader import arguments, link_loader as links
+from pygsampler.torch import LinkLoader, NegativeSampling
 
-given._check = lambda index: None
+arguments._check = lambda index: None
 as_torch = links.as_torch
 links.as_torch = lambda batch: as_torch(batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch)
-links.moved = lambda values, index: values.clone()
+links.to_device = lambda values, index: values.clone()
 
 random = torch.Generator().manual_seed(7)
 src, dst = torch.randint(0, 500, (2, 4000), generator=random)
@@ -131,7 +131,7 @@ for exclude in ("self", None):
     for prefetch in (0, 3, 12):
         loader = LinkLoader(
             graph, torch.arange(0, 4000, 3), [4, 3], device="cuda", batch_size=300, seed=1,
-            negatives=Negatives(), exclude=exclude, prefetch=prefetch,
+            negatives=NegativeSampling(), exclude=exclude, prefetch=prefetch,
         )
         loader.trace(sys.argv[1] + f"/{exclude}{prefetch}.json")
         edges = sum(batch.sampled.num_edges for batch in loader)

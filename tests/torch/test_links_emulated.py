@@ -16,14 +16,14 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import torch_on_host
-from pygsampler._loader import given, links
-from pygsampler.torch import LinkLoader, Negatives
+from pygsampler._loader import arguments, link_loader as links
+from pygsampler.torch import LinkLoader, NegativeSampling
 
-given._check = lambda index: None
+arguments._check = lambda index: None
 # Batches with excluded edges come in memory of the engine's, which torch would take for a GPU's.
 as_torch = links.as_torch
 links.as_torch = lambda batch: as_torch(batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch)
-links.moved = lambda values, index: values.clone()
+links.to_device = lambda values, index: values.clone()
 
 random = torch.Generator().manual_seed(7)
 src, dst = torch.randint(0, 500, (2, 4000), generator=random)
@@ -42,7 +42,7 @@ for exclude in ("self", None):
         for mode in ("binary", "triplet"):
             options = dict(
                 batch_size=300, shuffle=True, seed=1, prefetch=prefetch, exclude=exclude,
-                negatives=Negatives("structural", 2, mode=mode),
+                negatives=NegativeSampling("structural", 2, mode=mode),
             )
             made = []
             for where in ("cpu", "cuda"):

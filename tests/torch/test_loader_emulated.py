@@ -17,12 +17,12 @@ import sys
 sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
-import pygsampler.torch as loaders
-from pygsampler._loader import given
+from pygsampler._loader import data_loader as loaders
+from pygsampler._loader import arguments
 import torch_on_host
 from pygsampler.torch import DataLoader
 
-given._check = lambda index: None
+arguments._check = lambda index: None
 loaders._copied = lambda order, index: order.clone()
 
 def make_graph(dtype=torch.int64, ids=False):
@@ -448,10 +448,10 @@ def test_graphs_with_types(emulator: Path) -> None:
     """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
     code = """
 import numpy
-from pygsampler._batch.hetero_minibatch import HeteroBatch
-from pygsampler._batch.hetero_torch_minibatch import TorchHeteroBatch
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
 
-HeteroBatch.torch = lambda self: TorchHeteroBatch._of(self.cpu())
+HeteroMiniBatch.torch = lambda self: HeteroTorchMiniBatch._of(self.cpu())
 random = numpy.random.default_rng(1)
 kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 nodes = {"a": 60, "b": 90}

@@ -13,9 +13,9 @@ import torch
 from torch_graphs import csc
 
 import pygsampler as pgs
-import pygsampler.torch as loaders
 from pygsampler._arrays.ids import IdView
 from pygsampler._loader import arguments
+from pygsampler._loader import data_loader as loaders
 from pygsampler.torch import DataLoader
 
 NODES = 2000

@@ -340,12 +340,15 @@ def test_wrong_arguments() -> None:
 
 def test_texts_and_pickles() -> None:
     assert (
-        repr(NegativeSampling("degree", 2)) == "Negatives('degree', 2, mode='binary', power=0.75)"
+        repr(NegativeSampling("degree", 2))
+        == "NegativeSampling('degree', 2, mode='binary', power=0.75)"
     )
     made = pickle.loads(pickle.dumps(NegativeSampling("structural", 3, mode="triplet")))
-    assert repr(made) == "Negatives('structural', 3, mode='triplet')"
+    assert repr(made) == "NegativeSampling('structural', 3, mode='triplet')"
     law = NegativeSampling(dst_weight=WEIGHT, src_weight=WEIGHT, time="t")
-    wanted = "Negatives('uniform', 1, mode='binary', dst_weight=[12], src_weight=[12], time='t')"
+    wanted = (
+        "NegativeSampling('uniform', 1, mode='binary', dst_weight=[12], src_weight=[12], time='t')"
+    )
     assert repr(pickle.loads(pickle.dumps(law))) == repr(law) == wanted
 
 
@@ -354,12 +357,12 @@ def test_texts_and_pickles() -> None:
 CODE = """
 import torch
 import pygsampler as pgs
-from pygsampler._loader import draws, pool
-from pygsampler.torch import Negatives
+from pygsampler._loader import candidate_pool as pool, rng as draws
+from pygsampler.torch import NegativeSampling
 
 there = False
 draws.device_of = lambda x: 0 if there else -1
-pool.Pool.on = lambda self, index: self._on[-1]
+pool.CandidatePool.on = lambda self, index: self._on[-1]
 draws.devices.current_stream = lambda index: 0
 draws._address = lambda by, index: by.table._address
 for dtype in (torch.int64, torch.int32):
@@ -368,14 +371,14 @@ for dtype in (torch.int64, torch.int32):
     for kind in ("uniform", "degree", "in_batch", "structural"):
         made = []
         for there in (False, True):
-            made.append(Negatives(kind, 7).draw(g, *edges, seed=5, epoch=2, batch=9))
+            made.append(NegativeSampling(kind, 7).draw(g, *edges, seed=5, epoch=2, batch=9))
         assert made[0].equal(made[1]), kind
     g = pgs.Graph.from_coo(*edges, num_nodes=510, node_data={"t": torch.arange(510) % 50})
     w = torch.arange(510.0)
     for law in (
-        Negatives("uniform", 7, time="t", dst_weight=w, src_weight=w),
-        Negatives("structural", 7, time="t", src_weight=w),
-        Negatives("in_batch", 7, time="t"),
+        NegativeSampling("uniform", 7, time="t", dst_weight=w, src_weight=w),
+        NegativeSampling("structural", 7, time="t", src_weight=w),
+        NegativeSampling("in_batch", 7, time="t"),
     ):
         made = []
         for there in (False, True):

@@ -28,7 +28,7 @@ def test_the_slice_and_the_reduction(kind: str, frontier: str) -> None:
         for block in sampled(dtype, frontier=frontier).blocks:
             x = torch.randn(block.num_src_nodes, 3, 5, requires_grad=True)
             y = x.detach().clone().requires_grad_()
-            own, reduced = block.own_and(x, kind)
+            own, reduced = block.self_and_reduce(x, kind)
             first = block.dst_offset
             wants = y[first : first + block.num_dst_nodes], getattr(block, kind)(y)
             assert torch.equal(own, wants[0]) and torch.equal(reduced, wants[1])
@@ -45,10 +45,10 @@ def test_of_a_table(kind: str) -> None:
     table = torch.randn(900, 6)
     wants = table[ids][: block.num_dst_nodes], getattr(block, kind)(table[ids])
     for x in (table, pgs.Features.from_tensor(table)):
-        own, reduced = block.own_and(x, kind, of=ids)
+        own, reduced = block.self_and_reduce(x, kind, of=ids)
         assert torch.equal(own, wants[0]) and torch.equal(reduced, wants[1])
     x = table.clone().requires_grad_()
-    own, reduced = block.own_and(x, kind, of=ids)
+    own, reduced = block.self_and_reduce(x, kind, of=ids)
     (own.square().sum() + reduced.square().sum()).backward()
     y = table.clone().requires_grad_()
     rows = y[ids]
@@ -62,7 +62,7 @@ def test_one_of_both_alone() -> None:
     for which in (0, 1):
         x = torch.randn(block.num_src_nodes, 4, requires_grad=True)
         y = x.detach().clone().requires_grad_()
-        block.own_and(x)[which].square().sum().backward()
+        block.self_and_reduce(x)[which].square().sum().backward()
         (y[: block.num_dst_nodes], block.mean(y))[which].square().sum().backward()
         torch.testing.assert_close(x.grad, y.grad)
 
@@ -70,16 +70,16 @@ def test_one_of_both_alone() -> None:
 def test_gradients_in_steps() -> None:
     block = sampled().blocks[1]
     x = torch.randn(block.num_src_nodes, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: block.own_and(x), x)
+    assert torch.autograd.gradcheck(lambda x: block.self_and_reduce(x), x)
 
 
 def test_without_gradients_it_is_a_view() -> None:
     block = sampled().blocks[0]
     x = torch.randn(block.num_src_nodes, 4)
-    assert block.own_and(x)[0].data_ptr() == x.data_ptr()
+    assert block.self_and_reduce(x)[0].data_ptr() == x.data_ptr()
     y = torch.nn.Parameter(x)
     with torch.no_grad():
-        assert not block.own_and(y)[1].requires_grad
+        assert not block.self_and_reduce(y)[1].requires_grad
 
 
 def test_wrong_arguments() -> None:
@@ -87,8 +87,8 @@ def test_wrong_arguments() -> None:
     block = batch.blocks[0]
     x = torch.randn(block.num_src_nodes, 4)
     with pytest.raises(ValueError, match="reduce: expected 'sum', 'mean' or 'max', got 'min'"):
-        block.own_and(x, "min")
+        block.self_and_reduce(x, "min")
     with pytest.raises(ValueError, match="of: expected ids for features, got None"):
-        block.own_and(pgs.Features.from_tensor(x))
+        block.self_and_reduce(pgs.Features.from_tensor(x))
     with pytest.raises(ValueError, match="x: expected a row for each of"):
-        block.own_and(x[1:])
+        block.self_and_reduce(x[1:])

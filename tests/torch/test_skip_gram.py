@@ -179,7 +179,7 @@ def test_walks_that_stay() -> None:
 CODE = """
 import torch
 import pygsampler as pgs
-from pygsampler._loader import draws as module
+from pygsampler._loader import rng as module
 from pygsampler.torch import skip_gram
 
 there = False

@@ -161,7 +161,7 @@ with pytest.raises(ValueError, match="with a fanout of -1, which has no bound, g
 def test_rows_of_static_batches_are_counted(emulator: Path) -> None:
     """Those that are read, of each batch; and features that are refused stay refused."""
     code = """
-from pygsampler import features
+from pygsampler._features import features
 
 def empty(self, count, place):
     return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))

@@ -13,12 +13,12 @@ from tests.support.static_scripts import PRELUDE, REPLAYS, TYPED
 PRELUDE += (
     TYPED
     + """
-from pygsampler._loader import links, links_of
-from pygsampler.torch import LinkLoader, Negatives
+from pygsampler._loader import link_loader as links, seed_edges
+from pygsampler.torch import LinkLoader, NegativeSampling
 
-links_of.moved = lambda values, index: values.clone()
+seed_edges.to_device = lambda values, index: values.clone()
 # Seeds, for which rows may be taken here, go where the engine takes them for a GPU's.
-links.moved = copied
+links.to_device = copied
 
 def rows(fields):
     # What a batch says of its links.
@@ -39,13 +39,14 @@ pairs = torch.stack([torch.arange(200), torch.arange(200).flip(0) + 300])
 ones = torch.ones(1000)
 for given, options in (
     (edges, {}),
-    (edges, {"negatives": Negatives("structural", 2), "prob": "w"}),
-    (pairs, {"negatives": Negatives("uniform", 3, src_weight=ones), "rank": 1, "world_size": 3}),
-    (edges, {"negatives": Negatives("in_batch", 2, mode="triplet"), "drop_last": True}),
+    (edges, {"negatives": NegativeSampling("structural", 2), "prob": "w"}),
+    (pairs, {"negatives": NegativeSampling("uniform", 3, src_weight=ones), "rank": 1,
+             "world_size": 3}),
+    (edges, {"negatives": NegativeSampling("in_batch", 2, mode="triplet"), "drop_last": True}),
     (pairs, {"labels": torch.arange(200)}),
     # Far fewer seeds than there might be.
-    (pairs % 3, {"negatives": Negatives("in_batch", 2)}),
-    (pairs, {"labels": torch.rand(200, 3), "negatives": Negatives(mode="triplet")}),
+    (pairs % 3, {"negatives": NegativeSampling("in_batch", 2)}),
+    (pairs, {"labels": torch.rand(200, 3), "negatives": NegativeSampling(mode="triplet")}),
 ):
     options |= dict(batch_size=64, shuffle=True, seed=3, exclude=None)
     eager = LinkLoader(graph, given, [5, 3], **options)
@@ -89,7 +90,7 @@ r, s = ("a", "r", "b"), ("b", "s", "a")
 new = ("a", "new", "alone")
 given = {r: torch.arange(0, 2000, 9), new: torch.stack([torch.arange(60), torch.arange(60) % 40])}
 given[s] = torch.arange(0, 1500, 20)
-negatives = {r: Negatives("structural", 2), new: Negatives(amount=3, mode="triplet")}
+negatives = {r: NegativeSampling("structural", 2), new: NegativeSampling(amount=3, mode="triplet")}
 sizes = set()
 when = {kind: torch.arange(of.shape[-1]) % 50 for kind, of in given.items()}
 for sampler, more in (
@@ -136,7 +137,7 @@ for time, of in (("t", times), ("f", times / 10.0)):
     sampler = pgs.PGSampler([4, 3], seed=2, time=time, compare="lt")
     options = dict(
         batch_size=40, shuffle=True, seed=5, seed_time=of[edges], exclude=None,
-        negatives=Negatives("structural"),
+        negatives=NegativeSampling("structural"),
     )
     eager = LinkLoader(graph, edges, sampler, **options)
     small = [(170, 40), (165, 3)]
@@ -184,7 +185,8 @@ for wide, how, more in (
     (1, {"time": "t", "replace": True}, {"seed_time": torch.arange(500) % 50}),
 ):
     sampler = pgs.PGSampler([6, -1 if not how else 4], seed=3, **how)
-    options = dict(batch_size=64, shuffle=True, seed=5, negatives=Negatives("structural")) | more
+    options = dict(batch_size=64, shuffle=True, seed=5) | more
+    options.setdefault("negatives", NegativeSampling("structural"))
     eager = LinkLoader(graphs[wide], edges, sampler, **options)
     every = LinkLoader(graphs[wide], edges, sampler, **more_of_all(options))
     assert eager.exclude in ("self", "reverse_id")
@@ -239,7 +241,7 @@ for of, links, how, more in (
     (reverse, {r: torch.arange(0, 800, 3)}, {}, {"exclude": with_others}),
 ):
     sampler = pgs.PGSampler([5, 3], seed=3, **how)
-    options = dict(batch_size=64, shuffle=True, negatives=Negatives("uniform")) | more
+    options = dict(batch_size=64, shuffle=True, negatives=NegativeSampling("uniform")) | more
     eager = LinkLoader(of, links, sampler, **options)
     fixed = LinkLoader(of, links, sampler, static=True, **options)
     for _ in range(2):
@@ -271,7 +273,7 @@ def test_captured_links(emulator: Path) -> None:
     """The links of a batch are there before its launch, of one that needs more room too."""
     code = """
 graph, edges = make_graph().to("cuda"), torch.arange(0, 1500, 4)
-options = dict(batch_size=64, shuffle=True, seed=3, exclude=None, negatives=Negatives())
+options = dict(batch_size=64, shuffle=True, seed=3, exclude=None, negatives=NegativeSampling())
 eager = LinkLoader(graph, edges, [5, 3], **options)
 small = [(300, 400), (192, 300)]
 fixed = LinkLoader(graph, edges, [5, 3], static=True, capacities=small, **options)

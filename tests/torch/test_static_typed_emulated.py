@@ -191,7 +191,7 @@ def test_rows_and_layers(emulator: Path) -> None:
 def empty(self, count, place):
     return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
 
-from pygsampler import features
+from pygsampler._features import features
 Features._empty = empty
 as_ids = features.as_ids
 features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)

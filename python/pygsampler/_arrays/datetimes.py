@@ -33,7 +33,7 @@ class NanosecondTimes:
     """One of ``DATED``."""
 
 
-# What the dtypes of a ``Dated`` are called: NumPy's names.
+# What the dtypes of a ``NanosecondTimes`` are called: NumPy's names.
 DATED: dict[str, Kind] = {"datetime64[ns]": "M", "timedelta64[ns]": "m"}
 
 

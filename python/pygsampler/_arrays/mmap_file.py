@@ -1,4 +1,4 @@
-"""``Pages``: a graph file that is mapped into memory."""
+"""``MappedFile``: a graph file that is mapped into memory."""
 
 from __future__ import annotations
 

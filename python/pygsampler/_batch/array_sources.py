@@ -189,7 +189,7 @@ class TensorSource:
 
 
 class HostBlock(Protocol):
-    """What ``HostViews`` needs of a block."""
+    """What ``HostSource`` needs of a block."""
 
     @property
     def num_src_nodes(self) -> int: ...
@@ -202,7 +202,7 @@ class HostBlock(Protocol):
 
 
 class HostBatch(Protocol):
-    """What ``HostViews`` needs of a batch."""
+    """What ``HostSource`` needs of a batch."""
 
     @property
     def blocks(self) -> Sequence[HostBlock]: ...

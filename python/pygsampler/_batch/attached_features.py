@@ -1,4 +1,4 @@
-"""``Furnished``: batches and blocks with rows beside them."""
+"""``HasFeatures``: batches and blocks with rows beside them."""
 
 from __future__ import annotations
 

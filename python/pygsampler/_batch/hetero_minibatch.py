@@ -1,4 +1,4 @@
-"""``HeteroBatch``: what a sampler makes of a graph with types."""
+"""``HeteroMiniBatch``: what a sampler makes of a graph with types."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class HeteroMiniBatch(HeteroExports):
     _trees: dict[str, Array | None]
 
     def __init__(self) -> None:
-        raise TypeError("HeteroBatch: made by PGSampler.sample")
+        raise TypeError("HeteroMiniBatch: made by PGSampler.sample")
 
     @classmethod
     def _of(
@@ -348,7 +348,7 @@ class HeteroMiniBatch(HeteroExports):
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
         where = "" if self._device < 0 else f", device={self.device}"
         return (
-            f"HeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
+            f"HeteroMiniBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch}{where})"
         )
 
@@ -360,7 +360,7 @@ class HeteroMiniBatch(HeteroExports):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._device >= 0:
             raise TypeError(
-                f"HeteroBatch.pickle: expected a batch on the CPU, got one on {self.device}; "
+                f"HeteroMiniBatch.pickle: expected a batch on the CPU, got one on {self.device}; "
                 ".cpu() copies it"
             )
         values = to_pickle(memories.buffer_view(self._data, self._size, self._memory), protocol)

@@ -1,4 +1,4 @@
-"""``TorchHeteroBatch``: mini-batches of graphs with types in torch's tensors."""
+"""``HeteroTorchMiniBatch``: mini-batches of graphs with types in torch's tensors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HeteroTorchBlock(TorchBlock):
         *,
         of: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As ``TorchBlock.own_and``; x may be ``(x_src, x_dst)``, and between two types must be.
+        """As ``TorchBlock.self_and_reduce``; x may be ``(x_src, x_dst)``, between two types it must.
 
         ``x_dst`` has a row for each vertex of the destinations' type, at least up to the last
         destination.
@@ -107,11 +107,11 @@ class HeteroTorchBlock(TorchBlock):
 
 
 class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
-    """A mini-batch of a graph with types, of torch tensors: what ``HeteroBatch.torch()`` returns.
+    """A mini-batch of a heterogeneous graph as torch tensors, returned by ``HeteroMiniBatch.torch``.
 
-    Names and shapes are those of ``HeteroBatch``. A loader that was given ``features`` puts, under
-    each name, a mapping of vertex types to rows of ``nodes`` beside them, as attributes and in
-    ``features``, and the ``labels`` of ``output_nodes`` as ``y``, likewise.
+    Names and shapes are those of ``HeteroMiniBatch``. A loader that was given ``features`` puts,
+    under each name, a mapping of vertex types to rows of ``nodes`` beside them, as attributes and
+    in ``features``, and the ``labels`` of ``output_nodes`` as ``y``, likewise.
     """
 
     nodes: Tensors

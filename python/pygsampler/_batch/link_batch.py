@@ -119,7 +119,7 @@ class HeteroLinkBatch(NamedTuple):
 
 
 class StaticLinkBatch(NamedTuple):
-    """Links with room for a number of them, around a ``StaticBatch``, on a GPU.
+    """Links with room for a number of them, around a ``StaticMiniBatch``, on a GPU.
 
     Fields are those of ``LinkBatch``, of fixed sizes in memory that stays where it is: a batch uses
     the first of each. Indices that fill up are rows of ``sampled.output_nodes`` that the batch does
@@ -164,7 +164,7 @@ class StaticLinkBatch(NamedTuple):
 
 
 class StaticHeteroLinkBatch(NamedTuple):
-    """Links of a graph with types with room for a number of them, around a ``StaticHeteroBatch``.
+    """Edges to predict of a heterogeneous graph, padded, around a ``StaticHeteroMiniBatch``.
 
     As ``StaticLinkBatch``, each field a mapping of edge types.
     """

@@ -183,7 +183,9 @@ class StaticMiniBatch(TorchMiniBatch):
         return self.trimmed()._map(move)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("StaticBatch: expected a batch to pickle, got a static one; see trimmed()")
+        raise TypeError(
+            "StaticMiniBatch: expected a batch to pickle, got a static one; see trimmed()"
+        )
 
 
 class StaticHeteroBlock(StaticBlock, HeteroTorchBlock):
@@ -199,8 +201,8 @@ class StaticHeteroBlock(StaticBlock, HeteroTorchBlock):
 class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
     """A mini-batch of a graph with types with room for a number of vertices and edges, on a GPU.
 
-    What ``StaticBatch`` is without types: all of a loader's batches are this one, ``trimmed()`` is
-    a copy to keep, and what fills ``nodes``, ``output_nodes``, labels and blocks up is harmless.
+    What ``StaticMiniBatch`` is without types: all of a loader's batches are this one, ``trimmed()``
+    is a copy to keep, and what fills ``nodes``, ``output_nodes``, labels and blocks up is harmless.
     With ``disjoint`` the vertices that fill up are in a tree that no seed has. ``num_edges`` is how
     many there is room for.
     """
@@ -253,8 +255,8 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
 
     @property
     def edge_index_dict(self) -> Any:
-        """As ``TorchHeteroBatch.edge_index_dict``, with ``frontier="new"`` alone: with ``"all"``
-        edges that fill a hop up may end in vertices that an outer one has found."""
+        """As ``HeteroTorchMiniBatch.edge_index_dict``, with ``frontier="new"`` alone: with
+        ``"all"`` edges that fill a hop up may end in vertices that an outer one has found."""
         if self._joins:
             return super().edge_index_dict
         raise AttributeError(
@@ -320,7 +322,7 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
-            "StaticHeteroBatch: expected a batch to pickle, got a static one; see trimmed()"
+            "StaticHeteroMiniBatch: expected a batch to pickle, got a static one; see trimmed()"
         )
 
 

@@ -17,7 +17,7 @@ from pygsampler._batch.torch_block import ArrowBlock, ForeignBlock, NumpyBlock, 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    # In the bases of NumpyBatch, as text.
+    # In the bases of NumpyMiniBatch, as text.
     import numpy  # noqa: F401
     import torch
 
@@ -212,7 +212,7 @@ class TorchMiniBatch(ForeignMiniBatch["torch.Tensor", TorchBlock], HasFeatures, 
 
 def as_torch(batch: TorchMiniBatch | HasTorchForm) -> TorchMiniBatch:
     """What a sampler gave, in torch's tensors."""
-    # Of a graph with types it is a TorchHeteroBatch, which is one of these too.
+    # Of a graph with types it is a HeteroTorchMiniBatch, which is one of these too.
     return batch if isinstance(batch, HasFeatures) else batch.torch()
 
 

@@ -1,4 +1,4 @@
-"""``Cache``: which rows of features a device has, by a policy, and what has yet to be known."""
+"""``FeatureCache``: the rows of features that a device keeps, chosen by a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Reading``: rows of features on their way."""
+"""``PendingRead``: rows of features on their way."""
 
 from __future__ import annotations
 

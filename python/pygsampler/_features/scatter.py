@@ -1,4 +1,4 @@
-"""``write_rows``: new values for some rows of an array, where it is."""
+"""``scatter_rows``: new values for some rows of an array, where it is."""
 
 from __future__ import annotations
 

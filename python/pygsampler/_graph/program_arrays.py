@@ -1,4 +1,4 @@
-"""``Lent``: the named arrays of a graph that the engine reads for programs."""
+"""``ProgramArrays``: the named arrays of a graph that the engine reads for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``GraphState``: what a graph holds, and its handle in the engine."""
+"""``RelationState``: what a graph holds, and its handle in the engine."""
 
 from __future__ import annotations
 

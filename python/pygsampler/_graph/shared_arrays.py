@@ -1,4 +1,4 @@
-"""``Peers``: arrays of graphs in pieces on several devices, each of which sees all of them."""
+"""``DeviceGroup``: arrays of graphs in pieces on several devices; each device sees all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Timed`` and ``TypedTimed``: graphs whose rows are in the order of time."""
+"""``TimeSortedRelation`` and ``TimeSortedGraph``: graphs whose rows are in the order of time."""
 
 from __future__ import annotations
 

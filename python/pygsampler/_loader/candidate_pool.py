@@ -1,4 +1,4 @@
-"""``Pool``: vertices that are drawn by weight, or among those that are there at a time."""
+"""``CandidatePool``: vertices that are drawn by weight, or among those that are there at a time."""
 
 from __future__ import annotations
 

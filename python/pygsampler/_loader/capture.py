@@ -193,9 +193,9 @@ def capture(
     Parameters
     ----------
     step : callable
-        Takes a ``StaticBatch``, or what else the loader gives, trains by it, and gives tensors, in
-        lists, tuples and dicts if there are several, or None. It must only launch work on the GPU,
-        the same for each batch: no ``.item()``, no ``if`` on values. An optimiser that has an
+        Takes a ``StaticMiniBatch``, or what else the loader gives, trains by it, and gives tensors,
+        in lists, tuples and dicts if there are several, or None. It must only launch work on the
+        GPU, the same for each batch: no ``.item()``, no ``if`` on values. An optimiser that has an
         option ``capturable`` needs it.
     loader : DataLoader or LinkLoader
         With ``static=True``. Each epoch of the loop is a pass over it.

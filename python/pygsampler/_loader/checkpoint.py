@@ -1,4 +1,4 @@
-"""``Resumed``: loaders whose passes can be left and gone on with elsewhere."""
+"""``ResumableLoader``: loaders whose passes can be left and gone on with elsewhere."""
 
 from __future__ import annotations
 

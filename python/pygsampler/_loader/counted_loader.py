@@ -1,4 +1,4 @@
-"""``Metered``: loaders that say what their passes were made of."""
+"""``CountedLoader``: loaders that say what their passes were made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Events``: CUDA events around the steps of a pass on a GPU."""
+"""``CudaEvents``: CUDA events around the steps of a pass on a GPU."""
 
 from __future__ import annotations
 

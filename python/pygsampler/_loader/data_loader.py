@@ -145,7 +145,7 @@ class DataLoader(StaticOption, Generic[BatchT]):
     labor : str, optional
         The sampler that is made of fanouts is LABOR, of which batches have fewer vertices:
         ``"poisson"``, with ``fanouts`` edges in the mean, or ``"exact"``, with so many. It is
-        ``samplers.labor``, and of a ``HeteroGraph`` ``HeteroLabor``.
+        ``samplers.labor``, and of a ``HeteroGraph`` ``HeteroLaborSampler``.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
@@ -177,10 +177,10 @@ class DataLoader(StaticOption, Generic[BatchT]):
         With ``seed_weights``, how many seeds an epoch has on all ranks. Default: as many as there
         are seeds.
     static : bool
-        Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
-        is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroBatch``; on a
-        GPU alone, for a ``PGSampler`` of mode ``"auto"`` or ``"persistent"``. One pass at a time:
-        the next ``iter()`` ends the one before. ``prefetch`` is 2.
+        Yield each batch as the same ``StaticMiniBatch``, of fixed sizes in memory that stays where
+        it is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroMiniBatch``;
+        on a GPU alone, for a ``PGSampler`` of mode ``"auto"`` or ``"persistent"``. One pass at a
+        time: the next ``iter()`` ends the one before. ``prefetch`` is 2.
     capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         With ``static``, how many sources and edges each block may have, outermost first; seeds are
         at most ``batch_size``. Default: what the batches of the first pass need, which are sampled
@@ -197,8 +197,8 @@ class DataLoader(StaticOption, Generic[BatchT]):
 
     Notes
     -----
-    It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``, and of a ``HeteroGraph`` a
-    ``TorchHeteroBatch``; of samplers that walk what these give, without features and labels but
+    It yields what ``MiniBatch.torch()`` returns, a ``TorchMiniBatch``, and of a ``HeteroGraph`` a
+    ``HeteroTorchMiniBatch``; of samplers that walk what these give, without features and labels but
     for ``RestartNeighbors``. On the CPU the tensors share the
     engine's memory. On a GPU they are views of one tensor, which torch allocates on the stream that
     is current when the batch is submitted, and the batch is complete when it is handed over: no

@@ -1,4 +1,4 @@
-"""``Exclusion``: the edges that a batch of links is not to sample."""
+"""``EdgeExclusion``: the edges that a batch of links is not to sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Epochs``: of which seed and epoch a loader's passes are."""
+"""``EpochState``: of which seed and epoch a loader's passes are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``HeteroRows``: what a loader reads for each batch of a graph with types."""
+"""``HeteroFeatureFetcher``: what a loader reads for each batch of a graph with types."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class LinkLoader(StaticOption, Generic[BatchT]):
     not sampled:
 
         loader = LinkLoader(graph, train_edge_ids, [10, 10], batch_size=1024, shuffle=True,
-                            negatives=Negatives("structural"))
+                            negatives=NegativeSampling("structural"))
         for batch in loader:
             h = model(batch.sampled.blocks, features[batch.sampled.input_nodes])
             src, dst = batch.edge_label_index
@@ -348,7 +348,7 @@ class LinkLoader(StaticOption, Generic[BatchT]):
         return StaticLinkEpochs(*about, links=StaticLinks(self._links, size, seeds, self._typed))
 
     def _begin_static(self, passes: Any, epoch: int, index: int) -> int:
-        """As ``MaybeStatic._begin_static``; negatives of all of the pass are drawn."""
+        """As ``StaticOption._begin_static``; negatives of all of the pass are drawn."""
         part, order = EpochShard(self._shards, self.rank), self._order(epoch)
         sampler: Any = self.sampler
         batches = [self._begun(order, part, epoch, step) for step in range(part.steps)]

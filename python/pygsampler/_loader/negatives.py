@@ -1,4 +1,4 @@
-"""``Negatives``: vertices that are drawn beside links, where they are."""
+"""``NegativeSampling``: vertices that are drawn beside links, where they are."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class NegativeSampling:
             if name in NegativeSampling.__slots__ and hasattr(self, "_pools"):
                 raise AttributeError(
                     f"{name}: expected no assignment, since Negatives do not change; "
-                    f"make others, Negatives({self.kind!r}, ...)"
+                    f"make others, NegativeSampling({self.kind!r}, ...)"
                 )
             object.__setattr__(self, name, value)
 
@@ -129,7 +129,7 @@ class NegativeSampling:
             weight = getattr(self, name)
             power += "" if weight is None else f", {name}=[{len(weight)}]"
         time = "" if self.time is None else f", time={self.time!r}"
-        return f"Negatives({self.kind!r}, {self.amount}, mode={self.mode!r}{power}{time})"
+        return f"NegativeSampling({self.kind!r}, {self.amount}, mode={self.mode!r}{power}{time})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {name: getattr(self, name) for name in ("dst_weight", "src_weight", "time")}

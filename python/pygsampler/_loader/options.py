@@ -50,7 +50,7 @@ OTHER_LOADERS: dict[tuple[str, ...], str] = {
         "of a `LinkLoader` the second argument, the edges, and `labels=`"
     ),
     ("neg_sampling", "neg_sampling_ratio", "negative_sampler"): (
-        "of a `LinkLoader` `negatives=`, such as `Negatives(amount=2)`"
+        "of a `LinkLoader` `negatives=`, such as `NegativeSampling(amount=2)`"
     ),
     ("input_time", "edge_label_time", "time_attr", "temporal_strategy"): (
         "`seed_time=`, with `PGSampler(fanouts, time=...)` as the third argument"

@@ -40,13 +40,13 @@ def prefetch_in_order(
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
     While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
-    only when its result is asked for. More are begun where ``low`` are left (``Pacer``), by default
-    one for each that is taken; where it is ``steady``, each at the same step in every run. With
-    ``then`` a result is the beginning of a second job, as which it counts from then on, and the
-    results are those of the second ones. A job that fails, in ``submit``, ``then`` or ``result``,
-    raises at its own place, after the results before it. However the generator ends (exhausted,
-    closed, dropped, failed, interrupted), every job that is still in flight is cancelled.
-    ``meter`` is told of it.
+    only when its result is asked for. More are begun where ``low`` are left
+    (``PrefetchController``), by default one for each that is taken; where it is ``steady``, each at
+    the same step in every run. With ``then`` a result is the beginning of a second job, as which it
+    counts from then on, and the results are those of the second ones. A job that fails, in
+    ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
+    However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
+    still in flight is cancelled. ``meter`` is told of it.
     """
     first: deque[PendingBatch[Any] | Exception] = deque()
     last: deque[PendingBatch[Any] | Exception] = first if then is None else deque()

@@ -1,4 +1,4 @@
-"""``Pacer``: when batches are begun ahead, and when sampling rests."""
+"""``PrefetchController``: when batches are begun ahead, and when sampling rests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``LinksOf``: the links of one relation, as a loader was given them."""
+"""``SeedEdges``: the links of one relation, as a loader was given them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class SeedEdges:
 def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
     """The links of a loader by relation, those of the graph in its order before others.
 
-    Without types there is one, None. ``options`` are those of ``LinksOf``, and of a graph with
+    Without types there is one, None. ``options`` are those of ``SeedEdges``, and of a graph with
     types mappings, but for negatives of all types.
     """
     dtype = graph.dtype
@@ -235,7 +235,7 @@ def _negatives(given: Any, where: str) -> NegativeSampling | None:
         kind = f"{given!r}, " if isinstance(given, str) else ""
         raise TypeError(
             f"negatives{where}: expected Negatives or None, got {describe(given)}; "
-            f"Negatives({kind}amount={amount}) draws {amount} for each edge"
+            f"NegativeSampling({kind}amount={amount}) draws {amount} for each edge"
         )
     return given
 

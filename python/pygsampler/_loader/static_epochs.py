@@ -1,4 +1,4 @@
-"""``StaticPasses``: the batches of a loader's passes, one after the other in the same memory."""
+"""``StaticEpochs``: the batches of a loader's passes, one after the other in the same memory."""
 
 from __future__ import annotations
 

@@ -120,12 +120,12 @@ class StaticLinkEpochs(StaticEpochs):
         self.links = links
 
     def ready(self, begun: int, step: int) -> None:
-        """As ``StaticPasses.ready``; links of the batch are copied, which no graph has to do."""
+        """As ``StaticEpochs.ready``; links of the batch are copied, which no graph has to do."""
         super().ready(begun, step)
         self.links.put(step)
 
     def advance(self, begun: int, step: int) -> Any:
-        """As ``StaticPasses.turn``."""
+        """As ``StaticEpochs.turn``."""
         return self.links.of(super().advance(begun, step))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -220,7 +220,7 @@ class _LinkBuffers:
         return {**self.__dict__, "_there": None, "_rows": None}
 
 
-# Places of edge_label_index and edge_label among what LinksOf.handed gives.
+# Places of edge_label_index and edge_label among what SeedEdges.handed gives.
 _INDEX, _LABEL = 1, 2
 
 

@@ -1,4 +1,4 @@
-"""``MaybeStatic``: loaders whose batches may have fixed sizes."""
+"""``StaticOption``: loaders whose batches may have fixed sizes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StaticOption(Adjustable):
         return device
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """As ``Resumed.load_state_dict``; static batches begin with an epoch."""
+        """As ``ResumableLoader.load_state_dict``; static batches begin with an epoch."""
         if self.static and isinstance(state, Mapping) and state.get("start"):
             raise ValueError(
                 f"state: expected one between epochs with static=True, got one after "

@@ -1,4 +1,4 @@
-"""``Meter``: what a pass over a loader is made of, counted while it goes on."""
+"""``EpochStats``: what a pass over a loader is made of, counted while it goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``TypedSampler``: the engine's way to a batch of a graph with types."""
+"""``HeteroEngineSampler``: the engine's way to a batch of a graph with types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``TypesAlone``: a sampler of graphs with types, and of no others."""
+"""``HeteroOnlySampler``: a sampler of graphs with types, and of no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ S = TypeVar("S", bound="HeteroOnlySampler")
 
 
 class HeteroOnlySampler(HeteroEngineSampler, Sampler[HeteroMiniBatch]):
-    """What ``HGTSampler`` and ``HeteroLabor`` are beside their plans."""
+    """What ``HGTSampler`` and ``HeteroLaborSampler`` are beside their plans."""
 
     __slots__ = ("__weakref__", "_numbers")
 

@@ -1,4 +1,4 @@
-"""``PartsJob``: a batch of a graph whose parts lie in several processes."""
+"""``PartitionedJob``: a batch of a graph whose parts lie in several processes."""
 
 from __future__ import annotations
 

@@ -117,7 +117,8 @@ class Sampler(ABC, Generic[T_co]):
         Returns
         -------
         Pending
-            Its result is what the sampler makes: a ``MiniBatch`` or a ``TorchBatch``, or ``Walks``.
+            Its result is what the sampler makes: a ``MiniBatch`` or a ``TorchMiniBatch``, or
+            ``Walks``.
         """
 
     def launcher(

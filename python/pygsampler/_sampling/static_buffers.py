@@ -1,4 +1,4 @@
-"""``Standing``: memory of batches that stays where it is, for launches of a CUDA graph."""
+"""``StaticBuffers``: memory of batches that stays where it is, for launches of a CUDA graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``TypedStanding``: memory that stays where it is for batches with types, and of their kernel."""
+"""``HeteroStaticBuffers``: memory at fixed addresses for heterogeneous batches and their kernel."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _Sizes(NamedTuple):
 
 
 class HeteroStaticBuffers(StaticBuffers):
-    """As ``Standing``, of a ``HeteroGraph``, with the times of its edges where it has some.
+    """As ``StaticBuffers``, of a ``HeteroGraph``, with the times of its edges where it has some.
 
     The engine has a list of the arrays, so that a hundred relations are one launch.
     """
@@ -214,7 +214,7 @@ class HeteroStaticBuffers(StaticBuffers):
         return block
 
     def begin(self, seeds: EpochSeeds, step: int, epoch: int, first: int, stride: int) -> None:
-        """As ``Standing.begin``."""
+        """As ``StaticBuffers.begin``."""
         parts, types = seeds.parts[2 * step :], len(self._sizes.seeds)
         counts = seeds.counts[types * step :]
         times = 0 if seeds.times is None else seeds.times.buffer_info()[0]
@@ -238,7 +238,7 @@ class HeteroStaticBuffers(StaticBuffers):
         )
 
     def fill(self) -> None:
-        """As ``Standing.fill``."""
+        """As ``StaticBuffers.fill``."""
         self._turn[0] += 1
         self._call("DeviceStaticTypedSpread", devices.current_stream(self._device))
 
@@ -251,8 +251,8 @@ class HeteroStaticBuffers(StaticBuffers):
 
 
 class SingleTypeStaticBuffers(HeteroStaticBuffers):
-    """As ``Standing``, of a graph that to the engine is one of one type: with the times of its
-    edges, or for what ``Standing`` does not make."""
+    """As ``StaticBuffers``, of a graph that to the engine is one of one type: with the times of its
+    edges, or for what ``StaticBuffers`` does not make."""
 
     __slots__ = ()
 

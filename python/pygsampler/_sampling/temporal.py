@@ -1,4 +1,4 @@
-"""``TimedSampler``: the engine's way to a batch of edges that are not later than a bound."""
+"""``TemporalEngineSampler``: batches of edges that are not later than a bound, by the engine."""
 
 from __future__ import annotations
 

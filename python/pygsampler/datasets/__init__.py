@@ -28,7 +28,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # NumPy is for the data sets alone: files of edges need none.
-    if name in ("Debian", "debian", "debian_typed"):
+    if name in ("Debian", "debian", "debian_hetero"):
         from pygsampler.datasets import _debian
 
         return getattr(_debian, name)

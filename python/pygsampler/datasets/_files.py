@@ -112,7 +112,7 @@ def read(
     src_type, dst_type, relation : str, optional
         The types of the sources and of the targets, where these are two kinds of things, and what
         their edges are called: gives the ``HeteroGraph`` of
-        ``read_typed({(src_type, relation, dst_type): source})``.
+        ``read_hetero({(src_type, relation, dst_type): source})``.
     one_kind : bool
         True numbers both columns in one set of nodes though their names say two kinds of things,
         such as ``user_id`` and ``item_id``.

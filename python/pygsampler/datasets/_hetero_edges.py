@@ -1,4 +1,4 @@
-"""``read_typed``: heterogeneous graphs from files of edges."""
+"""``read_hetero``: heterogeneous graphs from files of edges."""
 
 from __future__ import annotations
 

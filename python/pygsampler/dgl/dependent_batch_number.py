@@ -1,4 +1,4 @@
-"""``ConsecutiveNumber``: batches whose random numbers go on from those of the batch before."""
+"""``DependentBatchNumber``: batches whose random numbers go on from those of the batch before."""
 
 from __future__ import annotations
 

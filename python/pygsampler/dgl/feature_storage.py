@@ -68,8 +68,8 @@ class FeatureStorage(storages.FeatureStorage):  # type: ignore[misc]
     ) -> Any:
         """The rows of ``indices`` on ``device``, as DGL's loader asks for them.
 
-        On the CPU a ``Fetching``, read by idle cores of the engine until its ``wait()``; else a
-        tensor.
+        On the CPU a ``PendingColumn``, read by idle cores of the engine until its ``wait()``; else
+        a tensor.
         """
         if self.features._where() < 0:
             return PendingColumn(self.features, indices.cpu(), device, pin_memory)

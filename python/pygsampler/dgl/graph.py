@@ -118,7 +118,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     ``g.int()``, ``g.to``, ``g.formats``, ...) makes a new graph index, also where the DGLGraph
     object stays. So the index object is the graph's identity, and graphs that share it
     (``local_var``, ``clone``) share the result. It is forgotten with it. Two things are done in
-    place, and asked for anew each time: pinning, and the sorting of rows (``Descent``).
+    place, and asked for anew each time: pinning, and the sorting of rows (``UnsortedWitness``).
 
     A graph whose formats exclude CSC is sorted into a CSC of our own, with the edge ids of ``g``.
 

@@ -1,4 +1,4 @@
-"""``DeviceOwner``, ``DeviceTypedOwner``: answer questions for rows of a part by a GPU."""
+"""``DeviceRowServer``, ``HeteroDeviceRowServer``: answer questions for rows of a part by a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class DeviceRowServer(RowServer):
     """Draws rows of neighbours, uniformly and by weight, on a GPU, which has the part, too.
 
-    All else is answered as by ``Owner``.
+    All else is answered as by ``RowServer``.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class DeviceRowServer(RowServer):
 
 
 class HeteroDeviceRowServer(HeteroRowServer):
-    """The same of the relations of a part; all else is answered as by ``TypedOwner``."""
+    """The same of the relations of a part; all else is answered as by ``HeteroRowServer``."""
 
     def __init__(self, partition: HeteroPartition, shard: HeteroShard, device: int) -> None:
         super().__init__(partition, shard)

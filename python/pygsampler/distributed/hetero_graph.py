@@ -102,7 +102,7 @@ class _SingleTypeGraph(HeteroGraph):
 
 
 def of_one_type(graph: Graph, kind: EdgeType) -> HeteroGraph:
-    """A ``DistributedGraph`` for ``HeteroLabor``, which takes the graph's service for its own."""
+    """A ``DistributedGraph`` for ``HeteroLaborSampler``, which uses the service of the graph."""
     made = object.__new__(_SingleTypeGraph)
     EngineHandle.__init__(made)
     about: DistributedGraph = graph  # type: ignore[assignment]
@@ -116,8 +116,8 @@ class DistributedHeteroGraph(PartitionedGraph["HeteroPartition", "HeteroShard"],
     ``pygsampler.distributed.open``.
 
     ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so do
-    ``HGTSampler``, ``HeteroLabor`` and ``MetaPathWalk``. A batch is byte for byte that of the whole
-    graph on one machine, for any number of parts.
+    ``HGTSampler``, ``HeteroLaborSampler`` and ``MetaPathWalk``. A batch is byte for byte that of
+    the whole graph on one machine, for any number of parts.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.

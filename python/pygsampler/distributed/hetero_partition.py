@@ -1,4 +1,4 @@
-"""``TypedPartition``: a graph with types in parts, a folder for each relation."""
+"""``HeteroPartition``: a graph with types in parts, a folder for each relation."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class HeteroPartition:
     """Of each type of vertices that has arrays."""
 
     def __init__(self) -> None:
-        raise TypeError("TypedPartition: use open, or pygsampler.distributed.partition_types")
+        raise TypeError("HeteroPartition: use open, or pygsampler.distributed.partition_types")
 
     @classmethod
     def is_in(cls, folder: str | os.PathLike[str]) -> bool:
@@ -124,7 +124,7 @@ class HeteroPartition:
 
     def __repr__(self) -> str:
         return (
-            f"TypedPartition({str(self.folder)!r}, {self.num_parts} parts, {self._counts}, "
+            f"HeteroPartition({str(self.folder)!r}, {self.num_parts} parts, {self._counts}, "
             f"{len(self.edge_types)} relations)"
         )
 

@@ -1,4 +1,4 @@
-"""``TypedOwner``: answers questions for rows of a part of a graph with types."""
+"""``HeteroRowServer``: answers questions for rows of a part of a graph with types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``InParts``: what graphs in parts have, with types or without, and what they refuse."""
+"""``PartitionedGraph``: what graphs in parts have, with types or without, and what they refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Owner``: answers questions for rows of a part of a graph."""
+"""``RowServer``: answers questions for rows of a part of a graph."""
 
 from __future__ import annotations
 

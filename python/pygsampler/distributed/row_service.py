@@ -1,4 +1,4 @@
-"""``Service``: the thread that asks for rows of other processes' parts, and answers for its own."""
+"""``RowService``: the thread that asks other processes for rows of their parts, and answers them."""
 
 from __future__ import annotations
 

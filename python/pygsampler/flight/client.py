@@ -134,8 +134,8 @@ class Client:
         ----------
         sampler : Sampler, Plan or mapping
             ``PGSampler``, ``RandomWalk`` and its named forms, ``MetaPathWalk``, ``MultiRW``,
-            ``PinSAGE``, ``KHop``, ``LayerSample``, ``HGTSampler``, ``HeteroLabor`` or a program's;
-            or a plan, such as ``sampler.plan``, or its fields.
+            ``PinSAGE``, ``KHop``, ``LayerSample``, ``HGTSampler``, ``HeteroLaborSampler`` or a
+            program's; or a plan, such as ``sampler.plan``, or its fields.
         seeds : int32 or int64, shape [N], or a mapping of types to such
             As the sampler takes them, on the CPU.
         seed : int, optional
@@ -147,7 +147,7 @@ class Client:
 
         Returns
         -------
-        MiniBatch, Subgraph, HeteroBatch, Walks, HeteroWalks, Visits or StepSamples
+        MiniBatch, Subgraph, HeteroMiniBatch, Walks, HeteroWalks, Visits or StepSamples
             On the CPU.
 
         Raises

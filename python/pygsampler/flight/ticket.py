@@ -57,7 +57,7 @@ class Ticket(NamedTuple):
     batch: int
     # A list, or by the names of types a mapping of lists.
     seeds: Any
-    # Likewise, or a number; ``Dated`` ones that were dates or spans when they were given.
+    # Likewise, or a number; ``NanosecondTimes`` ones that were dates or spans when they were given.
     seed_time: Any = None
     exclude: Any = None
     metapath: tuple[Any, ...] = ()
@@ -203,7 +203,7 @@ def _ids(given: Any, where: str) -> array[int]:
 
 
 def _numbers(given: Any, where: str) -> Any:
-    """A number, or an array of int64 or float64; ``Dated`` where they are dates or spans."""
+    """A number, an array of int64 or float64, or ``NanosecondTimes`` of dates or spans."""
     given = as_numpy_dates(given, where)
     kind = datetime_kind(given)
     if kind:

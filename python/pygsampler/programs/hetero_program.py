@@ -1,4 +1,4 @@
-"""``TypedProgram``: programs over relations of a graph with types, and ``RelationBatch``."""
+"""``HeteroProgram``: programs over relations of a graph with types, and ``RelationBatch``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RelationBatch:
         by relation, in the order of the matrix.
     num_dst_nodes : tuple of dict of str to int
         For each of the blocks how many of ``nodes``, from the first on, are its destinations.
-    extra : dict of str to float32, shape [N], or TypedNodes
+    extra : dict of str to float32, shape [N], or HeteroNodeList
         Vectors and lists that were returned by name.
     epoch, batch : int
     """

@@ -1,4 +1,4 @@
-"""``AroundProgram``: samplers that are made of a program, and what they have of it."""
+"""``ProgramSampler``: samplers that are made of a program, and what they have of it."""
 
 from __future__ import annotations
 

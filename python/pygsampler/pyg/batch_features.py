@@ -1,4 +1,4 @@
-"""``BatchRows``: features beside what PyG's loaders look up in ``data``."""
+"""``BatchFeatures``: features beside what PyG's loaders look up in ``data``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Joined``: a batch on the CPU as PyG writes a subgraph, made by the engine."""
+"""``EdgeLists``: a batch on the CPU as PyG writes a subgraph, made by the engine."""
 
 from __future__ import annotations
 

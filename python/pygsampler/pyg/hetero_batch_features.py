@@ -1,4 +1,4 @@
-"""``HeteroBatchRows``: features beside what PyG's loaders look up in data with types."""
+"""``HeteroBatchFeatures``: features beside what PyG's loaders look up in data with types."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _FeatureColumn(NamedTuple):
 
 
 class HeteroBatchFeatures(BatchFeatures):
-    """``BatchRows`` by name and type: ``{"x": {"paper": x}}``, and of edges ``{"w": {cites: w}}``.
+    """``BatchFeatures`` by name and type: ``{"x": {"paper": x}}``, of edges ``{"w": {cites: w}}``.
 
-    They are read where those of ``BatchRows`` are.
+    They are read where those of ``BatchFeatures`` are.
     """
 
     __slots__ = ("_of_edges", "_of_nodes")
@@ -80,7 +80,7 @@ class HeteroBatchFeatures(BatchFeatures):
         return data
 
     def attach(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
-        """As ``BatchRows.put``."""
+        """As ``BatchFeatures.put``."""
         super().attach(batch, data, nodes, edges)
         for each in self._of_edges:
             if edges is None or edges[each.kind] is None:

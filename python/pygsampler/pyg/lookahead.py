@@ -1,4 +1,4 @@
-"""``Begun``: a batch that is sampled before anybody has asked for it."""
+"""``LookaheadBatch``: a batch that is sampled before anybody has asked for it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class LookaheadState:
         return None if begun is None else begun.negatives
 
     def result(self, launch: Any, *of: Any) -> Any:
-        """The batch of these, as ``Begun.take`` has them: one that was begun, or is made now."""
+        """The batch of these arguments of ``LookaheadBatch.take``: begun before, or made now."""
         begun = self.begun
         if begun is not None and begun.take(*of):
             self.begun = None

@@ -1,4 +1,4 @@
-"""``Turns``: a batch of a PyG loader is sampled while the one before is put together."""
+"""``LookaheadSampler``: a batch of a PyG loader is sampled while the one before is put together."""
 
 from __future__ import annotations
 

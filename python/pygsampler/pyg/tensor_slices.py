@@ -1,4 +1,4 @@
-"""``Cut``: tensors of a batch that the engine made, cut out of one."""
+"""``TensorSlicer``: tensors of a batch that the engine made, cut out of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Ahead``: batches of a PyG loader that are sampled while the ones before are used."""
+"""``ThreadedPrefetch``: batches of a PyG loader that are sampled while the ones before are used."""
 
 from __future__ import annotations
 

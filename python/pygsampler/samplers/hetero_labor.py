@@ -1,4 +1,4 @@
-"""``HeteroLabor``: LABOR on graphs with types."""
+"""``HeteroLaborSampler``: LABOR on graphs with types."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class HeteroLaborSampler(HeteroOnlySampler):
         given = [
             f"{name}={self._plan[name]!r}, " for name in _OPTIONS if self._plan[name] != usual[name]
         ]
-        return f"HeteroLabor({list(self._fanouts)}, {''.join(given)}seed={self.seed})"
+        return f"HeteroLaborSampler({list(self._fanouts)}, {''.join(given)}seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_pickle, (

@@ -147,7 +147,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
-    and ``sample`` gives a ``HeteroBatch``.
+    and ``sample`` gives a ``HeteroMiniBatch``.
 
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.

@@ -251,7 +251,7 @@ class RestartNeighbors(Sampler[HeteroVisits]):
 
     A walk from each seed goes back to it with a chance before each step, until it has collected
     ``collect`` vertices other than the seed, of each type at most its cap; of each type the most
-    visited are the neighbours. It needs torch; ``sample`` gives ``TypedVisits``, for each type
+    visited are the neighbours. It needs torch; ``sample`` gives ``HeteroVisits``, for each type
     ``TorchVisits``, on the graph's device, and so does a loader, with features and labels.
 
     Parameters

@@ -417,7 +417,7 @@ class HeteroVisits(_SeedVisitsBase, Mapping[Any, TorchVisits]):
         told = ", ".join(f"{kind}={visits.nodes.shape[1]}" for kind, visits in self.items())
         seeds = self.output_nodes
         count = sum(map(len, seeds.values())) if isinstance(seeds, Mapping) else len(seeds)
-        return f"TypedVisits({count}, {told}, epoch={self.epoch}, batch={self.batch})"
+        return f"HeteroVisits({count}, {told}, epoch={self.epoch}, batch={self.batch})"
 
     def _repr_html_(self) -> str:
         arrays = (

@@ -171,7 +171,7 @@ def _column(text: str | None) -> str | int | None:
 def _source_of_types(
     sources: tuple[str, ...], types: list[tuple[str, str, str]], columns: dict[str, Any]
 ) -> Any:
-    """The source of ``read_typed``; None for a graph without types."""
+    """The source of ``read_hetero``; None for a graph without types."""
     if not types:
         if not columns:
             return None

@@ -1,4 +1,4 @@
-"""``Symbol``: a value of a batch that is to come, and what no such value can do."""
+"""``Expr``: a value of a batch that is to come, and what no such value can do."""
 
 from __future__ import annotations
 

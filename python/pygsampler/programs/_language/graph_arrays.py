@@ -1,4 +1,4 @@
-"""``Data``: arrays of the graph, as a program's function asks for them."""
+"""``GraphArrays``: arrays of the graph, as a program's function asks for them."""
 
 from __future__ import annotations
 

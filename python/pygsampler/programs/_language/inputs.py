@@ -1,4 +1,4 @@
-"""``Content``: what an input of a program is, from one batch to the next."""
+"""``InputContent``: what an input of a program is, from one batch to the next."""
 
 from __future__ import annotations
 

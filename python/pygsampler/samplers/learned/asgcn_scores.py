@@ -17,8 +17,8 @@ __all__ = ["ASGCNScores", "asgcn_trained"]
 class ASGCNScores(LearnedSampler):
     """AS-GCN whose scores X w are computed of features; ``asgcn_trained`` makes it.
 
-    The arrays are ``h_source`` and ``h_target``, float64 [num_nodes]; ``Learned`` says how they
-    come and go, and what a loader does with them.
+    The arrays are ``h_source`` and ``h_target``, float64 [num_nodes]; ``LearnedSampler`` says how
+    they come and go, and what a loader does with them.
     """
 
     def __init__(self, program: Program, features: Any, w: Any) -> None:

@@ -120,7 +120,7 @@ def exp3m(
 class Bandit(LearnedSampler):
     """GCN-BS or Thanos, with the weights of the edges that it learns; they make it.
 
-    The weights are ``log_w``, float64, by the ids of edges; ``Learned`` says how they come
+    The weights are ``log_w``, float64, by the ids of edges; ``LearnedSampler`` says how they come
     and go, and what a loader does with them.
     """
 
@@ -176,7 +176,7 @@ class Bandit(LearnedSampler):
 
         Parameters
         ----------
-        batch : MiniBatch or TorchBatch
+        batch : MiniBatch or TorchMiniBatch
             Of this sampler.
         hop : int
             Which of its blocks, from 0, the outermost.
@@ -232,7 +232,7 @@ class Bandit(LearnedSampler):
 
         Parameters
         ----------
-        batch : MiniBatch or TorchBatch
+        batch : MiniBatch or TorchMiniBatch
             Of this sampler; its weights tell the chances q that it was drawn by.
         rewards : sequence of arrays or tensors, each of shape [num_edges]
             For each of its blocks, of ``rewards`` or others; None for a block that is not learned

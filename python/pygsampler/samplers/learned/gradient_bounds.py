@@ -27,8 +27,9 @@ _TINY = 1e-30
 class GradientBounds(LearnedSampler):
     """MVS with the norms of gradients of all vertices; ``mvs_trained`` makes it.
 
-    The array is ``gradient_norm``, float64 [num_nodes]; ``Learned`` says how it comes and goes, and
-    what a loader does with it. Weights of the loss are unbiased with any bounds, old ones too.
+    The array is ``gradient_norm``, float64 [num_nodes]; ``LearnedSampler`` says how it comes and
+    goes, and what a loader does with it. Weights of the loss are unbiased with any bounds, old ones
+    too.
     """
 
     def __init__(self, graph: Graph, program: Program) -> None:

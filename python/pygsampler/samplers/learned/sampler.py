@@ -1,4 +1,4 @@
-"""``Learned``: programs that draw by arrays which training changes, one version after another."""
+"""``LearnedSampler``: programs that draw by arrays which training changes, version by version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REMEMBERED = 1 << 16
 
 
 class _LearnedState:
-    """The arrays of a sampler and of its copies; changed by ``Learned`` alone, under the lock."""
+    """The arrays of a sampler and its copies; ``LearnedSampler`` alone changes them, under a lock."""
 
     def __init__(self, edges: Mapping[str, Values], nodes: Mapping[str, Values]) -> None:
         self.edges, self.nodes = dict(edges), dict(nodes)
@@ -151,7 +151,7 @@ class LearnedSampler(ProgramSampler[Any]):
 
         Parameters
         ----------
-        batch : MiniBatch or TorchBatch
+        batch : MiniBatch or TorchMiniBatch
             Of this sampler, or of a copy; the last 65,536 are known.
 
         Raises
