@@ -107,7 +107,7 @@ class HeteroTorchBlock(TorchBlock):
 
 
 class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
-    """A mini-batch of a heterogeneous graph as torch tensors, returned by ``HeteroMiniBatch.torch``.
+    """A mini-batch of a heterogeneous graph as torch tensors; ``HeteroMiniBatch.torch`` returns it.
 
     Names and shapes are those of ``HeteroMiniBatch``. A loader that was given ``features`` puts,
     under each name, a mapping of vertex types to rows of ``nodes`` beside them, as attributes and

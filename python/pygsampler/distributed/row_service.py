@@ -1,4 +1,4 @@
-"""``RowService``: the thread that asks other processes for rows of their parts, and answers them."""
+"""``RowService``: a thread that asks other processes for rows of their parts, and answers them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _REMEMBERED = 1 << 16
 
 
 class _LearnedState:
-    """The arrays of a sampler and its copies; ``LearnedSampler`` alone changes them, under a lock."""
+    """Arrays of a sampler and its copies; ``LearnedSampler`` alone changes them, under a lock."""
 
     def __init__(self, edges: Mapping[str, Values], nodes: Mapping[str, Values]) -> None:
         self.edges, self.nodes = dict(edges), dict(nodes)
