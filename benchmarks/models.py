@@ -151,7 +151,7 @@ class GatLayer(nn.Module):
         ways = self.line.weight.unflatten(0, (HEADS, self.width))
         source = h @ torch.einsum("hdi,hd->ih", ways, self.source)
         target = h[: block.num_dst_nodes] @ torch.einsum("hdi,hd->ih", ways, self.target)
-        return self._out(block.attend(x, source, target, negative_slope=0.2))
+        return self._out(block.attention(x, source, target, negative_slope=0.2))
 
     def plain(self, block: Any, h: torch.Tensor) -> torch.Tensor:
         x = self._projected(h)

@@ -8,7 +8,7 @@ On batches of a graph of the papers' shape: rows of features (`Features` and `x[
 over each destination's neighbours, forward and backward (`block.mean`, `embedding_bag` and
 `index_add`), and of rows where they are (`block.mean(x, of=ids)`); the edges by their sources,
 which gradients need; the attention-weighted sum (`block.weighted_sum` and `index_add`); softmax by
-destination, and GAT's attention with all gradients (`block.softmax`, `block.attend`, and what
+destination, and GAT's attention with all gradients (`block.softmax`, `block.attention`, and what
 `scatter_reduce` and `index_add` make of them). All are compared with torch's before the clock
 starts; then the ways take turns, batch by batch, and a ratio is the median over the batches of
 torch's best time by ours. Both have the same threads. On a GPU a time is that until it is done.
@@ -196,7 +196,7 @@ def attention(width: int, heads: int = 4) -> dict[str, Way]:
         return sums.index_add(0, dst, x[src] * weights.unsqueeze(2))
 
     return {
-        OURS: step(lambda block, x, source, target: block.attend(x, source, target)),
+        OURS: step(lambda block, x, source, target: block.attention(x, source, target)),
         "scatter_reduce, index_add": step(by_index),
     }
 

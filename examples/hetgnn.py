@@ -94,7 +94,7 @@ class HetGNN(nn.Module):
         own = content["package"][batch.output_index["package"]]
         there = {kind: visits.counts > 0 for kind, visits in batch.items()}
         heard = [
-            neighbors(batch.rows_of(kind, content[kind]), there[kind])
+            neighbors(batch.neighbor_rows(kind, content[kind]), there[kind])
             for kind, neighbors in self.neighbors.items()
         ]
         found = torch.stack([there[kind].any(1) for kind in self.neighbors], 1)

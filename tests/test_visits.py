@@ -157,7 +157,7 @@ def test_seeds_of_visits_are_a_copy() -> None:
         assert there.output_index.tolist() == [0, 0, 1]
     none = sampler.sample(graph, []).torch()
     assert none.output_nodes.shape == none.input_nodes.shape == (0,)
-    assert none.rows_of(torch.zeros(0, 5)).shape[::2] == (0, 5)
+    assert none.neighbor_rows(torch.zeros(0, 5)).shape[::2] == (0, 5)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_gradients_of_visits() -> None:
     graph = of_rows([[1, 2], [0], []], 3).graph()
     found = pgs.PinSAGE(4, 0.2, 6, 3, direction="in", seed=5).sample(graph, [0, 2]).torch()
     x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
-    (found.rows_of(x) * found.counts.unsqueeze(2)).sum().backward()
+    (found.neighbor_rows(x) * found.counts.unsqueeze(2)).sum().backward()
     told = [found.counts[found.nodes == v].sum().item() for v in found.input_nodes]
     assert x.grad[:, 0].tolist() == told and sum(told) > 0
     # Vertex 2 hears nobody.

@@ -129,7 +129,7 @@ def segments(device: str) -> None:
                             if at == "cpu":
                                 inputs = [t.float() for t in inputs]
                             inputs = [t.detach().requires_grad_() for t in inputs]
-                            made = block.attend(*inputs)
+                            made = block.attention(*inputs)
                             made.sum().backward()
                             found.append([made.detach(), *(one.grad for one in inputs)])
                         close = 1e-4 if kind == torch.float32 else 5e-2

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("deterministic")
 def step(block: Any, values: list[Any], device: str) -> list[Any]:
     """Attention and softmax with all gradients."""
     *given, scores = (v.to(device, copy=True).requires_grad_() for v in values)
-    made, weights = block.attend(*given), block.softmax(scores)
+    made, weights = block.attention(*given), block.softmax(scores)
     (made.square().sum() + weights.square().sum()).backward()
     return [made.detach(), weights.detach(), *(t.grad for t in (*given, scores))]
 

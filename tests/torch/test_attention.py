@@ -75,7 +75,7 @@ def test_attention_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
             given = [torch.randn(*s) for s in (*sizes, (block.num_dst_nodes, heads))]
             mine = [t.to(dtype).requires_grad_() for t in given]
             theirs = [t.detach().double().requires_grad_() for t in mine]
-            got = block.attend(*mine, negative_slope=0.3)
+            got = block.attention(*mine, negative_slope=0.3)
             want = attention(block, *theirs, 0.3)
             assert got.dtype == dtype and got.shape == want.shape
             torch.testing.assert_close(got.double(), want, **close(dtype))
@@ -97,7 +97,7 @@ def test_gradients_by_differences() -> None:
         torch.randn(*s, dtype=torch.float64, requires_grad=True)
         for s in ((n, 2, 3), (n, 2), (rows, 2))
     )
-    assert torch.autograd.gradcheck(block.attend, (x, source, target))
+    assert torch.autograd.gradcheck(block.attention, (x, source, target))
     scores = torch.randn(block.num_edges, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(block.softmax, (scores,))
 
@@ -182,7 +182,7 @@ def test_any_number_of_cores_gives_the_same_bits() -> None:
             n = block.num_src_nodes
             shapes = (n, 4, 64), (n, 4), (block.num_dst_nodes, 4), (block.num_edges, 4)
             *given, scores = (torch.randn(*s).requires_grad_() for s in shapes)
-            made, weights = block.attend(*given), block.softmax(scores)
+            made, weights = block.attention(*given), block.softmax(scores)
             (made.square().sum() + weights.square().sum()).backward()
             found.append([made, weights, *(t.grad for t in (*given, scores))])
     finally:
@@ -197,7 +197,7 @@ def test_autocast_leaves_dtypes_alone() -> None:
     source = torch.randn(block.num_src_nodes, 2, requires_grad=True)
     target = torch.randn(block.num_dst_nodes, 2, dtype=torch.bfloat16, requires_grad=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        made = block.attend(x, source, target)
+        made = block.attention(x, source, target)
     assert made.dtype == torch.bfloat16
     made.sum().backward()
     assert [t.grad.dtype for t in (x, source, target)] == [x.dtype, source.dtype, target.dtype]
@@ -218,7 +218,7 @@ def test_what_is_wrong_is_told() -> None:
     ):
         given = {"x": x, "source": source, "target": target, **change}
         with pytest.raises(error, match=text):
-            block.attend(**given)
+            block.attention(**given)
     with pytest.raises(ValueError, match=rf"scores: expected shape \[{e}, ...\], got"):
         block.softmax(torch.zeros(e + 1))
     with pytest.raises(TypeError, match=r"scores: expected floats, got torch\.int64"):

@@ -84,7 +84,7 @@ class PartitionedJob(SampleJob):
             jobs=[job],
         )
         asked = plan if rows is None else rows
-        job._asks = service.take(
+        job._asks = service.register(
             job._number, asked.document, sampler._seed, (epoch, batch), left_out
         )
         return job
@@ -132,7 +132,7 @@ class PartitionedJob(SampleJob):
             graph.num_nodes[roots],
             jobs=[job],
         )
-        job._asks = service.take(job._number, plain.document, sampler._seed, (epoch, batch))
+        job._asks = service.register(job._number, plain.document, sampler._seed, (epoch, batch))
         return job
 
     @classmethod
@@ -186,5 +186,5 @@ class PartitionedJob(SampleJob):
         if without is not None:
             left_out = bytes(memory.memory_view(without.address, 8 * without.length))
         asked, when = plan if rows is None else rows, (epoch, batch)
-        job._asks = service.take(job._number, asked.document, sampler._seed, when, [left_out])
+        job._asks = service.register(job._number, asked.document, sampler._seed, when, [left_out])
         return job

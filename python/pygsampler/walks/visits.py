@@ -308,7 +308,7 @@ class SeedVisits(_SeedVisitsBase, TorchVisits):
     graph with types the attributes here are mappings of the type where it begins to tensors.
 
         own = batch.x[batch.output_index]   # x: rows of batch.input_nodes
-        near = batch.rows_of(batch.x)       # [seeds, num_neighbors, ...], the most visited first
+        near = batch.neighbor_rows(batch.x)       # [seeds, num_neighbors, ...], the most visited first
         mean = (near * batch.importance.unsqueeze(2)).sum(dim=1)
     """
 
@@ -365,7 +365,7 @@ class HeteroVisits(_SeedVisitsBase, Mapping[Any, TorchVisits]):
     ``features``, and the ``labels`` of ``output_nodes`` as ``y``: of a graph with types mappings.
 
         own = x[batch.output_index]         # x: rows of batch.input_nodes
-        near = batch.rows_of(kind, x)       # [seeds, top, ...], the most visited first
+        near = batch.neighbor_rows(kind, x)       # [seeds, top, ...], the most visited first
         there = batch[kind].counts > 0      # which of them are
     """
 
