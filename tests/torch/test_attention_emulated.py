@@ -43,7 +43,7 @@ def run(dtype, floats):
             for there in (False, True):
                 csr.__dict__.pop("_csr", None)
                 *given, scores = (v.clone().requires_grad_() for v in values)
-                made, weights = csr.attend(*given), csr.softmax(scores)
+                made, weights = csr.attention(*given), csr.softmax(scores)
                 (made.square().sum() + (weights * values[3].cos()).sum()).backward()
                 found.append([made, weights, *(t.grad for t in (*given, scores))])
             for a, b in zip(*found, strict=True):

@@ -53,7 +53,7 @@ class HeteroTorchBlock(TorchBlock):
         *,
         of: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """As ``TorchBlock.self_and_reduce``; x may be ``(x_src, x_dst)``, between two types it must.
+        """As ``TorchBlock.self_and_reduce``; x may be ``(x_src, x_dst)`` (between types: must).
 
         ``x_dst`` has a row for each vertex of the destinations' type, at least up to the last
         destination.
