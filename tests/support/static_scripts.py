@@ -14,7 +14,7 @@ import torch
 import pygsampler as pgs
 import pygsampler.torch as loaders
 from pygsampler._loading import given
-import torch_on_host
+import torch_cpu
 from pygsampler._core import memories
 from pygsampler._loading import static
 from pygsampler._sampling import standing
