@@ -27,7 +27,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import samplers
-from tests.support import typed_parity
+from tests.support import hetero_parity
 from tests.support.parity import (
     MODES,
     SWITCHES,
@@ -421,9 +421,9 @@ def types() -> None:
     numbers: Any = {"epoch": 3, "batch": 1 << 33}
     for dtype in ("int32", "int64"):
         random = np.random.default_rng(5)
-        graph = typed_parity.make(5, 3, 6, dtype, 40)
-        there, seeds = graph.to("cuda"), typed_parity.seeds_of(graph, random)
-        without = typed_parity.half_of(graph, random)
+        graph = hetero_parity.make(5, 3, 6, dtype, 40)
+        there, seeds = graph.to("cuda"), hetero_parity.seeds_of(graph, random)
+        without = hetero_parity.half_of(graph, random)
         labor: list[dict[str, Any]] = [
             {},
             {"exact": True, "edge_weights": "mean"},
@@ -444,7 +444,7 @@ def types() -> None:
                 options = {"exclude": exclude} if exclude else {}
                 want = sampler.sample(graph, seeds, **numbers, **options)
                 got = sampler.sample(there, seeds, **numbers, **options)
-                typed_parity.same(got, want, sampler)
+                hetero_parity.same(got, want, sampler)
         ends = [random.integers(0, 60, 800).astype(dtype) for _ in range(4)]
         kinds = {("a", "x", "b"): tuple(ends[:2]), ("b", "y", "a"): tuple(ends[2:])}
         when = {kind: {"t": np.arange(800) % 50, "w": random.random(800)} for kind in kinds}
@@ -455,7 +455,7 @@ def types() -> None:
             found = [
                 timed.sample(g, {"a": np.arange(20)}, **about) for g in (dated.to("cuda"), dated)
             ]
-            typed_parity.same(*found, timed)
+            hetero_parity.same(*found, timed)
 
 
 def arrays_of(result: Any) -> dict[str, Any]:

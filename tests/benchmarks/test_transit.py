@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from unittest import mock
 sys.path[:0] = [{root!r}, {root!r} + "/tests/support"]
 import torch
-import torch_on_host
+import torch_cpu
 from benchmarks.gpu import graphs, record, summary, transit, walks
 
 def kernels(sampler, graph, seeds):

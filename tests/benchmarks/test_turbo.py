@@ -22,7 +22,7 @@ from unittest import mock
 sys.path[:0] = [{root!r}, {root!r} + "/tests/support"]
 import torch
 import pygsampler as pgs
-import torch_on_host
+import torch_cpu
 from benchmarks.gpu import graphs, record, summary, turbo
 from benchmarks.gpu.direct import Direct
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from skewed import NODES, edges
+from skewed_graph import NODES, edges
 
 from pygsampler import Graph
 from pygsampler.__main__ import main

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from skewed import edges
+from skewed_graph import edges
 
 from pygsampler import Graph
 from pygsampler.datasets import Ogb, debian

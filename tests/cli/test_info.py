@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from skewed import NODES, edges
+from skewed_graph import NODES, edges
 
 from pygsampler import Graph
 from pygsampler._graph import degrees

@@ -16,7 +16,7 @@ from partners import partner
 from pygsampler._cli import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-# The command of tests/test_quickstart.py, which takes its time.
+# The command of tests/docs/test_quickstart.py, which takes its time.
 OTHER_LOADERS = "pygsampler quickstart"
 
 

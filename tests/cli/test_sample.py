@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from partners import partner
-from skewed import NODES
+from skewed_graph import NODES
 
 from pygsampler import Graph, PGSampler
 from pygsampler._cli import edge_table as table_of_edges

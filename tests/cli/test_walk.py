@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from partners import partner
-from skewed import NODES
+from skewed_graph import NODES
 
 from pygsampler import Graph, RandomWalk
 from pygsampler._cli import walk_files

@@ -17,8 +17,8 @@ with warnings.catch_warnings():
     dgl = pytest.importorskip("dgl", reason="needs DGL")
 
 from pygsampler.dgl import PGSampler  # noqa: E402
-from tests.dgl.dgl_graphs import check_blocks, content  # noqa: E402
-from tests.dgl.dgl_graphs import random_graph as unsorted_graph  # noqa: E402
+from tests.dgl.graphs import check_blocks, content  # noqa: E402
+from tests.dgl.graphs import random_graph as unsorted_graph  # noqa: E402
 
 # DGL and torch warn of each other, and Python of the forks of torch's loader.
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -48,7 +48,7 @@ TYPED = """
 import gc, sys
 import numpy as np
 import pygsampler as pgs
-from tests.support.typed_parity import same
+from tests.support.hetero_parity import same
 
 ends = np.arange(200) % 60, np.arange(200) * 7 % 50
 edges = {{("a", "to", "b"): ends, ("b", "of", "a"): ends[::-1]}}

@@ -221,7 +221,7 @@ def test_a_batch_is_one_call_of_the_driver(
         import torch
         import pygsampler as pgs
         from pygsampler import samplers
-        from tests.support import torch_on_host
+        from tests.support import torch_cpu
         from tests.support.parity import random_graph
 
         log = Path(os.environ["FAKE_CUDA_LOG"])

@@ -9,8 +9,8 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import samplers
+from tests.support.hetero_parity import half_of, make, same, seeds_of
 from tests.support.parity import scaled
-from tests.support.typed_parity import half_of, make, same, seeds_of
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 KINDS: tuple[dict[str, Any], ...] = (

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.test_typed import NUMBERS
+from tests.cuda.test_hetero import NUMBERS
+from tests.support.hetero_parity import half_of, make, same, seeds_of
 from tests.support.parity import emulated, scaled
-from tests.support.typed_parity import half_of, make, same, seeds_of
 
 
 @pytest.mark.parametrize("types", [1, 3, 40])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import parts_graphs
+import partitioned_graphs
 import pytest
 
 import pygsampler as pgs
@@ -18,7 +18,7 @@ from pygsampler.distributed import Partition, partition, reorder
 @pytest.mark.parametrize("kind", ["plain", "ids", "plain 32", "ids 32"])
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 210])
 def test_parts_are_the_graph(tmp_path: Path, kind: str, parts: int) -> None:
-    graph = parts_graphs.of(kind)
+    graph = partitioned_graphs.of(kind)
     made = partition(graph, tmp_path / "g", parts, times=["born"])
     assert (made.num_parts, made.num_nodes, made.num_edges) == (
         parts,
@@ -69,18 +69,18 @@ def test_a_graph_without_edges(tmp_path: Path) -> None:
 
 
 def test_of_a_file(tmp_path: Path) -> None:
-    parts_graphs.of("ids").save(tmp_path / "g.pgs")
+    partitioned_graphs.of("ids").save(tmp_path / "g.pgs")
     done: list[int] = []
     made = partition(
         tmp_path / "g.pgs", tmp_path / "g", 2, progress=lambda n, total: done.append(n)
     )
-    assert done[-1] == parts_graphs.EDGES
+    assert done[-1] == partitioned_graphs.EDGES
     assert repr(made).startswith("Partition(")
     assert repr(made.shard(1)).startswith("Shard(rank=1, vertices [")
 
 
 def test_bad_arguments(tmp_path: Path) -> None:
-    graph = parts_graphs.of("plain")
+    graph = partitioned_graphs.of("plain")
     with pytest.raises(ValueError, match="parts: expected an integer from"):
         partition(graph, tmp_path / "g", 0)
     with pytest.raises(TypeError, match="graph: expected a Graph or the path of one, got int 3"):
@@ -113,12 +113,12 @@ def test_nothing_is_there_by_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(pgs.Graph, "save", fail)
     with pytest.raises(OSError, match="no room"):
-        partition(parts_graphs.of("plain"), tmp_path / "g", 2)
+        partition(partitioned_graphs.of("plain"), tmp_path / "g", 2)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_damaged_descriptions(tmp_path: Path) -> None:
-    made = partition(parts_graphs.of("plain"), tmp_path / "g", 2)
+    made = partition(partitioned_graphs.of("plain"), tmp_path / "g", 2)
     path = made.folder / "partition.json"
     about = json.loads(path.read_text())
     for change, match in (
@@ -152,7 +152,7 @@ def test_damaged_descriptions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["rcm", "metis"])
 def test_reordered(by: str) -> None:
     pytest.importorskip("scipy" if by == "rcm" else "pymetis")
-    graph = parts_graphs.of("ids")
+    graph = partitioned_graphs.of("ids")
     made = reorder(graph, by, parts=3)
     old = np.asarray(made.arrays["node_ids"])
     assert sorted(old) == list(range(graph.num_nodes))
@@ -197,7 +197,7 @@ def test_reordering_brings_neighbours_together(tmp_path: Path) -> None:
 
 
 def test_reorder_refuses() -> None:
-    graph = parts_graphs.of("plain")
+    graph = partitioned_graphs.of("plain")
     with pytest.raises(ValueError, match="by: expected one of"):
         distributed.reorder(graph, "degree")
     with pytest.raises(TypeError, match="graph: expected a Graph"):

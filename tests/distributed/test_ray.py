@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import parts_graphs
+import partitioned_graphs
 import pytest
 from partners import partner
 
@@ -20,13 +20,13 @@ sys.path.insert(0, sys.argv[2])
 import numpy as np
 import ray
 import torch
-import parts_graphs
-from parts_graphs import NODES, content, walked
+import partitioned_graphs
+from partitioned_graphs import NODES, content, walked
 import pygsampler as pgs
 from pygsampler import distributed
 
 ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
-whole, rng = parts_graphs.of("ids"), np.random.default_rng(0)
+whole, rng = partitioned_graphs.of("ids"), np.random.default_rng(0)
 exchange = distributed.RayExchange.start(sys.argv[1], num_cpus=0.5)
 with distributed.open_graph(sys.argv[1], exchange) as graph:
     assert graph.shard is None and "in 2 parts" in repr(graph)
@@ -59,8 +59,8 @@ print("done")
 
 def test_an_actor_dies(tmp_path: Path) -> None:
     partner("ray")
-    partition(parts_graphs.of("ids"), tmp_path / "parts", 2, out_edges=True)
-    support = Path(parts_graphs.__file__).parent
+    partition(partitioned_graphs.of("ids"), tmp_path / "parts", 2, out_edges=True)
+    support = Path(partitioned_graphs.__file__).parent
     process = subprocess.Popen(
         [sys.executable, "-c", CODE, str(tmp_path / "parts"), str(support)],
         env={**os.environ, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"},
@@ -81,7 +81,7 @@ def test_an_actor_dies(tmp_path: Path) -> None:
 
 def test_without_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    partition(parts_graphs.of("ids"), tmp_path / "parts", 2)
+    partition(partitioned_graphs.of("ids"), tmp_path / "parts", 2)
     with pytest.raises(ImportError, match="RayExchange needs Ray: pip install ray"):
         RayExchange.start(tmp_path / "parts")
     with pytest.raises(ValueError, match="timeout: expected seconds > 0, got 0"):

@@ -13,8 +13,8 @@ import pytest
 import pygsampler as pgs
 from pygsampler import datasets
 from pygsampler._graph import degrees
-from tests.support.held import held_now
-from tests.support.moments import at_every_moment
+from tests.support.engine_usage import held_now
+from tests.support.interrupts import at_every_moment
 
 NODES = 300
 

@@ -90,7 +90,7 @@ import gpu_check_small as small
 def differing(*_):
     assert False, "an array differs"
 
-small.typed_parity.same = differing
+small.hetero_parity.same = differing
 sys.argv[1:] = ["types"]
 small.main()
 """

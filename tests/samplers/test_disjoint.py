@@ -192,7 +192,7 @@ ON_A_GPU = """
 import sys, warnings
 warnings.simplefilter("ignore")
 sys.path += ["tests/support"]
-import numpy as np, torch, torch_on_host
+import numpy as np, torch, torch_cpu
 import pygsampler as pgs
 from pygsampler import samplers
 from importlib import import_module

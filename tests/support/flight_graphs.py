@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import parts_graphs
+import partitioned_graphs
 
 import pygsampler as pgs
 
@@ -21,7 +21,7 @@ CITES, WRITES, BY = (
 @cache
 def untyped() -> pgs.Graph:
     """A graph with ids, weights, a mask and times of edges."""
-    return parts_graphs.of("ids")
+    return partitioned_graphs.of("ids")
 
 
 @cache

@@ -36,7 +36,7 @@ def run_ranks(
     *arguments: str,
     timeout: float = 120,
     leaves: bool = True,
-    module: str = "parts_ranks",
+    module: str = "partitioned_ranks",
 ) -> list[tuple[int, str, str]]:
     """Status, output and errors of each process that runs a function of a module beside this one.
 
@@ -73,7 +73,7 @@ def run_ranks(
 
 
 def check_ranks(
-    world: int, name: str, *arguments: str, timeout: float = 120, module: str = "parts_ranks"
+    world: int, name: str, *arguments: str, timeout: float = 120, module: str = "partitioned_ranks"
 ) -> None:
     """All processes end well."""
     for rank, (status, printed, said) in enumerate(

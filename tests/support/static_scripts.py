@@ -14,7 +14,7 @@ import torch
 import pygsampler as pgs
 from pygsampler._loader import data_loader as loaders
 from pygsampler._loader import arguments
-import torch_on_host
+import torch_cpu
 from pygsampler._engine import memory as memories
 from pygsampler._loader import static_epochs as static
 from pygsampler._sampling import static_buffers as standing

@@ -1,0 +1,262 @@
+"""The documents: their Python runs, their links lead somewhere, their commands exist.
+
+Every ```python block of a page runs, in order, in one process for the page, as a reader who pastes
+them would have it. Fragments that cannot run alone are fenced as ```python notest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from partners import partner
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *REFERENCE])
+PARTNERS = ("torch", "dgl", "torch_geometric", "pyarrow", "scipy", "networkx", "pandas")
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+# A page should be its own test: most of what it shows runs.
+MOST_FRAGMENTS = 2
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path) -> Iterator[tuple[str, int, str]]:
+    """(info string, number of the first line of code, code) of each fenced block."""
+    text = page.read_text()
+    for found in FENCE.finditer(text):
+        yield found["info"].strip(), text.count("\n", 0, found.start("code")) + 1, found["code"]
+
+
+def prose(page: Path) -> str:
+    return FENCE.sub("", page.read_text())
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which GitHub finds a page's headings."""
+    titles = re.findall(r"(?m)^#+ (.*)$", prose(page))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+WITH_PYTHON = [page for page in PAGES if any(info == "python" for info, _, _ in blocks(page))]
+
+
+def test_there_is_something_to_test() -> None:
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"} <= {
+        name(page) for page in PAGES
+    }
+    assert {"README.md", "docs/randomness.md", "docs/memory.md"} <= {
+        name(page) for page in WITH_PYTHON
+    }
+
+
+# A child for each script, forked when PyTorch has been imported: that takes seconds, once.
+FORKS = """
+import os, runpy, sys
+try:
+    import torch
+except ImportError:
+    pass
+for line in sys.stdin:
+    script = line.strip()
+    child = os.fork()
+    if not child:
+        os.chdir(os.path.dirname(script))
+        output = os.open(script + ".txt", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        sys.argv = [script]
+        runpy.run_path(script, run_name="__main__")
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+Run = Callable[[Path], tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def run_script() -> Iterator[Run]:
+    """Runs a script in a process of its own; gives its exit status and what it wrote."""
+    pipe = subprocess.PIPE
+    # PyTorch's threads spin at barriers, which costs much where other tests run beside.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    forks = subprocess.Popen(
+        [sys.executable, "-c", FORKS], stdin=pipe, stdout=pipe, text=True, env=environment
+    )
+    assert forks.stdin is not None and forks.stdout is not None
+    write, read = forks.stdin, forks.stdout
+
+    def run(script: Path) -> tuple[int, str]:
+        print(script, file=write, flush=True)
+        status = int(read.readline())
+        return status, Path(f"{script}.txt").read_text()
+
+    with forks:
+        yield run
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
+def test_python_runs(page: Path, tmp_path: Path, run_script: Run) -> None:
+    """Empty lines stand in for the prose, so that a traceback names the line of the page."""
+    script = tmp_path / f"{page.stem}_page.py"
+    lines: list[str] = []
+    for info, first, code in blocks(page):
+        if info == "python":
+            lines += [""] * (first - 1 - len(lines))
+            lines += code.splitlines()
+    text = "\n".join(lines) + "\n"
+    for package in PARTNERS:
+        if re.search(rf"(?m)^(?:import|from) {package}\b", text):
+            partner(package)
+    script.write_text(text)
+    status, output = run_script(script)
+    assert status == 0, output
+    # What a destructor raises when the interpreter ends changes no exit status.
+    assert "Exception ignored" not in output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_fences_say_what_they_hold(page: Path) -> None:
+    infos = [info for info, _, _ in blocks(page)]
+    assert set(infos) <= {"", "python", "python notest", "sh", "text", "go"}
+    assert infos.count("python notest") <= MOST_FRAGMENTS
+
+
+def shown(page: Path) -> list[str]:
+    """The objects that mkdocstrings shows on a page of the reference."""
+    return re.findall(r"(?m)^::: (\S+)$", page.read_text())
+
+
+# Of torch, when PyG is imported.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")
+def test_the_reference_has_every_public_name() -> None:
+    """And nothing that is not there. mkdocs itself checks the docstrings: `make docs`."""
+    import pygsampler
+
+    listed = {entry for page in REFERENCE for entry in shown(page)}
+    modules = {"cuda", "datasets", "dgl", "distributed", "flight", "pyg", "torch"}
+    public = {f"pygsampler.{one}" for one in pygsampler.__all__ if one not in modules}
+    for module in sorted(modules):
+        source = ROOT / "python" / "pygsampler" / f"{module}.py"
+        if not source.exists():
+            source = source.with_suffix("") / "__init__.py"
+        # Read, not imported: no environment has the partners of all.
+        found = re.search(r"(?ms)^__all__ = \[(.*?)\]", source.read_text())
+        assert found is not None, module
+        public |= {f"pygsampler.{module}.{one}" for one in re.findall(r'"(\w+)"', found[1])}
+    missing = {one for one in public if one not in listed and one.rpartition(".")[0] not in listed}
+    assert not missing
+    for entry in sorted(listed - public):
+        module, _, member = entry.rpartition(".")
+        source = ROOT / "python" / Path(*module.split(".")).with_suffix(".py")
+        # There, or brought there from where it is written.
+        written = rf"(?m)^class {member}\b|^from .* import (?:.*\b)?{member}\b"
+        defined = source.exists() and re.search(written, source.read_text())
+        assert entry == "pygsampler.cuda" or defined or hasattr(import_module(module), member), (
+            entry
+        )
+
+
+def test_the_architecture_has_every_room_and_package() -> None:
+    """The rooms in the order that import-linter holds them to, and the folders of the Go core."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = next(text for _, _, text in blocks(ROOT / "docs" / "architecture.md"))
+    shown = [name for line in rooms.splitlines() for name in line[:47].split()]
+    layers = re.search(r"(?ms)^layers = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text())
+    assert layers is not None
+    assert shown == re.findall(r"\w+", layers[1])
+    packages = re.findall(r"(?m)^\| `pygsampler/internal/(.*?) \|", page)
+    named = {name for row in packages for name in re.findall(r"\w+", row)}
+    folders = {path.name for path in (ROOT / "pygsampler" / "internal").iterdir() if path.is_dir()}
+    assert folders <= named
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    assert sorted(re.findall(r"(\S+\.md)$", nav, re.MULTILINE)) == sorted(
+        ["CHANGELOG.md", "CONTRIBUTING.md"]
+        + [
+            str(page.relative_to(ROOT / "docs"))
+            for page in PAGES
+            if page.is_relative_to(ROOT / "docs")
+        ]
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    for found in LINK.finditer(prose(page)):
+        target, _, anchor = found["target"].partition("#")
+        if target.startswith(("http://", "https://")):
+            continue
+        other = page if not target else (page.parent / target)
+        assert other.exists(), f"{name(page)}: {target}"
+        if anchor and not any(anchor.startswith(entry) for entry in shown(other)):
+            assert anchor in anchors(other), f"{name(page)}: {found['target']}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_are_targets_of_the_makefile(page: Path) -> None:
+    targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
+    text = page.read_text()
+    named = set(re.findall(r"`make ([a-z-]+)", text))
+    for info, _, code in blocks(page):
+        if info == "sh":
+            named |= set(re.findall(r"(?m)^make ([a-z-]+)", code))
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """`path/to/file.go` and the like in prose are files of the repository."""
+    names = re.findall(r"`([\w./-]+/[\w.-]+\.(?:go|py|c|h|md|json|ipynb|txt|toml))`", prose(page))
+    for path in names:
+        assert (ROOT / path).exists(), f"{name(page)}: {path}"
+
+
+def test_the_changelog_knows_the_version() -> None:
+    version = re.search(r'(?m)^version = "(.+)"$', (ROOT / "pyproject.toml").read_text())
+    assert version is not None
+    assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_apt_packages_are_those_that_the_build_asks_for() -> None:
+    """setup.py names what is missing; the one line of the README installs it."""
+    line = re.search(r"(?m)^sudo apt-get install (.+)$", (ROOT / "README.md").read_text())
+    assert line is not None
+    assert set(line[1].split()) == {"python3-venv", "python3-dev", "gcc", "make", "git"}
+
+
+def test_figures_are_the_kept_ones() -> None:
+    """`python tools/figures.py` writes them."""
+    script = ROOT / "tools" / "figures.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_figures_have_a_place_on_their_pages() -> None:
+    places = {
+        place
+        for page in PAGES
+        for place in re.findall(r"<!-- figures (\w+) -->\n(?:.*\n)*?<!-- end -->", page.read_text())
+    }
+    of_a_gpu = {place for place in places if place.startswith("gpu_")}
+    assert places - of_a_gpu == {
+        *("ratios", "all_rows", "cache_hits", "growth", "threads", "hub"),
+        *("pyg_layers", "pyg_share", "pipeline_cache", "pipeline_shares", "locality"),
+        *("parts", "parts_model", "copies", "small_calls"),
+    }
+    # Those of a GPU where there are any: what is kept is shown.
+    results = ROOT / "benchmarks" / "results" / "gpu"
+    assert {f"gpu_{file.stem}" for file in results.glob("*.json")} <= of_a_gpu
