@@ -17,10 +17,10 @@ import numpy as np
 import pygsampler as pgs
 from pygsampler import samplers
 
-from .graphs import EDGES, NODES, ONE_TYPE, RELATIONS, graph, numbers, rows
+from .graphs import EDGES, HOMOGENEOUS, NODES, ONE_TYPE, RELATIONS, feature_rows, graph, integers
 
 SEEDS = np.arange(0, NODES, 37)
-SEEDS_BY_TYPE = {"item": numbers(60, 0, 1500, 271), "user": numbers(20, 0, 900, 97)}
+SEEDS_BY_TYPE = {"item": integers(60, 0, 1500, 271), "user": integers(20, 0, 900, 97)}
 BATCHES = ((0, 0), (3, 11))
 # Methods of batches. Tables of walks have no gaps, so they have digests of their own.
 FORMS = ("torch", "numpy", "arrow")
@@ -67,13 +67,13 @@ class Sampled(Case):
         """Returns the methods of a batch that give the same arrays, in those of a library."""
         if self.forms is not None:
             return self.forms
-        return HETERO_FORMS if "type" in self.graph else FORMS
+        return FORMS if self.graph in HOMOGENEOUS else HETERO_FORMS
 
     def __call__(self, bits: int | None = None, device: str = "cpu", form: str = "") -> list[Any]:
         """Returns the batches, with ids of so many bits, on a device, in one of their forms."""
-        of, sampler = graph(self.graph, bits or self.bits, device), self.make()
+        source, sampler = graph(self.graph, bits or self.bits, device), self.make()
         batches = [
-            sampler.sample(of, self.seeds, epoch=epoch, batch=batch, **self.options)
+            sampler.sample(source, self.seeds, epoch=epoch, batch=batch, **self.options)
             for epoch, batch in BATCHES
         ]
         return [getattr(batch, form)() if form else batch for batch in batches]
@@ -91,7 +91,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 # Pairs that the sampler refuses.
 REFUSED = {("weighted", "mask")}
-# Of the first is what the cases of one graph are called, then graph, fanouts, seed and seeds.
+# How names of cases begin, and their graph, fanouts, seed and seeds.
 NEIGHBORS = (
     ("neighbors", "homogeneous", [5, 4, 3], 1, SEEDS),
     ("one type", "one type", [4, 3], 4, {"paper": SEEDS}),
@@ -163,9 +163,9 @@ def _option_sets() -> list[tuple[str, ...]]:
 def temporal() -> Iterator[Case]:
     for what, name, _, seed, seeds in NEIGHBORS:
         if isinstance(seeds, dict):
-            times: Any = {kind: numbers(len(ids), 0, 1000) for kind, ids in seeds.items()}
+            times: Any = {kind: integers(len(ids), 0, 1000) for kind, ids in seeds.items()}
         else:
-            times = numbers(len(seeds), 0, 1000)
+            times = integers(len(seeds), 0, 1000)
         fanouts = [5, 4] if name == "homogeneous" else [4, 3]
         more = {one: OPTIONS[one] for one in ("replace", "weighted", "mask", "factors", "new")}
         for added, options in {**TIMES, **more}.items():
@@ -238,7 +238,7 @@ def labor() -> Iterator[Case]:
 
 def walks() -> Iterator[Case]:
     walk = partial(pgs.RandomWalk, seed=3)
-    made: dict[str, Callable[[], Any]] = {
+    makers: dict[str, Callable[[], Any]] = {
         "walk": partial(walk, 20, edge_ids=True),
         "walk weighted": partial(walk, 20, prob="w"),
         "walk weighted float64": partial(walk, 20, prob="w64"),
@@ -268,11 +268,11 @@ def walks() -> Iterator[Case]:
         ),
     }
     of_80 = partial(Sampled, seeds=SEEDS[:80])
-    for name, sampler in made.items():
+    for name, sampler in makers.items():
         yield of_80(name, sampler, forms=() if "pinsage" in name else TABLES)
     for name in ("walk weighted", "node2vec", "multi-dimensional"):
-        yield of_80(f"{name} int32", made[name], bits=32, forms=TABLES)
-    yield of_80("pinsage int32", made["pinsage"], bits=32, forms=())
+        yield of_80(f"{name} int32", makers[name], bits=32, forms=TABLES)
+    yield of_80("pinsage int32", makers["pinsage"], bits=32, forms=())
     path = [("user", "buys", "item"), ("item", "bought", "user")]
     typed: dict[str, Callable[[], Any]] = {
         "metapath": partial(pgs.MetaPathWalk, path, 6, seed=4),
@@ -303,7 +303,7 @@ def walks() -> Iterator[Case]:
 def steps() -> Iterator[Case]:
     hops = partial(pgs.KHop, [5, 4], seed=2)
     layers = partial(pgs.LayerSample, [40, 30], seed=2)
-    made: dict[str, Callable[[], Any]] = {
+    makers: dict[str, Callable[[], Any]] = {
         "khop": hops,
         "khop edges": partial(hops, edge_ids=True),
         "khop unique": partial(hops, unique=True),
@@ -312,7 +312,7 @@ def steps() -> Iterator[Case]:
         "layers": layers,
         "layers edges": partial(layers, edge_ids=True),
     }
-    for name, sampler in made.items():
+    for name, sampler in makers.items():
         yield Sampled(name, sampler, forms=TABLES)
     yield Sampled("khop int32", hops, bits=32, forms=TABLES)
 
@@ -340,13 +340,13 @@ def _papers(A: Any, seeds: Any) -> Any:
 
 
 def programs() -> Iterator[Case]:
-    features = rows(NODES, 8)
+    features = feature_rows(NODES, 8)
     dense = {
         "W1": features[:8, :6].copy(),
         "W2": features[8:16, :6].copy(),
         "W3": np.array([0.5, 0.25, 0.125], dtype=np.float32),
     }
-    made: dict[str, tuple[Any, dict[str, Any]]] = {
+    listed: dict[str, tuple[Any, dict[str, Any]]] = {
         "graphsage": (samplers.graphsage, {"fanouts": [5, 4]}),
         "graphsage replace": (samplers.graphsage, {"fanouts": [5, 4], "replace": True}),
         "vrgcn": (samplers.vrgcn, {"fanouts": [3, 2]}),
@@ -379,12 +379,12 @@ def programs() -> Iterator[Case]:
         "locality layers": (samplers.locality_layers, {"nodes": [64, 32]}),
         "locality saint": (samplers.locality_saint, {"budget": 200}),
     }
-    for name, (program, options) in made.items():
+    for name, (program, options) in listed.items():
         make = partial(program, seed=5, **options)
         yield Sampled(name, make, graph="scored", emulated=name in EMULATED)
     apart = partial(Sampled, graph="scored", emulated=False)
     for name in ("ladies", "kgcn", "shadow", "saint walks"):
-        program, options = made[name]
+        program, options = listed[name]
         yield apart(f"{name} int32", partial(program, seed=5, **options), bits=32)
     seal = partial(samplers.seal, seed=5)
     yield Sampled("seal", partial(seal, fanouts=[6, 5]), seeds=np.array([3, 8]))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .cases import SEEDS, SEEDS_BY_TYPE, Case
-from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, graph, numbers, rows
+from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, feature_rows, graph, integers
 
 DGL = ("torch", "dgl")
 PYG = ("torch", "torch_geometric")
@@ -38,7 +38,7 @@ def _tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def _times(count: int) -> Any:
-    return _tensor(numbers(count, 0, 1000, 6101))
+    return _tensor(integers(count, 0, 1000, 6101))
 
 
 # ---- DGL -------------------------------------------------------------------------------------
@@ -88,22 +88,22 @@ def _dgl_graph(hetero: bool = False) -> Any:
     if not hetero:
         src, dst = map(_tensor, edges())
         g = dgl.graph((src, dst), num_nodes=NODES)
-        g.ndata["x"] = _tensor(rows(NODES, 3))
+        g.ndata["x"] = _tensor(feature_rows(NODES, 3))
         data = graph().edata
         g.edata["w"] = _tensor(np.from_dlpack(data["w"]))
-        g.edata["m"] = _tensor(numbers(EDGES, 0, 4) > 0)
+        g.edata["m"] = _tensor(integers(EDGES, 0, 4) > 0)
         return g
-    made = graph("several types")
+    source = graph("several types")
     ends = {kind: tuple(map(_tensor, pair)) for kind, pair in _hetero_edges().items()}
     g = dgl.heterograph(ends, num_nodes_dict=TYPES)
     for kind in RELATIONS:
-        g.edges[kind].data["w"] = _tensor(np.from_dlpack(made.edata[kind]["w"]))
+        g.edges[kind].data["w"] = _tensor(np.from_dlpack(source.edata[kind]["w"]))
     return g
 
 
 def _hetero_edges() -> dict[Any, tuple[np.ndarray, np.ndarray]]:
     """Returns sources and destinations of the relations in the order of their ids."""
-    made = {}
+    result = {}
     for kind in RELATIONS:
         relation = graph("several types")[kind]
         indptr, indices, ids = (
@@ -113,8 +113,8 @@ def _hetero_edges() -> dict[Any, tuple[np.ndarray, np.ndarray]]:
         src, dst = np.empty_like(indices), np.empty_like(indices)
         src[ids] = indices
         dst[ids] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        made[kind] = src, dst
-    return made
+        result[kind] = src, dst
+    return result
 
 
 def _dgl(
@@ -155,8 +155,8 @@ def _dgl_pinsage() -> list[Any]:
     from pygsampler.dgl import PinSAGESampler
 
     ends = _hetero_edges()
-    there = {kind: tuple(map(_tensor, ends[kind])) for kind in RELATIONS[:2]}
-    g = dgl.heterograph(there, num_nodes_dict={kind: TYPES[kind] for kind in ("user", "item")})
+    relations = {kind: tuple(map(_tensor, ends[kind])) for kind in RELATIONS[:2]}
+    g = dgl.heterograph(relations, num_nodes_dict={kind: TYPES[kind] for kind in ("user", "item")})
     sampler = PinSAGESampler(g, "user", "item", 3, 0.4, 9, 5, seed=6)
     return [sampler(_tensor(np.arange(0, 900, 19))), sampler(_tensor(np.arange(3, 900, 29)))]
 
@@ -181,9 +181,9 @@ def _converted(method: str) -> list[Any]:
 
     _quietly("dgl" if method == "to_dgl" else "torch_geometric")
     sampler = pgs.PGSampler([5, 4], seed=6)
-    made = [sampler.sample(graph(), SEEDS, epoch=0, batch=0)]
-    made += [sampler.sample(graph("several types"), SEEDS_BY_TYPE, epoch=0, batch=0)]
-    return [getattr(batch, method)() for batch in made]
+    batches = [sampler.sample(graph(), SEEDS, epoch=0, batch=0)]
+    batches += [sampler.sample(graph("several types"), SEEDS_BY_TYPE, epoch=0, batch=0)]
+    return [getattr(batch, method)() for batch in batches]
 
 
 # ---- PyG -------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def pyg() -> Iterator[Case]:
 
 
 def _seed_times(count: int) -> Any:
-    return _tensor(numbers(count, 0, 1000))
+    return _tensor(integers(count, 0, 1000))
 
 
 def _pyg_data(hetero: bool = False) -> Any:
@@ -241,13 +241,13 @@ def _pyg_data(hetero: bool = False) -> Any:
 
     if not hetero:
         data = Data(edge_index=torch.stack(list(map(_tensor, edges()))), num_nodes=NODES)
-        data.x, data.time = _tensor(rows(NODES, 3)), _times(NODES)
+        data.x, data.time = _tensor(feature_rows(NODES, 3)), _times(NODES)
         data.w = _tensor(np.from_dlpack(graph().edata["w"]))
         return data
     data = HeteroData()
     for kind, count in TYPES.items():
         data[kind].num_nodes = count
-        data[kind].x, data[kind].time = _tensor(rows(count, 3)), _times(count)
+        data[kind].x, data[kind].time = _tensor(feature_rows(count, 3)), _times(count)
     for kind, ends in _hetero_edges().items():
         data[kind].edge_index = torch.stack(list(map(_tensor, ends)))
         data[kind].w = _tensor(np.from_dlpack(graph("several types").edata[kind]["w"]))

@@ -19,6 +19,7 @@ RELATIONS = (
     *(("user", "buys", "item"), ("item", "bought", "user"), ("item", "has", "tag")),
     *(("tag", "of", "item"), ("user", "knows", "user")),
 )
+HOMOGENEOUS = ("homogeneous", "scored")
 ONE_TYPE = ("paper", "cites", "paper")
 
 
@@ -35,45 +36,45 @@ def edges(count: int = EDGES, nodes: int = NODES) -> tuple[np.ndarray, np.ndarra
     return src, dst
 
 
-def numbers(count: int, low: int, high: int, step: int = 7919) -> np.ndarray:
+def integers(count: int, low: int, high: int, step: int = 7919) -> np.ndarray:
     """Returns ``count`` integers from ``low`` up to ``high``, which is not among them."""
     return low + np.arange(count, dtype=np.int64) * step % (high - low)
 
 
-def rows(count: int, width: int) -> np.ndarray:
+def feature_rows(count: int, width: int) -> np.ndarray:
     """Returns float32 rows of both signs that are exact in 16 bits."""
-    return numbers(count * width, -90, 90, 101).astype(np.float32).reshape(count, width) / 64
+    return integers(count * width, -90, 90, 101).astype(np.float32).reshape(count, width) / 64
 
 
 def _edge_data(count: int) -> dict[str, np.ndarray]:
-    weights = numbers(count, 1, 900).astype(np.float32) / 64
+    weights = integers(count, 1, 900).astype(np.float32) / 64
     weights[::17] = 0
     return {
         "w": weights,
         "w64": weights.astype(np.float64) + 1 / 3,
-        "mask": numbers(count, 0, 4) > 0,
-        "t": numbers(count, 0, 1000),
-        "kind": numbers(count, 0, 3).astype(np.int32),
+        "mask": integers(count, 0, 4) > 0,
+        "t": integers(count, 0, 1000),
+        "kind": integers(count, 0, 3).astype(np.int32),
     }
 
 
 def _homogeneous(bits: int) -> pgs.Graph:
     src, dst = (ids.astype(f"int{bits}") for ids in edges())
     result = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data=_edge_data(EDGES))
-    return result.with_data({}, {"time": numbers(NODES, 0, 1000, 6101)})
+    return result.with_data({}, {"time": integers(NODES, 0, 1000, 6101)})
 
 
 def _scored(bits: int) -> pgs.Graph:
     """Returns a graph with the arrays that programs read beside weights."""
-    features = rows(NODES, 8)
+    features = feature_rows(NODES, 8)
     nodes = {
         "x": features,
         "h_source": np.abs(features[:, 0]) + 1,
         "h_target": np.abs(features[:, 1]),
-        "gradient_norm": numbers(NODES, 1, 700, 4001).astype(np.float64) / 128,
-        "locality": numbers(NODES, 0, 65, 4003).astype(np.float32) / 64,
+        "gradient_norm": integers(NODES, 1, 700, 4001).astype(np.float64) / 128,
+        "locality": integers(NODES, 0, 65, 4003).astype(np.float32) / 64,
     }
-    log_weights = numbers(EDGES, -300, 300, 5003).astype(np.float64) / 128
+    log_weights = integers(EDGES, -300, 300, 5003).astype(np.float64) / 128
     return _homogeneous(bits).with_data({"log_w": log_weights}, nodes)
 
 
@@ -83,7 +84,7 @@ def _one_type(bits: int) -> pgs.HeteroGraph:
         {ONE_TYPE: (src, dst)},
         {"paper": NODES},
         edge_data={ONE_TYPE: _edge_data(EDGES)},
-        node_data={"paper": {"time": numbers(NODES, 0, 1000, 6101)}},
+        node_data={"paper": {"time": integers(NODES, 0, 1000, 6101)}},
     )
 
 
@@ -96,14 +97,14 @@ def _several_types(bits: int) -> pgs.HeteroGraph:
             ((src * 3 + place) % TYPES[relation[0]]).astype(f"int{bits}"),
             ((dst * 5 + place) % TYPES[relation[2]]).astype(f"int{bits}"),
         )
-        weights = numbers(count, 1, 500, 6007 + place).astype(np.float32) / 32
+        weights = integers(count, 1, 500, 6007 + place).astype(np.float32) / 32
         data[relation] = {
             "w": weights,
             "w64": weights.astype(np.float64) + 1 / 3,
-            "mask": numbers(count, 0, 5, 6011 + place) > 0,
-            "t": numbers(count, 0, 1000, 4001 + place),
+            "mask": integers(count, 0, 5, 6011 + place) > 0,
+            "t": integers(count, 0, 1000, 4001 + place),
         }
-    times = {kind: {"time": numbers(count, 0, 1000, 6101)} for kind, count in TYPES.items()}
+    times = {kind: {"time": integers(count, 0, 1000, 6101)} for kind, count in TYPES.items()}
     return pgs.HeteroGraph.from_coo(ends, TYPES, edge_data=data, node_data=times)
 
 

@@ -15,7 +15,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 
 from .cases import SEEDS, SEEDS_BY_TYPE, Case
-from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, graph, numbers, rows
+from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, feature_rows, graph, integers
 
 TORCH = ("torch",)
 
@@ -25,10 +25,12 @@ class Loaded(Case):
     """The batches of a loader, which are the same on every device.
 
     ``make`` takes the device and ``static``: the same batches in memory that stays where it is,
-    which only loaders on a GPU have.
+    which only loaders on a GPU have. ``emulated`` is False for what tensors of torch on the CPU
+    cannot stand in for.
     """
 
     static: bool = False
+    emulated: bool = True
 
     def __call__(self, device: str = "cpu", form: str = "") -> Any:
         """Returns the batches, on a device; copies of static ones in the form ``"static"``."""
@@ -113,7 +115,7 @@ def _norms(name: str, **options: Any) -> list[Any]:
 
 
 def _clusters() -> list[Any]:
-    sampler = samplers.cluster_gcn_parts(numbers(NODES, 0, 40), seed=5)
+    sampler = samplers.cluster_gcn_parts(integers(NODES, 0, 40), seed=5)
     return [sampler.sample(graph(), [3, 17, 20], epoch=0, batch=0)]
 
 
@@ -166,7 +168,7 @@ def _block(**options: Any) -> Any:
 def _features() -> list[Any]:
     import torch
 
-    table = numbers(NODES * 5, 0, 10**6).astype(np.float32).reshape(NODES, 5)
+    table = integers(NODES * 5, 0, 10**6).astype(np.float32).reshape(NODES, 5)
     source = pgs.Features.from_tensor(torch.from_numpy(table))
     return [source.read(torch.from_numpy(SEEDS))]
 
@@ -174,27 +176,27 @@ def _features() -> list[Any]:
 def _features_of(dtype: str) -> list[Any]:
     import torch
 
-    source = pgs.Features.from_tensor(_tensor(rows(NODES, 7) * 64, dtype))
+    source = pgs.Features.from_tensor(_tensor(feature_rows(NODES, 7) * 64, dtype))
     ids = np.concatenate([SEEDS, SEEDS[::-3]])
     return [source.read(torch.from_numpy(ids)), source.read(torch.from_numpy(SEEDS).int())]
 
 
 def _block_sums() -> list[Any]:
     block = _block()
-    x = _tensor(numbers(block.num_src_nodes * 20, -500, 500).astype(np.float32) / 7)
+    x = _tensor(integers(block.num_src_nodes * 20, -500, 500).astype(np.float32) / 7)
     x = x.reshape(block.num_src_nodes, 20)
     return [block.sum(x), block.mean(x), block.max(x)]
 
 
-def _with_gradients(x: Any, *made: Any) -> list[Any]:
+def _with_gradients(x: Any, *results: Any) -> list[Any]:
     """Returns results, and the gradient of x of their sum."""
-    sum(result.sum() for result in made).backward()
-    return [*made, x.grad]
+    sum(result.sum() for result in results).backward()
+    return [*results, x.grad]
 
 
 def _reductions(dtype: str) -> list[Any]:
     block = _block()
-    x = _tensor(rows(block.num_src_nodes, 12), dtype).requires_grad_()
+    x = _tensor(feature_rows(block.num_src_nodes, 12), dtype).requires_grad_()
     own, mean = block.own_and(x, "mean")
     return _with_gradients(x, block.sum(x), block.max(x), own, mean)
 
@@ -203,16 +205,16 @@ def _segments(dtype: str) -> list[Any]:
     from pygsampler.torch import segment_reduce
 
     block = _block()
-    x = _tensor(rows(block.num_src_nodes, 3), dtype).requires_grad_()
+    x = _tensor(feature_rows(block.num_src_nodes, 3), dtype).requires_grad_()
     kinds = ("sum", "mean", "max")
-    made = [segment_reduce(x, block.indptr, block.indices, kind) for kind in kinds]
-    return _with_gradients(x, *made)
+    results = [segment_reduce(x, block.indptr, block.indices, kind) for kind in kinds]
+    return _with_gradients(x, *results)
 
 
 def _weighted(dtype: str) -> list[Any]:
     block = _block()
-    x = _tensor(rows(block.num_src_nodes, 8), dtype).requires_grad_()
-    weights = _tensor(rows(block.num_edges, 2), dtype)
+    x = _tensor(feature_rows(block.num_src_nodes, 8), dtype).requires_grad_()
+    weights = _tensor(feature_rows(block.num_edges, 2), dtype)
     by_heads = block.weighted_sum(x.reshape(-1, 2, 4), weights)
     return _with_gradients(x, block.weighted_sum(x, weights[:, 0]), by_heads)
 
@@ -220,8 +222,8 @@ def _weighted(dtype: str) -> list[Any]:
 def _attention(dtype: str) -> list[Any]:
     """Scores are 0 or so low that their exponential is 0, since that of others is the machine's."""
     block = _block()
-    x = _tensor(rows(block.num_src_nodes, 8), dtype).reshape(-1, 2, 4).requires_grad_()
-    source = -5000.0 * (numbers(block.num_src_nodes * 2, 0, 3) == 1)
+    x = _tensor(feature_rows(block.num_src_nodes, 8), dtype).reshape(-1, 2, 4).requires_grad_()
+    source = -5000.0 * (integers(block.num_src_nodes * 2, 0, 3) == 1)
     target = np.zeros(block.num_dst_nodes * 2)
     scores = (_tensor(array, dtype).reshape(-1, 2) for array in (source, target))
     return _with_gradients(x, block.attend(x, *scores))
@@ -248,7 +250,7 @@ def loaders() -> Iterator[Case]:
         "ranks": {"shuffle": True, "rank": 1, "world_size": 3},
         "ranks by batches": {"shuffle": True, "rank": 1, "world_size": 2, "deal": "batches"},
         "later start": {"shuffle": True, "start": 2, "drop_last": True},
-        "seed weights": {"seed_weights": numbers(len(SEEDS), 0, 5), "num_samples": 70},
+        "seed weights": {"seed_weights": integers(len(SEEDS), 0, 5), "num_samples": 70},
         "replace new": {
             "sampler_or_fanouts": pgs.PGSampler([5, 4], frontier="new", replace=True, seed=6)
         },
@@ -257,14 +259,14 @@ def loaders() -> Iterator[Case]:
         "labor": {"labor": "poisson"},
         "labor exact": {"labor": "exact"},
         "features": {
-            "features": {"x": rows(NODES, 3)},
-            "labels": numbers(NODES, 0, 9),
-            "edge_features": {"t": numbers(EDGES, 0, 1000)},
+            "features": {"x": feature_rows(NODES, 3)},
+            "labels": integers(NODES, 0, 9),
+            "edge_features": {"t": integers(EDGES, 0, 1000)},
         },
         "disjoint": {"sampler_or_fanouts": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": {
             "sampler_or_fanouts": pgs.PGSampler([5, 4], time="t", seed=6),
-            "seed_time": numbers(len(SEEDS), 0, 1000),
+            "seed_time": integers(len(SEEDS), 0, 1000),
         },
         "walks": {"sampler_or_fanouts": pgs.RandomWalk(8, seed=6)},
         "pinsage": {"sampler_or_fanouts": pgs.PinSAGE(2, 0.5, 9, 4, seed=6)},
@@ -274,22 +276,26 @@ def loaders() -> Iterator[Case]:
     }
     for added, options in plain.items():
         make = partial(_loaded, "homogeneous", SEEDS, **options)
-        yield Loaded(f"loader {added}".strip(), make, TORCH, static=added in STATIC)
+        yield _listed(f"loader {added}".strip(), make, added)
     typed: dict[str, dict[str, Any]] = {
         "": {},
         "shuffled": {"shuffle": True},
         "new": {"sampler_or_fanouts": pgs.PGSampler([4, 3], frontier="new", seed=6)},
         "features": {
-            "features": {"x": {kind: rows(count, 3) for kind, count in TYPES.items()}},
-            "labels": {kind: numbers(TYPES[kind], 0, 9) for kind in SEEDS_BY_TYPE},
+            "features": {"x": {kind: feature_rows(count, 3) for kind, count in TYPES.items()}},
+            "labels": {kind: integers(TYPES[kind], 0, 9) for kind in SEEDS_BY_TYPE},
         },
         "labor": {"labor": "poisson"},
         "hgt": {"sampler_or_fanouts": pgs.HGTSampler([20, 10], seed=6)},
     }
     for added, options in typed.items():
         make = partial(_loaded, "several types", SEEDS_BY_TYPE, **options)
-        name = f"heterogeneous loader {added}".strip()
-        yield Loaded(name, make, TORCH, static=added in STATIC)
+        yield _listed(f"heterogeneous loader {added}".strip(), make, added)
+
+
+def _listed(name: str, make: Callable[..., Any], options: str) -> Loaded:
+    emulated = options != "features" and not name.startswith("heterogeneous links")
+    return Loaded(name, make, TORCH, static=options in STATIC, emulated=emulated)
 
 
 def _loaded(name: str, seeds: Any, *, device: str, static: bool, **options: Any) -> list[Any]:
@@ -318,7 +324,7 @@ def links() -> Iterator[Case]:
         "binary": lambda: {"negatives": _law("uniform", 2)},
         "triplet": lambda: {"negatives": _law("degree", 2, mode="triplet")},
         "structural": lambda: {"negatives": _law("structural", 1)},
-        "labels": lambda: {"labels": numbers(598, 0, 5)},
+        "labels": lambda: {"labels": integers(598, 0, 5)},
         "not excluded": lambda: {"exclude": None},
         "reverse excluded": lambda: {
             "exclude": "reverse_id",
@@ -329,13 +335,13 @@ def links() -> Iterator[Case]:
         "disjoint": lambda: {"sampler_or_fanouts": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": lambda: {
             "sampler_or_fanouts": pgs.PGSampler([3, 2], time="t", seed=6),
-            "seed_time": numbers(598, 0, 1000),
+            "seed_time": integers(598, 0, 1000),
             "exclude": None,
         },
     }
     for added, options in plain.items():
         make = partial(_linked, options)
-        yield Loaded(f"links {added}".strip(), make, TORCH, static=added in STATIC)
+        yield _listed(f"links {added}".strip(), make, added)
     typed: dict[str, Callable[[], dict[str, Any]]] = {
         "": dict,
         "binary": lambda: {"negatives": _law("uniform", 2)},
@@ -344,8 +350,7 @@ def links() -> Iterator[Case]:
     }
     for added, options in typed.items():
         make = partial(_linked_by_type, options)
-        name = f"heterogeneous links {added}".strip()
-        yield Loaded(name, make, TORCH, static=added in STATIC)
+        yield _listed(f"heterogeneous links {added}".strip(), make, added)
 
 
 def _law(*arguments: Any, **options: Any) -> Any:
@@ -400,8 +405,8 @@ def _linked_by_type(
 
     ids = {RELATIONS[0]: torch.arange(0, 9000, 41), RELATIONS[4]: torch.arange(0, 5000, 37)}
     arguments = {"sampler_or_fanouts": [3, 2], "batch_size": 90, "seed": 6, **options()}
-    of = graph("several types", device=device)
-    return _batches(LinkLoader(of, ids, static=static, **arguments))
+    types = graph("several types", device=device)
+    return _batches(LinkLoader(types, ids, static=static, **arguments))
 
 
 def computed() -> list[Case]:

@@ -25,7 +25,7 @@ from pygsampler.typed_program import RelationBatch, RelationEdges
 from pygsampler.visits import SeedVisits, TorchVisits, TypedVisits, Visits
 from pygsampler.walks import NumpyWalks, TorchWalks, Walks
 
-# The first 59 digests are of SHA-256, with 8 bytes.
+# The digits of the first 59 digests, which are SHA-256; the others are BLAKE2b.
 SHA256 = 16
 # Names that only results in torch tensors have: the edges once more, as layers of torch take them.
 ONLY_TORCH = ("edge_index", "dst_index")
@@ -210,7 +210,7 @@ def link_batch(batch: Any) -> dict[str, Any]:
 
 
 def dgl_graph(graph: Any) -> dict[str, Any]:
-    """Blocks and other graphs of DGL: edges in their order, and the frames."""
+    """Edges and frames of a block, or another graph, of DGL."""
     return {
         "edges": {str(kind): graph.edges(etype=kind) for kind in graph.canonical_etypes},
         "edge_data": {str(kind): dict(graph.edges[kind].data) for kind in graph.canonical_etypes},
@@ -220,7 +220,7 @@ def dgl_graph(graph: Any) -> dict[str, Any]:
 
 
 def pyg_data(data: Any) -> dict[str, Any]:
-    """Data and HeteroData of PyG: those attributes of each store that are there."""
+    """The attributes of each store of PyG's Data and HeteroData."""
     return {
         str(getattr(store, "_key", None)): {
             name: store[name] for name in PYG_ATTRIBUTES if name in store
