@@ -130,6 +130,8 @@ def neighbors() -> Iterator[Case]:
         yield Sampled(f"neighbors by {mode}", same, like="neighbors")
         with_replacement = partial(plain, [5, 4, 3], mode=mode, replace=True)
         yield Sampled(f"neighbors replace by {mode}", with_replacement, like="neighbors replace")
+    tables = partial(plain, [5, 4, 3], map_limit=1)
+    yield Sampled("neighbors by tables", tables, like="neighbors")
     unordered = partial(plain, [5, 4, 3], ordered=False)
     yield Sampled("neighbors unordered", unordered, like="neighbors")
     for what, name, fanouts, seed, seeds in NEIGHBORS:
@@ -272,6 +274,12 @@ def walks() -> Iterator[Case]:
         yield of_80(name, sampler, forms=() if "pinsage" in name else TABLES)
     for name in ("walk weighted", "node2vec", "multi-dimensional"):
         yield of_80(f"{name} int32", makers[name], bits=32, forms=TABLES)
+    for execution in ("sample", "transit"):
+        same = partial(walk, 20, edge_ids=True, execution=execution)
+        yield of_80(f"walk by {execution}", same, like="walk", forms=TABLES)
+    for layout in ("packed", "csr"):
+        same = partial(walk, 20, edge_ids=True, layout=layout)
+        yield of_80(f"walk {layout}", same, like="walk", forms=TABLES)
     yield of_80("pinsage int32", makers["pinsage"], bits=32, forms=())
     path = [("user", "buys", "item"), ("item", "bought", "user")]
     typed: dict[str, Callable[[], Any]] = {
@@ -314,6 +322,8 @@ def steps() -> Iterator[Case]:
     }
     for name, sampler in makers.items():
         yield Sampled(name, sampler, forms=TABLES)
+    by_transit = partial(hops, execution="transit")
+    yield Sampled("khop by transit", by_transit, forms=TABLES, like="khop")
     yield Sampled("khop int32", hops, bits=32, forms=TABLES)
 
 
@@ -337,6 +347,54 @@ def _items(A: Any, seeds: Any) -> Any:
 def _papers(A: Any, seeds: Any) -> Any:
     outer = A[ONE_TYPE][:, seeds].individual_sample(3)
     return [A[ONE_TYPE][:, seeds | outer.row()].individual_sample(2), outer]
+
+
+class _NextDoor:
+    """GraphSAGE's sampler as a class in NextDoor's form."""
+
+    sampling_type = "individual"
+
+    def __init__(self, fanouts: list[int]) -> None:
+        self.fanouts = fanouts
+
+    def steps(self) -> int:
+        return len(self.fanouts)
+
+    def sample_size(self, step: int) -> int:
+        return self.fanouts[step]
+
+    def unique(self, step: int) -> bool:
+        return False
+
+    def next(self, A: Any, transits: Any, C: Any, step: int) -> Any:
+        return None
+
+
+class _Layers(_NextDoor):
+    """The rows of a layer, drawn by the squares of their weights."""
+
+    sampling_type = "collective"
+
+    def unique(self, step: int) -> bool:
+        return True
+
+    def next(self, A: Any, transits: Any, C: Any, step: int) -> Any:
+        return (C * C).sum(axis=1)
+
+
+class _GNNSampler:
+    """Hops by a bias that is computed once, as a class in GNNSampler's form."""
+
+    hops = 2
+
+    def init(self, A: Any, seeds: Any) -> Any:
+        return A.ndata["locality"] + 1, seeds
+
+    def execute(self, A: Any, state: Any, hop: int) -> Any:
+        bias, seeds = state
+        C = A[:, seeds]
+        B = C.individual_sample(4, C.spread(bias, axis=1))
+        return B, (bias, seeds | B.row())
 
 
 def programs() -> Iterator[Case]:
@@ -393,6 +451,10 @@ def programs() -> Iterator[Case]:
     yield apart("kgcn static", partial(samplers.kgcn_static, fanout=4, hops=2, seed=5))
     for method in ("exp3", "exp3m"):
         yield apart(f"bandit {method}", partial(_bandit, method))
+    for name, form in (("class in NextDoor's form", _NextDoor), ("class of layers", _Layers)):
+        make = partial(pgs.program(form), fanouts=[6, 5], weight="w", seed=5)
+        yield apart(name, make)
+    yield apart("class in GNNSampler's form", partial(pgs.program(_GNNSampler), seed=5))
     items = partial(pgs.program(_items), seed=5)
     relation = partial(Sampled, forms=(), emulated=False)
     users = {"user": np.arange(0, 900, 19)}
