@@ -4,7 +4,7 @@
 #
 #   tools/gpu_check.sh FOLDER [WHEEL]
 #
-# FOLDER gets tests.xml, tests.txt, kernels.txt, sanitizer-*.txt, soak/ and benchmarks/ with JSON and pictures,
+# FOLDER gets tests.xml, tests.txt, golden.txt, kernels.txt, sanitizer-*.txt, soak/ and benchmarks/ with JSON and pictures,
 # summary.txt.
 # WHEEL is the newest in dist/ when not given. The interpreter must have pytest, NumPy and a torch with
 # CUDA; CuPy and JAX add tests, and CuPy the roofline. Status 0 only where all of it passed.
@@ -37,7 +37,7 @@ for module in pytest numpy torch; do
   "$python" -c "import $module" 2>/dev/null || fail "expected $module for $executable, found none"
 done
 mkdir -p "$1" && out=$(cd "$1" && pwd) || fail "expected a folder for the results, got $1"
-rm -f "$out"/{summary.txt,kernels.txt,tests.txt,tests.xml,fuzz.txt,soak.txt} "$out"/sanitizer-*.txt
+rm -f "$out"/{summary.txt,golden.txt,kernels.txt,tests.txt,tests.xml,fuzz.txt,soak.txt} "$out"/sanitizer-*.txt
 
 # A wheel is an archive that imports from where it is unpacked; the interpreter's packages stay in sight.
 packages=$(mktemp -d) || exit 1
@@ -68,6 +68,12 @@ read -ra chosen <<<"${TESTS:-tests/cuda}"
 "${pytest[@]}" --durations=10 --junitxml="$out/tests.xml" "${chosen[@]}" 2>&1 | tee "$out/tests.txt"
 [ "${PIPESTATUS[0]}" = 0 ] || failed+=(tests)
 say "tests: $(tail -1 "$out/tests.txt") ($((SECONDS - begin)) s)"
+
+begin=$SECONDS
+"$python" tests/golden --check --device cuda >"$out/golden.txt" 2>&1
+status=$?
+[ "$status" = 0 ] || failed+=(golden)
+say "golden: status $status, $(tail -1 "$out/golden.txt") ($((SECONDS - begin)) s)"
 
 # All kernels, checked and noted: the profiler that notes them goes with no sanitizer.
 begin=$SECONDS

@@ -8,17 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.gpu import run_with_driver
-from tests.support.static_scripts import PRELUDE, REPLAYS, TYPED
+from tests.support.static_scripts import LINKS, PRELUDE, REPLAYS, TYPED
 
 PRELUDE += (
     TYPED
+    + LINKS
     + """
-from pygsampler._loader import link_loader as links, seed_edges
 from pygsampler.torch import LinkLoader, NegativeSampling
-
-seed_edges.to_device = lambda values, index: values.clone()
-# Seeds, for which rows may be taken here, go where the engine takes them for a GPU's.
-links.to_device = copied
 
 def rows(fields):
     # What a batch says of its links.

@@ -107,6 +107,15 @@ def typed_content(b):
     )
 """
 
+# And those of loaders of links.
+LINKS = """
+from pygsampler._loading import links, links_of
+
+links_of.moved = lambda values, index: values.clone()
+# Seeds, for which rows may be taken here, go where the engine takes them for a GPU's.
+links.moved = copied
+"""
+
 # What lets steps be captured: a replay is a call.
 REPLAYS = """
 import contextlib
