@@ -14,7 +14,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
+.PHONY: help build check kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
 	soak wheel wheels release clean FORCE
 
 PYTHON ?= python3
@@ -150,6 +150,10 @@ build: $(tools)/built ## the extension in place and .venv/ that imports the pack
 $(tools)/built: $(filter-out python/%,$(sources)) $(tools)/made
 	$(tools)/bin/pip install -q --no-build-isolation -e '.[cli]'
 	touch $@
+
+# In place: nothing is built where only Python changed.
+check: $(tools)/built .venv-current/made ## before a commit: linters, types, tests of what changed; minutes
+	$(as_built) .venv-current/bin/python tools/check.py $(ARGS)
 
 kernels: $(tools)/made ## the CUDA kernels to machine code, without a GPU; ARGS=sm_90 for that one alone
 	$(tools)/bin/python kernels/compile.py $(ARGS)
