@@ -182,13 +182,14 @@ gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder fo
 	$(if $(OUT),,$(error expected OUT=folder for the results))
 	bash tools/gpu_check.sh '$(OUT)'
 
-lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict, import-linter
+lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict, import-linter, tests/style
 	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee -a /dev/stderr)"
 	$(as_built) go vet ./... && go tool staticcheck ./...
 	.venv-current/bin/ruff check .
 	.venv-current/bin/ruff format --check .
 	.venv-current/bin/mypy
 	PYTHONPATH=python .venv-current/bin/lint-imports --no-cache --no-logo
+	.venv-current/bin/python -m pytest -q tests/style
 
 bench: .venv-classic/installed ## ours against DGL's sampler, in one process, on the same seeds
 	.venv-classic/bin/python -m benchmarks $(ARGS)
