@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/pagerank"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/pagerank"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // derivation is what makes a memory of a graph on the CPU.

@@ -5,9 +5,9 @@ import (
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/access"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/peers"
 )
 
 // An array may lie in pieces on several devices, each of which has a range of addresses where all pieces stand in a
@@ -294,9 +294,9 @@ func PeerHeat(g *Graph, degrees, row, perUnit, count, out int64) error {
 	defer g.leave()
 	visits, heat := memory.View[int64](degrees, g.csc.NumNodes), memory.View[float64](out, count)
 	if row > 0 {
-		peers.RowHeat(&g.csc, visits, row, perUnit, heat)
+		access.RowHeat(&g.csc, visits, row, perUnit, heat)
 	} else {
-		peers.Heat(&g.csc, visits, perUnit, heat)
+		access.Heat(&g.csc, visits, perUnit, heat)
 	}
 	return nil
 }

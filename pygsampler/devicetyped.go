@@ -2,14 +2,14 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
 // typedOnDevice is a plan of graphs with types that a device makes batches of: each call has a plan of its own there.
 type typedOnDevice interface {
-	Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, keys []gpu.Address) (cuda.Plan, error)
+	Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error)
 }
 
 // bring makes the graph that a device samples, of relations that are there.

@@ -3,8 +3,8 @@ package pygsampler
 import (
 	"math"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/pagerank"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/pagerank"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
 // StartPageRank begins to find the vertices around each of some roots by personalised

@@ -4,20 +4,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/hgt"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/labor"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/rows"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
-	walks "github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hgt"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/labor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
+	walks "github.com/pygsampler/pygsampler/pygsampler/internal/plan/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/wholerows"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
@@ -81,13 +81,13 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 	}
 	t := &partsTask{asking: newAsking()}
 	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
-	var given *family.Times
+	var given *plan.Times
 	if c.SeedTimes != 0 {
 		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
 		if err != nil {
 			return nil, err
 		}
-		given = &family.Times{Of: []*times.Rows{{Float: float, ByVertex: c.ByVertex}}, Seeds: keys}
+		given = &plan.Times{Of: []*times.Rows{{Float: float, ByVertex: c.ByVertex}}, Seeds: keys}
 	}
 	var err error
 	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
@@ -110,17 +110,17 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
 	}
 	switch p.Plan.(type) {
-	case *typed.Plan, *hgt.Plan, *labor.Plan:
+	case *hetero.Plan, *hgt.Plan, *labor.Plan:
 	default:
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours, HGT or LABOR for a graph with types in parts, got one of another family")
 	}
-	var given *family.Times
+	var given *plan.Times
 	if timed != 0 {
 		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
 		if err != nil {
 			return nil, err
 		}
-		given = &family.Times{Of: make([]*times.Rows, relations), Seeds: keys}
+		given = &plan.Times{Of: make([]*times.Rows, relations), Seeds: keys}
 		for i, has := range memory.View[int64](timed, relations) {
 			if has != 0 {
 				given.Of[i] = &times.Rows{Float: float}
@@ -145,8 +145,8 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 // many vertices there are where that leads to. There are so many roots. Ids have 64 bits.
 func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
 	relations := int64(len(g.graphs))
-	plan, is := p.Plan.(*walks.Plan)
-	if !is || plan.Second() || plan.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
+	walked, is := p.Plan.(*walks.Plan)
+	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
 		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, numBounds)
 	}
 	if err := c.check(); err != nil {
@@ -160,14 +160,14 @@ func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, nu
 		}
 		parts.Along = append(parts.Along, cpu.Along{Relation: w[0], Nodes: w[1]})
 	}
-	for i, kind := range plan.Path {
+	for i, kind := range walked.Path {
 		if kind >= numAlong {
 			return nil, Errorf(KindValue, "metapath[%d]: expected a kind of edges below %d, got %d", i, numAlong, kind)
 		}
 	}
 	wide := csc.Array{Bits: 64}
 	graph := &csc.Graph{NumNodes: roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
-	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
+	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
 	for i, seeds := int64(0), csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits); i < c.NumSeeds; i++ {
 		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
 	}
@@ -184,14 +184,14 @@ func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, nu
 
 // hopwise is a plan whose batches are hops of rows, which may lie elsewhere.
 func hopwise(p *Sampler) (interface {
-	Request(w *family.Work) *cpu.Request
+	Request(w *plan.Work) *cpu.Request
 }, error) {
 	switch plan := p.Plan.(type) {
 	case *neighbor.Plan:
 		return plan, nil
 	case *temporal.Plan:
 		return plan, nil
-	case *rows.Plan:
+	case *wholerows.Plan:
 		return plan, nil
 	}
 	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
@@ -327,7 +327,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 	if plan, is := p.Plan.(*walks.Plan); is {
 		return submitEdges(g, p, plan, c)
 	}
-	plan, err := hopwise(p)
+	hops, err := hopwise(p)
 	if err != nil {
 		return nil, err
 	}
@@ -335,13 +335,13 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		return nil, Errorf(KindValue, "rows: expected edge ids of 32 or 64 bits and a hop and first ids >= 0, got %d, %d, %d and %d",
 			c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
 	}
-	var given *family.Times
+	var given *plan.Times
 	if c.Sorted != 0 {
 		rows, err := sortedRows(c.Sorted, g.csc.NumEdges(), c.ByVertex)
 		if err != nil {
 			return nil, err
 		}
-		given = &family.Times{Of: []*times.Rows{rows}}
+		given = &plan.Times{Of: []*times.Rows{rows}}
 	}
 	ask := &cpu.Ask{Hop: int(c.Hop)}
 	if c.Trees != 0 {
@@ -358,7 +358,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 	t.work.Times = given
 	j := newJob(t)
 	t.work.Stop = &j.stop
-	req := plan.Request(&t.work)
+	req := hops.Request(&t.work)
 	if req.First = c.First; c.Hop >= int64(len(req.Fanouts)) || req.Graph.Indices.Bits != c.SeedBits || (given != nil) != (c.Bounds != 0) {
 		j.err = Errorf(KindValue, "rows: expected one of %d hops, ids of %d bits, and bounds where edges have times, got hop %d, %d bits",
 			len(req.Fanouts), req.Graph.Indices.Bits, c.Hop, c.SeedBits)
@@ -370,7 +370,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		ids = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
 	t.rows = cpu.PartRows{IDs: ids, Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits}
-	if whole, is := p.Plan.(*rows.Plan); is {
+	if whole, is := p.Plan.(*wholerows.Plan); is {
 		t.rows.Beside = whole.Beside(&g.csc)
 		t.rows.Weights = len(t.rows.Beside) == 0 && g.csc.Alias != nil
 	}
@@ -445,25 +445,25 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
+	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
 	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
 	if c.Sorted != 0 && relation >= 0 && relation < int64(len(g.graphs)) {
 		sorted, err := sortedRows(c.Sorted, g.csc.Relations[relation].Graph.NumEdges(), c.ByVertex)
 		if err != nil {
 			return nil, err
 		}
-		t.work.Times = &family.Times{Of: make([]*times.Rows, len(g.graphs))}
+		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.graphs))}
 		t.work.Times.Of[relation] = sorted
 	}
 	var about *cpu.TypedRequest
 	weights := false
 	switch plan := p.Plan.(type) {
-	case *typed.Plan:
+	case *hetero.Plan:
 		var err error
 		if about, err = plan.Request(&t.work); err != nil {
 			return nil, err
 		}
-	case *rows.Plan:
+	case *wholerows.Plan:
 		about, weights = plan.Typed(&t.work), true
 	default:
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a graph with types in parts, got one of another family")

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
 // Typed is a graph with types: each type of edges is a graph, all of them on the CPU or all on one
@@ -143,11 +143,11 @@ type TypedCall struct {
 }
 
 // times are those of a call; nil: it has none.
-func (t *Typed) times(c *TypedCall) (*family.Times, error) {
+func (t *Typed) times(c *TypedCall) (*plan.Times, error) {
 	if c.Sorted == 0 {
 		return nil, nil
 	}
-	given := new(family.Times)
+	given := new(plan.Times)
 	for i, w := range memory.View[[2]int64](c.Sorted, int64(len(t.graphs))) {
 		if w[0] == 0 {
 			given.Of = append(given.Of, nil)
@@ -170,7 +170,7 @@ func (t *Typed) times(c *TypedCall) (*family.Times, error) {
 
 // typedPlan is a plan that samples graphs with types.
 type typedPlan interface {
-	family.Plan
+	plan.Plan
 	// Fits refuses graphs whose types the plan does not name, or that have others.
 	Fits(g *csc.Typed) error
 }
@@ -179,7 +179,7 @@ type typedPlan interface {
 type sampledTypes struct {
 	graph   *Typed
 	plan    *Sampler
-	work    family.Work
+	work    plan.Work
 	exclude [][]int64
 	joined  bool
 	leave   func()
@@ -208,14 +208,14 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	plan, is := p.Plan.(typedPlan)
+	fitted, is := p.Plan.(typedPlan)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
-	if err := plan.Fits(&g.csc); err != nil {
+	if err := fitted.Fits(&g.csc); err != nil {
 		return nil, err
 	}
-	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
+	t := &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
 	var err error
 	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
 		return nil, err

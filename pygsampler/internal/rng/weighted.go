@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
 // Weights is what a row of positive weights is drawn by. Both lists have an element
@@ -114,7 +114,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 	for i := range at[:n] {
 		at[i] = int64(Below(Draw(state, int(fanout)+i), uint64(len(w.Alias))))
 	}
-	fetch.At(w.Alias, at[:n])
+	prefetch.At(w.Alias, at[:n])
 }
 
 // Again is the last step after TossOnce: the refused draws of a row of a fanout of

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 

@@ -17,8 +17,8 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
@@ -71,7 +71,7 @@ type value[I csc.Index] struct {
 	vector []float64 // along its list, or of all vertices
 	matrix []float64 // of stored matrices
 	scalar float64
-	dense  *dense
+	dense  *denseRows
 	drawn  []int64       // of a Collective: which of its parent's rows, as often as they were
 	pages  *memory.Pages // of a vector that is kept: it is read at random
 	made   bool          // the values are there
@@ -201,7 +201,7 @@ func (c *call[I]) keep(i int) {
 		v.vector, v.pages = kept, pages
 	}
 	if v.dense != nil {
-		v.dense = &dense{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
+		v.dense = &denseRows{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
 	}
 	kept := *v
 	c.Graph.Kept.Put(c.textOf(i), &kept)
