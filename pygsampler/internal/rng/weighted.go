@@ -8,7 +8,7 @@ import (
 )
 
 // Weights is what a row of positive weights is drawn by. Both lists have an element
-// for each edge; internal/weights makes them.
+// for each edge; internal/graph/weights makes them.
 type Weights struct {
 	// Alias is Vose's table: a position in the high half, which takes the place of the
 	// slot's own where a coin of 32 bits is not below the low half. M. Vose, "A linear

@@ -31,7 +31,7 @@ var (
 )
 
 // Attention is a Segment whose rows are summed by the softmax of their scores, as
-// internal/segment's Attention says; addresses are the device's.
+// internal/engine/cpu/layers's Attention says; addresses are the device's.
 type Attention struct {
 	Segment
 	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
@@ -74,7 +74,7 @@ func loadSoftmax(e *Engine) (*gpu.Kernel[softmaxArgs], error) {
 	return &k, err
 }
 
-// Scores are scores of edges, as internal/segment's Scores says; addresses are the device's.
+// Scores are scores of edges, as internal/engine/cpu/layers's Scores says; addresses are the device's.
 type Scores struct {
 	Indptr, X, Grad, Out gpu.Address
 	Rows, Edges          uint64

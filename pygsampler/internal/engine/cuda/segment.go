@@ -58,7 +58,7 @@ const (
 // SegmentKind is what a row becomes of those that its edges name.
 type SegmentKind int
 
-// Kinds of reductions; the first three are those of internal/segment.
+// Kinds of reductions; the first three are those of internal/engine/cpu/layers.
 const (
 	SegmentSum SegmentKind = iota
 	SegmentMean
@@ -70,7 +70,7 @@ const (
 )
 
 // Segment is rows of a table that are to be reduced over the segments of a CSR, as
-// internal/segment's Reduction does, which has the same bits. All addresses are the device's, of
+// internal/engine/cpu/layers's Reduction does, which has the same bits. All addresses are the device's, of
 // arrays in C order without gaps that are aligned to their elements; X may be page-locked memory
 // of the host. Edges from the last offset on are padding. An edge whose source is none, or has no
 // row of X, adds nothing; of ids of 64 bits the low halves count. The zero value has no rows.
@@ -153,7 +153,7 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 
 // Dots puts into a stream what writes to dots, [Edges, Heads], for each edge the products of
 // its row of X and its row of Out; 0 for padding. They are the same on every run of a device, and
-// those of internal/segment up to the order of their sums.
+// those of internal/engine/cpu/layers up to the order of their sums.
 func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
 	k, err := e.segmentKernels(g)
 	if err != nil || g.Edges == 0 {

@@ -169,7 +169,7 @@ func (g *segments) put(t *testing.T, content []byte, off int) gpu.Address {
 	return g.memory.at(t, g.e, g.s, content, off)
 }
 
-// here is the address of a content for internal/segment, good until the end of the test.
+// here is the address of a content for internal/engine/cpu/layers, good until the end of the test.
 func (g *segments) here(content []byte) int64 {
 	if len(content) == 0 {
 		content = make([]byte, 8)
@@ -196,7 +196,7 @@ func (g *segments) onDevice(t *testing.T, kind SegmentKind, weighted bool) *Segm
 	return r
 }
 
-// onHost is the same for internal/segment.
+// onHost is the same for internal/engine/cpu/layers.
 func (g *segments) onHost(kind SegmentKind, weighted bool, out, best []byte) *layers.Reduction {
 	table, rows := g.table()
 	r := &layers.Reduction{

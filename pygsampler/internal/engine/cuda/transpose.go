@@ -36,7 +36,7 @@ func loadTranspose(e *Engine) (*transposeKernels, error) {
 const MostTransposed = 1<<32 - 2
 
 // Transposition is the edges of a CSR, to be grouped by their sources in the order of the edges,
-// as internal/segment's Transpose does. All addresses are the device's, of arrays that are aligned
+// as internal/engine/cpu/layers's Transpose does. All addresses are the device's, of arrays that are aligned
 // to their elements. Edges from the last offset on are padding; those whose source is none are
 // left out. The zero value has no edges, and no place for the start of none.
 type Transposition struct {
