@@ -14,7 +14,7 @@ import (
 // most are integers: how many seeds of each type a batch may have; then for each of count blocks, outermost first, how
 // many vertices of each type and edges of each relation. sorted is as a TypedCall has it; grid is the blocks of a
 // launch, 0 for a good number.
-func NewDeviceStaticTyped(t *Typed, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
+func NewDeviceStaticTyped(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
@@ -81,9 +81,9 @@ func NewDeviceStaticAlone(g *Graph, p *Sampler, sorted int64, byVertex bool, see
 }
 
 // aloneOf is a sampler of neighbours as one of a graph of one type; nil for others.
-func aloneOf(p *Sampler) *cuda.Typed {
+func aloneOf(p *Sampler) *cuda.Hetero {
 	var hops cuda.Neighbors
-	made := &cuda.Typed{Alone: true}
+	made := &cuda.Hetero{Alone: true}
 	switch plan := p.CUDA().(type) {
 	case *cuda.Neighbors:
 		hops = *plan
@@ -97,7 +97,7 @@ func aloneOf(p *Sampler) *cuda.Typed {
 }
 
 // standing makes room for batches of a plan, as NewDeviceStaticTyped says.
-func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Typed, kinds int, seedBits, grid, count, most int64) (cuda.Standing, error) {
+func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Hetero, kinds int, seedBits, grid, count, most int64) (cuda.Standing, error) {
 	relations := len(plan.Fanouts)
 	switch {
 	case seedBits != 32 && seedBits != 64:

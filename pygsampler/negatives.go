@@ -92,6 +92,6 @@ func DeviceNegatives(device, list, stream int64) error {
 
 // StartNegatives begins to make the table by which vertices are drawn in proportion to their number
 // of in-edges to a power, whose bits are given.
-func StartNegatives(g *Graph, power int64) (*DerivedJob, error) {
+func StartNegatives(g *Graph, power int64) (*DeriveJob, error) {
 	return derive(g, &negatives.Table{Graph: &g.csc, Power: math.Float64frombits(uint64(power))})
 }

@@ -31,15 +31,15 @@ const AskWords = 5
 // asking is how a job asks for rows, and is answered.
 type asking struct {
 	waiting *Job
-	asks    chan *cpu.Ask
-	answers chan []cpu.Answer
+	asks    chan *cpu.RowRequest
+	answers chan []cpu.RowReply
 	once    sync.Once
 	failed  chan struct{} // closed by Fail, once why is there
 	why     error
 }
 
 func newAsking() asking {
-	return asking{asks: make(chan *cpu.Ask), answers: make(chan []cpu.Answer), failed: make(chan struct{})}
+	return asking{asks: make(chan *cpu.RowRequest), answers: make(chan []cpu.RowReply), failed: make(chan struct{})}
 }
 
 func (t *asking) asked() *asking { return t }
@@ -80,7 +80,7 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 		return nil, Errorf(KindValue, "bounds: expected at least 2, got %d", numBounds)
 	}
 	t := &partsTask{asking: newAsking()}
-	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
 	var given *plan.Times
 	if c.SeedTimes != 0 {
 		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
@@ -104,7 +104,7 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 // SubmitPartsTyped begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
 // many numbers of each relation, one behind another. timed is the address of an int64 for each relation, 0 where its
 // edges have no times; it is 0 where seeds have none.
-func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
+func SubmitPartsTyped(g *HeteroGraph, p *Sampler, c TypedCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
 	relations := int64(len(g.graphs))
 	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
@@ -128,7 +128,7 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 		}
 	}
 	t := &typedPartsTask{asking: newAsking()}
-	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
 	var err error
 	if t.sampledTypes, err = newSampledTypes(g, p, c); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 // SubmitPartsAlong begins walks along relations of a graph with types whose relations have no rows: bounds as
 // SubmitPartsTyped has it, and along is the address of two int64 for each kind of edges of the plan: its relation, and how
 // many vertices there are where that leads to. There are so many roots. Ids have 64 bits.
-func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
+func SubmitPartsAlong(g *HeteroGraph, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
 	relations := int64(len(g.graphs))
 	walked, is := p.Plan.(*walks.Plan)
 	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
@@ -153,12 +153,12 @@ func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, nu
 		return nil, err
 	}
 	t := &typedPartsTask{asking: newAsking()}
-	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
 	for _, w := range memory.View[[2]int64](along, numAlong) {
 		if w[0] < 0 || w[0] >= relations {
 			return nil, Errorf(KindValue, "along: expected relations below %d, got %d", relations, w[0])
 		}
-		parts.Along = append(parts.Along, cpu.Along{Relation: w[0], Nodes: w[1]})
+		parts.Along = append(parts.Along, cpu.WalkRelation{Relation: w[0], Nodes: w[1]})
 	}
 	for i, kind := range walked.Path {
 		if kind >= numAlong {
@@ -201,7 +201,7 @@ func hopwise(p *Sampler) (interface {
 func (t *partsTask) do() (memory.Memory, error) { return t.plan.CPU(&t.work) }
 
 // ask hands a question out and waits for its answer.
-func (t *asking) ask(a *cpu.Ask) ([]cpu.Answer, error) {
+func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 	ticker := time.NewTicker(pollStop)
 	defer ticker.Stop()
 	asks := t.asks
@@ -277,9 +277,9 @@ func (j *Job) Answer(address, count int64) error {
 	if err != nil {
 		return err
 	}
-	list := make([]cpu.Answer, count)
+	list := make([]cpu.RowReply, count)
 	for i, words := 0, memory.View[int64](address, 2*count); i < len(list); i++ {
-		list[i] = cpu.Answer{Address: words[2*i], Size: words[2*i+1]}
+		list[i] = cpu.RowReply{Address: words[2*i], Size: words[2*i+1]}
 	}
 	select {
 	case t.answers <- list:
@@ -343,7 +343,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		}
 		given = &plan.Times{Of: []*times.Rows{rows}}
 	}
-	ask := &cpu.Ask{Hop: int(c.Hop)}
+	ask := &cpu.RowRequest{Hop: int(c.Hop)}
 	if c.Trees != 0 {
 		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
 	}
@@ -441,7 +441,7 @@ type typedRowsTask struct {
 }
 
 // SubmitTypedRows begins to draw rows of a relation of a part, whose relations are those of g.
-func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, error) {
+func SubmitTypedRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -455,7 +455,7 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.graphs))}
 		t.work.Times.Of[relation] = sorted
 	}
-	var about *cpu.TypedRequest
+	var about *cpu.HeteroRequest
 	weights := false
 	switch plan := p.Plan.(type) {
 	case *hetero.Plan:
@@ -480,7 +480,7 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 	if about.Times != nil {
 		req.Times = about.Times[relation]
 	}
-	ask := &cpu.Ask{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
+	ask := &cpu.RowRequest{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
 	if c.Trees != 0 {
 		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
 	}

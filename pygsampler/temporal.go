@@ -11,7 +11,7 @@ import (
 
 // StartTimes begins to put the rows of a graph into the order of time: times are at an address, one for
 // each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
-func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DerivedJob, error) {
+func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}

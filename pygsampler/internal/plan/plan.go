@@ -50,14 +50,14 @@ type Work struct {
 	Exclude *csc.Exclusions
 	// Typed is in the place of Graph where the graph has types, Excludes in that of Exclude, for
 	// each relation; the batch's seeds are so many of each type of vertices, one behind another.
-	Typed      *csc.Typed
+	Typed      *csc.HeteroGraph
 	Excludes   []*csc.Exclusions
 	SeedCounts []int64
 	// Times is when the edges of Graph are, or of each relation of Typed, whose rows are in their order, and
 	// the batch's seeds; nil: not asked for.
 	Times *Times
 	// Parts is where the rows of Graph lie, which has none itself then; nil: there.
-	Parts *cpu.Parts
+	Parts *cpu.Partition
 	Batch request.Batch
 	Most  int64 // edges of a hop; 0: any number
 	Crew  cpu.Crew

@@ -122,7 +122,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 	fanout := int64(len(pos))
 	if len(w.Sums) <= short {
-		DrawLeft(pos, w.Sums, []Left{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
+		DrawLeft(pos, w.Sums, []PendingRow{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
 		return
 	}
 	s := set{taken: pos}

@@ -19,7 +19,7 @@ import (
 // read-only while a batch is made.
 type HGTRequest struct {
 	request.Batch // as that of TypedRequest
-	Graph         *csc.Typed
+	Graph         *csc.HeteroGraph
 	Seeds         []int64   // how many there are of each type
 	Samples       [][]int64 // of each type how many vertices each iteration takes; -1: all
 	Exclude       []*csc.Exclusions
@@ -30,7 +30,7 @@ type HGTRequest struct {
 	Most         int64 // edges of an iteration; 0: any number
 	// Where the rows of each relation lie elsewhere, as TypedRequest has them; nil: here.
 	Bounds [][]int64
-	Ask    func(*Ask) ([]Answer, error)
+	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
 // hgtBatch is a batch in the making, by one goroutine: rows are drawn once, and kept until it is
@@ -48,7 +48,7 @@ type hgtBatch[I csc.Index] struct {
 // hgtKind is what a batch has of a type of vertices. The numbers of kind are those of the
 // vertices that were met, chosen ones and others; the seeds are the first of both.
 type hgtKind[I csc.Index] struct {
-	kind[I]
+	nodeType[I]
 	budget []uint64 // of the vertices that were met
 	place  []int64  // of them: where they are among the chosen ones; -1: nowhere
 	chosen []I
@@ -61,7 +61,7 @@ type hgtRelation[I csc.Index] struct {
 	req      Request
 	src, dst *hgtKind[I]
 	source   rows[I] // tiled, or far
-	far      far[I]
+	far      remoteSource[I]
 	widths   batch.Widths
 	ends     []int64 // of each row
 	from     []I     // numbers of the vertices that were met; -1: one that was not
@@ -154,7 +154,7 @@ func (s *hgtBatch[I]) begin() error {
 	first := int64(0)
 	for t := range s.kinds {
 		k := &s.kinds[t]
-		k.Kind, k.kindScratch = g.Kinds[t], s.typedScratch.kinds[t]
+		k.NodeType, k.kindScratch = g.Kinds[t], s.typedScratch.kinds[t]
 		if err := s.plant(t, first); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (s *hgtBatch[I]) begin() error {
 		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{Request: &r.req, hopRows: s.typedScratch.rows[i], salt: about.Salt, mixed: g.Mixed()}
 		if r.source = &r.tiled; s.Ask != nil {
-			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}
+			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}
 			r.source = &r.far
 		}
 		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
@@ -269,7 +269,7 @@ func (k *hgtKind[I]) coming() []I { return k.chosen[k.done:] }
 // bring asks for the rows of the vertices that were chosen last, of all relations together: a row is drawn as that of
 // a first hop.
 func (s *hgtBatch[I]) bring() error {
-	of := make([]*far[I], len(s.rels))
+	of := make([]*remoteSource[I], len(s.rels))
 	for i := range s.rels {
 		r := &s.rels[i]
 		if err := r.far.sort(r.dst.coming(), nil); err != nil {
@@ -277,7 +277,7 @@ func (s *hgtBatch[I]) bring() error {
 		}
 		of[i] = &r.far
 	}
-	return askTogether(&Ask{}, s.Ask, of)
+	return askTogether(&RowRequest{}, s.Ask, of)
 }
 
 // draw appends rows to those of a relation, and says how many edges they have; those of the

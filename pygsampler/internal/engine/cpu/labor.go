@@ -30,7 +30,7 @@ type Labor struct {
 
 // LaborRequest is a batch of it; its fanouts are those of rows in the mean.
 type LaborRequest struct {
-	TypedRequest
+	HeteroRequest
 	Labor
 }
 
@@ -39,10 +39,10 @@ const laborLarge = 0x1p1000
 
 // laborBatch is a batch in the making, by one goroutine: which edges a row has depends on its hop's other rows.
 type laborBatch[I csc.Index] struct {
-	typedBatch[I]
+	heteroBatch[I]
 	Labor
-	kept []laborKept // of each relation, in a hop
-	near []*Near[I]  // likewise, where rows lie elsewhere
+	kept []laborKept      // of each relation, in a hop
+	near []*RemoteRows[I] // likewise, where rows lie elsewhere
 	laborRows[I]
 }
 
@@ -87,8 +87,8 @@ func SampleLabor(req *LaborRequest, crew Crew, stop *atomic.Bool) (m memory.Memo
 func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
 	s := &laborBatch[I]{Labor: req.Labor, kept: make([]laborKept, len(g.Relations))}
-	s.typedBatch = typedBatch[I]{
-		TypedRequest: &req.TypedRequest, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
+	s.heteroBatch = heteroBatch[I]{
+		HeteroRequest: &req.HeteroRequest, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
 		team: muster(crew, 0), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
@@ -143,7 +143,7 @@ func (s *laborBatch[I]) bringWhole(hop int) error {
 		}
 		s.near, r.req.Graph = append(s.near, near), &near.Graph
 	}
-	of := make([]*far[I], len(s.near))
+	of := make([]*remoteSource[I], len(s.near))
 	for i, near := range s.near {
 		r, frontier := &s.rels[i], []I(nil)
 		if r.Rule(hop).Fanout != 0 {
@@ -152,9 +152,9 @@ func (s *laborBatch[I]) bringWhole(hop int) error {
 		if err := near.want(frontier); err != nil {
 			return err
 		}
-		of[i] = &near.far
+		of[i] = &near.remoteSource
 	}
-	if err := askTogether(&Ask{}, s.Ask, of); err != nil {
+	if err := askTogether(&RowRequest{}, s.Ask, of); err != nil {
 		return err
 	}
 	for _, near := range s.near {
@@ -218,7 +218,7 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 }
 
 // number makes the numbers of all edges, which are their sources'.
-func (s *laborBatch[I]) number(numbers rng.Gradual, r *relation[I]) {
+func (s *laborBatch[I]) number(numbers rng.Dependent, r *relation[I]) {
 	rows := &s.laborRows
 	rows.uniforms = slices.Grow(rows.uniforms[:0], len(rows.sources))[:len(rows.sources)]
 	next, between := numbers.Next()
@@ -238,7 +238,7 @@ func (s *laborBatch[I]) number(numbers rng.Gradual, r *relation[I]) {
 
 // numberCopies gives parallel edges numbers of their own, all but the first of those that a row has from a vertex: with one
 // number for all, the bound of an edge could be another's that moves with it, and its factor would be wrong.
-func (s *laborBatch[I]) numberCopies(numbers rng.Gradual, relation int) error {
+func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error {
 	r, rows := &s.rels[relation], &s.laborRows
 	var copies csc.Copies
 	if s.Ask != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Near is the whole rows of a graph in parts that a batch has asked for, as a graph: its vertices are those of the whole
+// RemoteRows is the whole rows of a graph in parts that a batch has asked for, as a graph: its vertices are those of the whole
 // one, so that what is drawn by their ids is drawn alike, and its edges stand in the order in which their rows came. A row
 // is asked for once a batch, and comes without the edges that the batch leaves out. One goroutine uses it.
-type Near[I csc.Index] struct {
-	far[I]
+type RemoteRows[I csc.Index] struct {
+	remoteSource[I]
 	// Graph has no Indptr: Rows says where rows stand. Its EdgeData are by the places of edges, not by their ids. With
 	// weights it has Sums, and an Alias without elements: nobody draws single edges by it.
 	Graph csc.Graph
 
-	numbers *VertexMap // of the vertices whose rows are here
-	known   []I        // these vertices, with one more than used, as Claim has it
+	numbers *NodeMap // of the vertices whose rows are here
+	known   []I      // these vertices, with one more than used, as Claim has it
 	n       int64
 	ends    []int64 // of their rows
 	ids     []I
@@ -37,8 +37,8 @@ type Near[I csc.Index] struct {
 
 // NewNear has no rows yet, of so many vertices whose edges lead from so many; the parts' rows begin at bounds. Names are
 // the arrays that answers have of the edges; without any they may have weights. The map of vertices is the batch's alone.
-func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *VertexMap) (*Near[I], error) {
-	r := &Near[I]{far: far[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
+func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.Widths, names []string, numbers *NodeMap) (*RemoteRows[I], error) {
+	r := &RemoteRows[I]{remoteSource: remoteSource[I]{bounds: bounds, nodes: sources, widths: widths, beside: int64(len(names))}, numbers: numbers, names: names}
 	if len(names) == 0 {
 		r.beside = perhaps
 	}
@@ -49,18 +49,18 @@ func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.
 }
 
 // Bring asks for the rows of those of some vertices that are not here.
-func (r *Near[I]) Bring(vertices []I, ask func(*Ask) ([]Answer, error)) error {
+func (r *RemoteRows[I]) Bring(vertices []I, ask func(*RowRequest) ([]RowReply, error)) error {
 	if err := r.want(vertices); err != nil {
 		return err
 	}
-	if err := askTogether(&Ask{}, ask, []*far[I]{&r.far}); err != nil {
+	if err := askTogether(&RowRequest{}, ask, []*remoteSource[I]{&r.remoteSource}); err != nil {
 		return err
 	}
 	return r.keep()
 }
 
 // Rows says where the rows of vertices stand, all of which are here, and how many edges they have.
-func (r *Near[I]) Rows(vertices []I, starts, degrees []int64) {
+func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
 	r.ids = append(r.ids[:0], vertices...)
 	Find(r.numbers, r.ids)
 	for i, k := range r.ids {
@@ -73,7 +73,7 @@ func (r *Near[I]) Rows(vertices []I, starts, degrees []int64) {
 }
 
 // Copies are those of the rows that are here, as csc.Graph has them; nobody else may ask for those of Graph.
-func (r *Near[I]) Copies() csc.Copies {
+func (r *RemoteRows[I]) Copies() csc.Copies {
 	var scratch csc.RowCopies[I]
 	for ; r.copied < len(r.ends); r.copied++ {
 		start := int64(0)
@@ -92,14 +92,14 @@ func (r *Near[I]) Copies() csc.Copies {
 }
 
 // grow lets copies reach as far as edges do.
-func (r *Near[I]) grow() {
+func (r *RemoteRows[I]) grow() {
 	if more := len(r.indices) - len(r.copies); more > 0 {
 		r.copies = append(r.copies, make(csc.Copies, more)...)
 	}
 }
 
 // want sorts those of some vertices whose rows are not here by the parts that have them: they have been asked for next.
-func (r *Near[I]) want(vertices []I) (err error) {
+func (r *RemoteRows[I]) want(vertices []I) (err error) {
 	r.ids = append(r.ids[:0], vertices...)
 	room := int(r.n) + len(r.ids) + 1
 	r.known = slices.Grow(r.known[:r.n], room-int(r.n))[:room]
@@ -111,7 +111,7 @@ func (r *Near[I]) want(vertices []I) (err error) {
 }
 
 // keep appends the rows that were answered last.
-func (r *Near[I]) keep() error {
+func (r *RemoteRows[I]) keep() error {
 	edges := int64(0)
 	for i, part := range r.part {
 		indptr, row := r.blocks[part].indptr, r.row[i]
@@ -147,7 +147,7 @@ func (r *Near[I]) keep() error {
 }
 
 // keepBeside appends what stands beside the edges of a row.
-func (r *Near[I]) keepBeside(from *block[I], start, end int64, part int32) error {
+func (r *RemoteRows[I]) keepBeside(from *block[I], start, end int64, part int32) error {
 	all := int64(len(from.indices))
 	for k := range r.values {
 		for _, x := range from.keys[int64(k)*all+start : int64(k)*all+end] {
@@ -175,7 +175,7 @@ func (r *Near[I]) keepBeside(from *block[I], start, end int64, part int32) error
 }
 
 // tell lets the graph have what is here.
-func (r *Near[I]) tell() {
+func (r *RemoteRows[I]) tell() {
 	g := &r.Graph
 	if g.Indices = csc.ArrayOf(r.indices); r.widths.EdgeID == 4 {
 		g.EdgeIDs = csc.ArrayOf(r.ids32)

@@ -14,13 +14,13 @@ import (
 )
 
 // wholeRows answers with whole rows of parts and what stands beside their edges, of which each asks without.
-func wholeRows(t *testing.T, parts []*csc.Graph, bounds, edges []int64, without []int64, weights bool, asks *[]int64) func(*Ask) ([]Answer, error) {
-	return func(a *Ask) (answers []Answer, err error) {
+func wholeRows(t *testing.T, parts []*csc.Graph, bounds, edges []int64, without []int64, weights bool, asks *[]int64) func(*RowRequest) ([]RowReply, error) {
+	return func(a *RowRequest) (answers []RowReply, err error) {
 		*asks = append(*asks, a.Vertices.Len())
 		for p, g := range parts {
 			r := &Request{Graph: g, First: bounds[p], Exclude: g.ExcludeOf(without, edges[p])}
 			r.Hops = request.Hops{Fanouts: []int64{-1}}
-			part := &PartRows{Request: r, Edge: edges[p], EdgeBits: 64, Weights: weights, Ask: &Ask{Vertices: slice(a.Vertices, a.Starts[p], a.Starts[p+1])}}
+			part := &PartRows{Request: r, Edge: edges[p], EdgeBits: 64, Weights: weights, Ask: &RowRequest{Vertices: slice(a.Vertices, a.Starts[p], a.Starts[p+1])}}
 			if !weights {
 				part.Beside = []csc.Values{g.EdgeData["x"], g.EdgeData["y"]}
 			}
@@ -65,7 +65,7 @@ func TestWholeRowsOfParts(t *testing.T) {
 	for _, weights := range []bool{false, true} {
 		var asks []int64
 		ask := wholeRows(t, parts, bounds, edges, without, weights, &asks)
-		var numbers VertexMap
+		var numbers NodeMap
 		names := []string{"x", "y"}
 		if weights {
 			names = nil
@@ -123,27 +123,27 @@ func TestWholeRowsOfOthers(t *testing.T) {
 	vertices := []int64{3, 50}
 	for name, k := range map[string]struct {
 		names []string
-		spoil func(header []int64, a *Answer)
+		spoil func(header []int64, a *RowReply)
 		want  string
 	}{
-		"fewer arrays": {[]string{"x", "y"}, func(h []int64, _ *Answer) { h[wordArrays] = 1 }, "expected 2"},
-		"no arrays":    {[]string{"x", "y"}, func(h []int64, _ *Answer) { h[wordArrays] = 0 }, "with 0 arrays"},
-		"many arrays":  {[]string{"x"}, func(h []int64, _ *Answer) { h[wordArrays] = 1 << 60 }, "expected 1"},
-		"outside":      {[]string{"x", "y"}, func(h []int64, a *Answer) { h[wordKeys] = a.Size - 8 }, "arrays of"},
-		"no weights":   {nil, func(h []int64, _ *Answer) { h[wordArrays] = 0 }, "expected weights of all edges"},
-		"weight 0":     {nil, func(h []int64, a *Answer) { memory.View[int64](a.Address+h[wordKeys], 1)[0] = 0 }, "weights above 0"},
-		"other vertex": {nil, func(h []int64, a *Answer) {
+		"fewer arrays": {[]string{"x", "y"}, func(h []int64, _ *RowReply) { h[wordArrays] = 1 }, "expected 2"},
+		"no arrays":    {[]string{"x", "y"}, func(h []int64, _ *RowReply) { h[wordArrays] = 0 }, "with 0 arrays"},
+		"many arrays":  {[]string{"x"}, func(h []int64, _ *RowReply) { h[wordArrays] = 1 << 60 }, "expected 1"},
+		"outside":      {[]string{"x", "y"}, func(h []int64, a *RowReply) { h[wordKeys] = a.Size - 8 }, "arrays of"},
+		"no weights":   {nil, func(h []int64, _ *RowReply) { h[wordArrays] = 0 }, "expected weights of all edges"},
+		"weight 0":     {nil, func(h []int64, a *RowReply) { memory.View[int64](a.Address+h[wordKeys], 1)[0] = 0 }, "weights above 0"},
+		"other vertex": {nil, func(h []int64, a *RowReply) {
 			memory.View[int64](a.Address+batch.Block(h, 0)[batch.BlockIndices], 1)[0] = 60
 		}, "expected vertices in [0, 60), got 60"},
 	} {
 		var asks []int64
 		good := wholeRows(t, parts, bounds, edges, nil, k.names == nil, &asks)
-		var numbers VertexMap
+		var numbers NodeMap
 		near, err := NewNear[int64](60, 60, bounds, batch.Widths{ID: 8, EdgeID: 8}, k.names, &numbers)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = near.Bring(vertices, func(a *Ask) ([]Answer, error) {
+		err = near.Bring(vertices, func(a *RowRequest) ([]RowReply, error) {
 			answers, err := good(a)
 			if err == nil {
 				k.spoil(memory.View[int64](answers[1].Address, int64(batch.Words(1))), &answers[1])

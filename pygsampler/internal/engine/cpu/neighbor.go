@@ -29,7 +29,7 @@ type sampling[I csc.Index] struct {
 	n        int64 // distinct vertices so far
 	expanded int64 // those whose rows were drawn, where each is drawn once
 	numbers  numbering
-	trees    *trees[I] // nil: trees share vertices
+	trees    *disjointMap[I] // nil: trees share vertices
 	rows     rows[I]
 	tiled    tiled[I] // the rows, where they are tiles
 	// edgeIDBits is the width of edge ids, where the graph is a part of another; 0: as the graph has it.

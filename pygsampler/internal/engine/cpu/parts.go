@@ -13,24 +13,24 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Parts is where the rows of a graph lie that is in parts of contiguous vertices: batches ask for the rows of each
+// Partition is where the rows of a graph lie that is in parts of contiguous vertices: batches ask for the rows of each
 // hop, and number what they are answered.
-type Parts struct {
+type Partition struct {
 	Bounds []int64 // the vertex that each part begins at, and behind the last one the number of vertices
-	// Ask has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
+	// RowRequest has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
 	// error, where the batch is to end.
-	Ask func(*Ask) ([]Answer, error)
-	// Along is, of walks along relations of a graph with types, that of each kind of edges of their rule; Bounds has
+	Ask func(*RowRequest) ([]RowReply, error)
+	// WalkRelation is, of walks along relations of a graph with types, that of each kind of edges of their rule; Bounds has
 	// those of all Relations then, one behind another, and a question is about one of these.
-	Along     []Along
+	Along     []WalkRelation
 	Relations int
 }
 
-// Along is a relation that walks go along, and how many vertices there are where it leads to.
-type Along struct{ Relation, Nodes int64 }
+// WalkRelation is a relation that walks go along, and how many vertices there are where it leads to.
+type WalkRelation struct{ Relation, Nodes int64 }
 
-// Ask are the rows that a hop needs, those of a part beside each other, in the frontier's order.
-type Ask struct {
+// RowRequest are the rows that a hop needs, those of a part beside each other, in the frontier's order.
+type RowRequest struct {
 	Hop      int
 	Starts   []int64 // where the rows of each part begin, and how many there are in all
 	Vertices csc.Array
@@ -49,11 +49,11 @@ const (
 // perhaps says that an answer may have an array beside its edges.
 const perhaps = -1
 
-// Answer is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
-type Answer struct{ Address, Size int64 }
+// RowReply is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
+type RowReply struct{ Address, Size int64 }
 
-// far are rows of a graph, or of one relation, that are asked for, a hop at a time.
-type far[I csc.Index] struct {
+// remoteSource are rows of a graph, or of one relation, that are asked for, a hop at a time.
+type remoteSource[I csc.Index] struct {
 	bounds  []int64 // as Parts has them
 	nodes   int64   // that edges lead from
 	widths  batch.Widths
@@ -69,12 +69,12 @@ type far[I csc.Index] struct {
 }
 
 // ByRelation are the bounds of each relation.
-func (p *Parts) ByRelation(relations int) [][]int64 {
+func (p *Partition) ByRelation(relations int) [][]int64 {
 	return slices.Collect(slices.Chunk(p.Bounds, len(p.Bounds)/relations))
 }
 
 // sort puts a frontier in the order of the parts that have its rows.
-func (r *far[I]) sort(frontier []I, t *trees[I]) error {
+func (r *remoteSource[I]) sort(frontier []I, t *disjointMap[I]) error {
 	if len(frontier) > math.MaxInt32 {
 		return fmt.Errorf("%w: a frontier of %d vertices, more than 2^31 - 1", request.ErrOverflow, len(frontier))
 	}
@@ -113,7 +113,7 @@ func (r *far[I]) sort(frontier []I, t *trees[I]) error {
 }
 
 // take reads the answers of the parts.
-func (r *far[I]) take(answers []Answer) error {
+func (r *remoteSource[I]) take(answers []RowReply) error {
 	if len(answers) != len(r.bounds)-1 {
 		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(r.bounds)-1)
 	}
@@ -128,7 +128,7 @@ func (r *far[I]) take(answers []Answer) error {
 	return nil
 }
 
-func (r *far[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
+func (r *remoteSource[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
 	for i := lo; i < hi; i++ {
 		b, row := &r.blocks[r.part[i]], r.row[i]
 		edges += int64(b.indptr[row+1] - b.indptr[row])
@@ -136,7 +136,7 @@ func (r *far[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
 	return edges
 }
 
-func (r *far[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ int, b block[I]) {
+func (r *remoteSource[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ int, b block[I]) {
 	at := first
 	for i := lo; i < hi; i++ {
 		from, row := &r.blocks[r.part[i]], r.row[i]
@@ -166,12 +166,12 @@ func (r *far[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ int
 
 // remote are the rows of a graph without types.
 type remote[I csc.Index] struct {
-	far[I]
+	remoteSource[I]
 	s *sampling[I]
 }
 
 func (s *sampling[I]) remote() (rows[I], error) {
-	return &remote[I]{s: s, far: far[I]{
+	return &remote[I]{s: s, remoteSource: remoteSource[I]{
 		bounds: s.Parts.Bounds, nodes: s.Graph.NumNodes, widths: s.widths(), weights: s.EdgeWeights, beside: s.arrays(),
 	}}, nil
 }
@@ -181,12 +181,12 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 	if err := r.sort(frontier, r.s.trees); err != nil {
 		return err
 	}
-	return askTogether(&Ask{Hop: hop}, r.s.Parts.Ask, []*far[I]{&r.far})
+	return askTogether(&RowRequest{Hop: hop}, r.s.Parts.Ask, []*remoteSource[I]{&r.remoteSource})
 }
 
 // bring asks for the rows of a hop, of all relations together.
-func (s *typedBatch[I]) bring(hop int) error {
-	of := make([]*far[I], len(s.rels))
+func (s *heteroBatch[I]) bring(hop int) error {
+	of := make([]*remoteSource[I], len(s.rels))
 	for i := range s.rels {
 		r := &s.rels[i]
 		frontier, trees := r.dst.frontier(), r.dst.trees
@@ -198,12 +198,12 @@ func (s *typedBatch[I]) bring(hop int) error {
 		}
 		of[i] = &r.far
 	}
-	return askTogether(&Ask{Hop: hop}, s.Ask, of)
+	return askTogether(&RowRequest{Hop: hop}, s.Ask, of)
 }
 
 // askTogether asks for what several relations have sorted: the parts of the first one, then those of the second, and so
 // on. It asks nothing where none has sorted any.
-func askTogether[I csc.Index](about *Ask, ask func(*Ask) ([]Answer, error), of []*far[I]) error {
+func askTogether[I csc.Index](about *RowRequest, ask func(*RowRequest) ([]RowReply, error), of []*remoteSource[I]) error {
 	about.Starts = []int64{0}
 	var vertices, trees []I
 	var limits []int64
@@ -240,7 +240,7 @@ func askTogether[I csc.Index](about *Ask, ask func(*Ask) ([]Answer, error), of [
 
 // answered is the block of an answer, which may have come over a network: it is as large as it says, and has so
 // many rows.
-func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bool, beside int64) (b block[I], err error) {
+func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights bool, beside int64) (b block[I], err error) {
 	if rows == 0 {
 		b.indptr = make([]I, 1)
 		return b, nil
@@ -297,8 +297,8 @@ func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bo
 
 // PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the vertices of Ask.
 type PartRows struct {
-	*Request      // its seeds do not count; First is the first vertex of the part
-	Ask      *Ask // its Starts do not count
+	*Request             // its seeds do not count; First is the first vertex of the part
+	Ask      *RowRequest // its Starts do not count
 	// IDs are the ids of the part's edges by their places, where they have ids of their own; else those are Edge and
 	// what follows.
 	IDs      csc.Array
@@ -345,7 +345,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	defer s.scratch.put()
 	defer s.team.dismiss()
 	if of := csc.Of[I](p.Ask.Trees); of != nil {
-		s.trees = &trees[I]{of: of, bounds: p.Ask.Bounds, timed: p.Ask.Bounds != nil}
+		s.trees = &disjointMap[I]{of: of, bounds: p.Ask.Bounds, timed: p.Ask.Bounds != nil}
 	}
 	var err error
 	if s.rows, err = s.tiles(); err != nil {

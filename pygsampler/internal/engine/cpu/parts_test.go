@@ -32,19 +32,19 @@ func inParts(rows [][]int64, nodes int64, bits int, bounds []int64) (hollow *csc
 }
 
 // bytesOf is where a memory's batch lies, and how many bytes it has.
-func bytesOf(m memory.Memory) Answer {
+func bytesOf(m memory.Memory) RowReply {
 	words := memory.At[int64](m, 0, 1)
-	return Answer{int64(uintptr(unsafe.Pointer(&words[0]))), memory.View[int64](m.Address(), 3)[2]}
+	return RowReply{int64(uintptr(unsafe.Pointer(&words[0]))), memory.View[int64](m.Address(), 3)[2]}
 }
 
 // asked answers by the parts themselves.
-func asked(t *testing.T, r *Request, parts []*csc.Graph, bounds, edges []int64, bits int) func(*Ask) ([]Answer, error) {
-	return func(a *Ask) (answers []Answer, err error) {
+func asked(t *testing.T, r *Request, parts []*csc.Graph, bounds, edges []int64, bits int) func(*RowRequest) ([]RowReply, error) {
+	return func(a *RowRequest) (answers []RowReply, err error) {
 		for p, g := range parts {
 			lo, hi := a.Starts[p], a.Starts[p+1]
 			own := *r
 			own.Graph, own.Parts, own.First, own.Exclude = g, nil, bounds[p], nil
-			part := &PartRows{Request: &own, Edge: edges[p], EdgeBits: bits, Ask: &Ask{Hop: a.Hop, Vertices: slice(a.Vertices, lo, hi)}}
+			part := &PartRows{Request: &own, Edge: edges[p], EdgeBits: bits, Ask: &RowRequest{Hop: a.Hop, Vertices: slice(a.Vertices, lo, hi)}}
 			if a.Trees.Bits != 0 {
 				part.Ask.Trees = slice(a.Trees, lo, hi)
 			}
@@ -93,7 +93,7 @@ func TestPartsMakeTheBatch(t *testing.T) {
 					want := sampleBy(t, 0, &r, idle(0))
 					far := r
 					far.Graph = hollow
-					far.Parts = &Parts{Bounds: bounds, Ask: asked(t, &far, parts, bounds, edges, bits)}
+					far.Parts = &Partition{Bounds: bounds, Ask: asked(t, &far, parts, bounds, edges, bits)}
 					if got := sampleBy(t, 0, &far, idle(1)); !got.Equal(want) {
 						t.Fatalf("%s, bounds %v, %d bits, %+v: another batch", name, bounds, bits, hops)
 					}
@@ -109,33 +109,33 @@ func TestAnswersOfOthers(t *testing.T) {
 	bounds := []int64{0, 60}
 	hollow, parts, edges := inParts(rows, 60, 64, bounds)
 	for name, k := range map[string]struct {
-		spoil func(words []int64, about []int64, a *Answer)
+		spoil func(words []int64, about []int64, a *RowReply)
 		want  string
 	}{
-		"cut":         {func(_, _ []int64, a *Answer) { a.Size = 16 }, "an answer of 16 bytes"},
-		"cut later":   {func(_, _ []int64, a *Answer) { a.Size -= 64 }, "expected"},
-		"unaligned":   {func(_, _ []int64, a *Answer) { a.Address += 4 }, "at a multiple of 8"},
-		"other words": {func(w, _ []int64, _ *Answer) { w[batch.WordSignature] = 1 }, "another question"},
-		"other width": {func(w, _ []int64, _ *Answer) { w[batch.WordIDBits] = 32 }, "another question"},
-		"other rows":  {func(_, b []int64, _ *Answer) { b[batch.BlockNumDst]++ }, "another question"},
-		"weights":     {func(_, b []int64, _ *Answer) { b[batch.BlockEdgeWeights] = 64 }, "another question"},
-		"more edges":  {func(_, b []int64, _ *Answer) { b[batch.BlockNumEdges] += 1 << 20 }, "expected"},
-		"place":       {func(_, b []int64, _ *Answer) { b[batch.BlockIndices] = 1 << 40 }, "expected"},
-		"negative":    {func(_, b []int64, _ *Answer) { b[batch.BlockIndptr] = -64 }, "expected"},
-		"no rows": {func(_, b []int64, a *Answer) {
+		"cut":         {func(_, _ []int64, a *RowReply) { a.Size = 16 }, "an answer of 16 bytes"},
+		"cut later":   {func(_, _ []int64, a *RowReply) { a.Size -= 64 }, "expected"},
+		"unaligned":   {func(_, _ []int64, a *RowReply) { a.Address += 4 }, "at a multiple of 8"},
+		"other words": {func(w, _ []int64, _ *RowReply) { w[batch.WordSignature] = 1 }, "another question"},
+		"other width": {func(w, _ []int64, _ *RowReply) { w[batch.WordIDBits] = 32 }, "another question"},
+		"other rows":  {func(_, b []int64, _ *RowReply) { b[batch.BlockNumDst]++ }, "another question"},
+		"weights":     {func(_, b []int64, _ *RowReply) { b[batch.BlockEdgeWeights] = 64 }, "another question"},
+		"more edges":  {func(_, b []int64, _ *RowReply) { b[batch.BlockNumEdges] += 1 << 20 }, "expected"},
+		"place":       {func(_, b []int64, _ *RowReply) { b[batch.BlockIndices] = 1 << 40 }, "expected"},
+		"negative":    {func(_, b []int64, _ *RowReply) { b[batch.BlockIndptr] = -64 }, "expected"},
+		"no rows": {func(_, b []int64, a *RowReply) {
 			memory.View[int64](a.Address+b[batch.BlockIndptr], 3)[1] = 1 << 40
 		}, "rows are no rows"},
-		"no vertex": {func(_, b []int64, a *Answer) {
+		"no vertex": {func(_, b []int64, a *RowReply) {
 			memory.View[int64](a.Address+b[batch.BlockIndices], 1)[0] = 60
 		}, "expected vertices in [0, 60), got 60"},
-		"too few": {func(_, _ []int64, a *Answer) { *a = Answer{} }, "an answer of 0 bytes"},
+		"too few": {func(_, _ []int64, a *RowReply) { *a = RowReply{} }, "an answer of 0 bytes"},
 	} {
 		r := Request{Graph: hollow, Request: request.Request{
 			Hops:  request.Hops{Fanouts: []int64{4}},
 			Batch: request.Batch{Seeds: csctest.Array(upTo(20, 59), 64)},
 		}}
 		honest := asked(t, &r, parts, bounds, edges, 64)
-		r.Parts = &Parts{Bounds: bounds, Ask: func(a *Ask) ([]Answer, error) {
+		r.Parts = &Partition{Bounds: bounds, Ask: func(a *RowRequest) ([]RowReply, error) {
 			answers, err := honest(a)
 			words := memory.View[int64](answers[0].Address, int64(batch.Words(1)))
 			k.spoil(words, batch.Block(words, 0), &answers[0])
@@ -147,9 +147,9 @@ func TestAnswersOfOthers(t *testing.T) {
 		}
 	}
 	refused := errors.New("nobody there")
-	for _, answers := range [][]Answer{nil, {{}, {}}} {
+	for _, answers := range [][]RowReply{nil, {{}, {}}} {
 		r := Request{Graph: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}, Batch: request.Batch{Seeds: csctest.Array([]int64{3}, 64)}}}
-		r.Parts = &Parts{Bounds: bounds, Ask: func(*Ask) ([]Answer, error) {
+		r.Parts = &Partition{Bounds: bounds, Ask: func(*RowRequest) ([]RowReply, error) {
 			if answers == nil {
 				return nil, refused
 			}
@@ -166,7 +166,7 @@ func TestAnswersWithoutTimes(t *testing.T) {
 	rows := csctest.RandomRows(60, 4)
 	hollow, parts, edges := inParts(rows, 60, 64, []int64{0, 60})
 	r := Request{Graph: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
-	answers, err := asked(t, &r, parts, []int64{0, 60}, edges, 64)(&Ask{Starts: []int64{0, 2}, Vertices: csctest.Array([]int64{3, 4}, 64)})
+	answers, err := asked(t, &r, parts, []int64{0, 60}, edges, 64)(&RowRequest{Starts: []int64{0, 2}, Vertices: csctest.Array([]int64{3, 4}, 64)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestRowsOfOtherParts(t *testing.T) {
 	_, parts, edges := inParts(csctest.RandomRows(60, 4), 60, 64, []int64{0, 20, 60})
 	for _, v := range []int64{19, 60, -1} {
 		r := &Request{Graph: parts[1], First: 20, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
-		_, err := Rows(&PartRows{Request: r, Edge: edges[1], EdgeBits: 64, Ask: &Ask{Vertices: csctest.Array([]int64{30, v}, 64)}}, idle(0), new(atomic.Bool))
+		_, err := Rows(&PartRows{Request: r, Edge: edges[1], EdgeBits: 64, Ask: &RowRequest{Vertices: csctest.Array([]int64{30, v}, 64)}}, idle(0), new(atomic.Bool))
 		if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "vertices[1]: expected one in [20, ") {
 			t.Errorf("%d: %v", v, err)
 		}

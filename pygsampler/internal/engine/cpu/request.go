@@ -41,8 +41,8 @@ type Request struct {
 	Most int64
 	// First is the vertex whose row is the graph's first: the graph may be a part of a larger one.
 	First int64
-	// Parts is where the rows lie of a graph that has none itself; nil: here. ByQueue does not heed it.
-	Parts *Parts
+	// Partition is where the rows lie of a graph that has none itself; nil: here. ByQueue does not heed it.
+	Parts *Partition
 }
 
 // Times is when the edges of a graph are, and which of them a batch may take.

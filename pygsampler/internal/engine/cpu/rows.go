@@ -14,7 +14,7 @@ import (
 type tiled[I csc.Index] struct {
 	*Request
 	*hopRows
-	trees *trees[I] // of the rows' vertices; nil: trees share vertices
+	trees *disjointMap[I] // of the rows' vertices; nil: trees share vertices
 	// Where mixed, the states of rows are those of an edge type, whose hash salt is.
 	salt  uint64
 	mixed bool

@@ -114,7 +114,7 @@ type worker struct {
 	weighted  []weightedRow
 	open      []int32 // of weighted: rows that take a further step
 	short     []int32 // likewise: those of few edges, which take it together
-	left      []rng.Left
+	left      []rng.PendingRow
 	coins     []uint32 // by place among the positions
 	chosen    []uint64 // likewise: weights of the edges
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// trees is what a disjoint batch knows beside its region: each vertex belongs to the
+// disjointMap is what a disjoint batch knows beside its region: each vertex belongs to the
 // tree of one seed, and the pair has the number. How many pairs there will be is not
 // known beforehand, so the lists grow here and are copied into the region at the end.
-type trees[I csc.Index] struct {
+type disjointMap[I csc.Index] struct {
 	vertices, of []I   // by local number; one more than used, as claimDirect has it
 	shift        int   // a pair's key is tree << shift | vertex
 	first        int64 // local number of the hop's first row
@@ -27,7 +27,7 @@ func (s *sampling[I]) plant() error {
 	if err != nil {
 		return err
 	}
-	t := &trees[I]{shift: shift, timed: s.Times != nil}
+	t := &disjointMap[I]{shift: shift, timed: s.Times != nil}
 	s.trees = t
 	s.table.begin()
 	if s.out, err = batch.NewBuilder(len(s.Fanouts), s.widths().Vertices(2*seeds)+4096); err != nil {
@@ -49,7 +49,7 @@ func (s *sampling[I]) plant() error {
 }
 
 // root numbers seeds in place, each a vertex of its own tree; trees are numbered from first on.
-func (t *trees[I]) root(h *hashTable, seeds []I, first int64) {
+func (t *disjointMap[I]) root(h *hashTable, seeds []I, first int64) {
 	for i, v := range seeds {
 		t.vertices[i], t.of[i] = v, I(first+int64(i))
 		slot, _ := h.find(t.key(int64(i)))
@@ -58,10 +58,10 @@ func (t *trees[I]) root(h *hashTable, seeds []I, first int64) {
 	}
 }
 
-func (t *trees[I]) key(i int64) uint64 { return uint64(t.of[i])<<t.shift | uint64(t.vertices[i]) }
+func (t *disjointMap[I]) key(i int64) uint64 { return uint64(t.of[i])<<t.shift | uint64(t.vertices[i]) }
 
 // reserve makes room for up to more new pairs beside n.
-func (t *trees[I]) reserve(l *lists, h *hashTable, n, more int64) error {
+func (t *disjointMap[I]) reserve(l *lists, h *hashTable, n, more int64) error {
 	count := n + more + 1
 	if err := memory.Affordable(count * (2*idBits[I]()/8 + 32)); err != nil {
 		return err
@@ -104,8 +104,8 @@ func longer[I csc.Index](pages **memory.Pages, list []I, count int64) ([]I, erro
 }
 
 // part gives rows that draw, by their places after lo in the hop, the states of their
-// trees.
-func (t *trees[I]) part(states []uint64, rows []int32, lo int64) {
+// disjointMap.
+func (t *disjointMap[I]) part(states []uint64, rows []int32, lo int64) {
 	for j, i := range rows {
 		states[j] = rng.Part(states[j], uint64(t.of[t.first+lo+int64(i)]))
 	}
@@ -113,12 +113,12 @@ func (t *trees[I]) part(states []uint64, rows []int32, lo int64) {
 
 // claim numbers the edges of the rows [lo, hi) of a hop, in order, in place; n pairs
 // have numbers, and it returns how many have them then.
-func (t *trees[I]) claim(h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
+func (t *disjointMap[I]) claim(h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
 	return t.claimFrom(t, h, b, times, lo, hi, end, n)
 }
 
 // claimFrom is claim for rows whose vertices are those of another list; times are those of the edges, nil: none.
-func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
+func (t *disjointMap[I]) claimFrom(rows *disjointMap[I], h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
 	for row := lo; row < hi; row++ {
 		to := end
 		if row+1 < hi {
@@ -162,7 +162,7 @@ func timeOf[I csc.Index](t *Times, b *block[I], edge, from int64) int64 {
 }
 
 // finish copies the lists into the region.
-func (t *trees[I]) finish(s *sampling[I]) error {
+func (t *disjointMap[I]) finish(s *sampling[I]) error {
 	for _, list := range []struct {
 		word   int
 		values []I

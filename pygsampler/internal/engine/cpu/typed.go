@@ -13,11 +13,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// TypedRequest says what to sample of a graph with types, and how. It is read-only while a
+// HeteroRequest says what to sample of a graph with types, and how. It is read-only while a
 // batch is made.
-type TypedRequest struct {
+type HeteroRequest struct {
 	request.Batch // its seeds are those of the first type, then those of the second, and so on
-	Graph         *csc.Typed
+	Graph         *csc.HeteroGraph
 	Seeds         []int64   // how many there are of each type
 	Fanouts       [][]int64 // of each relation those of its hops, outermost first
 	Exclude       []*csc.Exclusions
@@ -35,28 +35,28 @@ type TypedRequest struct {
 	Most     int64 // edges of a hop; 0: any number
 	// Where the rows of each relation lie elsewhere: as Parts has them, of all relations; nil: here.
 	Bounds [][]int64
-	Ask    func(*Ask) ([]Answer, error)
+	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
-// typedBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
+// heteroBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
 // the first relation, then those of the second, and so on; its tiles are pieces of that list,
 // none of which has rows of two relations. So vertices of a type are numbered by their first
 // occurrence in that list, and each type by itself.
-type typedBatch[I csc.Index] struct {
-	*TypedRequest
+type heteroBatch[I csc.Index] struct {
+	*HeteroRequest
 	*typedScratch
 	team   *team
 	stop   *atomic.Bool
 	out    *batch.Builder
 	layout batch.TypedLayout
 	hops   int
-	kinds  []kind[I]
+	kinds  []nodeType[I]
 	rels   []relation[I]
 }
 
-// kind is what a batch has of a type of vertices.
-type kind[I csc.Index] struct {
-	csc.Kind
+// nodeType is what a batch has of a type of vertices.
+type nodeType[I csc.Index] struct {
+	csc.NodeType
 	*kindScratch
 	n, expanded int64 // as those of sampling
 	first, rows int64 // of the hop: the vertices that it expands
@@ -64,16 +64,16 @@ type kind[I csc.Index] struct {
 	// The vertices by their numbers, with one more than used, as claimDirect has it; of a
 	// disjoint batch trees has them.
 	vertices []I
-	trees    *trees[I]
+	trees    *disjointMap[I]
 }
 
 // relation is what a batch has of a type of edges.
 type relation[I csc.Index] struct {
 	tiled[I]
 	req      Request
-	src, dst *kind[I]
+	src, dst *nodeType[I]
 	from     rows[I] // tiled, or far
-	far      far[I]
+	far      remoteSource[I]
 	widths   batch.Widths
 	edges    int64    // of the hop
 	offsets  [4]int64 // of the block
@@ -86,8 +86,8 @@ type tile struct{ relation, lo, hi, first, edges int64 }
 // typedScratch is what such a batch needs beside graph and output, kept between batches.
 type typedScratch struct {
 	kinds []*kindScratch
-	rows  []*hopRows   // of each relation
-	here  []*VertexMap // likewise: which rows are here, of those that lie elsewhere
+	rows  []*hopRows // of each relation
+	here  []*NodeMap // likewise: which rows are here, of those that lie elsewhere
 	tiles []tile
 	drawn []int32
 	crewScratch
@@ -95,8 +95,8 @@ type typedScratch struct {
 
 type kindScratch struct {
 	lists
-	numbers VertexMap
-	around  VertexMap // of one relation's rows in a hop
+	numbers NodeMap
+	around  NodeMap   // of one relation's rows in a hop
 	table   hashTable // of pairs of tree and vertex
 }
 
@@ -122,9 +122,9 @@ func takeTypedScratch(kinds, relations int) *typedScratch {
 }
 
 // rowsHere is the map of the vertices of a relation whose rows are here.
-func (s *typedScratch) rowsHere(relation int) *VertexMap {
+func (s *typedScratch) rowsHere(relation int) *NodeMap {
 	for len(s.here) <= relation {
-		s.here = append(s.here, &VertexMap{})
+		s.here = append(s.here, &NodeMap{})
 	}
 	return s.here[relation]
 }
@@ -156,7 +156,7 @@ func trimTyped() {
 }
 
 // SampleTyped makes the batch of a request tile by tile, as Sample does.
-func SampleTyped(req *TypedRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+func SampleTyped(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
 		return sampleTyped[int32](req, crew, stop)
@@ -165,7 +165,7 @@ func SampleTyped(req *TypedRequest, crew Crew, stop *atomic.Bool) (m memory.Memo
 }
 
 // Hops is how many there are.
-func (r *TypedRequest) Hops() int {
+func (r *HeteroRequest) Hops() int {
 	if len(r.Fanouts) == 0 {
 		return 0
 	}
@@ -173,7 +173,7 @@ func (r *TypedRequest) Hops() int {
 }
 
 // Expected is a rough guess of a batch's edges, as Request.Expected.
-func (r *TypedRequest) Expected() int64 {
+func (r *HeteroRequest) Expected() int64 {
 	vertices := make([]float64, len(r.Seeds))
 	for t, n := range r.Seeds {
 		vertices[t] = float64(n)
@@ -196,7 +196,7 @@ func (r *TypedRequest) Expected() int64 {
 }
 
 // bound is the most vertices of one type that the batch can hold, whatever the degrees.
-func (r *TypedRequest) bound() float64 {
+func (r *HeteroRequest) bound() float64 {
 	if r.Poisson {
 		return math.Inf(1)
 	}
@@ -217,17 +217,17 @@ func (r *TypedRequest) bound() float64 {
 	return most
 }
 
-func sampleTyped[I csc.Index](req *TypedRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+func sampleTyped[I csc.Index](req *HeteroRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
-	s := &typedBatch[I]{
-		TypedRequest: req, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
+	s := &heteroBatch[I]{
+		HeteroRequest: req, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
 		team: muster(crew, req.Expected()), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
 }
 
 // made is the batch by its hops.
-func (s *typedBatch[I]) made(sampled func(hop int) error) (memory.Memory, error) {
+func (s *heteroBatch[I]) made(sampled func(hop int) error) (memory.Memory, error) {
 	defer s.typedScratch.put()
 	defer s.team.dismiss()
 	complete := false
@@ -252,7 +252,7 @@ func (s *typedBatch[I]) made(sampled func(hop int) error) (memory.Memory, error)
 }
 
 // begin numbers the seeds.
-func (s *typedBatch[I]) begin() error {
+func (s *heteroBatch[I]) begin() error {
 	g := s.Graph
 	s.layout = batch.TypedLayout{Hops: s.hops, Types: len(g.Kinds), Relations: len(g.Relations)}
 	total := s.Batch.Seeds.Len()
@@ -261,15 +261,15 @@ func (s *typedBatch[I]) begin() error {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]kind[I], len(g.Kinds))
+	s.kinds = make([]nodeType[I], len(g.Kinds))
 	first := int64(0)
 	for t := range s.kinds {
 		k := &s.kinds[t]
-		k.Kind, k.kindScratch = g.Kinds[t], s.typedScratch.kinds[t]
+		k.NodeType, k.kindScratch = g.Kinds[t], s.typedScratch.kinds[t]
 		if err := s.plant(t, first, total); err != nil {
 			return err
 		}
-		first += s.TypedRequest.Seeds[t]
+		first += s.HeteroRequest.Seeds[t]
 	}
 	s.rels = make([]relation[I], len(g.Relations))
 	for i, about := range g.Relations {
@@ -277,7 +277,7 @@ func (s *typedBatch[I]) begin() error {
 		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
 		r.req = Request{Graph: about.Graph, EdgeWeights: s.EdgeWeights}
 		r.req.Batch = s.Batch
-		r.req.Hops = request.Hops{Fanouts: s.TypedRequest.Fanouts[i], Replace: s.Replace}
+		r.req.Hops = request.Hops{Fanouts: s.HeteroRequest.Fanouts[i], Replace: s.Replace}
 		if s.Exclude != nil {
 			r.req.Exclude = s.Exclude[i]
 		}
@@ -290,7 +290,7 @@ func (s *typedBatch[I]) begin() error {
 			salt: about.Salt, mixed: g.Mixed(),
 		}
 		if r.from = &r.tiled; s.Ask != nil {
-			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights, beside: r.req.arrays()}
+			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights, beside: r.req.arrays()}
 			r.from = &r.far
 		}
 		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
@@ -302,8 +302,8 @@ func (s *typedBatch[I]) begin() error {
 }
 
 // plant numbers the seeds of a type, which are those from one on of the batch's.
-func (s *typedBatch[I]) plant(t int, first, total int64) error {
-	k, count, word := &s.kinds[t], s.TypedRequest.Seeds[t], s.layout.Type(t)
+func (s *heteroBatch[I]) plant(t int, first, total int64) error {
+	k, count, word := &s.kinds[t], s.HeteroRequest.Seeds[t], s.layout.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (s *typedBatch[I]) plant(t int, first, total int64) error {
 		if err != nil {
 			return err
 		}
-		k.trees = &trees[I]{shift: shift, timed: s.Times != nil}
+		k.trees = &disjointMap[I]{shift: shift, timed: s.Times != nil}
 		k.table.begin()
 		if err := k.trees.reserve(&k.lists, &k.table, 0, count); err != nil {
 			return err
@@ -356,7 +356,7 @@ func (s *typedBatch[I]) plant(t int, first, total int64) error {
 }
 
 // reserve makes room for up to more new vertices.
-func (k *kind[I]) reserve(more int64) error {
+func (k *nodeType[I]) reserve(more int64) error {
 	if k.trees != nil {
 		return k.trees.reserve(&k.lists, &k.table, k.n, more)
 	}
@@ -372,7 +372,7 @@ func (k *kind[I]) reserve(more int64) error {
 }
 
 // frontier is the vertices that the hop expands.
-func (k *kind[I]) frontier() []I {
+func (k *nodeType[I]) frontier() []I {
 	if k.trees != nil {
 		return k.trees.vertices[k.first : k.first+k.rows]
 	}
@@ -381,7 +381,7 @@ func (k *kind[I]) frontier() []I {
 
 // hop samples the rows of the vertices found so far, or of those that the last hop found, in
 // all relations; hop 0 is next to the seeds.
-func (s *typedBatch[I]) hop(hop int) error {
+func (s *heteroBatch[I]) hop(hop int) error {
 	s.advance()
 	if s.Ask != nil {
 		if err := s.bring(hop); err != nil {
@@ -413,7 +413,7 @@ func (s *typedBatch[I]) hop(hop int) error {
 }
 
 // advance says which vertices the next hop expands.
-func (s *typedBatch[I]) advance() {
+func (s *heteroBatch[I]) advance() {
 	for t := range s.kinds {
 		k := &s.kinds[t]
 		k.first, k.coming = 0, 0
@@ -427,7 +427,7 @@ func (s *typedBatch[I]) advance() {
 }
 
 // tell writes down what a hop has found.
-func (s *typedBatch[I]) tell(hop int) {
+func (s *heteroBatch[I]) tell(hop int) {
 	for i := range s.rels {
 		r := &s.rels[i]
 		r.block.indptr[r.dst.rows] = I(r.edges)
@@ -440,7 +440,7 @@ func (s *typedBatch[I]) tell(hop int) {
 }
 
 // count makes the tiles of a hop, and says how many edges each relation takes.
-func (s *typedBatch[I]) count(hop int) error {
+func (s *heteroBatch[I]) count(hop int) error {
 	tiles := s.tiles[:0]
 	for i := range s.rels {
 		r := &s.rels[i]
@@ -479,7 +479,7 @@ func (s *typedBatch[I]) count(hop int) error {
 }
 
 // place makes room for the blocks of a hop, and for the vertices that it may find.
-func (s *typedBatch[I]) place(hop int) error {
+func (s *heteroBatch[I]) place(hop int) error {
 	for i := range s.rels {
 		r := &s.rels[i]
 		if idBits[I]() == 32 && (r.edges > math.MaxInt32 || s.Disjoint && r.src.n+r.src.coming > math.MaxInt32) {
@@ -509,7 +509,7 @@ func (s *typedBatch[I]) place(hop int) error {
 }
 
 // claim numbers the edges of a tile, in place.
-func (s *typedBatch[I]) claim(t *tile) {
+func (s *heteroBatch[I]) claim(t *tile) {
 	r := &s.rels[t.relation]
 	if r.src.trees != nil {
 		r.src.n = r.src.trees.claimFrom(r.dst.trees, &r.src.table, r.block, r.req.Times, t.lo, t.hi, t.first+t.edges, r.src.n)
@@ -524,7 +524,7 @@ func (s *typedBatch[I]) claim(t *tile) {
 }
 
 // finish copies the lists of vertices into the region.
-func (s *typedBatch[I]) finish() error {
+func (s *heteroBatch[I]) finish() error {
 	for t := range s.kinds {
 		k, word := &s.kinds[t], s.layout.Type(t)
 		s.out.Set(word+batch.TypeNumNodes, k.n)

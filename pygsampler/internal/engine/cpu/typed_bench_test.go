@@ -15,9 +15,9 @@ import (
 )
 
 // mag is a graph with the counts of ogbn-mag: eight relations, of which each second is the reverse of the one before.
-func mag(b *testing.B) *csc.Typed {
+func mag(b *testing.B) *csc.HeteroGraph {
 	const paper, author, institution, field = 0, 1, 2, 3
-	g := &csc.Typed{Kinds: []csc.Kind{
+	g := &csc.HeteroGraph{Kinds: []csc.NodeType{
 		{Name: "paper", Nodes: 736_389}, {Name: "author", Nodes: 1_134_649},
 		{Name: "institution", Nodes: 8_740}, {Name: "field", Nodes: 59_965},
 	}}
@@ -91,16 +91,16 @@ func mag(b *testing.B) *csc.Typed {
 // batches the least time that the processor has spent and that has passed, and the medians.
 func BenchmarkTyped(b *testing.B) {
 	uniform := mag(b)
-	weighted := &csc.Typed{Kinds: uniform.Kinds, Relations: slices.Clone(uniform.Relations)}
+	weighted := &csc.HeteroGraph{Kinds: uniform.Kinds, Relations: slices.Clone(uniform.Relations)}
 	pareto := some(func(u float64) float64 { return math.Pow(u, -1/1.2) })
-	r := TypedRequest{Seeds: []int64{1024, 0, 0, 0}}
+	r := HeteroRequest{Seeds: []int64{1024, 0, 0, 0}}
 	for i := range weighted.Relations {
 		weighted.Relations[i].Graph = byWeight(b, weighted.Relations[i].Graph, pareto)
 		r.Fanouts = append(r.Fanouts, []int64{10, 10})
 	}
 	for _, c := range []struct {
 		name  string
-		graph *csc.Typed
+		graph *csc.HeteroGraph
 		extra int
 	}{{"one", uniform, 0}, {"two", uniform, 1}, {"weighted one", weighted, 0}, {"weighted two", weighted, 1}} {
 		b.Run(c.name, func(b *testing.B) {

@@ -4,10 +4,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// VertexMap gives vertices local numbers by first occurrence, for engines beside this one. It
+// NodeMap gives vertices local numbers by first occurrence, for engines beside this one. It
 // serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
 // gives its memory back.
-type VertexMap struct {
+type NodeMap struct {
 	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapLimit.
 	Limit  int64
 	narrow directMap[uint32]
@@ -18,7 +18,7 @@ type VertexMap struct {
 }
 
 // Begin starts a numbering of some of so many vertices, at most the given number of them.
-func (m *VertexMap) Begin(nodes, most int64) error {
+func (m *NodeMap) Begin(nodes, most int64) error {
 	most = min(most, nodes)
 	m.nodes = nodes
 	limit := m.Limit
@@ -44,7 +44,7 @@ const fewNumbers = 1 << 20
 
 // fewest is a limit of the narrow map's numbers: that of the last numbering, where it serves this one, since tags above
 // another say nothing.
-func (m *VertexMap) fewest(most int64) uint32 {
+func (m *NodeMap) fewest(most int64) uint32 {
 	limit := max(m.narrow.limit, fewNumbers)
 	if most >= int64(limit) {
 		limit = narrowNumbers
@@ -58,7 +58,7 @@ func (m *VertexMap) fewest(most int64) uint32 {
 
 // Narrow is the words of the map of a numbering: a vertex has the number that its word and the tag differ by, if that is below
 // the limit. False: the numbering has another map.
-func (m *VertexMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
+func (m *NodeMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
 	if m.by != narrowMap {
 		return nil, 0, 0, false
 	}
@@ -67,7 +67,7 @@ func (m *VertexMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
 
 // Claim replaces ids by their numbers, of which n are given so far, and appends new vertices to
 // nodes[:n]; it returns the new n. nodes has room for one more than all there will be.
-func Claim[I csc.Index](m *VertexMap, ids, nodes []I, n int64) (int64, error) {
+func Claim[I csc.Index](m *NodeMap, ids, nodes []I, n int64) (int64, error) {
 	switch m.by {
 	case narrowMap:
 		return claimDirect(&m.narrow, ids, nodes, n), nil
@@ -81,7 +81,7 @@ func Claim[I csc.Index](m *VertexMap, ids, nodes []I, n int64) (int64, error) {
 }
 
 // Reserve makes room for up to more new vertices beside the first n of nodes: Claim finds it then.
-func Reserve[I csc.Index](m *VertexMap, more int64, nodes []I, n int64) error {
+func Reserve[I csc.Index](m *NodeMap, more int64, nodes []I, n int64) error {
 	if m.by == narrowMap || m.by == wideMap {
 		return nil
 	}
@@ -89,7 +89,7 @@ func Reserve[I csc.Index](m *VertexMap, more int64, nodes []I, n int64) error {
 }
 
 // Find replaces ids by their numbers, and by -1 where they have none.
-func Find[I csc.Index](m *VertexMap, ids []I) {
+func Find[I csc.Index](m *NodeMap, ids []I) {
 	switch m.by {
 	case narrowMap:
 		findDirect(&m.narrow, ids)
@@ -120,16 +120,16 @@ func findDirect[I csc.Index, W word](d *directMap[W], ids []I) {
 }
 
 // Free gives the memory back.
-func (m *VertexMap) Free() {
+func (m *NodeMap) Free() {
 	m.narrow.free()
 	m.wide.free()
 	if m.table.pages != nil {
 		m.table.pages.Free()
 	}
-	*m = VertexMap{}
+	*m = NodeMap{}
 }
 
 // Bytes is how much memory there is.
-func (m *VertexMap) Bytes() int64 {
+func (m *NodeMap) Bytes() int64 {
 	return int64(len(m.narrow.words))*4 + int64(len(m.wide.words)+len(m.table.entries))*8
 }

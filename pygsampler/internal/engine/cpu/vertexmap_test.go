@@ -9,7 +9,7 @@ import (
 
 // Each of the maps numbers vertices by first occurrence, over several numberings and calls.
 func TestVertexMap(t *testing.T) {
-	var m VertexMap
+	var m NodeMap
 	defer m.Free()
 	for _, k := range []struct{ nodes, most int64 }{{1000, 1000}, {1000, 40}, {1 << 40, 500}, {3 << 20, 2 << 20}, {3 << 20, 40}, {30 << 20, 20 << 20}} {
 		for round := range uint64(3) {

@@ -71,7 +71,7 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 				open = append(open, int32(i))
 				continue
 			}
-			w.left = append(w.left, rng.Left{
+			w.left = append(w.left, rng.PendingRow{
 				At: int64(r.at), Fanout: int64(r.take), Start: r.start, Edges: r.edges, State: r.state, Refused: uint64(r.refused),
 			})
 			short = append(short, int32(i))

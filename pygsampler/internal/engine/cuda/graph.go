@@ -24,12 +24,12 @@ type Arrays struct {
 // Graph is a CSC that an engine samples, with what batches of it have needed so far.
 type Graph struct {
 	Arrays
-	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
-	packing packing // what walks read
-	named   named   // what programs read
-	made    made    // and what is made of it once
-	alone   *Graph  // the same with types; nil: nobody asked
-	schema  *Schema // of a graph with types, which has no arrays of its own; nil: one without
+	Back    *Graph       // the transposed graph, as csc.Graph has it; nil: none
+	packing packing      // what walks read
+	named   named        // what programs read
+	made    derivedCache // and what is made of it once
+	alone   *Graph       // the same with types; nil: nobody asked
+	schema  *Schema      // of a graph with types, which has no arrays of its own; nil: one without
 
 	engine *Engine
 

@@ -25,7 +25,7 @@ type hgtArgs struct {
 // HGT is HGT's subgraphs of a graph with types, of one call: all iterations in one launch. Iterations are the hops of
 // a Typed, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
 type HGT struct {
-	hops    Typed
+	hops    Hetero
 	samples [][]int64 // of each type those of the iterations; -1: all
 }
 
@@ -34,7 +34,7 @@ type HGT struct {
 // edges of a relation, -1: all.
 func NewHGT(relations int, most int64, salts []uint64, samples [][]int64, seeds, excluded []int64) *HGT {
 	p := &HGT{samples: samples}
-	p.hops = Typed{OnlyNew: true, Seeds: seeds, Excluded: excluded}
+	p.hops = Hetero{OnlyNew: true, Seeds: seeds, Excluded: excluded}
 	for range relations {
 		p.hops.Fanouts = append(p.hops.Fanouts, slices.Repeat([]int64{most}, p.iterations()+1))
 	}

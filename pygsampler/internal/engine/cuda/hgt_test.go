@@ -98,7 +98,7 @@ func TestHGTManyCandidates(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
 	const most = 17 * threads
-	g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 1 << 20}, {Name: "b", Nodes: most + 99, Salt: 5}, {Name: "c", Nodes: 700, Salt: 6}, {Name: "d", Nodes: 3, Salt: 7}}}
+	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 1 << 20}, {Name: "b", Nodes: most + 99, Salt: 5}, {Name: "c", Nodes: 700, Salt: 6}, {Name: "d", Nodes: 3, Salt: 7}}}
 	for i, src := range []int{1, 2, 1, 0} {
 		rows := make([][]int64, 4)
 		for v := range rows {

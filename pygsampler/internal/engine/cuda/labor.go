@@ -20,7 +20,7 @@ type typedLaborArgs struct {
 
 // Labor is LABOR on a graph with types, of one call: all hops in one launch. NewLabor makes one.
 type Labor struct {
-	Typed
+	Hetero
 	Rounds     int64 // of LABOR-i; -1: until the expected number of vertices hardly falls
 	Exact      bool  // as cpu.Labor has it, likewise the rest
 	SameLayers bool
@@ -81,12 +81,12 @@ func (p *Labor) Check(g *Graph, c *Call) error {
 
 // Shape is the fanouts, and whatever else changes how many edges they give and what is needed to choose them.
 func (p *Labor) Shape() string {
-	return p.Typed.Shape() + string(binary.AppendVarint([]byte{byte(word(p.Exact)), byte(word(p.Scaled))}, min(p.Rounds, 1)))
+	return p.Hetero.Shape() + string(binary.AppendVarint([]byte{byte(word(p.Exact)), byte(word(p.Scaled))}, min(p.Rounds, 1)))
 }
 
 // Guess is what a batch needs if rows have twice the mean degree, of whose edges all are looked at.
 func (p *Labor) Guess(g *Graph, seeds int64) Needs {
-	n := p.Typed.Guess(g, seeds)
+	n := p.Hetero.Guess(g, seeds)
 	most := 0.0
 	for _, r := range g.schema.Relations {
 		most = max(most, 2*float64(r.Graph.Edges)/float64(max(g.schema.Nodes[r.Dst], 1)))
@@ -112,7 +112,7 @@ func (p *Labor) perCandidate(g *Graph) (bytes float64) {
 
 // Used is what the batch and its making took, and a quarter more.
 func (p *Labor) Used(f *Flight) Needs {
-	n := p.Typed.Used(f)
+	n := p.Hetero.Used(f)
 	n.Work = uint64(f.space.words()[reportDetail]) * 5 / 4
 	return n
 }
@@ -140,7 +140,7 @@ func (s *laborSpace) Free(stream gpu.Stream) error {
 func (p *Labor) Fit(f *Flight) error {
 	s, w := SpaceOf[laborSpace](f.space), f.space
 	return errors.Join(
-		p.Typed.Fit(f), s.work.fit(w, max(f.need.Work, leastWork), f.stream),
+		p.Hetero.Fit(f), s.work.fit(w, max(f.need.Work, leastWork), f.stream),
 		s.cells.fit(w, p.cells()*4, f.stream), s.slots.fit(w, 2*16*mostBlocks, f.stream),
 	)
 }

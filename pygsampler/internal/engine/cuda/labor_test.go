@@ -21,7 +21,7 @@ func laborAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.LaborRequest, grids ..
 	if err != nil {
 		return err
 	}
-	typed, positions, err := typedPlan(d, &r.TypedRequest)
+	typed, positions, err := typedPlan(d, &r.HeteroRequest)
 	if err != nil {
 		m.Release()
 		return err
@@ -30,7 +30,7 @@ func laborAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.LaborRequest, grids ..
 	for _, k := range r.Graph.Kinds {
 		salts = append(salts, k.Salt)
 	}
-	plan := NewLabor(Labor{Salts: salts, Typed: *typed, Rounds: r.Rounds, Exact: r.Exact, SameLayers: r.SameLayers, Batches: r.Batches, Scaled: r.Scaled})
+	plan := NewLabor(Labor{Salts: salts, Hetero: *typed, Rounds: r.Rounds, Exact: r.Exact, SameLayers: r.SameLayers, Batches: r.Batches, Scaled: r.Scaled})
 	return madeAlike(e, s, d, m, Call{Plan: plan, Batch: r.Batch, Exclude: positions}, plan.layout(), grids...)
 }
 
@@ -55,7 +55,7 @@ func TestLabor(t *testing.T) {
 	}
 }
 
-func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.Typed, seed uint64, bits int) {
+func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.HeteroGraph, seed uint64, bits int) {
 	t.Helper()
 	for i, about := range laborKinds {
 		r := &cpu.LaborRequest{Labor: about}
@@ -100,7 +100,7 @@ func TestLaborEveryDegree(t *testing.T) {
 		if name != "" {
 			weigh(graph, weightings[name])
 		}
-		g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{Graph: graph, Name: "a__to__a"}}}
+		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{Graph: graph, Name: "a__to__a"}}}
 		d := uploadTyped(t, e, g)
 		for _, fanout := range []int64{1, 2, 11, 36} {
 			for i, about := range laborKinds[:5] {
@@ -121,7 +121,7 @@ func TestLaborHub(t *testing.T) {
 	e, s := device(t)
 	star := csctest.Awkward(9000)["star"]
 	for _, weighted := range []bool{false, true} {
-		g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 5001, Salt: 4}, {Name: "b", Nodes: 5001, Salt: 5}}}
+		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 5001, Salt: 4}, {Name: "b", Nodes: 5001, Salt: 5}}}
 		for i, dst := range []int{0, 1} {
 			graph := csctest.Graph(star, 5001, 32, 32, i == 1)
 			if weighted {

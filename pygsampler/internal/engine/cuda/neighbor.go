@@ -198,7 +198,7 @@ func (p *Neighbors) launch(f *Flight, report func(*Flight) gpu.Address) error {
 	if err != nil {
 		return err
 	}
-	bins, trees := SpaceOf[binSpace](w), SpaceOf[treeSpace](w)
+	bins, trees := SpaceOf[binSpace](w), SpaceOf[disjointSpace](w)
 	kind := p.kind(k, g, c, f.need)
 	if kind == plain && k.binned(g, f.need) {
 		binned, err := bins.fit(f)
@@ -248,7 +248,7 @@ func (f *Flight) arguments(kind int, report gpu.Address) (neighborBatch, error) 
 	case plain:
 		m, shift = &hop.narrow, f.need.shift()
 	case withTrees:
-		m = SpaceOf[treeSpace](w).asMap()
+		m = SpaceOf[disjointSpace](w).asMap()
 	}
 	tag, err := m.tag(w, f.graph.Nodes, shift, f.stream)
 	return neighborBatch{

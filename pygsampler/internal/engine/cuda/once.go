@@ -12,22 +12,22 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 )
 
-// made is what programs have made of a graph alone, by the kernel that made it, and its edges' times; it is kept
+// derivedCache is what programs have made of a graph alone, by the kernel that made it, and its edges' times; it is kept
 // until the graph is closed.
-type made struct {
+type derivedCache struct {
 	sync.Mutex
 	of      map[string]gpu.Memory
-	turning turning
+	turning outEdgeIndex
 }
 
-func (m *made) keep(key string, memory gpu.Memory) {
+func (m *derivedCache) keep(key string, memory gpu.Memory) {
 	if m.of == nil {
 		m.of = make(map[string]gpu.Memory)
 	}
 	m.of[key] = memory
 }
 
-func (m *made) free(s gpu.Stream) error {
+func (m *derivedCache) free(s gpu.Stream) error {
 	var errs []error
 	for key, memory := range m.of {
 		errs = append(errs, memory.Free(s))
@@ -36,19 +36,19 @@ func (m *made) free(s gpu.Stream) error {
 	return errors.Join(errs...)
 }
 
-// making is the kernel of what a program reads of a graph alone.
-type making struct {
+// derivedKernel is the kernel of what a program reads of a graph alone.
+type derivedKernel struct {
 	text source.Text
 	key  string
 	err  error
 }
 
-func makingOf(p *program.Program, text *source.Text) making {
+func makingOf(p *program.Program, text *source.Text) derivedKernel {
 	if len(text.Once) == 0 {
-		return making{}
+		return derivedKernel{}
 	}
 	made, err := source.Making(p, text.Once)
-	return making{made, keyOf(&made), err}
+	return derivedKernel{made, keyOf(&made), err}
 }
 
 // A first guess of the bytes that a whole graph takes to work in.

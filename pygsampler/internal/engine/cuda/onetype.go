@@ -7,15 +7,15 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// OneType has a plan of graphs without types make the batches of a graph with one type of vertices and one of
+// SingleType has a plan of graphs without types make the batches of a graph with one type of vertices and one of
 // edges, which are the same bytes: it knows of neither what the kernel of many types looks up.
-type OneType struct {
+type SingleType struct {
 	Plan
 	Name string // of the type of vertices
 }
 
 // Header is what describes the batch, as that of a graph with types.
-func (p *OneType) Header(words []int64) []int64 {
+func (p *SingleType) Header(words []int64) []int64 {
 	l := batch.TypedLayout{Hops: int(words[batch.WordHops]), Types: 1, Relations: 1}
 	header := make([]int64, l.Words())
 	copy(header, words[:batch.HeaderWords])
@@ -36,6 +36,6 @@ func (p *OneType) Header(words []int64) []int64 {
 	return header
 }
 
-func (p *OneType) outside(f *Flight, i int64) error {
+func (p *SingleType) outside(f *Flight, i int64) error {
 	return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %s", request.ErrIndex, p.Name, i, f.graph.Nodes, f.seed(i))
 }

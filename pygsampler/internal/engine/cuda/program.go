@@ -40,7 +40,7 @@ type Programs struct {
 	text    source.Text
 	key     string         // of the text
 	wants   []program.Want // of each node of a program with dense rows; else nil
-	making  making
+	making  derivedKernel
 	shape   string
 	err     error            // why there is no kernel
 	hops    *program.Poisson // what it was recognised as; nil: nothing

@@ -480,7 +480,7 @@ func (s *passes) Close() error {
 	}
 	// Its tags were counted on the device, and seeds of types written there.
 	SpaceOf[hopSpace](w).Forget()
-	SpaceOf[typedSpace](w).Forget()
+	SpaceOf[heteroSpace](w).Forget()
 	s.engine.giveBack(w)
 	return errors.Join(err, s.told.Close(), s.staged.Close())
 }

@@ -107,7 +107,7 @@ func loadStaticTyped(e *Engine) (k *staticTypedKernels, err error) {
 
 // StaticTypedPlan says which batches a StaticTyped makes, and how large they may be.
 type StaticTypedPlan struct {
-	Plan     *Typed // Seeds are how many a batch has of each type at most
+	Plan     *Hetero // Seeds are how many a batch has of each type at most
 	Seed     uint64
 	SeedBits int // of each, 32 or 64
 	// Of each block, outermost first: how many vertices of each type and edges of each relation a batch may have.
@@ -242,7 +242,7 @@ func (s *StaticTyped) begin() error {
 	if err := p.Plan.fit(g, w, n, w.stream); err != nil {
 		return err
 	}
-	m, trees := &SpaceOf[hopSpace](w).wide, SpaceOf[treeSpace](w)
+	m, trees := &SpaceOf[hopSpace](w).wide, SpaceOf[disjointSpace](w)
 	if p.Plan.Disjoint {
 		seeds := p.numSeeds()
 		if err := trees.room(g, w, seeds, n.Ranks-seeds, w.stream); err != nil {
@@ -258,7 +258,7 @@ func (s *StaticTyped) begin() error {
 		// Every batch empties its table.
 		mapWords, tags = 2<<trees.bits, 1
 	}
-	tables := SpaceOf[typedSpace](w)
+	tables := SpaceOf[heteroSpace](w)
 	relations, _, _, _ := p.Plan.tableBytes()
 	if err := tables.send(w.stream, p.Plan.describe(g, w)); err != nil {
 		return err

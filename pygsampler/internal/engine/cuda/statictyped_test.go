@@ -26,7 +26,7 @@ type typedCase struct {
 	t       *testing.T
 	e       *Engine
 	s       gpu.Stream
-	g       *csc.Typed
+	g       *csc.HeteroGraph
 	d       *Graph
 	fanouts [][]int64
 	replace bool
@@ -64,7 +64,7 @@ func (c *typedCase) leaves(epoch uint32) bool {
 func (c *typedCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64) {
 	c.t.Helper()
 	seeds, counts := c.joined(i)
-	r := &cpu.TypedRequest{
+	r := &cpu.HeteroRequest{
 		Graph: c.g, Fanouts: c.fanouts, Replace: c.replace, OnlyNew: c.onlyNew, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: counts,
 		Batch: request.Batch{Seed: 9, Epoch: epoch, Number: uint64(1 + 2*i), Seeds: csctest.Array(seeds, c.bits())},
 	}
@@ -254,7 +254,7 @@ func (c *typedCase) run() {
 	c.t.Helper()
 	kinds, relations, hops := len(c.g.Kinds), len(c.g.Relations), len(c.fanouts[0])
 	l := batch.TypedLayout{Hops: hops, Types: kinds, Relations: relations}
-	plan := &Typed{Fanouts: c.fanouts, Replace: c.replace, OnlyNew: c.onlyNew, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: make([]int64, kinds)}
+	plan := &Hetero{Fanouts: c.fanouts, Replace: c.replace, OnlyNew: c.onlyNew, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: make([]int64, kinds)}
 	p := StaticTypedPlan{Plan: plan, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
 	if c.rule != nil {
 		plan.Times = &Times{Rule: *c.rule}
@@ -397,7 +397,7 @@ func (c *typedCase) leaveOut(random *rand.Rand) {
 }
 
 // timesOf are times of all edges, which ascend in each row.
-func timesOf(g *csc.Typed) (all []*times.Rows) {
+func timesOf(g *csc.HeteroGraph) (all []*times.Rows) {
 	for _, r := range g.Relations {
 		of := r.Graph
 		rows := &times.Rows{Edges: make([]int64, of.NumEdges()), Of: make([]int64, of.NumEdges())}
@@ -467,7 +467,7 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
-	g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 500}, {Name: "b", Nodes: 500}}}
+	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 500}, {Name: "b", Nodes: 500}}}
 	for i := range 2 {
 		rows := csctest.RandomRows(500, uint64(3+i))
 		g.Relations = append(g.Relations, csc.Relation{
@@ -488,21 +488,21 @@ func TestStaticTypedRefuses(t *testing.T) {
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 2, 64)
 	d := uploadTyped(t, e, g)
 	fanouts := [][]int64{{2}, {2}, {2}}
-	plan := func(change func(*Typed)) StaticTypedPlan {
+	plan := func(change func(*Hetero)) StaticTypedPlan {
 		p := StaticTypedPlan{
-			Plan: &Typed{Fanouts: fanouts, Seeds: []int64{3, 0}}, SeedBits: 64, Vertices: [][]int64{{20, 20}}, Edges: [][]int64{{6, 6, 6}},
+			Plan: &Hetero{Fanouts: fanouts, Seeds: []int64{3, 0}}, SeedBits: 64, Vertices: [][]int64{{20, 20}}, Edges: [][]int64{{6, 6, 6}},
 		}
 		change(p.Plan)
 		return p
 	}
-	for i, change := range []func(*Typed){
-		func(p *Typed) { p.Fanouts = [][]int64{{2, 2}, {2, 2}, {2, 2}} },
+	for i, change := range []func(*Hetero){
+		func(p *Hetero) { p.Fanouts = [][]int64{{2, 2}, {2, 2}, {2, 2}} },
 	} {
 		if _, err := e.NewStaticTyped(d, plan(change)); !errors.Is(err, request.ErrValue) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	p := plan(func(*Typed) {})
+	p := plan(func(*Hetero) {})
 	p.Edges[0][1] = 1 << 31
 	if _, err := e.NewStaticTyped(d, p); !errors.Is(err, request.ErrOverflow) {
 		t.Error(err)

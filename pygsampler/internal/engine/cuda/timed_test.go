@@ -121,7 +121,7 @@ func TestTimes(t *testing.T) {
 					t.Fatal(err)
 				}
 				positions := excluded(r)
-				plan := &Typed{
+				plan := &Hetero{
 					Fanouts: [][]int64{fanouts}, Replace: hops.Replace, OnlyNew: hops.OnlyNew, Disjoint: true, Seeds: []int64{int64(len(seeds))},
 					Times: &Times{Rule: rule, Float: float, Keys: []gpu.Address{address}, Seeds: bounds}, Alone: true,
 					EdgeWeights: r.EdgeWeights, Excluded: []int64{int64(len(positions))},
@@ -184,7 +184,7 @@ func TestTypedTimes(t *testing.T) {
 			if random.IntN(2) == 0 {
 				rule.Window = 4
 			}
-			r := &cpu.TypedRequest{
+			r := &cpu.HeteroRequest{
 				Batch: request.Batch{Seed: 15, Epoch: 2, Number: uint64(variant)}, Graph: g, Disjoint: true,
 				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: variant >= 8,
 			}

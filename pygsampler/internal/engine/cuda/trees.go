@@ -10,9 +10,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// treeSpace is what a disjoint batch needs beside the rest of a workspace: a table of
+// disjointSpace is what a disjoint batch needs beside the rest of a workspace: a table of
 // pairs of tree and vertex, in place of the map of all vertices.
-type treeSpace struct {
+type disjointSpace struct {
 	keys, words buffer // for each slot its pair, and what a map has for a vertex
 	trees       buffer // for each row
 	bits        int    // log2 of the slots in use
@@ -20,7 +20,7 @@ type treeSpace struct {
 }
 
 // fit makes room for a batch of so many hops, and the table empty.
-func (t *treeSpace) fit(f *Flight, hops int) error {
+func (t *disjointSpace) fit(f *Flight, hops int) error {
 	// A batch that needs more is made again with twice the edges.
 	if err := t.room(f.graph, f.space, f.call.NumSeeds, f.need.Edges*int64(hops), f.stream); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *treeSpace) fit(f *Flight, hops int) error {
 }
 
 // room makes room for a batch of so many seeds and edges of all hops; the table is not empty.
-func (t *treeSpace) room(g *Graph, w *Workspace, seeds, edges int64, stream gpu.Stream) error {
+func (t *disjointSpace) room(g *Graph, w *Workspace, seeds, edges int64, stream gpu.Stream) error {
 	hop, bins := SpaceOf[hopSpace](w), SpaceOf[binSpace](w)
 	shift, err := request.TreeShift(g.Nodes, seeds)
 	if err != nil {
@@ -53,19 +53,19 @@ func (t *treeSpace) room(g *Graph, w *Workspace, seeds, edges int64, stream gpu.
 }
 
 // asMap is the table's words in the map's place: empty, so that any tag is new.
-func (t *treeSpace) asMap() *vertexMap {
+func (t *disjointSpace) asMap() *vertexMap {
 	return &vertexMap{Memory: t.words.Memory, nodes: math.MaxInt64, bits: 64, shift: 32, next: 1}
 }
 
-func (t *treeSpace) arguments(a *neighborArgs) {
+func (t *disjointSpace) arguments(a *neighborArgs) {
 	a.Keys, a.Trees = t.keys.Address, t.trees.Address
 	a.TableBits, a.TreeShift = uint32(t.bits), uint32(t.shift)
 	a.KnownFrom = ^uint64(0)
 }
 
 // Forget has nothing to do: every batch empties its table.
-func (*treeSpace) Forget() {}
+func (*disjointSpace) Forget() {}
 
-func (t *treeSpace) Free(s gpu.Stream) error {
+func (t *disjointSpace) Free(s gpu.Stream) error {
 	return errors.Join(t.keys.Free(s), t.words.Free(s), t.trees.Free(s))
 }

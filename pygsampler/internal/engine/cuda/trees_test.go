@@ -94,7 +94,7 @@ func TestTreesOfTooManyVertices(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Nodes = 1 << 47
-	err = SpaceOf[treeSpace](w).fit(&Flight{call: Call{NumSeeds: 3}, graph: d, space: w, stream: s}, 1)
+	err = SpaceOf[disjointSpace](w).fit(&Flight{call: Call{NumSeeds: 3}, graph: d, space: w, stream: s}, 1)
 	e.put(w)
 	if !errors.Is(err, request.ErrValue) || want == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), "at most 2^1 ") {
 		t.Errorf("got %v, want %v", err, want)

@@ -12,9 +12,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 )
 
-// turning is the out-edges of a graph on a device, or the way to them: once batches have lost the time that finding all
+// outEdgeIndex is the out-edges of a graph on a device, or the way to them: once batches have lost the time that finding all
 // of them takes, they are found, and no loss is ever more than about twice what is least.
-type turning struct {
+type outEdgeIndex struct {
 	lost    float64 // nanoseconds
 	refused bool    // there is no memory for them
 }

@@ -109,8 +109,8 @@ func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
 	return m.Address, nil
 }
 
-// Typed is neighbour sampling of a graph with types, of one call: all hops in one launch.
-type Typed struct {
+// Hetero is neighbour sampling of a graph with types, of one call: all hops in one launch.
+type Hetero struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
 	Disjoint         bool
@@ -195,19 +195,19 @@ func (g *Graph) LoadTyped() error {
 	return err
 }
 
-func (p *Typed) hops() int {
+func (p *Hetero) hops() int {
 	if len(p.Fanouts) == 0 {
 		return 0
 	}
 	return len(p.Fanouts[0])
 }
 
-func (p *Typed) layout() batch.TypedLayout {
+func (p *Hetero) layout() batch.TypedLayout {
 	return batch.TypedLayout{Hops: p.hops(), Types: len(p.Seeds), Relations: len(p.Fanouts)}
 }
 
 // Check refuses what no kernel does.
-func (p *Typed) Check(g *Graph, c *Call) error {
+func (p *Hetero) Check(g *Graph, c *Call) error {
 	if err := p.checkTypes(g); err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (p *Typed) Check(g *Graph, c *Call) error {
 	return g.typesFit(k.room, drawBytes(0))
 }
 
-func (p *Typed) checkTypes(g *Graph) error {
+func (p *Hetero) checkTypes(g *Graph) error {
 	if g.schema == nil {
 		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
 	}
@@ -239,10 +239,10 @@ func (g *Graph) typesFit(room, beside int) error {
 }
 
 // Words is what describes a batch.
-func (p *Typed) Words() int { return p.layout().Words() }
+func (p *Hetero) Words() int { return p.layout().Words() }
 
 // Shape is the fanouts, and whatever else changes how many edges they give.
-func (p *Typed) Shape() string {
+func (p *Hetero) Shape() string {
 	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil)), byte(word(p.EdgeWeights))}
 	for _, fanouts := range p.Fanouts {
 		for _, n := range fanouts {
@@ -256,7 +256,7 @@ func (p *Typed) Shape() string {
 }
 
 // Guess is what a batch needs if rows have twice the mean degree.
-func (p *Typed) Guess(g *Graph, seeds int64) Needs {
+func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
 	s := g.schema
 	width, vertices := float64(g.IDBits/8), make([]float64, len(s.Nodes))
 	out := float64(8*p.Words()) + 2*width*float64(seeds) + float64(3*batch.Alignment*len(s.Nodes))
@@ -294,7 +294,7 @@ func (p *Typed) Guess(g *Graph, seeds int64) Needs {
 }
 
 // Used is what the words say, and a quarter more.
-func (p *Typed) Used(f *Flight) Needs {
+func (p *Hetero) Used(f *Flight) Needs {
 	words, l, s := f.batch.Header, p.layout(), f.graph.schema
 	n := Needs{Out: uint64(words[batch.WordSize]) * 5 / 4, Arrived: true}
 	for hop := range l.Hops {
@@ -313,7 +313,7 @@ func (p *Typed) Used(f *Flight) Needs {
 }
 
 // Header is what describes the batch: where the plan is Alone, as that of a graph without types.
-func (p *Typed) Header(words []int64) []int64 {
+func (p *Hetero) Header(words []int64) []int64 {
 	if !p.Alone {
 		return words
 	}
@@ -331,12 +331,12 @@ func (p *Typed) Header(words []int64) []int64 {
 }
 
 // Arrived knows no status of its own.
-func (p *Typed) Arrived(_ *Flight, status, _ int64) (bool, error) {
+func (p *Hetero) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
 // outside is the error of seed i, which is out of range.
-func (p *Typed) outside(f *Flight, i int64) error {
+func (p *Hetero) outside(f *Flight, i int64) error {
 	s, place := f.graph.schema, i
 	if p.Alone {
 		return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, i, s.Nodes[0], f.seed(i))
@@ -350,8 +350,8 @@ func (p *Typed) outside(f *Flight, i int64) error {
 	return fmt.Errorf("seed %d of %d: a fault of pygsampler", i, f.call.NumSeeds)
 }
 
-// typedSpace is what a batch of a graph with types needs beside what hops need.
-type typedSpace struct {
+// heteroSpace is what a batch of a graph with types needs beside what hops need.
+type heteroSpace struct {
 	lists  buffer     // the vertices of each type by their numbers
 	trees  buffer     // and their trees
 	bounds buffer     // and what bounds their edges
@@ -364,10 +364,10 @@ type typedSpace struct {
 }
 
 // Forget has the tables sent anew: a batch that failed may not have.
-func (s *typedSpace) Forget() { s.sent = s.sent[:0] }
+func (s *heteroSpace) Forget() { s.sent = s.sent[:0] }
 
 // send has the tables be what is staged, of which most batches change nothing.
-func (s *typedSpace) send(stream gpu.Stream, size uint64) error {
+func (s *heteroSpace) send(stream gpu.Stream, size uint64) error {
 	staged := s.staged.Bytes()[:size]
 	if s.sentTo == s.tables.Address && bytes.Equal(s.sent, staged) {
 		return nil
@@ -380,17 +380,17 @@ func (s *typedSpace) send(stream gpu.Stream, size uint64) error {
 	return nil
 }
 
-func (s *typedSpace) Free(stream gpu.Stream) error {
+func (s *heteroSpace) Free(stream gpu.Stream) error {
 	return errors.Join(s.lists.Free(stream), s.trees.Free(stream), s.bounds.Free(stream), s.edges.Free(stream), s.counts.Free(stream), s.tables.Free(stream), s.staged.Close())
 }
 
 // counters is how many the kernel counts in.
-func (p *Typed) counters() uint64 {
+func (p *Hetero) counters() uint64 {
 	return uint64(p.hops()+1) * 2 * uint64(max(len(p.Seeds), len(p.Fanouts)))
 }
 
 // tableBytes is the size of what the kernel knows of types, relations and fanouts, and of it all.
-func (p *Typed) tableBytes() (kinds, relations, fanouts, all uint64) {
+func (p *Hetero) tableBytes() (kinds, relations, fanouts, all uint64) {
 	kinds = uint64(len(p.Seeds)) * uint64(unsafe.Sizeof(typedKind{}))
 	relations = uint64(len(p.Fanouts)) * uint64(unsafe.Sizeof(typedRelation{}))
 	fanouts = uint64(len(p.Fanouts)*p.hops()) * 8
@@ -399,7 +399,7 @@ func (p *Typed) tableBytes() (kinds, relations, fanouts, all uint64) {
 }
 
 // beside is the numbers behind the tables.
-func (p *Typed) beside() []int64 {
+func (p *Hetero) beside() []int64 {
 	if p.Times != nil {
 		return p.Times.Seeds
 	}
@@ -407,12 +407,12 @@ func (p *Typed) beside() []int64 {
 }
 
 // Fit makes room for rows, edges and vertices, and for the report.
-func (p *Typed) Fit(f *Flight) error {
+func (p *Hetero) Fit(f *Flight) error {
 	if err := p.fit(f.graph, f.space, f.need, f.stream); err != nil {
 		return err
 	}
 	if p.Disjoint {
-		if err := SpaceOf[treeSpace](f.space).fit(f, p.hops()); err != nil {
+		if err := SpaceOf[disjointSpace](f.space).fit(f, p.hops()); err != nil {
 			return err
 		}
 	}
@@ -420,8 +420,8 @@ func (p *Typed) Fit(f *Flight) error {
 }
 
 // fit makes room for rows, edges and vertices.
-func (p *Typed) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error {
-	s, hop := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w)
+func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error {
+	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
 	if err := hop.fit(w, need, stream); err != nil {
 		return err
 	}
@@ -450,7 +450,7 @@ func (p *Typed) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error
 }
 
 // most is how many vertices a batch may have of a type with so many, with room for so many rows.
-func (p *Typed) most(nodes, capacity int64) uint64 {
+func (p *Hetero) most(nodes, capacity int64) uint64 {
 	if p.Disjoint {
 		return uint64(capacity)
 	}
@@ -458,7 +458,7 @@ func (p *Typed) most(nodes, capacity int64) uint64 {
 }
 
 // listed is how many those of all types are.
-func (p *Typed) listed(g *Graph, capacity int64) (all uint64) {
+func (p *Hetero) listed(g *Graph, capacity int64) (all uint64) {
 	for _, n := range g.schema.Nodes {
 		all += p.most(n, capacity)
 	}
@@ -466,8 +466,8 @@ func (p *Typed) listed(g *Graph, capacity int64) (all uint64) {
 }
 
 // describe writes down what the kernel knows of types, relations and fanouts.
-func (p *Typed) describe(graph *Graph, w *Workspace) (size uint64) {
-	about, s, capacity := graph.schema, SpaceOf[typedSpace](w), SpaceOf[hopSpace](w).rowCapacity
+func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
+	about, s, capacity := graph.schema, SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w).rowCapacity
 	atRelations, numBytes, fanoutBytes, size := p.tableBytes()
 	kinds := unsafe.Slice((*typedKind)(s.staged.Pointer), len(about.Nodes))
 	relations := unsafe.Slice((*typedRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
@@ -504,7 +504,7 @@ func (p *Typed) describe(graph *Graph, w *Workspace) (size uint64) {
 }
 
 // Launch is all hops in one cooperative launch.
-func (p *Typed) Launch(f *Flight) error {
+func (p *Hetero) Launch(f *Flight) error {
 	g := f.graph
 	k, err := g.typedKernels()
 	if err != nil {
@@ -530,14 +530,14 @@ func (p *Typed) Launch(f *Flight) error {
 
 // ready has the kernel's tables and map be there, of which a block may have so much dynamic shared memory, and is its
 // arguments, but for where the batch goes; where the numbers behind the tables are; and the shared memory of a launch.
-func (p *Typed) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, shared int, err error) {
+func (p *Hetero) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, shared int, err error) {
 	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
-	s, hop := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w)
+	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
 	size := p.describe(g, w)
 	_, _, fanoutBytes, _ := p.tableBytes()
 	m := &hop.wide
 	if p.Disjoint {
-		m = SpaceOf[treeSpace](w).asMap()
+		m = SpaceOf[disjointSpace](w).asMap()
 	}
 	tag, err := m.tag(w, g.Nodes, 32, f.stream)
 	if err == nil {
@@ -553,7 +553,7 @@ func (p *Typed) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, 
 }
 
 // all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.
-func (p *Typed) all(g *Graph) bool {
+func (p *Hetero) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.schema.Relations {
 		all = all || r.Graph.Alias != 0
@@ -563,8 +563,8 @@ func (p *Typed) all(g *Graph) bool {
 
 // arguments are those that do not change from batch to batch, in a workspace where they have room, with their map; and
 // the dynamic shared memory of a launch, of which a block may have so much.
-func (p *Typed) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args typedArgs, shared int) {
-	s, hop, trees := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w), SpaceOf[treeSpace](w)
+func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args typedArgs, shared int) {
+	s, hop, trees := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w), SpaceOf[disjointSpace](w)
 	atRelations, numBytes, _, _ := p.tableBytes()
 	args = typedArgs{
 		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),

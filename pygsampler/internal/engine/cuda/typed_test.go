@@ -50,7 +50,7 @@ func typedParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][
 }
 
 // uploadTyped is a graph with types on the device, until the end of the test.
-func uploadTyped(t *testing.T, e *Engine, g *csc.Typed) *Graph {
+func uploadTyped(t *testing.T, e *Engine, g *csc.HeteroGraph) *Graph {
 	t.Helper()
 	s := Schema{Mixed: g.Mixed()}
 	for _, k := range g.Kinds {
@@ -63,8 +63,8 @@ func uploadTyped(t *testing.T, e *Engine, g *csc.Typed) *Graph {
 }
 
 // typedPlan is the plan of a request to a graph that is on the device, and the positions that it samples around.
-func typedPlan(d *Graph, r *cpu.TypedRequest) (p *Typed, positions []int64, err error) {
-	p = &Typed{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
+func typedPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, err error) {
+	p = &Hetero{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
 	for i := range r.Exclude {
 		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i].Graph, Exclude: r.Exclude[i]})
 		p.Excluded = append(p.Excluded, int64(len(own)))
@@ -86,7 +86,7 @@ func typedPlan(d *Graph, r *cpu.TypedRequest) (p *Typed, positions []int64, err 
 }
 
 // typedAlike compares batches of the GPU, by several grids, with the CPU's: every word and every array.
-func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.TypedRequest, grids ...int) error {
+func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HeteroRequest, grids ...int) error {
 	var stop atomic.Bool
 	m, err := cpu.SampleTyped(r, alone{}, &stop)
 	if err != nil {
@@ -149,10 +149,10 @@ func someExcluded(t *testing.T, g *csc.Graph, random *rand.Rand, in int) *csc.Ex
 
 // randomTypes is a graph of so many types and twice as many relations, some of them empty, with self loops and
 // parallel edges; rows have 0 to 70 edges.
-func randomTypes(random *rand.Rand, types, bits int) *csc.Typed {
-	g := new(csc.Typed)
+func randomTypes(random *rand.Rand, types, bits int) *csc.HeteroGraph {
+	g := new(csc.HeteroGraph)
 	for t := range types {
-		g.Kinds = append(g.Kinds, csc.Kind{Name: fmt.Sprint("t", t), Nodes: 1 + random.Int64N(90), Salt: rng.Mix(uint64(t) + 99)})
+		g.Kinds = append(g.Kinds, csc.NodeType{Name: fmt.Sprint("t", t), Nodes: 1 + random.Int64N(90), Salt: rng.Mix(uint64(t) + 99)})
 	}
 	for i := range max(2*types-1, 1) {
 		src, dst := random.IntN(types), random.IntN(types)
@@ -193,10 +193,10 @@ func TestTyped(t *testing.T) {
 }
 
 // testTyped compares requests of all kinds to a graph.
-func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.Typed, seed uint64, bits int) {
+func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.HeteroGraph, seed uint64, bits int) {
 	t.Helper()
 	for variant := range 16 {
-		r := &cpu.TypedRequest{
+		r := &cpu.HeteroRequest{
 			Batch: request.Batch{Seed: seed, Epoch: 2, Number: 1<<39 + 1}, Graph: g,
 			Replace: variant&1 == 1, OnlyNew: variant&2 == 2, Disjoint: variant&4 == 4, EdgeWeights: variant&8 == 8,
 		}
@@ -244,13 +244,13 @@ func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
 	e, s := device(t)
 	rows, seeds := csctest.EveryDegree()
 	for _, name := range []string{"ramp", "heavy", "equal"} {
-		g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{
+		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{
 			Graph: weigh(csctest.Graph(rows, 71, 32, 64, true), weightings[name]), Name: "a__to__a",
 		}}}
 		d := uploadTyped(t, e, g)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				r := &cpu.TypedRequest{
+				r := &cpu.HeteroRequest{
 					Graph: g, Fanouts: [][]int64{{fanout}}, Replace: replace, EdgeWeights: true, Seeds: []int64{int64(len(seeds))},
 					Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)},
 				}
@@ -266,7 +266,7 @@ func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
 func TestTypedHub(t *testing.T) {
 	e, s := device(t)
 	star := csctest.Awkward(9000)["star"]
-	g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 5001}, {Name: "b", Nodes: 5001}}}
+	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 5001}, {Name: "b", Nodes: 5001}}}
 	for i, dst := range []int{0, 1} {
 		g.Relations = append(g.Relations, csc.Relation{
 			Graph: csctest.Graph(star, 5001, 32, 32, i == 1), Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9,
@@ -274,7 +274,7 @@ func TestTypedHub(t *testing.T) {
 	}
 	d := uploadTyped(t, e, g)
 	for _, fanouts := range [][][]int64{{{-1, -1}, {-1, 2}}, {{700, 2}, {3, 1000}}} {
-		r := &cpu.TypedRequest{Graph: g, Fanouts: fanouts, EdgeWeights: true, Seeds: []int64{2, 1}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 7, 0}, 64)}}
+		r := &cpu.HeteroRequest{Graph: g, Fanouts: fanouts, EdgeWeights: true, Seeds: []int64{2, 1}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 7, 0}, 64)}}
 		if err := typedAlike(e, s, d, r, 0); err != nil {
 			t.Fatalf("fanouts %v: %v", fanouts, err)
 		}
@@ -286,7 +286,7 @@ func TestTypedRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 3, 64)
 	d := uploadTyped(t, e, g)
-	r := &cpu.TypedRequest{Graph: g, Seeds: []int64{1, 0, 3}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 0, 0, 1000}, 64)}}
+	r := &cpu.HeteroRequest{Graph: g, Seeds: []int64{1, 0, 3}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 0, 0, 1000}, 64)}}
 	for range g.Relations {
 		r.Fanouts = append(r.Fanouts, []int64{2, 2})
 	}

@@ -86,7 +86,7 @@ type Graph struct {
 	// EdgeData and VertexData are arrays by name, an element for each original edge id, or
 	// for each vertex. Kept is what programs have made of them and of the graph.
 	EdgeData, VertexData map[string]Values
-	Kept                 Kept
+	Kept                 DerivedCache
 
 	lookup     sync.Once
 	inverse    []int64 // CSC position by edge id, where ids are dense

@@ -15,8 +15,8 @@ func (alone) Return(int)     {}
 // Edge ids that no row of the joint arrays belongs to are an error, not a write beyond them.
 func TestJoinRefusesIDs(t *testing.T) {
 	g := csctest.Graph([][]int64{{1}, {0}}, 2, 64, 64, true)
-	typed := csc.Typed{
-		Kinds:     []csc.Kind{{Name: "v", Nodes: 2}},
+	typed := csc.HeteroGraph{
+		Kinds:     []csc.NodeType{{Name: "v", Nodes: 2}},
 		Relations: []csc.Relation{{Graph: g, Name: "v__to__v"}},
 	}
 	if m, err := typed.Join([]int64{0, 2}, alone{}); err != nil {

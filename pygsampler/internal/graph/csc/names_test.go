@@ -9,8 +9,8 @@ import (
 )
 
 func TestFindTakesNamesAndShortNames(t *testing.T) {
-	g := &csc.Typed{
-		Kinds: []csc.Kind{{Name: "a"}, {Name: "b"}},
+	g := &csc.HeteroGraph{
+		Kinds: []csc.NodeType{{Name: "a"}, {Name: "b"}},
 		Relations: []csc.Relation{
 			{Name: "a__x__b", Short: "x", Dst: 1}, {Name: "a__y__b", Short: "y", Dst: 1}, {Name: "b__y__a", Short: "y", Src: 1},
 			{Name: "b__a__y__b__a", Short: "a__y__b", Src: 1},
@@ -33,7 +33,7 @@ func TestFindTakesNamesAndShortNames(t *testing.T) {
 }
 
 func TestFindListsSomeOfManyTypes(t *testing.T) {
-	g := &csc.Typed{Kinds: []csc.Kind{{Name: "a"}}}
+	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a"}}}
 	for i := range 25 {
 		short := fmt.Sprint("r", i)
 		g.Relations = append(g.Relations, csc.Relation{Name: "a__" + short + "__a", Short: short})

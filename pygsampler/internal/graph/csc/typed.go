@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Typed is a graph with types: each relation is a graph of its own, whose rows are the vertices
+// HeteroGraph is a graph with types: each relation is a graph of its own, whose rows are the vertices
 // of one type and whose neighbours are those of another. Ids count within a type. It borrows what
 // it is made of, and any number of goroutines may read it.
-type Typed struct {
-	Kinds     []Kind // of vertices, in the user's order
+type HeteroGraph struct {
+	Kinds     []NodeType // of vertices, in the user's order
 	Relations []Relation
 }
 
-// Kind is a type of vertices.
-type Kind struct {
+// NodeType is a type of vertices.
+type NodeType struct {
 	Name  string
 	Nodes int64
 	Salt  uint64 // as that of a relation, of its name
@@ -33,10 +33,10 @@ type Relation struct {
 
 // Mixed says whether rows draw by their relation too. A graph of one type of vertices and
 // one of edges is a graph without types, and sampled as one.
-func (t *Typed) Mixed() bool { return len(t.Kinds) > 1 || len(t.Relations) > 1 }
+func (t *HeteroGraph) Mixed() bool { return len(t.Kinds) > 1 || len(t.Relations) > 1 }
 
 // IDBits is the width of the ids of all relations.
-func (t *Typed) IDBits() int {
+func (t *HeteroGraph) IDBits() int {
 	if len(t.Relations) == 0 {
 		return 64
 	}
@@ -45,7 +45,7 @@ func (t *Typed) IDBits() int {
 
 // Validate checks what concerns several relations; each graph is valid by itself. Its vertices
 // are those of the larger type, so that neighbours may be beyond theirs: they are looked at then.
-func (t *Typed) Validate() error {
+func (t *HeteroGraph) Validate() error {
 	for _, r := range t.Relations {
 		if uint(r.Src) >= uint(len(t.Kinds)) || uint(r.Dst) >= uint(len(t.Kinds)) {
 			return valueError("relations[%q]: expected two of %d types of vertices, got %d and %d", r.Name, len(t.Kinds), r.Src, r.Dst)
@@ -71,7 +71,7 @@ func (t *Typed) Validate() error {
 }
 
 // Relation is the place of the relation with that name, or -1.
-func (t *Typed) Relation(name string) int {
+func (t *HeteroGraph) Relation(name string) int {
 	for i := range t.Relations {
 		if t.Relations[i].Name == name {
 			return i
@@ -82,7 +82,7 @@ func (t *Typed) Relation(name string) int {
 
 // Find is the place of the relation with that name, or of the only one with that short name. The error
 // continues "expected ".
-func (t *Typed) Find(name string) (int, error) {
+func (t *HeteroGraph) Find(name string) (int, error) {
 	if i := t.Relation(name); i >= 0 {
 		return i, nil
 	}
@@ -104,7 +104,7 @@ func (t *Typed) Find(name string) (int, error) {
 }
 
 // Written is a relation as Python writes its edge type.
-func (t *Typed) Written(i int) string {
+func (t *HeteroGraph) Written(i int) string {
 	r := &t.Relations[i]
 	return fmt.Sprintf("('%s', '%s', '%s')", t.Kinds[r.Src].Name, r.Short, t.Kinds[r.Dst].Name)
 }
@@ -112,7 +112,7 @@ func (t *Typed) Written(i int) string {
 // mostListed is how many edge types an error names.
 const mostListed = 20
 
-func (t *Typed) list(relations []int) string {
+func (t *HeteroGraph) list(relations []int) string {
 	names, more := []string{}, ""
 	if n := len(relations) - mostListed; n > 0 {
 		relations, more = relations[:mostListed], fmt.Sprintf(" and %d more", n)

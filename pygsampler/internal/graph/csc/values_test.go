@@ -60,7 +60,7 @@ func TestValues(t *testing.T) {
 
 // The first that is kept under a text stays.
 func TestKept(t *testing.T) {
-	var k Kept
+	var k DerivedCache
 	if k.Get("a") != nil || k.Put("a", 1) != 1 || k.Put("a", 2) != 1 || k.Get("a") != 1 || k.Get("b") != nil {
 		t.Errorf("kept %v", k.made)
 	}

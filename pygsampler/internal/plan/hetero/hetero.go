@@ -68,7 +68,7 @@ func Parse(d *plan.Document) plan.Plan {
 }
 
 // Of is those of each relation of a graph. A hop names them by name or by short name.
-func (f *Fanouts) Of(g *csc.Typed) ([][]int64, error) {
+func (f *Fanouts) Of(g *csc.HeteroGraph) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
 	for i := range fanouts {
 		fanouts[i] = make([]int64, len(f.hops))
@@ -96,7 +96,7 @@ func (f *Fanouts) Of(g *csc.Typed) ([][]int64, error) {
 
 // named is the numbers by the names of a graph's relations, where some are given by short names. The error
 // continues "expected ".
-func named(g *csc.Typed, numbers map[string]int64) (map[string]int64, error) {
+func named(g *csc.HeteroGraph, numbers map[string]int64) (map[string]int64, error) {
 	known := 0
 	for i := range g.Relations {
 		if _, is := numbers[g.Relations[i].Name]; is {
@@ -121,7 +121,7 @@ func named(g *csc.Typed, numbers map[string]int64) (map[string]int64, error) {
 }
 
 // Fits refuses graphs whose relations are not those of the fanouts.
-func (f *Fanouts) Fits(g *csc.Typed) error {
+func (f *Fanouts) Fits(g *csc.HeteroGraph) error {
 	_, err := f.Of(g)
 	return err
 }
@@ -132,12 +132,12 @@ func (p *Plan) Check(plan.Arrays) error {
 }
 
 // Request is what the CPU's engine is asked for.
-func (p *Plan) Request(w *plan.Work) (*cpu.TypedRequest, error) {
+func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
 	fanouts, err := p.Of(w.Typed)
 	if err != nil {
 		return nil, err
 	}
-	r := &cpu.TypedRequest{
+	r := &cpu.HeteroRequest{
 		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
 		MapLimit: p.mapLimit, Most: w.Most, Times: w.Times.CPU(p.rule),
@@ -185,13 +185,13 @@ func (p *Plan) hasTimes(t *plan.Times) error {
 
 // CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their
 // own: Device makes them.
-func (p *Plan) CUDA() cuda.Plan { return &cuda.Typed{} }
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 
 // Device is how a device makes the batches of a call that has so many seeds of each type, and so many
 // positions to sample around of each relation; nil: none. keys are where the device has those of the times of
 // each relation. A graph of one type of either kind is sampled as one without types, in which case it is that of its
 // relation that makes the batch.
-func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
+func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, keys
 		plan := cuda.Neighbors{Hops: cuda.Hops{Hops: request.Hops{
 			Fanouts: fanouts[0], Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint,
 		}}}
-		one := &cuda.OneType{Plan: &plan, Name: g.Kinds[0].Name}
+		one := &cuda.SingleType{Plan: &plan, Name: g.Kinds[0].Name}
 		if p.edgeWeights {
 			one.Plan = &cuda.Factors{Neighbors: plan}
 		}
@@ -215,7 +215,7 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, keys
 }
 
 // Static is Device for batches whose numbers of seeds change in device memory: of one type and relation too.
-func (p *Plan) Static(g *csc.Typed, t *plan.Times, keys []gpu.Address) (*cuda.Typed, error) {
+func (p *Plan) Static(g *csc.HeteroGraph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
@@ -226,8 +226,8 @@ func (p *Plan) Static(g *csc.Typed, t *plan.Times, keys []gpu.Address) (*cuda.Ty
 	return p.device(fanouts, t, keys), nil
 }
 
-func (p *Plan) device(fanouts [][]int64, t *plan.Times, keys []gpu.Address) *cuda.Typed {
-	made := &cuda.Typed{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights}
+func (p *Plan) device(fanouts [][]int64, t *plan.Times, keys []gpu.Address) *cuda.Hetero {
+	made := &cuda.Hetero{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights}
 	if t != nil {
 		made.Times = t.CUDA(p.rule, keys)
 	}

@@ -35,7 +35,7 @@ func Parse(d *plan.Document) plan.Plan {
 }
 
 // Samples are those of each type of a graph, iteration by iteration.
-func (p *Plan) Samples(g *csc.Typed) ([][]int64, error) {
+func (p *Plan) Samples(g *csc.HeteroGraph) ([][]int64, error) {
 	samples := make([][]int64, len(g.Kinds))
 	known, names := make(map[string]bool, len(g.Kinds)), make([]string, len(g.Kinds))
 	for t, kind := range g.Kinds {
@@ -62,7 +62,7 @@ func (p *Plan) Samples(g *csc.Typed) ([][]int64, error) {
 }
 
 // Fits refuses graphs whose types are not those of the plan.
-func (p *Plan) Fits(g *csc.Typed) error {
+func (p *Plan) Fits(g *csc.HeteroGraph) error {
 	_, err := p.Samples(g)
 	return err
 }
@@ -112,7 +112,7 @@ func (p *Plan) CUDA() cuda.Plan { return &cuda.HGT{} }
 
 // Device is how a device makes the batches of a call that has so many seeds of each type, and so many positions to
 // sample around of each relation; nil: none.
-func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
+func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
 	}

@@ -56,7 +56,7 @@ func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
 	}
 	r := &cpu.LaborRequest{
 		Labor: p.about,
-		TypedRequest: cpu.TypedRequest{
+		HeteroRequest: cpu.HeteroRequest{
 			Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapLimit: p.mapLimit, Most: w.Most,
 		},
@@ -90,7 +90,7 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Labor{} }
 
 // Device is how a device makes the batches of a call, as that of graphs with types has it.
-func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
+func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
 	}
@@ -103,7 +103,7 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *plan.Times, _ []
 		salts[i] = k.Salt
 	}
 	return cuda.NewLabor(cuda.Labor{
-		Typed: cuda.Typed{
+		Hetero: cuda.Hetero{
 			Fanouts: fanouts, OnlyNew: p.onlyNew, EdgeWeights: p.weights, Seeds: seeds, Excluded: excluded,
 		},
 		Salts: salts, Rounds: p.about.Rounds, Exact: p.about.Exact, SameLayers: p.about.SameLayers, Batches: p.about.Batches, Scaled: p.about.Scaled,

@@ -44,12 +44,12 @@ func (p *Plan) Check(plan.Arrays) error { return nil }
 
 // CUDA is the plan of a call without times, which refuses graphs without types. Calls have plans of their
 // own: Device makes them.
-func (p *Plan) CUDA() cuda.Plan { return &cuda.Typed{} }
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 
 // Device is how a device makes a batch of seeds with times, around so many excluded edges, of a graph whose edges'
 // keys are at an address there.
-func (p *Plan) Device(keys gpu.Address, t *plan.Times, excluded int) *cuda.Typed {
-	return &cuda.Typed{
+func (p *Plan) Device(keys gpu.Address, t *plan.Times, excluded int) *cuda.Hetero {
+	return &cuda.Hetero{
 		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, EdgeWeights: p.edgeWeights, Alone: true,
 		Seeds: []int64{int64(len(t.Seeds))}, Excluded: []int64{int64(excluded)},
 		Times: t.CUDA(p.Rule, []gpu.Address{keys}),

@@ -37,8 +37,8 @@ func (p *Plan) Request(w *plan.Work) *cpu.Request {
 }
 
 // Typed is that of a graph with types.
-func (p *Plan) Typed(w *plan.Work) *cpu.TypedRequest {
-	r := &cpu.TypedRequest{Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Most: w.Most}
+func (p *Plan) Typed(w *plan.Work) *cpu.HeteroRequest {
+	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Most: w.Most}
 	for range w.Typed.Relations {
 		r.Fanouts = append(r.Fanouts, all())
 	}

@@ -35,7 +35,7 @@ type Request struct {
 	Exclude *csc.Exclusions // of a program that asks for them; nil: none
 	// Parts is where the rows lie of a graph that has none itself, and Arrays what a program that Apart takes reads of
 	// their edges, of which the parts leave those out that the batch does; nil: here.
-	Parts  *cpu.Parts
+	Parts  *cpu.Partition
 	Arrays []string
 }
 
@@ -85,8 +85,8 @@ type call[I csc.Index] struct {
 	team    *team
 	stop    *atomic.Bool
 	indices []I
-	near    *cpu.Near[I] // rows that lie elsewhere; nil: they are here
-	copies  csc.Copies   // of the graph, where a node asks for them
+	near    *cpu.RemoteRows[I] // rows that lie elsewhere; nil: they are here
+	copies  csc.Copies         // of the graph, where a node asks for them
 	values  []value[I]
 	need    []program.Want
 	costs   costs.Costs   // and
@@ -292,7 +292,7 @@ func (c *call[I]) stream(site int, purpose rng.Purpose) rng.Stream {
 }
 
 // numbersOf is the numbers of a Random.
-func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Gradual {
+func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Dependent {
 	return rng.NewGradual(c.Seed, c.Epoch, c.Number, uint64(n.Batches), uint8(n.Site), purpose)
 }
 

@@ -422,7 +422,7 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 }
 
 // uniforms are the uniform numbers of so many vertices or edges.
-func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
+func uniforms[I csc.Index](numbers rng.Dependent, of span[I], to []float64) {
 	// A number takes the place of its vertex.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
 	of.numbers(0, words)
