@@ -60,7 +60,7 @@ SIZES = (1, 2, 5, 10, 20, 40)
 EPOCHS = 2
 WANTED = 0.95  # of the best set's hits, for `exact`
 _NEVER = np.iinfo(np.int32).max
-_CHOICES = 8  # cacheChoices in internal/cuda/constants.go
+_CHOICES = 8  # cacheChoices in internal/engine/cuda/constants.go
 
 
 def read(loader: DataLoader, epoch: int) -> Epoch:

@@ -4,7 +4,7 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-var derivedJobs table[*core.DerivedJob]
+var derivedJobs table[*core.DeriveJob]
 
 // TablesStart begins to make what the rows of a graph draw by, of an array at an address
 // with a value for each edge id.

@@ -4,7 +4,7 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-var peerArrays table[*core.PeerArray]
+var peerArrays table[*core.SharedArray]
 
 // PeersUnit is what sizes of pieces of a device's memory are multiples of; shared ones go to other processes.
 func PeersUnit(device, shared int64) (bytes int64, err error) {

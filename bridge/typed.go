@@ -6,7 +6,7 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-var typed table[*core.Typed]
+var typed table[*core.HeteroGraph]
 
 // TypedNew is the handle of a graph with types that a document describes; the document names the
 // handle of a graph for each relation.

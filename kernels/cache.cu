@@ -19,13 +19,13 @@
 // place that both chose; so blocks of a launch never meet. Were a row there at two places, slots would name one of
 // them or none, and what is read would be right. Ids that are no rows are passed over.
 //
-// Go caller: internal/cuda/cache.go. Go twin: the model in cache_test.go.
+// Go caller: internal/engine/cuda/cache.go. Go twin: the model in cache_test.go.
 #include "philox.cuh"
 
 typedef unsigned char u8;
 typedef unsigned short u16;
 
-// Mirrors cacheArgs in internal/cuda/cache.go; loading compares the sizes.
+// Mirrors cacheArgs in internal/engine/cuda/cache.go; loading compares the sizes.
 struct CacheArgs {
   const void* ids;     // [count], of id_bits, signed
   const char* source;  // [rows][row], or [count][row] where the rows stand in the order of ids

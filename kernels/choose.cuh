@@ -1,6 +1,6 @@
 // Which edges of a row are taken, for every kernel: arrays of either width and where they begin, how
 // many edges a row gives, Robert Floyd's algorithm, and positions to sample around. Go twins: batch.Place,
-// request.Rule, internal/rng/choose.go, csc.Skip in internal/csc/exclude.go.
+// request.Rule, internal/rng/choose.go, csc.Skip in internal/graph/csc/exclude.go.
 #pragma once
 #include "philox.cuh"
 

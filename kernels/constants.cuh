@@ -167,7 +167,7 @@ enum {
   ROOT_CHUNK = 128,
 };
 
-// ---- pygsampler/internal/cuda/constants.go -----------------------------------------------------
+// ---- pygsampler/internal/engine/cuda/constants.go -----------------------------------------------------
 
 // Words of a report: after the status come a detail, and the batch's header.
 enum {

@@ -8,7 +8,7 @@
 // and write whole lines, and neither a row of millions of edges nor millions of empty rows is more
 // work for one thread than for another.
 //
-// Go caller: internal/cuda/expand.go. Go twin: ExpandRows in internal/csc/coo.go.
+// Go caller: internal/engine/cuda/expand.go. Go twin: ExpandRows in internal/graph/csc/coo.go.
 #include "philox.cuh"
 
 struct ExpandBlock {
@@ -19,7 +19,7 @@ struct ExpandBlock {
   u64 out_bits;  // not fewer than id_bits
 };
 
-// Mirrors expandArgs in internal/cuda/expand.go; loading compares the sizes.
+// Mirrors expandArgs in internal/engine/cuda/expand.go; loading compares the sizes.
 struct ExpandArgs {
   ExpandBlock blocks[MOST_HOPS];
   u32 id_bits;

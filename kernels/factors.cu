@@ -9,10 +9,10 @@
 // accepted, else by weighted_wide, which serves any fanout; all ways to a row's choices give the same ones. Their positions stand where the factors
 // will. Rows that draw uniformly have one factor for all edges, and rows that give all have 1.
 //
-// What the factors are: factor.cuh. Go caller: internal/cuda/factors.go.
+// What the factors are: factor.cuh. Go caller: internal/engine/cuda/factors.go.
 #include "factor.cuh"
 
-// What is of one batch alone. Mirrors factorBatch in internal/cuda/factors.go.
+// What is of one batch alone. Mirrors factorBatch in internal/engine/cuda/factors.go.
 struct FactorBatch {
   u64* told;    // the first launch's report
   u64* report;  // that of both, in memory that the host sees

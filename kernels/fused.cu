@@ -17,12 +17,12 @@
 //   settle   (while the next rows are counted) edges that asked another edge get its number
 // The seeds are numbered as the edges of a hop before the first.
 //
-// Go caller: internal/cuda/fused.go. Go twin: internal/cpu/neighbor.go and rows.go.
+// Go caller: internal/engine/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and rows.go.
 #include "rows.cuh"
 
 #define FUSED_WARPS (FUSED_THREADS / 32)
 
-// Mirrors fusedArgs in internal/cuda/fused.go; loading compares the sizes.
+// Mirrors fusedArgs in internal/engine/cuda/fused.go; loading compares the sizes.
 struct FusedArgs {
   RowsArgs graph;
   const void* seeds;

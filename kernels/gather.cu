@@ -20,13 +20,13 @@
 //   first (st.global.cs).
 // - Few ids are dealt out in smaller lots than 32, so that there is work for all warps of the device.
 //
-// Go caller: internal/cuda/gather.go, which decides all of that. Go twin: the loop in gather_test.go.
+// Go caller: internal/engine/cuda/gather.go, which decides all of that. Go twin: the loop in gather_test.go.
 #include "philox.cuh"
 
 typedef unsigned char u8;
 typedef unsigned short u16;
 
-// Mirrors gatherPart in internal/cuda/gather.go.
+// Mirrors gatherPart in internal/engine/cuda/gather.go.
 struct GatherPart {
   const void* ids;     // [count], of id_bits, signed
   const char* table;   // [rows][row]

@@ -15,10 +15,10 @@
 //   write    the same rows
 // A selection by digits of the keys before the sort would meet as often as the merges do, and leave a sort.
 //
-// Go caller: internal/cuda/hgt.go. Go twin: internal/cpu/hgt.go.
+// Go caller: internal/engine/cuda/hgt.go. Go twin: internal/engine/cpu/hgt.go.
 #include "typed_batch.cuh"
 
-// Mirrors hgtArgs in internal/cuda/hgt.go.
+// Mirrors hgtArgs in internal/engine/cuda/hgt.go.
 struct HgtArgs : TypedArgs {
   static constexpr bool CHOOSES = true;
   const u64* salts;           // of each type of vertices

@@ -25,13 +25,13 @@
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range; counts are
 // zero.
 //
-// Go caller: internal/cuda/khop.go. Go twin: internal/khop.
+// Go caller: internal/engine/cuda/khop.go. Go twin: internal/research/khop.
 #include "peers.cuh"
 #include "rows.cuh"
 
 #define NOBODY (~0u)
 
-// Mirrors khopArgs in internal/cuda/khop.go; loading compares the sizes.
+// Mirrors khopArgs in internal/engine/cuda/khop.go; loading compares the sizes.
 struct KHopArgs {
   const void* seeds;
   char* out;  // the samples; layout of khop.Rule.Words

@@ -5,10 +5,10 @@
 // is a number: lanes side by side write side by side, and what they have in common, ten rounds of Philox, is less
 // than one read of the table.
 //
-// Go caller: internal/cuda/negatives.go. Go twin: internal/negatives.
+// Go caller: internal/engine/cuda/negatives.go. Go twin: internal/engine/cpu/negatives.
 #include "weighted.cuh"
 
-// Mirrors negativeArgs in internal/cuda/negatives.go; loading compares the sizes.
+// Mirrors negativeArgs in internal/engine/cuda/negatives.go; loading compares the sizes.
 struct NegativeArgs {
   const u64* alias;      // [below]; null: all are equally likely
   const u64* places;     // [numbers / count]; null: 0, 1, ...

@@ -1,4 +1,4 @@
-// What neighbor.cu and its launcher, internal/cuda/neighbor.go, agree on beside constants.cuh.
+// What neighbor.cu and its launcher, internal/engine/cuda/neighbor.go, agree on beside constants.cuh.
 #pragma once
 #include "choose.cuh"
 #include "grid.cuh"
@@ -11,7 +11,7 @@
 #define SPARE_DRAWS 1024        // and of all rows of a tile
 #define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
 
-// What is of one batch alone. Mirrors neighborBatch in internal/cuda/neighbor.go; loading compares the
+// What is of one batch alone. Mirrors neighborBatch in internal/engine/cuda/neighbor.go; loading compares the
 // sizes of Args and ManyArgs.
 struct Batch {
   const void* seeds;

@@ -8,7 +8,7 @@
 // program_edges.cuh matrices and lists, program_between.cuh edges by their rows, program_sieve.cuh columns that are
 // filtered, program_choose.cuh samples, program_dependent.cuh those by dependent rounding, program_sums.cuh reductions,
 // program_search.cuh factors of columns, program_labor.cuh chances of LABOR and with a sum, program_dense.cuh dense rows,
-// program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
+// program_result.cuh the batch. Go caller: internal/engine/cuda/program.go. Go twin: internal/program/run.
 #pragma once
 #include "choose.cuh"
 #include "gradual.cuh"
@@ -43,7 +43,7 @@ typedef long long Int64;
 typedef float Float32;
 typedef double Float64;
 
-// Mirrors programArgs in internal/cuda/program.go.
+// Mirrors programArgs in internal/engine/cuda/program.go.
 struct ProgramArgs {
   const void *seeds, *indptr, *indices, *edge_ids;
   u64* map;           // a word for every vertex: a tag above a rank

@@ -1,6 +1,6 @@
 // Dense rows of a program: float32 numbers of vertices, times inputs, and of edges the product of two. Products are
 // exact as doubles and are added in the order that docs/operators.md has. Rows come as functors of a row and a number
-// of it. Go twin: internal/program/rows.
+// of it. Go twin: internal/program/dense.
 #pragma once
 #include "program_sums.cuh"
 

@@ -1,5 +1,5 @@
 // How a program draws with replacement, by weight: integers in the ratio of the weights (docs/randomness.md),
-// their sums, and a draw in the part of one of them. Go twin: internal/weights, internal/program/run.
+// their sums, and a draw in the part of one of them. Go twin: internal/graph/weights, internal/program/run.
 #pragma once
 #include "program_choose.cuh"
 

@@ -1,4 +1,4 @@
-// What queue.cu and its launcher, internal/cuda/queue.go, agree on beside constants.cuh; and
+// What queue.cu and its launcher, internal/engine/cuda/queue.go, agree on beside constants.cuh; and
 // what a block of the kernel keeps in shared memory.
 #pragma once
 #include "choose.cuh"
@@ -8,7 +8,7 @@
 #define ITEMS 4                  // edges of a thread whose loads are under way together
 #define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
 
-// Mirrors queueArgs in internal/cuda/queue.go; loading compares the sizes. Vertices found have a
+// Mirrors queueArgs in internal/engine/cuda/queue.go; loading compares the sizes. Vertices found have a
 // number of arrival, called t here; tasks have a slot of the queue.
 struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;

@@ -32,11 +32,11 @@
 //
 // AHEAD of 8 spilled registers; with 4, 64 of them hold all that is on its way.
 //
-// Kernels: segment.cu, segment_narrow.cu. Go caller: internal/cuda/segment.go. Go twin: internal/segment (body.h).
+// Kernels: segment.cu, segment_narrow.cu. Go caller: internal/engine/cuda/segment.go. Go twin: internal/engine/cpu/layers (body.h).
 #pragma once
 #include "narrow.cuh"
 
-// Mirrors segmentArgs in internal/cuda/segment.go; loading compares the sizes.
+// Mirrors segmentArgs in internal/engine/cuda/segment.go; loading compares the sizes.
 struct SegmentArgs {
   const void* x;        // [table][width]
   const void* indptr;   // [rows + 1], of id_bits, as all ids

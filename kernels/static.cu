@@ -17,11 +17,11 @@
 // numbers of rows behind the batch's own, dealt out over all of those, since atomics on a single row would
 // queue. Rows behind the batch's own have no edges in indptr.
 //
-// Source of padding to fixed sizes: jraph (pad_with_graphs). Go caller: internal/cuda/static.go.
+// Source of padding to fixed sizes: jraph (pad_with_graphs). Go caller: internal/engine/cuda/static.go.
 #include "sampling.cuh"
 #include "static.cuh"
 
-// Mirrors staticState in internal/cuda/static.go. The host writes what is of a pass before it begins.
+// Mirrors staticState in internal/engine/cuda/static.go. The host writes what is of a pass before it begins.
 struct StaticState {
   const char* seeds;         // of the pass
   const StaticStep* steps;   // [num_steps + 1], the last without seeds

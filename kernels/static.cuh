@@ -2,7 +2,7 @@
 #pragma once
 #include "philox.cuh"
 
-// Mirrors staticStep in internal/cuda/static.go: the seeds of a batch, and its random numbers.
+// Mirrors staticStep in internal/engine/cuda/static.go: the seeds of a batch, and its random numbers.
 struct StaticStep {
   u64 first, num_seeds;
   u32 key0, key1, batch0, batch1;

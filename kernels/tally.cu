@@ -9,7 +9,7 @@
 //
 // Neither depends on the grid. walk.cu does not report where walk_tally follows, which does for both.
 //
-// Go caller: internal/cuda/walk.go. Go twins: tally and frontier in internal/walk.
+// Go caller: internal/engine/cuda/walk.go. Go twins: tally and frontier in internal/walk.
 #include "walk.cuh"
 
 // ---- visits -----------------------------------------------------------------------------------

@@ -19,10 +19,10 @@
 //
 // Edges beyond the last offset are padding and not looked at, nor are ids that are no source.
 //
-// Go caller: internal/cuda/transpose.go. Go twin: internal/segment (transpose.h).
+// Go caller: internal/engine/cuda/transpose.go. Go twin: internal/engine/cpu/layers (transpose.h).
 #include "peers.cuh"
 
-// Mirrors transposeArgs in internal/cuda/transpose.go; loading compares the sizes.
+// Mirrors transposeArgs in internal/engine/cuda/transpose.go; loading compares the sizes.
 struct TransposeArgs {
   const void* indptr;   // [num_rows + 1], of id_bits, as all ids
   const void* indices;  // [edges]

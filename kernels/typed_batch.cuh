@@ -24,9 +24,9 @@
 // Batches of which ALL is set also know rows that draw by weight, as weighted.cuh says, the factors of
 // edges, which stand behind a block's edge ids, and disjoint trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of trees.cuh,
 // one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
-// are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/times).
+// are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/graph/times).
 //
-// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu, typed_labor.cu. Go twin: internal/cpu/typed.go.
+// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu, typed_labor.cu. Go twin: internal/engine/cpu/typed.go.
 #pragma once
 #include "trees.cuh"
 #include "typed_rows.cuh"

@@ -1,5 +1,5 @@
 // LABOR on graphs with types in one cooperative launch, whatever the number of types and of relations: typed_labor.cuh.
-// Go caller: internal/cuda/labor.go.
+// Go caller: internal/engine/cuda/labor.go.
 #include "typed_labor.cuh"
 
 #define TYPED_LABOR(name, I) \

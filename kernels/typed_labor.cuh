@@ -15,14 +15,14 @@
 //
 // In rounds a relation's sources have slots in a table of pairs (trees.cuh) of relation and vertex.
 //
-// Kernels: typed_labor.cu. Go twin: internal/cpu/labor.go.
+// Kernels: typed_labor.cu. Go twin: internal/engine/cpu/labor.go.
 #pragma once
 #define PROGRAM_INDPTR_BITS 64
 #define PROGRAM_EDGE_ID_BITS 64
 #include "program_choose.cuh"
 #include "typed_batch.cuh"
 
-// Mirrors typedLaborArgs in internal/cuda/labor.go; loading compares the sizes.
+// Mirrors typedLaborArgs in internal/engine/cuda/labor.go; loading compares the sizes.
 struct TypedLaborArgs {
   TypedArgs batch;
   ProgramArgs work;  // of which memory, counters and slots are used

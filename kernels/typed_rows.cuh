@@ -1,5 +1,5 @@
 // What a row of a relation gives, of the kernels of graphs with types: the part that a bound leaves of it, its
-// choices by weight, and their factors. Go twins: internal/times, rng.Chooser, rng.Weights.Factors.
+// choices by weight, and their factors. Go twins: internal/graph/times, rng.Chooser, rng.Weights.Factors.
 #pragma once
 #include "factor.cuh"
 #include "rows.cuh"

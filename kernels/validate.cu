@@ -5,10 +5,10 @@
 // block that ends last looks the offenders up and reports, so that the host reads values from memory
 // of its own, wherever the arrays lie.
 //
-// Go caller: internal/cuda/validate.go. Go twin: Graph.Validate in internal/csc/validate.go.
+// Go caller: internal/engine/cuda/validate.go. Go twin: Graph.Validate in internal/graph/csc/validate.go.
 #include "grid.cuh"
 
-// Mirrors validateArgs in internal/cuda/validate.go; loading compares the sizes.
+// Mirrors validateArgs in internal/engine/cuda/validate.go; loading compares the sizes.
 struct ValidateArgs {
   const void *indptr, *indices;  // [rows + 1], [edges]; aligned to their elements
   u64* lowest;                   // of indptr and of indices: the lowest offender, ~0 before the launch

@@ -27,7 +27,7 @@
 //
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range.
 //
-// Go caller: internal/cuda/walk.go. Go twin: internal/walk.
+// Go caller: internal/engine/cuda/walk.go. Go twin: internal/walk.
 #include "walk.cuh"
 
 // Plain stores: streaming ones leave the L2 a warp's 128 bytes at a time, each for another page of memory.

@@ -3,7 +3,7 @@
 #include "choose.cuh"
 #include "grid.cuh"
 
-// Mirrors walkArgs in internal/cuda/walk.go; loading compares the sizes.
+// Mirrors walkArgs in internal/engine/cuda/walk.go; loading compares the sizes.
 struct WalkArgs {
   const void* seeds;
   char* out;       // the walks; layout of walk.Rule.Words

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/pagerank"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/pagerank"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // derivation is what makes a memory of a graph on the CPU.
@@ -24,10 +24,10 @@ type derivation interface {
 	Progress() (done, total int64)
 }
 
-// DerivedJob makes a graph's arrays, or what its rows draw by, of another graph and maybe
+// DeriveJob makes a graph's arrays, or what its rows draw by, of another graph and maybe
 // an array over its edges. It is finished exactly once; until then it reads the graph's
 // memory and the array.
-type DerivedJob struct {
+type DeriveJob struct {
 	graph  *Graph
 	build  derivation
 	done   chan struct{}
@@ -38,7 +38,7 @@ type DerivedJob struct {
 // deriving holds every DerivedJob that is not finished, so that Shutdown can end them.
 var deriving struct {
 	sync.Mutex
-	jobs map[*DerivedJob]struct{}
+	jobs map[*DeriveJob]struct{}
 }
 
 // number is what a weight can be.
@@ -77,7 +77,7 @@ var types = map[string]func(address, length int64) func(int64) int64{
 
 // StartTables begins to make what rows draw by, of values by edge id at an address, which must stay
 // until the job has ended. name is the array's, for errors.
-func StartTables(g *Graph, name, dtype string, address, length int64, mask bool) (*DerivedJob, error) {
+func StartTables(g *Graph, name, dtype string, address, length int64, mask bool) (*DeriveJob, error) {
 	read := readers[dtype]
 	if read == nil {
 		return nil, Errorf(KindType, "%s: expected bool, integers, float32 or float64, got %s", name, dtype)
@@ -92,7 +92,7 @@ func StartTables(g *Graph, name, dtype string, address, length int64, mask bool)
 // types at an address, by edge id, which must stay until the job has ended: kinds of them, or
 // as many as there are where that is 0. name is the array's, for errors. bare is without
 // edge ids.
-func StartTranspose(g *Graph, name, dtype string, address, length, kinds int64, bare bool) (*DerivedJob, error) {
+func StartTranspose(g *Graph, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
 	t := &csc.Transposition{Graph: &g.csc, Name: name, Bare: bare}
 	if dtype != "" {
 		read := types[dtype]
@@ -111,17 +111,17 @@ func StartTranspose(g *Graph, name, dtype string, address, length, kinds int64, 
 }
 
 // derive begins a derivation of a graph.
-func derive(g *Graph, build derivation) (*DerivedJob, error) {
+func derive(g *Graph, build derivation) (*DeriveJob, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
-	j := &DerivedJob{graph: g, build: build, done: make(chan struct{})}
+	j := &DeriveJob{graph: g, build: build, done: make(chan struct{})}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
 	deriving.Lock()
 	if deriving.jobs == nil {
-		deriving.jobs = make(map[*DerivedJob]struct{})
+		deriving.jobs = make(map[*DeriveJob]struct{})
 	}
 	deriving.jobs[j] = struct{}{}
 	deriving.Unlock()
@@ -138,7 +138,7 @@ func derive(g *Graph, build derivation) (*DerivedJob, error) {
 // time than to wake a thread. Walks of PageRank look at edges many times.
 const inline = 1 << 13
 
-func (j *DerivedJob) run() {
+func (j *DeriveJob) run() {
 	// The array may be of a mapped file that another process makes shorter.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -158,7 +158,7 @@ func (j *DerivedJob) run() {
 
 // Poll waits up to timeout milliseconds, and says how far the job is: what is done
 // of all there is, or finished.
-func (j *DerivedJob) Poll(timeout int64) (done, total int64, finished bool) {
+func (j *DeriveJob) Poll(timeout int64) (done, total int64, finished bool) {
 	select {
 	case <-j.done:
 		// Before any timer: of one that has run out too, either would be taken.
@@ -177,7 +177,7 @@ func (j *DerivedJob) Poll(timeout int64) (done, total int64, finished bool) {
 }
 
 // Take waits for the end and gives the memory's address, with its reference.
-func (j *DerivedJob) Take() (int64, error) {
+func (j *DeriveJob) Take() (int64, error) {
 	<-j.done
 	if j.err != nil {
 		return 0, j.err
@@ -186,7 +186,7 @@ func (j *DerivedJob) Take() (int64, error) {
 }
 
 // Cancel ends the job and returns once it reads nothing any more.
-func (j *DerivedJob) Cancel() {
+func (j *DeriveJob) Cancel() {
 	j.build.Halt()
 	if _, err := j.Take(); err == nil {
 		j.memory.Release()
@@ -196,7 +196,7 @@ func (j *DerivedJob) Cancel() {
 // endDeriving ends all of them.
 func endDeriving() {
 	deriving.Lock()
-	jobs := make([]*DerivedJob, 0, len(deriving.jobs))
+	jobs := make([]*DeriveJob, 0, len(deriving.jobs))
 	for j := range deriving.jobs {
 		j.build.Halt()
 		jobs = append(jobs, j)

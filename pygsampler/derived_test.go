@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-func transposeJob(t *testing.T, g *Graph, types []int8) *DerivedJob {
+func transposeJob(t *testing.T, g *Graph, types []int8) *DeriveJob {
 	t.Helper()
 	j, err := StartTranspose(g, "t", "int8", address(types), int64(len(types)), 0, false)
 	if err != nil {

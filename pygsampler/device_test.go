@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
 
 // onGPU skips the test where no device can be used, or fails it where
@@ -263,23 +263,23 @@ func TestDeviceJobsEnd(t *testing.T) {
 		}
 		switch how {
 		case "close":
-			hang.Within(t, time.Minute, g.device.Close)
+			deadline.Within(t, time.Minute, g.device.Close)
 			for _, j := range jobs {
 				deviceResult(t, j)
 			}
 		case "cancel":
 			for _, j := range jobs {
-				hang.Within(t, time.Minute, j.Cancel)
+				deadline.Within(t, time.Minute, j.Cancel)
 			}
 		case "shutdown":
-			hang.Within(t, time.Minute, Shutdown)
+			deadline.Within(t, time.Minute, Shutdown)
 			for _, j := range jobs {
 				if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 					t.Errorf("got %v, %v", finished, err)
 				}
 			}
 		}
-		hang.Within(t, time.Minute, g.close)
+		deadline.Within(t, time.Minute, g.close)
 		_, err = DeviceSubmit(g.device, o, c)
 		if kind, _ := KindOf(err); kind != KindClosed {
 			t.Errorf("got %v", err)

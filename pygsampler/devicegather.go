@@ -2,7 +2,7 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 

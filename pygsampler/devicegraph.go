@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // deviceGraph is a graph's arrays where a device reads them.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -208,7 +208,7 @@ func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 		if call.Exclude, err = d.positions(memory.View[int64](c.Exclude, c.NumExclude)); err != nil {
 			return nil, err
 		}
-		if of, has := p.Plan.(family.Excluding); has {
+		if of, has := p.Plan.(plan.Excluding); has {
 			call.Plan, err = of.CUDAExcluding()
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/arrow"
 )
 
 // piece is how much one copy moves: the driver holds a stream and a bounce buffer
@@ -192,7 +192,7 @@ func DeviceArrowExport(mem, data, length int64, bits int) (int64, error) {
 	if mem == 0 || length < 0 || bits != 32 && bits != 64 {
 		return 0, Errorf(KindValue, "array: expected a memory of ids of 32 or 64 bits, got length %d of %d bits", length, bits)
 	}
-	pair, err := interchange.ExportDevice(memory.FromAddress(mem), data, length, bits)
+	pair, err := arrow.ExportDevice(memory.FromAddress(mem), data, length, bits)
 	if err != nil {
 		return 0, err
 	}

@@ -5,9 +5,9 @@ import (
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/access"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/peers"
 )
 
 // An array may lie in pieces on several devices, each of which has a range of addresses where all pieces stand in a
@@ -21,17 +21,17 @@ const everyones = -1
 // mostPieces bounds a layout.
 const mostPieces = 1 << 16
 
-// PeerPiece is a part of a layout: its size, a multiple of the device's granularity, and whose it is.
-type PeerPiece struct{ Bytes, Place int64 }
+// ArrayPiece is a part of a layout: its size, a multiple of the device's granularity, and whose it is.
+type ArrayPiece struct{ Bytes, Place int64 }
 
-// PeerArray is an array in the making at one place. It has its own pieces and the copies from the start, those of
+// SharedArray is an array in the making at one place. It has its own pieces and the copies from the start, those of
 // other places once they are lent or imported, and a memory by Map when all are there. Close lets go of what it
 // has; a memory that was mapped stays. Any goroutine may use it; calls wait for each other.
-type PeerArray struct {
+type SharedArray struct {
 	engine *cuda.Engine
 	device int64
 	place  int64
-	layout []PeerPiece
+	layout []ArrayPiece
 
 	mu     sync.Mutex
 	pieces []gpu.Piece
@@ -40,16 +40,16 @@ type PeerArray struct {
 }
 
 // PeerLayoutAt reads pieces from an address, 2 integers each.
-func PeerLayoutAt(address, count int64) ([]PeerPiece, error) {
+func PeerLayoutAt(address, count int64) ([]ArrayPiece, error) {
 	if address == 0 || count < 1 || count > mostPieces {
 		return nil, Errorf(KindValue, "pieces: expected 1 to %d at an address, got %d at %#x", mostPieces, count, address)
 	}
-	layout := make([]PeerPiece, count)
+	layout := make([]ArrayPiece, count)
 	for i, w := range memory.View[[2]int64](address, count) {
 		if w[0] < 1 || w[1] < everyones {
 			return nil, Errorf(KindValue, "pieces[%d]: expected a size and a place, got %d and %d", i, w[0], w[1])
 		}
-		layout[i] = PeerPiece{w[0], w[1]}
+		layout[i] = ArrayPiece{w[0], w[1]}
 	}
 	return layout, nil
 }
@@ -81,12 +81,12 @@ func PeerUUID(device int64) (string, error) {
 }
 
 // NewPeerArray takes the memory of a place's own pieces; shared ones can be exported.
-func NewPeerArray(device, place int64, layout []PeerPiece, shared bool) (*PeerArray, error) {
+func NewPeerArray(device, place int64, layout []ArrayPiece, shared bool) (*SharedArray, error) {
 	e, err := openDevice(device)
 	if err != nil {
 		return nil, err
 	}
-	a := &PeerArray{
+	a := &SharedArray{
 		engine: e, device: device, place: place, layout: layout,
 		pieces: make([]gpu.Piece, len(layout)), mine: make([]bool, len(layout)),
 	}
@@ -103,7 +103,7 @@ func NewPeerArray(device, place int64, layout []PeerPiece, shared bool) (*PeerAr
 }
 
 // Lend gives this array's own pieces to one of the same process, which must not be mapped after this one was closed.
-func (a *PeerArray) Lend(to *PeerArray) error {
+func (a *SharedArray) Lend(to *SharedArray) error {
 	if a == to {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (a *PeerArray) Lend(to *PeerArray) error {
 }
 
 // own is the pieces that are this place's and nobody else's; others have no size.
-func (a *PeerArray) own() ([]gpu.Piece, error) {
+func (a *SharedArray) own() ([]gpu.Piece, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -144,7 +144,7 @@ func (a *PeerArray) own() ([]gpu.Piece, error) {
 var errClosedArray = Errorf(KindClosed, "array: expected one in the making, got one that was closed")
 
 // lacks is an error unless piece i is one that is still to come, of so many bytes.
-func (a *PeerArray) lacks(i int, bytes int64) error {
+func (a *SharedArray) lacks(i int, bytes int64) error {
 	switch {
 	case a.closed:
 		return errClosedArray
@@ -159,7 +159,7 @@ func (a *PeerArray) lacks(i int, bytes int64) error {
 }
 
 // Export is a file descriptor of a piece of this place's, the caller's to close.
-func (a *PeerArray) Export(piece int64) (int64, error) {
+func (a *SharedArray) Export(piece int64) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -173,7 +173,7 @@ func (a *PeerArray) Export(piece int64) (int64, error) {
 }
 
 // Import takes a piece of another process's by its descriptor, which stays the caller's.
-func (a *PeerArray) Import(piece, descriptor int64) error {
+func (a *SharedArray) Import(piece, descriptor int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bytes := int64(0)
@@ -194,7 +194,7 @@ func (a *PeerArray) Import(piece, descriptor int64) error {
 // Map is the memory in which the place's device finds all pieces in a row. What is of this place in it is copied from
 // the host's array of so many bytes, which fills the layout but for the end of its last piece, and is there then; what
 // is of others is there when they have mapped theirs.
-func (a *PeerArray) Map(address, bytes int64) (int64, error) {
+func (a *SharedArray) Map(address, bytes int64) (int64, error) {
 	if err := checkBytes(address, bytes); err != nil {
 		return 0, err
 	}
@@ -235,7 +235,7 @@ func (a *PeerArray) Map(address, bytes int64) (int64, error) {
 }
 
 // fill copies what is of this place.
-func (a *PeerArray) fill(span gpu.Span, address, bytes int64) (err error) {
+func (a *SharedArray) fill(span gpu.Span, address, bytes int64) (err error) {
 	s, err := a.engine.Context().NewStream()
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (a *PeerArray) fill(span gpu.Span, address, bytes int64) (err error) {
 }
 
 // Close lets go of the pieces. After an error it may be tried again.
-func (a *PeerArray) Close() error {
+func (a *SharedArray) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
@@ -294,9 +294,9 @@ func PeerHeat(g *Graph, degrees, row, perUnit, count, out int64) error {
 	defer g.leave()
 	visits, heat := memory.View[int64](degrees, g.csc.NumNodes), memory.View[float64](out, count)
 	if row > 0 {
-		peers.RowHeat(&g.csc, visits, row, perUnit, heat)
+		access.RowHeat(&g.csc, visits, row, perUnit, heat)
 	} else {
-		peers.Heat(&g.csc, visits, perUnit, heat)
+		access.Heat(&g.csc, visits, perUnit, heat)
 	}
 	return nil
 }

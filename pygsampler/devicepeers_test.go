@@ -18,13 +18,13 @@ func TestPeerArrays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout := []PeerPiece{{unit, 0}, {unit, everyones}, {2 * unit, 1}}
+	layout := []ArrayPiece{{unit, 0}, {unit, everyones}, {2 * unit, 1}}
 	host := make([]byte, 4*unit-100)
 	for i := range host {
 		host[i] = byte(i / 1000)
 	}
 	address := int64(uintptr(unsafe.Pointer(&host[0])))
-	made := func(place int64) *PeerArray {
+	made := func(place int64) *SharedArray {
 		a, err := NewPeerArray(0, place, layout, true)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestPeerArrays(t *testing.T) {
 	_, err = a.Map(address, 4*unit+1)
 	wrong(err, "array: expected at most")
 	var there []memory.Memory
-	for _, p := range []*PeerArray{a, b} {
+	for _, p := range []*SharedArray{a, b} {
 		m, err := p.Map(address, int64(len(host)))
 		if err != nil {
 			t.Fatal(err)
@@ -116,11 +116,11 @@ func TestPeerArraysWithFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout := []PeerPiece{{unit, 0}, {unit, everyones}, {unit, 1}}
+	layout := []ArrayPiece{{unit, 0}, {unit, everyones}, {unit, 1}}
 	host := make([]byte, 3*unit)
 	address := int64(uintptr(unsafe.Pointer(&host[0])))
 	share := func() (err error) {
-		var made []*PeerArray
+		var made []*SharedArray
 		defer func() {
 			for _, a := range made {
 				if failed := a.Close(); failed != nil {

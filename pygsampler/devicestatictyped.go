@@ -2,23 +2,23 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
 )
 
 // NewDeviceStaticTyped makes room for batches of a graph with types, whose seeds have seedBits each. At the address
 // most are integers: how many seeds of each type a batch may have; then for each of count blocks, outermost first, how
 // many vertices of each type and edges of each relation. sorted is as a TypedCall has it; grid is the blocks of a
 // launch, 0 for a good number.
-func NewDeviceStaticTyped(t *Typed, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
+func NewDeviceStaticTyped(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
-	plan, is := p.Plan.(*typed.Plan)
+	plan, is := p.Plan.(*hetero.Plan)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
@@ -50,7 +50,7 @@ func NewDeviceStaticAlone(g *Graph, p *Sampler, sorted int64, byVertex bool, see
 	if g.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
-	plan, is := p.Plan.(*temporal.Plan)
+	timed, is := p.Plan.(*temporal.Plan)
 	if is != (sorted != 0) {
 		return nil, Errorf(KindValue, "seed_time: expected the rows by time of edges with times, and of no others, got %#x", sorted)
 	}
@@ -74,16 +74,16 @@ func NewDeviceStaticAlone(g *Graph, p *Sampler, sorted int64, byVertex bool, see
 			if err != nil {
 				return nil, err
 			}
-			made = plan.Device(keys, &family.Times{Of: []*times.Rows{rows}}, 0)
+			made = timed.Device(keys, &plan.Times{Of: []*times.Rows{rows}}, 0)
 		}
 		return standing(g.device, g.device.graph.Alone(), p, made, 1, seedBits, grid, count, most)
 	})
 }
 
 // aloneOf is a sampler of neighbours as one of a graph of one type; nil for others.
-func aloneOf(p *Sampler) *cuda.Typed {
+func aloneOf(p *Sampler) *cuda.Hetero {
 	var hops cuda.Neighbors
-	made := &cuda.Typed{Alone: true}
+	made := &cuda.Hetero{Alone: true}
 	switch plan := p.CUDA().(type) {
 	case *cuda.Neighbors:
 		hops = *plan
@@ -97,7 +97,7 @@ func aloneOf(p *Sampler) *cuda.Typed {
 }
 
 // standing makes room for batches of a plan, as NewDeviceStaticTyped says.
-func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Typed, kinds int, seedBits, grid, count, most int64) (cuda.Standing, error) {
+func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Hetero, kinds int, seedBits, grid, count, most int64) (cuda.Standing, error) {
 	relations := len(plan.Fanouts)
 	switch {
 	case seedBits != 32 && seedBits != 64:

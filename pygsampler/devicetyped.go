@@ -2,18 +2,18 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
 // typedOnDevice is a plan of graphs with types that a device makes batches of: each call has a plan of its own there.
 type typedOnDevice interface {
-	Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, keys []gpu.Address) (cuda.Plan, error)
+	Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error)
 }
 
 // bring makes the graph that a device samples, of relations that are there.
-func (t *Typed) bring() error {
+func (t *HeteroGraph) bring() error {
 	d := t.graphs[0].device
 	s := cuda.Schema{Mixed: t.csc.Mixed()}
 	for _, k := range t.csc.Kinds {
@@ -31,7 +31,7 @@ func (t *Typed) bring() error {
 }
 
 // DeviceSubmitTyped puts a batch of a graph with types into a stream; about has what a DeviceCall has not.
-func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, about TypedCall) (*DeviceJob, error) {
+func DeviceSubmitTyped(t *HeteroGraph, p *Sampler, c DeviceCall, about TypedCall) (*DeviceJob, error) {
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
@@ -91,7 +91,7 @@ func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, about TypedCall) (*De
 	}
 	if call.Plan, err = plan.Device(&t.csc, seeds, excluded, given, keys); err == nil {
 		of := t.device.graph
-		if _, alone := call.Plan.(*cuda.OneType); alone {
+		if _, alone := call.Plan.(*cuda.SingleType); alone {
 			of = t.graphs[0].device.graph
 		}
 		j.flight, err = t.device.engine.Start(of, call)
@@ -104,7 +104,7 @@ func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, about TypedCall) (*De
 }
 
 // enterDevice lets a job into all graphs, or into none.
-func (t *Typed) enterDevice(j *DeviceJob) error {
+func (t *HeteroGraph) enterDevice(j *DeviceJob) error {
 	for _, g := range t.graphs {
 		if err := g.enterDevice([]*DeviceJob{j}); err != nil {
 			j.leave()

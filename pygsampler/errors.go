@@ -6,12 +6,12 @@ import (
 	"syscall"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/arrow"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // Kind is the Python exception that an error becomes.
@@ -49,7 +49,7 @@ func KindOf(err error) (Kind, string) {
 	var own *Error
 	var value *csc.ValueError
 	var driver *gpu.Error
-	var wrongType *interchange.TypeError
+	var wrongType *arrow.TypeError
 	var wrongFile *graphfile.FormatError
 	var number syscall.Errno
 	switch {

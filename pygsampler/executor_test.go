@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
 
 // One, two and seven threads, one job at a time and forty in flight, submitted or
@@ -135,7 +135,7 @@ func TestSetThreadsWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := result(t, j)
-	hang.Within(t, time.Minute, func() {
+	deadline.Within(t, time.Minute, func() {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -191,7 +191,7 @@ func TestShutdown(t *testing.T) {
 		if n := Stats().Jobs; n == 0 || n > 12 {
 			t.Errorf("%d jobs on their way", n)
 		}
-		hang.Within(t, time.Minute, Shutdown)
+		deadline.Within(t, time.Minute, Shutdown)
 		for _, j := range jobs {
 			select {
 			case <-j.done:
@@ -203,7 +203,7 @@ func TestShutdown(t *testing.T) {
 			}
 		}
 	}
-	hang.Within(t, time.Minute, Shutdown) // nothing to do
+	deadline.Within(t, time.Minute, Shutdown) // nothing to do
 	j, err := Submit(g, options(t, "auto", false, 2), c)
 	if err != nil {
 		t.Fatal(err)

@@ -9,21 +9,21 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
 
 // toy is a family that is nowhere but here: its batches are their seeds, one word each
 // behind the words of a batch without blocks. It waits where it is told to.
-type toy struct{ family.Plan }
+type toy struct{ plan.Plan }
 
-func (toy) Check(family.Arrays) error     { return nil }
-func (toy) Expected(w *family.Work) int64 { return w.Batch.Seeds.Len() }
-func (toy) CUDA() cuda.Plan               { return onToyDevice{new(cuda.Hops)} }
-func (toy) CPU(w *family.Work) (memory.Memory, error) {
+func (toy) Check(plan.Arrays) error     { return nil }
+func (toy) Expected(w *plan.Work) int64 { return w.Batch.Seeds.Len() }
+func (toy) CUDA() cuda.Plan             { return onToyDevice{new(cuda.Hops)} }
+func (toy) CPU(w *plan.Work) (memory.Memory, error) {
 	for w.Batch.Number == 1 && !w.Stop.Load() {
 		time.Sleep(time.Millisecond)
 	}
@@ -85,7 +85,7 @@ func nodesOf(at int64) string {
 // goes through a device.
 func TestAFamilyOfOnesOwn(t *testing.T) {
 	quiet(t)
-	families["toy"] = func(*family.Document) family.Plan { return toy{} }
+	families["toy"] = func(*plan.Document) plan.Plan { return toy{} }
 	defer delete(families, "toy")
 	p, err := NewSampler(`{"family": "toy"}`, 3)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestAFamilyOfOnesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hang.Within(t, time.Minute, j.Cancel)
+	deadline.Within(t, time.Minute, j.Cancel)
 	t.Run("device", func(t *testing.T) {
 		onGPU(t)
 		if r := compiler.Default.Report(); r.Error != "" {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/batchtest"
 )
 
 // FuzzGraph makes a graph and a call of any bytes. Either the graph or the call is

@@ -3,7 +3,7 @@ package pygsampler
 import (
 	"sync/atomic"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/gather"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/gather"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
 
 // lookup is a table, the ids of its rows that are wanted, and room for them.
@@ -202,7 +202,7 @@ func occupy(t *testing.T) (end func()) {
 		t.Fatal(err)
 	}
 	return func() {
-		hang.Within(t, time.Minute, j.Cancel)
+		deadline.Within(t, time.Minute, j.Cancel)
 		if _, err := SetThreads(before); err != nil {
 			t.Error(err)
 		}
@@ -283,7 +283,7 @@ func TestGatherRefusesIDs(t *testing.T) {
 			if kind, text := KindOf(err); !finished || kind != KindIndex || text != "ids[150000]: expected an integer in [0, 5), got 5" {
 				t.Errorf("%s: got %s: %s", name, kind, text)
 			}
-			hang.Within(t, time.Minute, j.Cancel)
+			deadline.Within(t, time.Minute, j.Cancel)
 		}
 	}
 	runtime.KeepAlive(good)
@@ -309,7 +309,7 @@ func TestGatherCancel(t *testing.T) {
 	if n := memory.Count().Live - live; n < 1 || Stats().Jobs != 2 {
 		t.Errorf("%d memories, %d jobs", n, Stats().Jobs)
 	}
-	hang.Within(t, time.Minute, j.Cancel)
+	deadline.Within(t, time.Minute, j.Cancel)
 	if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 		t.Errorf("finished %v: %v", finished, err)
 	}
@@ -317,7 +317,7 @@ func TestGatherCancel(t *testing.T) {
 	for i := range 30 {
 		j := begin()
 		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
-		hang.Within(t, time.Minute, j.Cancel)
+		deadline.Within(t, time.Minute, j.Cancel)
 	}
 	runtime.KeepAlive(l)
 }
@@ -355,7 +355,7 @@ func TestGatherShutdown(t *testing.T) {
 			}
 			jobs = append(jobs, j)
 		}
-		hang.Within(t, time.Minute, Shutdown)
+		deadline.Within(t, time.Minute, Shutdown)
 		if n := Stats().Jobs; n != 0 {
 			t.Errorf("%d jobs after Shutdown", n)
 		}
@@ -374,7 +374,7 @@ func TestGatherShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hang.Within(t, time.Minute, Shutdown)
+	deadline.Within(t, time.Minute, Shutdown)
 	if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 		t.Errorf("one that waited: finished %v: %v", finished, err)
 	}

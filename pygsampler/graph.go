@@ -3,9 +3,9 @@ package pygsampler
 import (
 	"sync"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/owner"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
 )
 
 // Graph is a CSC over borrowed arrays, validated or trusted, counted by the jobs
@@ -202,7 +202,7 @@ func ExpandRows(indptr, numRows, first int64, bits int) (int64, error) {
 // Symbol is the address of a C function that Python calls directly.
 func Symbol(name string) (int64, error) {
 	if name == "destructor" {
-		return owner.Destructor(), nil
+		return finalizer.Destructor(), nil
 	}
 	if address := memory.Symbol(name); address != 0 {
 		return address, nil

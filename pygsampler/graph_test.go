@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
 
 // Close returns when no job reads the graph any more, and refuses later ones.
@@ -30,7 +30,7 @@ func TestCloseWaits(t *testing.T) {
 		if round == 0 {
 			time.AfterFunc(5*time.Millisecond, func() { jobs[0].stop.Store(true) })
 		}
-		hang.Within(t, time.Minute, g.Close)
+		deadline.Within(t, time.Minute, g.Close)
 		for _, j := range jobs {
 			if j.err == nil && j.memory == (memory.Memory{}) {
 				t.Error("a job is not finished")
@@ -40,7 +40,7 @@ func TestCloseWaits(t *testing.T) {
 		if kind, text := KindOf(err); kind != KindClosed || text != "graph: expected an open graph, got a closed one" {
 			t.Errorf("got %v", err)
 		}
-		hang.Within(t, time.Minute, g.Close)
+		deadline.Within(t, time.Minute, g.Close)
 		for _, j := range jobs {
 			j.Cancel()
 		}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )

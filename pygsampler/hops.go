@@ -1,7 +1,7 @@
 package pygsampler
 
 import (
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hops"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/edgelists"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -11,7 +11,7 @@ func JoinedHops(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
 	}
-	m, err := hops.Joined(data, memory.View[int64](ends, 2*hops.Relations(data)))
+	m, err := edgelists.Joined(data, memory.View[int64](ends, 2*edgelists.Relations(data)))
 	if err != nil {
 		return 0, err
 	}
@@ -21,5 +21,5 @@ func JoinedHops(data, ends int64) (int64, error) {
 // joined is a batch with its hops joined, in its place.
 func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 	defer m.Release()
-	return hops.Joined(int64(uintptr(m.Data())), ends)
+	return edgelists.Joined(int64(uintptr(m.Data())), ends)
 }

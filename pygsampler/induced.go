@@ -1,9 +1,9 @@
 package pygsampler
 
 import (
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/induced"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/induced"
 )
 
 // InducedEdges is the address of a memory with the edges of a graph on the CPU among the

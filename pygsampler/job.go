@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/owner"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/run"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -49,7 +49,7 @@ type jobTask interface {
 type sampling struct {
 	graph   *Graph
 	plan    *Sampler
-	work    family.Work
+	work    plan.Work
 	exclude []int64
 	joined  bool
 }
@@ -100,7 +100,7 @@ func Sample(g *Graph, p *Sampler, c Call) (*Job, error) {
 }
 
 // promptly makes a batch at once where it is small, and submits others.
-func promptly(j *Job, work *family.Work, small bool) *Job {
+func promptly(j *Job, work *plan.Work, small bool) *Job {
 	if small && engine.enter() {
 		// The guess knows mean degrees only: seeds may all be hubs.
 		work.Most = promptEdges
@@ -154,7 +154,7 @@ func newSampling(g *Graph, p *Sampler, c Call) (*sampling, error) {
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
 	seeds.I64 = append([]int64(nil), seeds.I64...)
-	t := &sampling{graph: g, plan: p, work: family.Work{Graph: &g.csc, Batch: p.batch(&c)}, joined: c.Joined}
+	t := &sampling{graph: g, plan: p, work: plan.Work{Graph: &g.csc, Batch: p.batch(&c)}, joined: c.Joined}
 	t.work.Batch.Seeds = seeds
 	if c.NumExclude > 0 {
 		t.exclude = append(t.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
@@ -347,7 +347,7 @@ func (g *Graph) Drop() {
 
 // Shutdown ends all jobs and returns once no memory of any graph is read.
 func Shutdown() {
-	owner.Shut()
+	finalizer.Shut()
 	endFlying()
 	endReading()
 	endDeriving()

@@ -11,11 +11,11 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/batchtest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/deadline"
 )
 
 // onHeap makes what address is asked for escape: memory on a goroutine's stack moves.
@@ -58,7 +58,7 @@ func (a *arrays) open(t *testing.T) *Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { hang.Within(t, time.Minute, g.Close); runtime.KeepAlive(a) })
+	t.Cleanup(func() { deadline.Within(t, time.Minute, g.Close); runtime.KeepAlive(a) })
 	return g
 }
 
@@ -180,11 +180,11 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(round*round) * time.Millisecond)
-		hang.Within(t, time.Minute, second.Cancel) // though the only thread is not free
+		deadline.Within(t, time.Minute, second.Cancel) // though the only thread is not free
 		if _, finished, _ := first.Wait(0); finished {
 			t.Error("Cancel waited for another job")
 		}
-		hang.Within(t, time.Minute, first.Cancel)
+		deadline.Within(t, time.Minute, first.Cancel)
 		if first.err != request.ErrCancelled || second.err != request.ErrCancelled {
 			t.Fatalf("got %v and %v", first.err, second.err)
 		}
@@ -201,7 +201,7 @@ func TestCancel(t *testing.T) {
 	if memory.Count().Live != live+1 {
 		t.Error("no batch")
 	}
-	hang.Within(t, time.Minute, j.Cancel)
+	deadline.Within(t, time.Minute, j.Cancel)
 	if memory.Count().Live != live {
 		t.Error("the batch of a cancelled job is left")
 	}
@@ -225,7 +225,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("waited %v of %d ms", took, timeout)
 		}
 	}
-	hang.Within(t, time.Minute, j.Cancel)
+	deadline.Within(t, time.Minute, j.Cancel)
 	if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 		t.Errorf("finished %v: %v", finished, err)
 	}
@@ -328,5 +328,5 @@ func TestCallErrors(t *testing.T) {
 			_, _ = Submit(g, o, c)
 		}()
 	}
-	hang.Within(t, time.Minute, g.Close)
+	deadline.Within(t, time.Minute, g.Close)
 }

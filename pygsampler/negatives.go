@@ -4,10 +4,10 @@ import (
 	"math"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/negatives"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/negatives"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -92,6 +92,6 @@ func DeviceNegatives(device, list, stream int64) error {
 
 // StartNegatives begins to make the table by which vertices are drawn in proportion to their number
 // of in-edges to a power, whose bits are given.
-func StartNegatives(g *Graph, power int64) (*DerivedJob, error) {
+func StartNegatives(g *Graph, power int64) (*DeriveJob, error) {
 	return derive(g, &negatives.Table{Graph: &g.csc, Power: math.Float64frombits(uint64(power))})
 }

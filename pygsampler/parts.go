@@ -4,20 +4,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/hgt"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/labor"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/rows"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
-	walks "github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hgt"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/labor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
+	walks "github.com/pygsampler/pygsampler/pygsampler/internal/plan/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/wholerows"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
@@ -31,15 +31,15 @@ const AskWords = 5
 // asking is how a job asks for rows, and is answered.
 type asking struct {
 	waiting *Job
-	asks    chan *cpu.Ask
-	answers chan []cpu.Answer
+	asks    chan *cpu.RowRequest
+	answers chan []cpu.RowReply
 	once    sync.Once
 	failed  chan struct{} // closed by Fail, once why is there
 	why     error
 }
 
 func newAsking() asking {
-	return asking{asks: make(chan *cpu.Ask), answers: make(chan []cpu.Answer), failed: make(chan struct{})}
+	return asking{asks: make(chan *cpu.RowRequest), answers: make(chan []cpu.RowReply), failed: make(chan struct{})}
 }
 
 func (t *asking) asked() *asking { return t }
@@ -80,14 +80,14 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 		return nil, Errorf(KindValue, "bounds: expected at least 2, got %d", numBounds)
 	}
 	t := &partsTask{asking: newAsking()}
-	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
-	var given *family.Times
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
+	var given *plan.Times
 	if c.SeedTimes != 0 {
 		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
 		if err != nil {
 			return nil, err
 		}
-		given = &family.Times{Of: []*times.Rows{{Float: float, ByVertex: c.ByVertex}}, Seeds: keys}
+		given = &plan.Times{Of: []*times.Rows{{Float: float, ByVertex: c.ByVertex}}, Seeds: keys}
 	}
 	var err error
 	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
@@ -104,23 +104,23 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 // SubmitPartsTyped begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
 // many numbers of each relation, one behind another. timed is the address of an int64 for each relation, 0 where its
 // edges have no times; it is 0 where seeds have none.
-func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
+func SubmitPartsTyped(g *HeteroGraph, p *Sampler, c TypedCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
 	relations := int64(len(g.graphs))
 	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
 	}
 	switch p.Plan.(type) {
-	case *typed.Plan, *hgt.Plan, *labor.Plan:
+	case *hetero.Plan, *hgt.Plan, *labor.Plan:
 	default:
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours, HGT or LABOR for a graph with types in parts, got one of another family")
 	}
-	var given *family.Times
+	var given *plan.Times
 	if timed != 0 {
 		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
 		if err != nil {
 			return nil, err
 		}
-		given = &family.Times{Of: make([]*times.Rows, relations), Seeds: keys}
+		given = &plan.Times{Of: make([]*times.Rows, relations), Seeds: keys}
 		for i, has := range memory.View[int64](timed, relations) {
 			if has != 0 {
 				given.Of[i] = &times.Rows{Float: float}
@@ -128,7 +128,7 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 		}
 	}
 	t := &typedPartsTask{asking: newAsking()}
-	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
 	var err error
 	if t.sampledTypes, err = newSampledTypes(g, p, c); err != nil {
 		return nil, err
@@ -143,31 +143,31 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 // SubmitPartsAlong begins walks along relations of a graph with types whose relations have no rows: bounds as
 // SubmitPartsTyped has it, and along is the address of two int64 for each kind of edges of the plan: its relation, and how
 // many vertices there are where that leads to. There are so many roots. Ids have 64 bits.
-func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
+func SubmitPartsAlong(g *HeteroGraph, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
 	relations := int64(len(g.graphs))
-	plan, is := p.Plan.(*walks.Plan)
-	if !is || plan.Second() || plan.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
+	walked, is := p.Plan.(*walks.Plan)
+	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
 		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, numBounds)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	t := &typedPartsTask{asking: newAsking()}
-	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
 	for _, w := range memory.View[[2]int64](along, numAlong) {
 		if w[0] < 0 || w[0] >= relations {
 			return nil, Errorf(KindValue, "along: expected relations below %d, got %d", relations, w[0])
 		}
-		parts.Along = append(parts.Along, cpu.Along{Relation: w[0], Nodes: w[1]})
+		parts.Along = append(parts.Along, cpu.WalkRelation{Relation: w[0], Nodes: w[1]})
 	}
-	for i, kind := range plan.Path {
+	for i, kind := range walked.Path {
 		if kind >= numAlong {
 			return nil, Errorf(KindValue, "metapath[%d]: expected a kind of edges below %d, got %d", i, numAlong, kind)
 		}
 	}
 	wide := csc.Array{Bits: 64}
 	graph := &csc.Graph{NumNodes: roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
-	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
+	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
 	for i, seeds := int64(0), csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits); i < c.NumSeeds; i++ {
 		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
 	}
@@ -184,14 +184,14 @@ func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, nu
 
 // hopwise is a plan whose batches are hops of rows, which may lie elsewhere.
 func hopwise(p *Sampler) (interface {
-	Request(w *family.Work) *cpu.Request
+	Request(w *plan.Work) *cpu.Request
 }, error) {
 	switch plan := p.Plan.(type) {
 	case *neighbor.Plan:
 		return plan, nil
 	case *temporal.Plan:
 		return plan, nil
-	case *rows.Plan:
+	case *wholerows.Plan:
 		return plan, nil
 	}
 	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
@@ -201,7 +201,7 @@ func hopwise(p *Sampler) (interface {
 func (t *partsTask) do() (memory.Memory, error) { return t.plan.CPU(&t.work) }
 
 // ask hands a question out and waits for its answer.
-func (t *asking) ask(a *cpu.Ask) ([]cpu.Answer, error) {
+func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 	ticker := time.NewTicker(pollStop)
 	defer ticker.Stop()
 	asks := t.asks
@@ -277,9 +277,9 @@ func (j *Job) Answer(address, count int64) error {
 	if err != nil {
 		return err
 	}
-	list := make([]cpu.Answer, count)
+	list := make([]cpu.RowReply, count)
 	for i, words := 0, memory.View[int64](address, 2*count); i < len(list); i++ {
-		list[i] = cpu.Answer{Address: words[2*i], Size: words[2*i+1]}
+		list[i] = cpu.RowReply{Address: words[2*i], Size: words[2*i+1]}
 	}
 	select {
 	case t.answers <- list:
@@ -327,7 +327,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 	if plan, is := p.Plan.(*walks.Plan); is {
 		return submitEdges(g, p, plan, c)
 	}
-	plan, err := hopwise(p)
+	hops, err := hopwise(p)
 	if err != nil {
 		return nil, err
 	}
@@ -335,15 +335,15 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		return nil, Errorf(KindValue, "rows: expected edge ids of 32 or 64 bits and a hop and first ids >= 0, got %d, %d, %d and %d",
 			c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
 	}
-	var given *family.Times
+	var given *plan.Times
 	if c.Sorted != 0 {
 		rows, err := sortedRows(c.Sorted, g.csc.NumEdges(), c.ByVertex)
 		if err != nil {
 			return nil, err
 		}
-		given = &family.Times{Of: []*times.Rows{rows}}
+		given = &plan.Times{Of: []*times.Rows{rows}}
 	}
-	ask := &cpu.Ask{Hop: int(c.Hop)}
+	ask := &cpu.RowRequest{Hop: int(c.Hop)}
 	if c.Trees != 0 {
 		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
 	}
@@ -358,7 +358,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 	t.work.Times = given
 	j := newJob(t)
 	t.work.Stop = &j.stop
-	req := plan.Request(&t.work)
+	req := hops.Request(&t.work)
 	if req.First = c.First; c.Hop >= int64(len(req.Fanouts)) || req.Graph.Indices.Bits != c.SeedBits || (given != nil) != (c.Bounds != 0) {
 		j.err = Errorf(KindValue, "rows: expected one of %d hops, ids of %d bits, and bounds where edges have times, got hop %d, %d bits",
 			len(req.Fanouts), req.Graph.Indices.Bits, c.Hop, c.SeedBits)
@@ -370,7 +370,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		ids = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
 	t.rows = cpu.PartRows{IDs: ids, Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits}
-	if whole, is := p.Plan.(*rows.Plan); is {
+	if whole, is := p.Plan.(*wholerows.Plan); is {
 		t.rows.Beside = whole.Beside(&g.csc)
 		t.rows.Weights = len(t.rows.Beside) == 0 && g.csc.Alias != nil
 	}
@@ -441,29 +441,29 @@ type typedRowsTask struct {
 }
 
 // SubmitTypedRows begins to draw rows of a relation of a part, whose relations are those of g.
-func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, error) {
+func SubmitTypedRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
+	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
 	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
 	if c.Sorted != 0 && relation >= 0 && relation < int64(len(g.graphs)) {
 		sorted, err := sortedRows(c.Sorted, g.csc.Relations[relation].Graph.NumEdges(), c.ByVertex)
 		if err != nil {
 			return nil, err
 		}
-		t.work.Times = &family.Times{Of: make([]*times.Rows, len(g.graphs))}
+		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.graphs))}
 		t.work.Times.Of[relation] = sorted
 	}
-	var about *cpu.TypedRequest
+	var about *cpu.HeteroRequest
 	weights := false
 	switch plan := p.Plan.(type) {
-	case *typed.Plan:
+	case *hetero.Plan:
 		var err error
 		if about, err = plan.Request(&t.work); err != nil {
 			return nil, err
 		}
-	case *rows.Plan:
+	case *wholerows.Plan:
 		about, weights = plan.Typed(&t.work), true
 	default:
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a graph with types in parts, got one of another family")
@@ -480,7 +480,7 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 	if about.Times != nil {
 		req.Times = about.Times[relation]
 	}
-	ask := &cpu.Ask{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
+	ask := &cpu.RowRequest{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
 	if c.Trees != 0 {
 		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
 	}

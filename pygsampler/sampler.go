@@ -6,37 +6,37 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/bsp"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/hgt"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/khop"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/labor"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/reservoir"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/rows"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/bsp"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/fused"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hgt"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/khop"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/labor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/queue"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/reservoir"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/wholerows"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/calibrate"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // families are the kinds of samplers by the names that documents have for them.
-var families = map[string]family.Parse{
+var families = map[string]plan.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
 	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
-	"typed": typed.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse, "labor": labor.Parse,
-	"rows": rows.Parse,
+	"typed": hetero.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse, "labor": labor.Parse,
+	"rows": wholerows.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.
 type Sampler struct {
-	family.Plan
+	plan.Plan
 	Seed     uint64
 	Document string // with what was not given in it
 	share    int64  // as Within says; 0: no bound
@@ -55,7 +55,7 @@ func (p *Sampler) Within(share int64) (*Sampler, error) {
 
 // NewSampler checks a document: a JSON object with the family, and that family's options.
 func NewSampler(document string, seed uint64) (*Sampler, error) {
-	d := family.Read(document)
+	d := plan.Read(document)
 	name := d.Name("family", "a family of samplers")
 	parse, ok := families[name]
 	if !ok {
@@ -73,13 +73,13 @@ func NewSampler(document string, seed uint64) (*Sampler, error) {
 func (p *Sampler) check(g *Graph) error {
 	if g.device != nil {
 		d := g.device.graph
-		has := family.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds}
+		has := plan.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds}
 		if host := g.device.host; host != nil {
 			has.EdgeData, has.VertexData = host.csc.EdgeData, host.csc.VertexData
 		}
 		return p.Check(has)
 	}
-	return p.Check(family.Arrays{
+	return p.Check(plan.Arrays{
 		Edges: g.csc.NumEdges(), Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds,
 		EdgeData: g.csc.EdgeData, VertexData: g.csc.VertexData,
 	})

@@ -3,17 +3,17 @@ package pygsampler
 import (
 	"math"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/layers"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/segment"
 )
 
 // segmentWords is how many words describe a reduction; they are the fields of
 // segment.Reduction in their order.
 const segmentWords = 19
 
-func reductionAt(list int64) *segment.Reduction {
+func reductionAt(list int64) *layers.Reduction {
 	w := memory.View[int64](list, segmentWords)
-	return &segment.Reduction{
+	return &layers.Reduction{
 		X: w[0], Indptr: w[1], Indices: w[2], Weights: w[3], Out: w[4], Best: w[5],
 		Sources: w[6], Rows: w[7], Edges: w[8], Width: w[9], Heads: w[10],
 		Kind: w[11], IDBits: w[12], FloatBits: w[13], Brain: w[14], IDs: w[15], Table: w[16], Degrees: w[17], Places: w[18],
@@ -37,18 +37,18 @@ func SegmentTranspose(list, starts, rows, places int64) error {
 
 // attentionAt is segment.Attention's fields in their order, behind those of its reduction. The
 // last has the bits of a float.
-func attentionAt(list int64) *segment.Attention {
+func attentionAt(list int64) *layers.Attention {
 	w := memory.View[int64](list, segmentWords+7)[segmentWords:]
-	return &segment.Attention{
+	return &layers.Attention{
 		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Log: w[2], Alpha: w[3], Pre: w[4], ToTarget: w[5],
 		Slope: math.Float64frombits(uint64(w[6])),
 	}
 }
 
 // scoresAt is segment.Scores' fields in their order.
-func scoresAt(list int64) *segment.Scores {
+func scoresAt(list int64) *layers.Scores {
 	w := memory.View[int64](list, 10)
-	return &segment.Scores{
+	return &layers.Scores{
 		Indptr: w[0], X: w[1], Grad: w[2], Out: w[3], Rows: w[4], Edges: w[5], Heads: w[6], IDBits: w[7], FloatBits: w[8], Brain: w[9],
 	}
 }

@@ -3,15 +3,15 @@ package pygsampler
 import (
 	"math"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
 )
 
 // StartTimes begins to put the rows of a graph into the order of time: times are at an address, one for
 // each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
-func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DerivedJob, error) {
+func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}
@@ -98,7 +98,7 @@ func DeviceSubmitTimed(g *Graph, p *Sampler, c DeviceCall, timed TimedCall) (*De
 }
 
 // times are those of a graph of so many edges, and of the seeds.
-func (c *TimedCall) times(edges int64) (*family.Times, error) {
+func (c *TimedCall) times(edges int64) (*plan.Times, error) {
 	if c.Sorted == 0 || c.NumSeeds < 0 {
 		return nil, Errorf(KindValue, "seed_time: expected the rows by time and a length >= 0, got %#x and %d", c.Sorted, c.NumSeeds)
 	}
@@ -106,7 +106,7 @@ func (c *TimedCall) times(edges int64) (*family.Times, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := &family.Times{Of: []*times.Rows{rows}}
+	given := &plan.Times{Of: []*times.Rows{rows}}
 	given.Seeds, err = seedKeys(c.SeedTimes, c.NumSeeds, rows.Float)
 	return given, err
 }

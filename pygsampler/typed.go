@@ -5,16 +5,16 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
-// Typed is a graph with types: each type of edges is a graph, all of them on the CPU or all on one
+// HeteroGraph is a graph with types: each type of edges is a graph, all of them on the CPU or all on one
 // device. It holds none of them: a job enters those that it reads, and they are closed by their owner.
-type Typed struct {
-	csc    csc.Typed // on the CPU wherever the graphs are
+type HeteroGraph struct {
+	csc    csc.HeteroGraph // on the CPU wherever the graphs are
 	graphs []*Graph
 	device *deviceGraph // all of them; nil: they are on the CPU
 }
@@ -34,7 +34,7 @@ type typedDocument struct {
 }
 
 // NewTyped makes a graph with types of a document and of a graph for each of its relations.
-func NewTyped(document string, graphs []*Graph) (made *Typed, err error) {
+func NewTyped(document string, graphs []*Graph) (made *HeteroGraph, err error) {
 	var d typedDocument
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		return nil, Errorf(KindValue, "graph: expected a JSON object, got %v", err)
@@ -43,13 +43,13 @@ func NewTyped(document string, graphs []*Graph) (made *Typed, err error) {
 		return nil, Errorf(KindValue, "graph: expected a size and a salt for each type and a graph for each relation, got %d, %d, %d, %d and %d",
 			len(d.Types), len(d.Nodes), len(d.Salts), len(d.Relations), len(graphs))
 	}
-	t := &Typed{graphs: graphs}
+	t := &HeteroGraph{graphs: graphs}
 	for i, name := range d.Types {
 		salt, err := strconv.ParseUint(d.Salts[i], 10, 64)
 		if err != nil {
 			return nil, Errorf(KindValue, "types[%q]: expected a salt of 64 bits, got %q", name, d.Salts[i])
 		}
-		t.csc.Kinds = append(t.csc.Kinds, csc.Kind{Name: name, Nodes: d.Nodes[i], Salt: salt})
+		t.csc.Kinds = append(t.csc.Kinds, csc.NodeType{Name: name, Nodes: d.Nodes[i], Salt: salt})
 	}
 	for i, r := range d.Relations {
 		salt, err := strconv.ParseUint(r.Salt, 10, 64)
@@ -95,7 +95,7 @@ func (g *Graph) onHost() *Graph {
 }
 
 // enter holds all graphs until leave is called, or none.
-func (t *Typed) enter() (leave func(), err error) { return enterAll(t.graphs) }
+func (t *HeteroGraph) enter() (leave func(), err error) { return enterAll(t.graphs) }
 
 func enterAll(graphs []*Graph) (leave func(), err error) {
 	entered := 0
@@ -116,7 +116,7 @@ func enterAll(graphs []*Graph) (leave func(), err error) {
 
 // Join is the memory of the graph without types of a graph with types; ids is the address of where those of each
 // relation's edges begin, and of where they end.
-func (t *Typed) Join(ids int64) (int64, error) {
+func (t *HeteroGraph) Join(ids int64) (int64, error) {
 	if t.device != nil {
 		return 0, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", t.device.index)
 	}
@@ -143,11 +143,11 @@ type TypedCall struct {
 }
 
 // times are those of a call; nil: it has none.
-func (t *Typed) times(c *TypedCall) (*family.Times, error) {
+func (t *HeteroGraph) times(c *TypedCall) (*plan.Times, error) {
 	if c.Sorted == 0 {
 		return nil, nil
 	}
-	given := new(family.Times)
+	given := new(plan.Times)
 	for i, w := range memory.View[[2]int64](c.Sorted, int64(len(t.graphs))) {
 		if w[0] == 0 {
 			given.Of = append(given.Of, nil)
@@ -170,23 +170,23 @@ func (t *Typed) times(c *TypedCall) (*family.Times, error) {
 
 // typedPlan is a plan that samples graphs with types.
 type typedPlan interface {
-	family.Plan
+	plan.Plan
 	// Fits refuses graphs whose types the plan does not name, or that have others.
-	Fits(g *csc.Typed) error
+	Fits(g *csc.HeteroGraph) error
 }
 
 // sampledTypes is a batch of a graph with types as a job's task.
 type sampledTypes struct {
-	graph   *Typed
+	graph   *HeteroGraph
 	plan    *Sampler
-	work    family.Work
+	work    plan.Work
 	exclude [][]int64
 	joined  bool
 	leave   func()
 }
 
 // SubmitTyped is Submit for a graph with types, and with prompt it is Sample.
-func SubmitTyped(g *Typed, p *Sampler, c TypedCall, prompt bool) (*Job, error) {
+func SubmitTyped(g *HeteroGraph, p *Sampler, c TypedCall, prompt bool) (*Job, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
@@ -204,18 +204,18 @@ func SubmitTyped(g *Typed, p *Sampler, c TypedCall, prompt bool) (*Job, error) {
 }
 
 // newSampledTypes checks and copies what a call says; a job must be made of it next.
-func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
+func newSampledTypes(g *HeteroGraph, p *Sampler, c TypedCall) (*sampledTypes, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	plan, is := p.Plan.(typedPlan)
+	fitted, is := p.Plan.(typedPlan)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
-	if err := plan.Fits(&g.csc); err != nil {
+	if err := fitted.Fits(&g.csc); err != nil {
 		return nil, err
 	}
-	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
+	t := &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
 	var err error
 	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 
 // split is how many seeds a call has of each type, and copies of the excluded edges of each relation,
 // none where there are none at all.
-func (t *Typed) split(c *TypedCall) (seeds []int64, exclude [][]int64, err error) {
+func (t *HeteroGraph) split(c *TypedCall) (seeds []int64, exclude [][]int64, err error) {
 	kinds := len(t.csc.Kinds)
 	counts := append([]int64(nil), memory.View[int64](c.Counts, int64(kinds+len(t.graphs)))...)
 	of := [2]int64{}
@@ -264,7 +264,7 @@ func (t *Typed) split(c *TypedCall) (seeds []int64, exclude [][]int64, err error
 }
 
 // about says which relation the error of an excluded edge is of.
-func (t *Typed) about(relation int, err error) error {
+func (t *HeteroGraph) about(relation int, err error) error {
 	var value *csc.ValueError
 	if errors.As(err, &value) {
 		return &csc.ValueError{Text: t.csc.Relations[relation].Name + ": " + value.Text}

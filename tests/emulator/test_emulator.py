@@ -17,7 +17,7 @@ from tests.emulator.build import HERE, ROOT, build, compilers
 
 FOR_EVER, EXITED, MIXED, LANES, BEYOND, TRAP = range(6)
 
-# Tests of pygsampler/internal/cuda that are quick without a GPU and reach every kernel.
+# Tests of pygsampler/internal/engine/cuda that are quick without a GPU and reach every kernel.
 PARITY = (
     "^(TestSegmentHeadsAndRows|TestSegmentMisaligned|TestSegmentAwkwardValues|TestSegmentTaken|"
     "TestEveryDegreeAndFanout|TestAwkwardGraphs|TestTagsRunOut|TestSeedOutOfRange|TestValidateSmall|"
@@ -240,7 +240,7 @@ def go_tests(binary: Path, folder: Path, package: str, tests: str, **variables: 
 @pytest.mark.parametrize("order", [0, 1])
 def test_parity(linked: Callable[[str], Path], tmp_path: Path, order: int) -> None:
     """The kernels give the CPU's batches, in the usual order of threads and in another."""
-    package = "pygsampler/internal/cuda"
+    package = "pygsampler/internal/engine/cuda"
     printed = go_tests(linked(package), tmp_path, package, PARITY, EMULATOR_ORDER=str(order))
     for test in (
         "TestSegmentTaken",

@@ -1,9 +1,9 @@
 package batch
 
-import "github.com/pygsampler/pygsampler/pygsampler/internal/table"
+import "github.com/pygsampler/pygsampler/pygsampler/internal/batch/descriptor"
 
 // Rows are the arrays of a batch, by words of the header.
-var Rows = []table.Row{
+var Rows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: WordNumNodes, Offset: WordNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputIndex},
@@ -11,7 +11,7 @@ var Rows = []table.Row{
 }
 
 // WalkRows are the arrays of walks.
-var WalkRows = []table.Row{
+var WalkRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: WalkNumNodes, Offset: WalkNodes},
 	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
 	{Name: "lengths", DType: "int32", Length: WalkNumWalks, Offset: WalkLengths},
@@ -21,13 +21,13 @@ var WalkRows = []table.Row{
 }
 
 // StepRows are the arrays of samples by steps.
-var StepRows = []table.Row{
+var StepRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: StepNumNodes, Offset: StepNodes},
 	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
 }
 
 // TypeRows are those of a type of vertices: their lengths and offsets are words of the type.
-var TypeRows = []table.Row{
+var TypeRows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputIndex},
@@ -35,7 +35,7 @@ var TypeRows = []table.Row{
 }
 
 // BlockRows are those of a block: their lengths and offsets are words of the block.
-var BlockRows = []table.Row{
+var BlockRows = []descriptor.Row{
 	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
 	{Name: "indices", Bits: WordIDBits, Length: BlockNumEdges, Offset: BlockIndices},
 	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: BlockNumEdges, Offset: BlockEdgeIDs},

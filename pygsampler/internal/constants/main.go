@@ -35,9 +35,9 @@ const (
 
 var (
 	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/typed.go", "pygsampler/internal/batch/hops.go"}
-	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go", "pygsampler/internal/times/words.go"}
-	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
-	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/cuda/constants.go"}
+	ofGraphs = []string{"pygsampler/internal/graph/csc/words.go", "pygsampler/internal/graph/weights/words.go", "pygsampler/internal/graph/times/words.go"}
+	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/graph/csc/limits.go"}
+	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/engine/cuda/constants.go"}
 	ofTyped  = []string{"pygsampler/internal/batch/typed.go", "pygsampler/internal/request/budget.go"}
 )
 
@@ -102,15 +102,15 @@ func generate(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cscRows, err := rows(root, "pygsampler/internal/csc/rows.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS", "JoinedRows": "JOINED_ROWS"})
+	cscRows, err := rows(root, "pygsampler/internal/graph/csc/rows.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS", "JoinedRows": "JOINED_ROWS"})
 	if err != nil {
 		return nil, err
 	}
-	tablesRows, err := rows(root, "pygsampler/internal/weights/rows.go", map[string]string{"Rows": "TABLES_ROWS"})
+	tablesRows, err := rows(root, "pygsampler/internal/graph/weights/rows.go", map[string]string{"Rows": "TABLES_ROWS"})
 	if err != nil {
 		return nil, err
 	}
-	timesRows, err := rows(root, "pygsampler/internal/times/rows.go", map[string]string{"TableRows": "TIMES_ROWS"})
+	timesRows, err := rows(root, "pygsampler/internal/graph/times/rows.go", map[string]string{"TableRows": "TIMES_ROWS"})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )

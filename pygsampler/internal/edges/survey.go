@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
 // parse reads and checks a header. No memory is taken for a number in the file

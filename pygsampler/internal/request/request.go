@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
 // Hops says which neighbourhood is sampled, hop by hop from the seeds outwards.

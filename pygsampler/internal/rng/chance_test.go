@@ -3,7 +3,7 @@ package rng
 import (
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
 )
 
 // row is the choice of a row as the engines make it.
@@ -46,7 +46,7 @@ func TestInclusion(t *testing.T) {
 		for _, count := range single {
 			x += (count - trials*p1) * (count - trials*p1)
 		}
-		chance.Plausible(t, x/(trials*p1*(1-p1)*d/(d-1)), int(d)-1, "single inclusion, %d of %d", k.n, k.degree)
+		uniformity.Plausible(t, x/(trials*p1*(1-p1)*d/(d-1)), int(d)-1, "single inclusion, %d of %d", k.n, k.degree)
 
 		p2 := p1 * (n - 1) / (d - 1)
 		p3 := p2 * (n - 2) / (d - 2)
@@ -71,7 +71,7 @@ func TestInclusion(t *testing.T) {
 				x += rest * rest
 			}
 		}
-		chance.Plausible(t, x/(trials*lambda), int(d*(d-3)/2), "pairwise inclusion, %d of %d", k.n, k.degree)
+		uniformity.Plausible(t, x/(trials*lambda), int(d*(d-3)/2), "pairwise inclusion, %d of %d", k.n, k.degree)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestSubsetsAreUniform(t *testing.T) {
 			for _, count := range counts {
 				x += (count - each) * (count - each) / each
 			}
-			chance.Plausible(t, x, subsets-1, "subsets, %d of %d", n, degree)
+			uniformity.Plausible(t, x, subsets-1, "subsets, %d of %d", n, degree)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestRepeatedIsUniform(t *testing.T) {
 		for _, count := range counts {
 			x += (count - 500) * (count - 500) / 500
 		}
-		chance.Plausible(t, x, int(degree)-1, "draws from %d", degree)
+		uniformity.Plausible(t, x, int(degree)-1, "draws from %d", degree)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestRowsAreIndependent(t *testing.T) {
 		for _, count := range joint {
 			x += (count - each) * (count - each) / each
 		}
-		chance.Plausible(t, x, 35, "%s", name)
+		uniformity.Plausible(t, x, 35, "%s", name)
 	}
 }
 
@@ -186,5 +186,5 @@ func TestDrawsAreIndependent(t *testing.T) {
 	for _, count := range joint {
 		x += (count - each) * (count - each) / each
 	}
-	chance.Plausible(t, x, 63, "consecutive draws")
+	uniformity.Plausible(t, x, 63, "consecutive draws")
 }

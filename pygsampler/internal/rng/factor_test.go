@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // Sums of factor times y over what is drawn are those of y over all edges that are not

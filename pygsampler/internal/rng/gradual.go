@@ -2,7 +2,7 @@ package rng
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 
-// Gradual is the uniform numbers of a batch whose neighbours have nearly the same ones (LABOR's batch_dependency).
+// Dependent is the uniform numbers of a batch whose neighbours have nearly the same ones (LABOR's batch_dependency).
 //
 // Batches come in periods of k. The first of a period has the numbers of a stream, that of the period's number, and the
 // others lie on the way to those of the next: batch j has Phi(cos(a) Phi^-1(u) + sin(a) Phi^-1(v)), a being j / k of a right
@@ -12,7 +12,7 @@ import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 // Source: M. F. Balin, D. LaSalle, U. V. Catalyurek, "Cooperative Minibatching in Graph Neural Networks", 2023.
 //
 // CUDA twin: kernels/gradual.cuh.
-type Gradual struct {
+type Dependent struct {
 	Stream   // of the period's first batch
 	next     Stream
 	cos, sin float64
@@ -20,10 +20,10 @@ type Gradual struct {
 }
 
 // NewGradual is the numbers of a batch, in periods of so many; 0 is 1.
-func NewGradual(seed uint64, epoch uint32, batch, batches uint64, hop uint8, purpose Purpose) Gradual {
+func NewGradual(seed uint64, epoch uint32, batch, batches uint64, hop uint8, purpose Purpose) Dependent {
 	batches = max(batches, 1)
 	period, j := batch/batches, batch%batches
-	g := Gradual{Stream: NewStream(seed, epoch, period, hop, purpose)}
+	g := Dependent{Stream: NewStream(seed, epoch, period, hop, purpose)}
 	if j > 0 {
 		g.between = true
 		g.next = NewStream(seed, epoch, period+1, hop, purpose)
@@ -33,9 +33,9 @@ func NewGradual(seed uint64, epoch uint32, batch, batches uint64, hop uint8, pur
 }
 
 // Next is the other stream; ok is false where the numbers are those of the first alone.
-func (g *Gradual) Next() (next Stream, ok bool) { return g.next, g.between }
+func (g *Dependent) Next() (next Stream, ok bool) { return g.next, g.between }
 
 // Between is the number of the batch where the streams have u and v.
-func (g *Gradual) Between(u, v float64) float64 {
+func (g *Dependent) Between(u, v float64) float64 {
 	return real.NormalBelow(float64(g.cos*real.NormalQuantile(u)) + float64(g.sin*real.NormalQuantile(v)))
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
 )
 
 // Each batch's numbers are uniform, next to 0 as well, and a period leads from those of a stream to the next one's.
@@ -46,8 +46,8 @@ func TestGradual(t *testing.T) {
 				both++
 			}
 		}
-		chance.Plausible(t, chance.Uniform(all[:]), 99, "batch %d", j)
-		chance.Plausible(t, chance.Uniform(small[:]), 99, "batch %d below 0.01", j)
+		uniformity.Plausible(t, uniformity.Uniform(all[:]), 99, "batch %d", j)
+		uniformity.Plausible(t, uniformity.Uniform(small[:]), 99, "batch %d below 0.01", j)
 		// Two normal numbers of that correlation are both below 0.
 		want := 0.5 - float64(j)/(4*batches)
 		if off := both/n - want; math.Abs(off) > 5*math.Sqrt(want*(1-want)/n) {

@@ -7,17 +7,17 @@ import "C"
 
 import "unsafe"
 
-// Left is a row of at most Short edges after TossOnce, nothing of which is excluded. It has Fanout positions from At on,
+// PendingRow is a row of at most Short edges after TossOnce, nothing of which is excluded. It has Fanout positions from At on,
 // and Edges sums from Start on; Refused has a bit for each of the positions that repeats an earlier one.
-type Left struct {
+type PendingRow struct {
 	At, Fanout, Start, Edges int64
 	State, Refused           uint64
 }
 
 // DrawLeft is Again of many short rows.
-func DrawLeft(positions []int64, sums []uint64, rows []Left) { drawLeft(positions, sums, rows, widest) }
+func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) { drawLeft(positions, sums, rows, widest) }
 
-func drawLeft(positions []int64, sums []uint64, rows []Left, widest int) {
+func drawLeft(positions []int64, sums []uint64, rows []PendingRow, widest int) {
 	for i := range rows {
 		r := &rows[i]
 		_, _ = positions[r.At:r.At+r.Fanout], sums[r.Start:r.Start+r.Edges]

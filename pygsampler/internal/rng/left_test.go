@@ -12,7 +12,7 @@ func TestDrawLeftIsThatOfEach(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var sums []uint64
 	var positions, want []int64
-	var rows []Left
+	var rows []PendingRow
 	for edges := int64(2); edges <= short; edges++ {
 		for fanout := int64(1); fanout < edges; fanout++ {
 			start := int64(len(sums))
@@ -20,7 +20,7 @@ func TestDrawLeftIsThatOfEach(t *testing.T) {
 				total += 1 + draw.Uint64()>>(32+draw.IntN(32))
 			}
 			pos := make([]int64, fanout)
-			row := Left{At: int64(len(positions)), Fanout: fanout, Start: start, Edges: edges, State: draw.Uint64()}
+			row := PendingRow{At: int64(len(positions)), Fanout: fanout, Start: start, Edges: edges, State: draw.Uint64()}
 			for j := range pos {
 				pos[j] = draw.Int64N(min(edges, 5+int64(j)))
 				if contains(pos[:j], pos[j]) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
 )
 
 // lawOf is the exact chance of every reservoir of n of degree positions, by going through
@@ -60,7 +60,7 @@ func TestReservoirsFollowTheirLaw(t *testing.T) {
 				t.Errorf("%d of %d: %v cannot be", n, degree, found)
 			}
 			if len(law) > 1 {
-				chance.Plausible(t, x, len(law)-1, "reservoirs, %d of %d", n, degree)
+				uniformity.Plausible(t, x, len(law)-1, "reservoirs, %d of %d", n, degree)
 			}
 			var counts []float64
 			all := 1
@@ -73,7 +73,7 @@ func TestReservoirsFollowTheirLaw(t *testing.T) {
 			if len(counts) != all {
 				t.Errorf("%d of %d: %d subsets, want %d", n, degree, len(counts), all)
 			}
-			chance.Plausible(t, chance.Uniform(counts), all-1, "subsets, %d of %d", n, degree)
+			uniformity.Plausible(t, uniformity.Uniform(counts), all-1, "subsets, %d of %d", n, degree)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package rng
 import (
 	"math/bits"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
 // Mix is SplitMix64's finaliser, a bijection of 64-bit words.
@@ -43,7 +43,7 @@ const ahead = 256
 // on seed, epoch and len(a) alone. Draws do not depend on what they permute, so that
 // the elements of several are asked for at once: an array that no cache has room for
 // takes a wait for memory an element else.
-func Shuffle[T fetch.Element](a []T, seed uint64, epoch uint32) {
+func Shuffle[T prefetch.Element](a []T, seed uint64, epoch uint32) {
 	state := NewStream(seed, epoch, 0, 0, Shuffling).State(0)
 	var places [ahead]uint64
 	for i := len(a) - 1; i > 0; {
@@ -51,7 +51,7 @@ func Shuffle[T fetch.Element](a []T, seed uint64, epoch uint32) {
 		for k := range of {
 			of[k] = Below(Draw(state, len(a)-1-i+k), uint64(i-k+1))
 		}
-		fetch.At(a, of)
+		prefetch.At(a, of)
 		for _, j := range of {
 			a[i], a[j] = a[j], a[i]
 			i--

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
 )
 
 // The published sequence of SplitMix64 seeded with 1234567.
@@ -112,7 +112,7 @@ func TestShuffleIsUniform(t *testing.T) {
 				x += d * d / 400
 			}
 			x += float64(orders-len(counts)) * 400
-			chance.Plausible(t, x, orders-1, "orders of %d over %s", n, over)
+			uniformity.Plausible(t, x, orders-1, "orders of %d over %s", n, over)
 		}
 	}
 }

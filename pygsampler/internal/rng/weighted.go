@@ -4,11 +4,11 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 )
 
 // Weights is what a row of positive weights is drawn by. Both lists have an element
-// for each edge; internal/weights makes them.
+// for each edge; internal/graph/weights makes them.
 type Weights struct {
 	// Alias is Vose's table: a position in the high half, which takes the place of the
 	// slot's own where a coin of 32 bits is not below the low half. M. Vose, "A linear
@@ -114,7 +114,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 	for i := range at[:n] {
 		at[i] = int64(Below(Draw(state, int(fanout)+i), uint64(len(w.Alias))))
 	}
-	fetch.At(w.Alias, at[:n])
+	prefetch.At(w.Alias, at[:n])
 }
 
 // Again is the last step after TossOnce: the refused draws of a row of a fanout of
@@ -122,7 +122,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 	fanout := int64(len(pos))
 	if len(w.Sums) <= short {
-		DrawLeft(pos, w.Sums, []Left{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
+		DrawLeft(pos, w.Sums, []PendingRow{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
 		return
 	}
 	s := set{taken: pos}

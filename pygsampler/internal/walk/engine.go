@@ -8,9 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -274,13 +274,13 @@ func (u *unit[P, I]) plainly(n int64) (step int64) {
 			}
 			pos[i] = int64(start) + int64(rng.Below(rng.Draw(state[i], int(step)), uint64(degree)))
 		}
-		fetch.At(e.indices, pos)
+		prefetch.At(e.indices, pos)
 		out := e.nodes[(step+1)*e.walks+u.first:][:n]
 		for i, p := range pos {
 			v := e.indices[p]
 			at[i], out[i] = v, v
 		}
-		fetch.At(e.indptr, at)
+		prefetch.At(e.indptr, at)
 		if edges {
 			for i, p := range pos {
 				u.putEdge(step, u.first+int64(i), u.id(p))
@@ -303,7 +303,7 @@ func (u *unit[P, I]) byPacked(n int64) (step int64) {
 		pos[i] = 2 * (start + int64(rng.Below(rng.Draw(state[i], 0), uint64(degree))))
 	}
 	for ; step < e.Length; step++ {
-		fetch.At(words, pos)
+		prefetch.At(words, pos)
 		if edges {
 			for i, p := range pos {
 				u.putEdge(step, u.first+int64(i), u.id(p/2))
@@ -456,17 +456,17 @@ func (u *unit[P, I]) move() {
 		u.step[i] = step + 1
 		rows = append(rows, int64(v)*u.kinds+u.Kind(step+1))
 	}
-	fetch.At(u.indptr, rows)
+	prefetch.At(u.indptr, rows)
 	u.alive = append(u.alive, u.moving...)
 }
 
 // fetchAt asks for a table's elements at the places of some walks.
-func fetchAt[T fetch.Element](table []T, places []int64, of []int32, scratch []int64) {
+func fetchAt[T prefetch.Element](table []T, places []int64, of []int32, scratch []int64) {
 	list := scratch[:0]
 	for _, i := range of {
 		list = append(list, places[i])
 	}
-	fetch.At(table, list)
+	prefetch.At(table, list)
 }
 
 // indicesOf are a graph's ids, of the type that walks have.

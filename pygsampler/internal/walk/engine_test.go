@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
 	. "github.com/pygsampler/pygsampler/pygsampler/internal/walk"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/walk/walktest"
 )
 
 // T is the undirected graph of the worked examples, with weights by place.
@@ -69,7 +69,7 @@ func follows(t *testing.T, counts map[string]float64, law map[string]float64, ab
 		}
 	}
 	if cells > 1 {
-		chance.Plausible(t, x, cells-1, about, args...)
+		uniformity.Plausible(t, x, cells-1, about, args...)
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -69,7 +69,7 @@ func gather[I csc.Index](words []uint32, back *csc.Graph, ids []I, crew csc.Crew
 		var masks [packAhead]uint32
 		n := 0
 		set := func() {
-			fetch.At(words, at[:n])
+			prefetch.At(words, at[:n])
 			for j, word := range at[:n] {
 				atomic.OrUint32(&words[word], masks[j])
 			}

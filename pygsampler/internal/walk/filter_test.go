@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
 	. "github.com/pygsampler/pygsampler/pygsampler/internal/walk"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/walk/walktest"
 )
 
 // The table of pairs changes no walk of node2vec: by any widths, p and q, with weights, on parallel edges,

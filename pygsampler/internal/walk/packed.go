@@ -4,9 +4,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -96,7 +96,7 @@ func pack[P, I csc.Index](words []uint64, g *csc.Graph, crew csc.Crew, stop *ato
 			out := words[2*first:][:2*len(ids)]
 			for j, v := range ids {
 				if j%packAhead == 0 {
-					fetch.At(indptr, ids[j:min(j+packAhead, len(ids))])
+					prefetch.At(indptr, ids[j:min(j+packAhead, len(ids))])
 				}
 				start, degree := P(0), P(0)
 				// Rows that are not there have no edges.

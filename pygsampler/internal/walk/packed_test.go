@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
 	. "github.com/pygsampler/pygsampler/pygsampler/internal/walk"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/walk/walktest"
 )
 
 // randomRows are lists of out-neighbours, with self loops, parallel edges and, every so many rows, none.

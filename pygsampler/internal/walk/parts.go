@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -28,7 +28,7 @@ const (
 )
 
 // SampleParts makes the walks of a graph in parts, which has no rows itself, as Sample does of the whole graph.
-func SampleParts(r *Request, parts *cpu.Parts, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+func SampleParts(r *Request, parts *cpu.Partition, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
 		return m, r.WrongRoots(r.Seeds.Len())
 	}
@@ -60,7 +60,7 @@ func SampleParts(r *Request, parts *cpu.Parts, crew csc.Crew, stop *atomic.Bool)
 // party are the walks of a batch, which step together.
 type party[I csc.Index] struct {
 	*engine[int64, I]
-	parts          *cpu.Parts
+	parts          *cpu.Partition
 	state          []uint64
 	root, at, last []I      // last as unit has it
 	draws          []uint64 // of the step
@@ -80,7 +80,7 @@ type rows[I csc.Index] struct {
 // underWay is the length of a walk that has not ended.
 const underWay = -1
 
-func walkParts[I csc.Index](r *Request, parts *cpu.Parts, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) error {
+func walkParts[I csc.Index](r *Request, parts *cpu.Partition, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) error {
 	e := &engine[int64, I]{
 		Request: r, chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream:  rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
@@ -178,7 +178,7 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 	for _, w := range walks {
 		q.vertices, q.draws = append(q.vertices, p.at[w]), append(q.draws, int64(p.draws[w]))
 	}
-	return without, p.put(step, q, func(answer cpu.Answer, which []int32) error {
+	return without, p.put(step, q, func(answer cpu.RowReply, which []int32) error {
 		vertices, ids, err := takenOf[I](answer, int64(len(which)), p.edgeBits())
 		if err != nil {
 			return err
@@ -220,7 +220,7 @@ func (p *party[I]) move(w int32, step int64, v I, ids csc.Array, place int64) {
 
 // put asks about rows where they lie, and has each part's answer read with which of the rows it is about. The answers
 // are there until more is asked.
-func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.Answer, which []int32) error) error {
+func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.RowReply, which []int32) error) error {
 	n := len(q.vertices)
 	if n == 0 {
 		return nil
@@ -256,7 +256,7 @@ func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.Answer, which 
 	s := &p.sorted
 	s.vertices = inOrder(s.vertices, q.vertices, p.order)
 	s.last, s.draws = inOrder(s.last, q.last, p.order), inOrder(s.draws, q.draws, p.order)
-	answers, err := p.parts.Ask(&cpu.Ask{Hop: int(hop), Starts: p.starts, Vertices: csc.ArrayOf(s.vertices), Trees: csc.ArrayOf(s.last), Bounds: s.draws})
+	answers, err := p.parts.Ask(&cpu.RowRequest{Hop: int(hop), Starts: p.starts, Vertices: csc.ArrayOf(s.vertices), Trees: csc.ArrayOf(s.last), Bounds: s.draws})
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (e *engine[P, I]) edgeBits() int {
 
 // takenOf are the edges of an answer, which may have come over a network: it is as large as it says. Behind the edges
 // are their ids, of so many bits; 0: they are not looked at.
-func takenOf[I csc.Index](a cpu.Answer, rows int64, edgeBits int) (vertices []I, ids csc.Array, err error) {
+func takenOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int) (vertices []I, ids csc.Array, err error) {
 	var word I
 	width := int64(unsafe.Sizeof(word))
 	if a.Size < 8*takenWords || a.Address%8 != 0 {

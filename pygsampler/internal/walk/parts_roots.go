@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -87,7 +87,7 @@ func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) 
 		q.vertices, q.draws, places = append(q.vertices, at[place]), append(q.draws, rank), append(places, place)
 	}
 	arrived = make([]I, len(walks))
-	err = p.put(hopEdges, q, func(answer cpu.Answer, which []int32) error {
+	err = p.put(hopEdges, q, func(answer cpu.RowReply, which []int32) error {
 		vertices, ids, err := takenOf[I](answer, int64(len(which)), p.edgeBits())
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) 
 // degreesOf are those of vertices.
 func (p *party[I]) degreesOf(vertices []I) ([]int64, error) {
 	degrees := make([]int64, len(vertices))
-	return degrees, p.put(hopDegrees, rows[I]{vertices: vertices}, func(answer cpu.Answer, which []int32) error {
+	return degrees, p.put(hopDegrees, rows[I]{vertices: vertices}, func(answer cpu.RowReply, which []int32) error {
 		t, err := toldOf[I](answer, int64(len(which)), 0, false)
 		if err != nil {
 			return err

@@ -5,8 +5,8 @@ import (
 	"math"
 	"sort"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -145,7 +145,7 @@ func (p *party[I]) proposed(walks []int32, step, hop int64, weighted bool) (made
 			q.last, q.draws = append(q.last, p.last[w]), append(q.draws, int64(p.draws[w]))
 		}
 	}
-	return made, p.put(step*secondHops+hop, q, func(answer cpu.Answer, which []int32) error {
+	return made, p.put(step*secondHops+hop, q, func(answer cpu.RowReply, which []int32) error {
 		t, err := toldOf[I](answer, int64(len(which)), p.edgeBits(), weighted)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func (p *party[I]) joined(walks []int32, made *proposals[I], step int64, of func
 		}
 	}
 	found := make([]bool, len(made.vertices))
-	return found, p.put(step*secondHops+hopJoined, q, func(answer cpu.Answer, which []int32) error {
+	return found, p.put(step*secondHops+hopJoined, q, func(answer cpu.RowReply, which []int32) error {
 		t, err := toldOf[I](answer, int64(len(which)), 0, false)
 		if err != nil {
 			return err

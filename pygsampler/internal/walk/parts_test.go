@@ -9,18 +9,18 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
 	. "github.com/pygsampler/pygsampler/pygsampler/internal/walk"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/walk/walktest"
 )
 
 // cut is rows of vertices cut at those bounds, with weights by the places of edges where weight is given: the graph
 // without rows, and who answers for its parts.
-func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Graph, *cpu.Parts) {
+func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Graph, *cpu.Partition) {
 	hollow := walktest.Graph(nil, nodes, bits, 64, false, nil)
 	hollow.EdgeIDs = csctest.Array([]int64{}, bits)
 	hollow.EdgeIDs.Bits = bits
@@ -39,7 +39,7 @@ func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, ru
 			at += len(row)
 		}
 	}
-	return hollow, &cpu.Parts{Bounds: bounds, Ask: func(a *cpu.Ask) (answers []cpu.Answer, err error) {
+	return hollow, &cpu.Partition{Bounds: bounds, Ask: func(a *cpu.RowRequest) (answers []cpu.RowReply, err error) {
 		for p, g := range parts {
 			lo, hi := a.Starts[p], a.Starts[p+1]
 			ask := PartEdges{Rule: rule, Graph: g, First: bounds[p], Hop: int64(a.Hop), Vertices: between(a.Vertices, lo, hi), Edge: edges[p], EdgeBits: bits}
@@ -55,7 +55,7 @@ func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, ru
 			}
 			t.Cleanup(m.Release)
 			words := memory.At[int64](m, 0, 1)
-			answers = append(answers, cpu.Answer{Address: int64(uintptr(unsafe.Pointer(&words[0]))), Size: memory.View[int64](m.Address(), 3)[2]})
+			answers = append(answers, cpu.RowReply{Address: int64(uintptr(unsafe.Pointer(&words[0]))), Size: memory.View[int64](m.Address(), 3)[2]})
 		}
 		return answers, nil
 	}}
@@ -112,7 +112,7 @@ func TestPartsMakeTheWalks(t *testing.T) {
 					r := Request{Rule: rule, Batch: request.Batch{Seed: 3, Epoch: 2, Number: 9, Seeds: csctest.Array(seeds, bits)}}
 					r.Graph = walktest.Graph(rows, nodes, bits, 64, false, weight)
 					want := walks(t, r)
-					var parts *cpu.Parts
+					var parts *cpu.Partition
 					r.Graph, parts = cut(t, rows, nodes, bits, bounds, &rule, weight)
 					m, err := SampleParts(&r, parts, walktest.Alone, new(atomic.Bool))
 					if err != nil {
@@ -131,12 +131,12 @@ func TestPartsMakeTheWalks(t *testing.T) {
 // What comes over a network is looked at before it is read, and what no walk of parts can be is refused.
 func TestAnswersToWalks(t *testing.T) {
 	rows, rule := csctest.RandomRows(60, 4), Rule{Length: 3, EdgeIDs: true}
-	ask := func(rule Rule, spoil func(words []int64, a *cpu.Answer)) error {
+	ask := func(rule Rule, spoil func(words []int64, a *cpu.RowReply)) error {
 		r := Request{Rule: rule, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}}
-		var parts *cpu.Parts
+		var parts *cpu.Partition
 		r.Graph, parts = cut(t, rows, 60, 64, []int64{0, 60}, &rule, nil)
 		honest := parts.Ask
-		parts.Ask = func(a *cpu.Ask) ([]cpu.Answer, error) {
+		parts.Ask = func(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 			answers, err := honest(a)
 			if err == nil && spoil != nil {
 				spoil(memory.View[int64](answers[0].Address, 12), &answers[0])
@@ -153,18 +153,18 @@ func TestAnswersToWalks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, k := range map[string]struct {
-		spoil func(words []int64, a *cpu.Answer)
+		spoil func(words []int64, a *cpu.RowReply)
 		want  string
 	}{
-		"cut":         {func(_ []int64, a *cpu.Answer) { a.Size = 16 }, "an answer of 16 bytes"},
-		"cut later":   {func(_ []int64, a *cpu.Answer) { a.Size = 80 }, "another question"},
-		"unaligned":   {func(_ []int64, a *cpu.Answer) { a.Address += 4 }, "at a multiple of 8"},
-		"other words": {func(w []int64, _ *cpu.Answer) { w[0] = batch.Magic }, "another question"},
-		"other width": {func(w []int64, _ *cpu.Answer) { w[1] = 32 }, "another question"},
-		"no width":    {func(w []int64, _ *cpu.Answer) { w[2] = 1 << 60 }, "another question"},
-		"other ids":   {func(w []int64, _ *cpu.Answer) { w[2] = 32 }, "another question"},
-		"other rows":  {func(w []int64, _ *cpu.Answer) { w[3]++ }, "another question"},
-		"no vertex":   {func(w []int64, _ *cpu.Answer) { w[8] = 60 }, "expected vertices in [0, 60), got 60"},
+		"cut":         {func(_ []int64, a *cpu.RowReply) { a.Size = 16 }, "an answer of 16 bytes"},
+		"cut later":   {func(_ []int64, a *cpu.RowReply) { a.Size = 80 }, "another question"},
+		"unaligned":   {func(_ []int64, a *cpu.RowReply) { a.Address += 4 }, "at a multiple of 8"},
+		"other words": {func(w []int64, _ *cpu.RowReply) { w[0] = batch.Magic }, "another question"},
+		"other width": {func(w []int64, _ *cpu.RowReply) { w[1] = 32 }, "another question"},
+		"no width":    {func(w []int64, _ *cpu.RowReply) { w[2] = 1 << 60 }, "another question"},
+		"other ids":   {func(w []int64, _ *cpu.RowReply) { w[2] = 32 }, "another question"},
+		"other rows":  {func(w []int64, _ *cpu.RowReply) { w[3]++ }, "another question"},
+		"no vertex":   {func(w []int64, _ *cpu.RowReply) { w[8] = 60 }, "expected vertices in [0, 60), got 60"},
 	} {
 		if err := ask(rule, k.spoil); err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s: %v, want %q", name, err, k.want)
@@ -173,23 +173,23 @@ func TestAnswersToWalks(t *testing.T) {
 	second, roots := Rule{Length: 3, P: 2, Q: .5, EdgeIDs: true}, Rule{Length: 3, Roots: 3}
 	for name, k := range map[string]struct {
 		rule  Rule
-		spoil func(words []int64, a *cpu.Answer)
+		spoil func(words []int64, a *cpu.RowReply)
 		want  string
 	}{
-		"cut":           {second, func(_ []int64, a *cpu.Answer) { a.Size = 16 }, "an answer of 16 bytes"},
-		"cut later":     {second, func(_ []int64, a *cpu.Answer) { a.Size = 80 }, "another question"},
-		"unaligned":     {roots, func(_ []int64, a *cpu.Answer) { a.Address += 4 }, "at a multiple of 8"},
-		"other words":   {roots, func(w []int64, _ *cpu.Answer) { w[0] = batch.WalkMagic }, "another question"},
-		"other width":   {second, func(w []int64, _ *cpu.Answer) { w[1] = 32 }, "another question"},
-		"no width":      {second, func(w []int64, _ *cpu.Answer) { w[2] = 1 << 60 }, "another question"},
-		"other rows":    {roots, func(w []int64, _ *cpu.Answer) { w[3]++ }, "another question"},
-		"many edges":    {second, func(w []int64, _ *cpu.Answer) { w[4] = 1 << 40 }, "another question"},
-		"weights":       {second, func(w []int64, _ *cpu.Answer) { w[5] = 1 }, "another question"},
-		"no rows":       {second, func(w []int64, _ *cpu.Answer) { w[8] = 1 << 30 }, "whose rows are no rows"},
-		"settled by no": {second, func(w []int64, _ *cpu.Answer) { w[8] = 1 }, "whose rows are no rows"},
-		"never settled": {second, func(w []int64, _ *cpu.Answer) { w[8], w[9], w[10] = 2, 2, 2 }, "never settle"},
-		"no degree":     {roots, func(w []int64, _ *cpu.Answer) { w[8] = -1 }, "a degree of -1"},
-		"no edge":       {roots, func(w []int64, _ *cpu.Answer) { w[8] += 1 << 30 }, "an edge of"},
+		"cut":           {second, func(_ []int64, a *cpu.RowReply) { a.Size = 16 }, "an answer of 16 bytes"},
+		"cut later":     {second, func(_ []int64, a *cpu.RowReply) { a.Size = 80 }, "another question"},
+		"unaligned":     {roots, func(_ []int64, a *cpu.RowReply) { a.Address += 4 }, "at a multiple of 8"},
+		"other words":   {roots, func(w []int64, _ *cpu.RowReply) { w[0] = batch.WalkMagic }, "another question"},
+		"other width":   {second, func(w []int64, _ *cpu.RowReply) { w[1] = 32 }, "another question"},
+		"no width":      {second, func(w []int64, _ *cpu.RowReply) { w[2] = 1 << 60 }, "another question"},
+		"other rows":    {roots, func(w []int64, _ *cpu.RowReply) { w[3]++ }, "another question"},
+		"many edges":    {second, func(w []int64, _ *cpu.RowReply) { w[4] = 1 << 40 }, "another question"},
+		"weights":       {second, func(w []int64, _ *cpu.RowReply) { w[5] = 1 }, "another question"},
+		"no rows":       {second, func(w []int64, _ *cpu.RowReply) { w[8] = 1 << 30 }, "whose rows are no rows"},
+		"settled by no": {second, func(w []int64, _ *cpu.RowReply) { w[8] = 1 }, "whose rows are no rows"},
+		"never settled": {second, func(w []int64, _ *cpu.RowReply) { w[8], w[9], w[10] = 2, 2, 2 }, "never settle"},
+		"no degree":     {roots, func(w []int64, _ *cpu.RowReply) { w[8] = -1 }, "a degree of -1"},
+		"no edge":       {roots, func(w []int64, _ *cpu.RowReply) { w[8] += 1 << 30 }, "an edge of"},
 	} {
 		if err := ask(k.rule, k.spoil); err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s: %v, want %q", name, err, k.want)

@@ -3,7 +3,7 @@ package walk
 import (
 	"sort"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -87,7 +87,7 @@ func (u *unit[P, I]) perhaps(walks []int32) []int32 {
 		word, mask := pairAt(uint64(u.last[i]), uint64(u.proposed[i]), uint64(len(words)))
 		at, u.mask[i] = append(at, word), mask
 	}
-	fetch.At(words, at)
+	prefetch.At(words, at)
 	found := u.lists[5][:0]
 	for j, i := range walks {
 		if words[at[j]]&u.mask[i] == u.mask[i] {
@@ -114,7 +114,7 @@ func (u *unit[P, I]) search(ids []I, walks []int32) {
 		for _, i := range left {
 			middle = append(middle, (u.lo[i]+u.hi[i])/2)
 		}
-		fetch.At(ids, middle)
+		prefetch.At(ids, middle)
 		searching := left
 		left = left[:0]
 		for j, i := range searching {
@@ -245,9 +245,9 @@ func (u *unit[P, I]) adjacent(walks []int32) {
 		rows = append(rows, int64(u.last[i]))
 	}
 	if back.Indptr.Bits == 32 {
-		fetch.At(back.Indptr.I32, rows)
+		prefetch.At(back.Indptr.I32, rows)
 	} else {
-		fetch.At(back.Indptr.I64, rows)
+		prefetch.At(back.Indptr.I64, rows)
 	}
 	for _, i := range walks {
 		u.lo[i], u.hi[i] = 0, 0

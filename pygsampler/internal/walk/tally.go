@@ -3,7 +3,7 @@ package walk
 import (
 	"slices"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
 // tally finds the vertices that a seed's walks have visited most: PinSAGE (Ying et al., 2018)

@@ -5,14 +5,14 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// told is what a part tells of rows that is more than an edge of each: a number, and edges, or none.
-type told[I csc.Index] struct {
+// remoteReply is what a part tells of rows that is more than an edge of each: a number, and edges, or none.
+type remoteReply[I csc.Index] struct {
 	numbers  []int64 // a row's; where there are edges that of listed
 	vertices []I     // that the edges lead to
 	ids      csc.Array
@@ -81,7 +81,7 @@ func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) 
 }
 
 // toldOf reads an answer, which may have come over a network: it is as large as it says. edgeBits is as for takenOf.
-func toldOf[I csc.Index](a cpu.Answer, rows int64, edgeBits int, weighted bool) (t told[I], err error) {
+func toldOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int, weighted bool) (t remoteReply[I], err error) {
 	if a.Size < 8*toldWords || a.Address%8 != 0 {
 		return t, fmt.Errorf("%w: an answer of %d bytes at %#x, expected at least %d at a multiple of 8", request.ErrValue, a.Size, a.Address, 8*toldWords)
 	}
@@ -110,7 +110,7 @@ func toldOf[I csc.Index](a cpu.Answer, rows int64, edgeBits int, weighted bool) 
 }
 
 // listed is which edges are row i's, and what they are.
-func (t *told[I]) listed(i int) (first, end int64, state int, err error) {
+func (t *remoteReply[I]) listed(i int) (first, end int64, state int, err error) {
 	if i > 0 {
 		first = t.numbers[i-1] >> stateBits
 	}

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 # From so many bytes on memory comes from the engine.
 _LARGE = 1 << 18
-# As internal/segment numbers them.
+# As internal/engine/cpu/layers numbers them.
 SUM, MEAN, MAX = range(3)
-# Of a GPU alone, as internal/cuda numbers it: what rows have whose largest a source was.
+# Of a GPU alone, as internal/engine/cuda numbers it: what rows have whose largest a source was.
 _TAKEN = 3
 # Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads, transposeLong and transposeTiles.
 _MOST_WIDTH, _MOST_HEADS = 1 << 20, (1 << 16) - 1
@@ -174,7 +174,7 @@ class Segments:
         ids: Tensor | None = None,
         degrees: Tensor | None = None,
     ) -> array[int]:
-        """The words of internal/segment's Reduction."""
+        """The words of internal/engine/cpu/layers's Reduction."""
         indices = self.indices
         # Where only edges are looked at no values are.
         width, dtype = (1, torch.float32) if x is None else (x.width, x.dtype)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"

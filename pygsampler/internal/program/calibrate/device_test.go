@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -95,9 +95,9 @@ func (a *arena) free() {
 type scratch struct {
 	arena arena
 	// numbers serves numberings that end before the next begins.
-	numbers cpu.VertexMap
-	here    cpu.VertexMap // of vertices whose rows are here, of those that lie elsewhere
-	members []uint64      // a bit for each vertex, 0 but while somebody uses them
+	numbers cpu.NodeMap
+	here    cpu.NodeMap // of vertices whose rows are here, of those that lie elsewhere
+	members []uint64    // a bit for each vertex, 0 but while somebody uses them
 	workers []*worker
 }
 

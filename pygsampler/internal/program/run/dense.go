@@ -5,24 +5,24 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/program/rows"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/dense"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // unitRows is how many dense rows a worker takes at a time.
 const unitRows = 64
 
-// dense is rows of so many numbers each: in data, or in the graph's array where that is of another type.
-type dense struct {
+// denseRows is rows of so many numbers each: in data, or in the graph's array where that is of another type.
+type denseRows struct {
 	width, count int64
 	data         []float32
 	array        csc.Values
 }
 
 // makeDense makes dense rows.
-func (c *call[I]) makeDense(i int) *dense {
+func (c *call[I]) makeDense(i int) *denseRows {
 	n := &c.Nodes[i]
 	switch n.Op {
 	case program.Features:
@@ -40,9 +40,9 @@ func (c *call[I]) makeDense(i int) *dense {
 	panic("no dense rows: " + n.Op.String())
 }
 
-func (c *call[I]) features(name string) *dense {
+func (c *call[I]) features(name string) *denseRows {
 	of, nodes := array(c.Graph.VertexData, "a vertex", "features", name), c.Graph.NumNodes
-	d := &dense{count: nodes, array: of}
+	d := &denseRows{count: nodes, array: of}
 	if nodes == 0 {
 		return d
 	}
@@ -59,7 +59,7 @@ func (c *call[I]) features(name string) *dense {
 }
 
 // row writes row u.
-func (d *dense) row(to []float32, u int64, wide []float64) {
+func (d *denseRows) row(to []float32, u int64, wide []float64) {
 	if d.data != nil {
 		copy(to, d.data[u*d.width:(u+1)*d.width])
 		return
@@ -71,7 +71,7 @@ func (d *dense) row(to []float32, u int64, wide []float64) {
 }
 
 // takeRows is the rows of a list's vertices.
-func (c *call[I]) takeRows(n *program.Node) *dense {
+func (c *call[I]) takeRows(n *program.Node) *denseRows {
 	from := c.values[n.In[0]].dense
 	if c.Nodes[n.In[0]].Type.Along.Space != program.All {
 		return from
@@ -81,9 +81,9 @@ func (c *call[I]) takeRows(n *program.Node) *dense {
 }
 
 // copied is some of the rows as float32.
-func (c *call[I]) copied(from *dense, count int64, of func(k int64) int64) *dense {
+func (c *call[I]) copied(from *denseRows, count int64, of func(k int64) int64) *denseRows {
 	width := from.width
-	to := &dense{width: width, count: count, data: take[float32](&c.arena, count*width)}
+	to := &denseRows{width: width, count: count, data: take[float32](&c.arena, count*width)}
 	c.units((count+unitRows-1)/unitRows, func(_ *worker, unit int64) {
 		wide := make([]float64, width)
 		for k := unit * unitRows; k < min((unit+1)*unitRows, count); k++ {
@@ -94,7 +94,7 @@ func (c *call[I]) copied(from *dense, count int64, of func(k int64) int64) *dens
 }
 
 // singles is the rows as float32, of all of them.
-func (c *call[I]) singles(d *dense) []float32 {
+func (c *call[I]) singles(d *denseRows) []float32 {
 	if d.data == nil && d.width*d.count > 0 {
 		d.data = c.copied(d, d.count, func(k int64) int64 { return k }).data
 	}
@@ -102,17 +102,17 @@ func (c *call[I]) singles(d *dense) []float32 {
 }
 
 // project is each row times an input.
-func (c *call[I]) project(n *program.Node) *dense {
+func (c *call[I]) project(n *program.Node) *denseRows {
 	x, w := c.values[n.In[0]].dense, n.Tensor
 	d, h := w.Matrix()
 	if x.width != d {
 		fail(request.ErrValue, "@: expected rows of %d numbers for '%s' of shape (%s), got %d", d, n.Name, w.ShapeText(), x.width)
 	}
 	from := c.singles(x)
-	to := &dense{width: h, count: x.count, data: take[float32](&c.arena, x.count*h)}
+	to := &denseRows{width: h, count: x.count, data: take[float32](&c.arena, x.count*h)}
 	c.units((x.count+unitRows-1)/unitRows, func(_ *worker, unit int64) {
 		lo, hi := unit*unitRows, min((unit+1)*unitRows, x.count)
-		rows.Project(to.data[lo*h:hi*h], from[lo*d:hi*d], w.Data, hi-lo, d, h)
+		dense.Project(to.data[lo*h:hi*h], from[lo*d:hi*d], w.Data, hi-lo, d, h)
 	})
 	return to
 }
@@ -142,20 +142,20 @@ func (ev *evaluator[I]) entry(n *program.Node, s span[I], to []float64) {
 }
 
 // multiplied is where a product of a matrix and dense rows is made: so many rows of zeros, and those that it reads.
-func (c *call[I]) multiplied(n *program.Node, count int64) (to *dense, from []float32) {
+func (c *call[I]) multiplied(n *program.Node, count int64) (to *denseRows, from []float32) {
 	x := c.values[n.In[1]].dense
-	to = &dense{width: x.width, count: count, data: take[float32](&c.arena, count*x.width)}
+	to = &denseRows{width: x.width, count: count, data: take[float32](&c.arena, count*x.width)}
 	return to, c.singles(x)
 }
 
 // multiplyColumns is for each column of a matrix the sum of its edges' values times rows.
-func (c *call[I]) multiplyColumns(n *program.Node) *dense {
+func (c *call[I]) multiplyColumns(n *program.Node) *denseRows {
 	e, along := c.edgesOf(n.In[0]), c.Nodes[n.In[1]].Type.Along
 	to, from := c.multiplied(n, int64(len(e.indptr))-1)
 	h := to.width
 	c.columnsIn(e, func(w *worker, _, first, end int64) {
 		ev := evaluatorOf[I](w, c)
-		sums, col := rows.NewSums(h), first
+		sums, col := dense.NewSums(h), first
 		for lo, hi := e.indptr[first], e.indptr[end]; lo < hi; lo += tileEdges {
 			size := min(hi-lo, tileEdges)
 			t, values := ev.begin(e, lo, size), w.values[:size]
@@ -187,7 +187,7 @@ const numbersAtOnce = 4
 
 // multiplyRows is for each row of a matrix the sum of its edges' values times rows, in which the order of the edges does
 // not count.
-func (c *call[I]) multiplyRows(n *program.Node) *dense {
+func (c *call[I]) multiplyRows(n *program.Node) *denseRows {
 	e, along := c.edgesOf(n.In[0]), c.Nodes[n.In[1]].Type.Along
 	c.rowsOf(e)
 	count := int64(len(e.rows.ids))
@@ -287,7 +287,7 @@ func (ev *evaluator[I]) dot(n *program.Node, t *tile[I], to []float64) {
 			lead[k] = int64(v)
 		}
 	}
-	rows.Dot(to, p.data, at, q.data, lead, p.width)
+	dense.Dot(to, p.data, at, q.data, lead, p.width)
 }
 
 // rowPlaces is which element each edge's row is of what runs along rows, or of all vertices.

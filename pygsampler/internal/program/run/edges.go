@@ -3,9 +3,9 @@ package run
 import (
 	"sort"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
@@ -154,7 +154,7 @@ func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	rows, at := int64(len(indptr))-1, int64(0)
 	for i, v := range e.columns.ids {
 		if i%tileEdges == 0 {
-			fetch.At(indptr, e.columns.ids[i:min(i+tileEdges, len(e.columns.ids))])
+			prefetch.At(indptr, e.columns.ids[i:min(i+tileEdges, len(e.columns.ids))])
 		}
 		start, end := int64(0), int64(0)
 		if int64(v) < rows {
@@ -304,9 +304,9 @@ func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) (of *list
 func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 	if !e.ranged {
 		places := e.places[lo:hi]
-		for lo := 0; lo < len(places); lo += fetch.Step {
-			fetch.Ahead(c.indices, places, lo)
-			for k := lo; k < min(lo+fetch.Step, len(places)); k++ {
+		for lo := 0; lo < len(places); lo += prefetch.Step {
+			prefetch.Ahead(c.indices, places, lo)
+			for k := lo; k < min(lo+prefetch.Step, len(places)); k++ {
 				to[k] = c.indices[places[k]]
 			}
 		}
@@ -325,7 +325,7 @@ func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 // 50 edges took 2.4 ms of one core, and take 0.8.
 func fetchNext[T any, I csc.Index](array []T, e *edges[I], column, lo int64) {
 	if hi := min(lo+tileEdges, e.count()); e.shift != nil && lo < hi {
-		e.runs(column, lo, hi, func(_, n, place int64) { fetch.All(array[place : place+n]) })
+		e.runs(column, lo, hi, func(_, n, place int64) { prefetch.All(array[place : place+n]) })
 	}
 }
 

@@ -1,7 +1,7 @@
 package run
 
 import (
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
 // laid is a program whose choices of layouts are these.

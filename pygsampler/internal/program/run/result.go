@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
@@ -329,7 +329,7 @@ type extra[I csc.Index] struct {
 	list   bool
 	ids    []I
 	values []float64
-	dense  *dense
+	dense  *denseRows
 }
 
 func (e *extra[I]) length() int64 {

@@ -17,8 +17,8 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
@@ -35,7 +35,7 @@ type Request struct {
 	Exclude *csc.Exclusions // of a program that asks for them; nil: none
 	// Parts is where the rows lie of a graph that has none itself, and Arrays what a program that Apart takes reads of
 	// their edges, of which the parts leave those out that the batch does; nil: here.
-	Parts  *cpu.Parts
+	Parts  *cpu.Partition
 	Arrays []string
 }
 
@@ -71,7 +71,7 @@ type value[I csc.Index] struct {
 	vector []float64 // along its list, or of all vertices
 	matrix []float64 // of stored matrices
 	scalar float64
-	dense  *dense
+	dense  *denseRows
 	drawn  []int64       // of a Collective: which of its parent's rows, as often as they were
 	pages  *memory.Pages // of a vector that is kept: it is read at random
 	made   bool          // the values are there
@@ -85,8 +85,8 @@ type call[I csc.Index] struct {
 	team    *team
 	stop    *atomic.Bool
 	indices []I
-	near    *cpu.Near[I] // rows that lie elsewhere; nil: they are here
-	copies  csc.Copies   // of the graph, where a node asks for them
+	near    *cpu.RemoteRows[I] // rows that lie elsewhere; nil: they are here
+	copies  csc.Copies         // of the graph, where a node asks for them
 	values  []value[I]
 	need    []program.Want
 	costs   costs.Costs   // and
@@ -201,7 +201,7 @@ func (c *call[I]) keep(i int) {
 		v.vector, v.pages = kept, pages
 	}
 	if v.dense != nil {
-		v.dense = &dense{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
+		v.dense = &denseRows{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
 	}
 	kept := *v
 	c.Graph.Kept.Put(c.textOf(i), &kept)
@@ -292,7 +292,7 @@ func (c *call[I]) stream(site int, purpose rng.Purpose) rng.Stream {
 }
 
 // numbersOf is the numbers of a Random.
-func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Gradual {
+func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Dependent {
 	return rng.NewGradual(c.Seed, c.Epoch, c.Number, uint64(n.Batches), uint8(n.Site), purpose)
 }
 

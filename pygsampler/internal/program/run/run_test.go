@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/batchtest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
 // All work of several units is several workers' here.

@@ -6,12 +6,12 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // selection is what choosing edges needs; one goroutine uses it.

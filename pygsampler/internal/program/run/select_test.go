@@ -8,11 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/uniformity"
 )
 
 // chosenIDs are the edge ids of each destination of a block.
@@ -241,7 +241,7 @@ func TestRaceLaw(t *testing.T) {
 	for set, chance := range map[string]float64{"[0 1]": 3.0 / 20, "[0 2]": 4.0 / 15, "[1 2]": 7.0 / 12} {
 		x += (counts[set] - n*chance) * (counts[set] - n*chance) / (n * chance)
 	}
-	chance.Plausible(t, x, 2, "sets of two of three edges")
+	uniformity.Plausible(t, x, 2, "sets of two of three edges")
 }
 
 // LADIES on the test graph of its law: each row's chance to be among two of five, whose chances are in the ratio
@@ -276,5 +276,5 @@ func TestCollectiveLaw(t *testing.T) {
 	if x > 25 {
 		t.Errorf("rows of two among five: %v of %d", once, n)
 	}
-	chance.Plausible(t, y, 4, "rows drawn twice with replacement")
+	uniformity.Plausible(t, y, 4, "rows drawn twice with replacement")
 }

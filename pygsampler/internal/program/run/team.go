@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
 // team is the workers that a batch has borrowed, beside its own goroutine. They come when there is work for several, and

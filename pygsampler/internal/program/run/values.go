@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -422,7 +422,7 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 }
 
 // uniforms are the uniform numbers of so many vertices or edges.
-func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
+func uniforms[I csc.Index](numbers rng.Dependent, of span[I], to []float64) {
 	// A number takes the place of its vertex.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
 	of.numbers(0, words)
@@ -509,9 +509,9 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			return
 		}
 		words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v.vector))), len(v.vector))
-		for lo := 0; lo < len(s.ids); lo += fetch.Step {
-			fetch.Ahead(words, s.ids, lo)
-			for k := lo; k < min(lo+fetch.Step, len(s.ids)); k++ {
+		for lo := 0; lo < len(s.ids); lo += prefetch.Step {
+			prefetch.Ahead(words, s.ids, lo)
+			for k := lo; k < min(lo+prefetch.Step, len(s.ids)); k++ {
 				to[k] = v.vector[s.ids[k]]
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // drawn is what draws with replacement choose by: the candidates, and the sums of their weights.

@@ -3,8 +3,8 @@ package run
 import (
 	"math"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -52,9 +52,9 @@ func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
 						places[k] = start + int64(rng.Below(rng.Draw(states[k], int(step)), uint64(degree)))
 					}
 				}
-				for lo := 0; lo < len(places); lo += fetch.Step {
-					fetch.Ahead(c.indices, places, lo)
-					for k := lo; k < min(lo+fetch.Step, len(places)); k++ {
+				for lo := 0; lo < len(places); lo += prefetch.Step {
+					prefetch.Ahead(c.indices, places, lo)
+					for k := lo; k < min(lo+prefetch.Step, len(places)); k++ {
 						if to[k] = at[k]; places[k] >= 0 {
 							to[k] = c.indices[places[k]]
 						}
@@ -81,9 +81,9 @@ func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uin
 // fetchRows asks the memory for what row reads.
 func (c *call[I]) fetchRows(vertices []I) {
 	if p := c.Graph.Indptr; p.Bits == 32 {
-		fetch.At(p.I32, vertices)
+		prefetch.At(p.I32, vertices)
 	} else {
-		fetch.At(p.I64, vertices)
+		prefetch.At(p.I64, vertices)
 	}
 }
 

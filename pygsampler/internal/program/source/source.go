@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )

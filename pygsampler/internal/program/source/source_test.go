@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 

@@ -1,0 +1,16 @@
+// Package table says how the engine's results are described: a result is one memory
+// that begins with words of 64 bits, and a directory of rows says which words tell
+// where each array of it lies. The directories stand beside the words; from both
+// `go generate ./pygsampler/internal/constants` writes what Python and the kernels know.
+package descriptor
+
+// Row is one array of a result. Its offset is in bytes from the start of the memory;
+// where that is 0 the result has no such array.
+type Row struct {
+	Name   string // what views call it
+	DType  string // "int64", "uint64", "float32"; "": integers as wide as the word Bits says
+	Bits   int
+	Length int // the word that says how many elements it has
+	More   int // beyond those
+	Offset int // the word that says where it begins
+}

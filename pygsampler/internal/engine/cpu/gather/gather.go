@@ -1,0 +1,176 @@
+// Package gather copies rows of tables by their numbers, on the CPU.
+package gather
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Part is rows of one table: row IDs[i] of Table becomes row i of Out, byte by byte.
+type Part struct {
+	IDs   csc.Array
+	Table []byte // rows without gaps
+	Row   int64  // bytes of a row, 1 or more
+	Out   []byte
+}
+
+// IDError says that a part asks for a row that its table does not have.
+type IDError struct {
+	Part      int
+	Place, ID int64
+	Rows      int64
+}
+
+func (e *IDError) Error() string {
+	return fmt.Sprintf("ids[%d]: expected an integer in [0, %d), got %d", e.Place, e.Rows, e.ID)
+}
+
+// Unwrap says which kind of error it is.
+func (e *IDError) Unwrap() error { return request.ErrIndex }
+
+// unitBytes is how much a worker takes at a time. tileBytes is how much of the tables it
+// asks the memory for ahead, of which the first-level cache has room for two: rows of 400
+// bytes at random places take a quarter of the time that they take without.
+const (
+	unitBytes = 1 << 17
+	tileBytes = 1 << 14
+)
+
+// Copy makes all parts. It returns request.ErrCancelled soon after stop is set, and an
+// IDError for the first wrong id of the first part that has one.
+func Copy(parts []Part, crew csc.Crew, stop *atomic.Bool) error {
+	c := copying{parts: parts, stop: stop}
+	for _, p := range parts {
+		if p.Row < 1 || int64(len(p.Table))%p.Row != 0 || int64(len(p.Out)) != p.IDs.Len()*p.Row {
+			return fmt.Errorf("gather: %d ids, rows of %d bytes, table of %d, out of %d", p.IDs.Len(), p.Row, len(p.Table), len(p.Out))
+		}
+		size := max(1, unitBytes/p.Row)
+		c.size = append(c.size, size)
+		c.units += (p.IDs.Len() + size - 1) / size
+		c.ends = append(c.ends, c.units)
+	}
+	csc.Crewed(crew, c.units, c.work)
+	if stop.Load() {
+		return request.ErrCancelled
+	}
+	if c.wrong != nil {
+		return c.wrong
+	}
+	return nil
+}
+
+// copying is the work of one call, in units of rows of one part.
+type copying struct {
+	parts []Part
+	size  []int64 // rows in a unit, for each part
+	ends  []int64 // units up to the end of each part
+	units int64
+	next  atomic.Int64
+	stop  *atomic.Bool
+	mu    sync.Mutex
+	wrong *IDError
+}
+
+func (c *copying) work() {
+	part := 0
+	for !c.stop.Load() {
+		unit := c.next.Add(1) - 1
+		if unit >= c.units {
+			return
+		}
+		before := int64(0)
+		for unit >= c.ends[part] {
+			part++
+		}
+		if part > 0 {
+			before = c.ends[part-1]
+		}
+		p := &c.parts[part]
+		low := (unit - before) * c.size[part]
+		high := min(low+c.size[part], p.IDs.Len())
+		if place := p.rows(low, high); place >= 0 {
+			c.refuse(part, place)
+		}
+	}
+}
+
+// refuse notes a wrong id, unless there is one before it.
+func (c *copying) refuse(part int, place int64) {
+	p := &c.parts[part]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.wrong; w == nil || part < w.Part || part == w.Part && place < w.Place {
+		c.wrong = &IDError{part, place, p.IDs.At(place), int64(len(p.Table)) / p.Row}
+	}
+}
+
+// rows makes rows low to high of Out; it returns the place of a wrong id, or -1.
+func (p *Part) rows(low, high int64) int64 {
+	if p.IDs.Bits == 32 {
+		return rowsBy(p, p.IDs.I32[low:high], low)
+	}
+	return rowsBy(p, p.IDs.I64[low:high], low)
+}
+
+func rowsBy[I int32 | int64](p *Part, ids []I, first int64) int64 {
+	rows := uint64(int64(len(p.Table)) / p.Row)
+	for i, id := range ids {
+		if uint64(int64(id)) >= rows {
+			return first + int64(i)
+		}
+	}
+	if len(ids) == 0 {
+		return -1
+	}
+	out := p.Out[first*p.Row:]
+	switch aligned := uintptr(unsafe.Pointer(&p.Table[0])) | uintptr(unsafe.Pointer(&out[0])); {
+	case p.Row == 4 && aligned%4 == 0:
+		words[uint32](p.Table, ids, out)
+	case p.Row == 8 && aligned%8 == 0:
+		words[uint64](p.Table, ids, out)
+	default:
+		p.bytes(len(ids), func(i int) int64 { return int64(ids[i]) }, out)
+	}
+	return -1
+}
+
+// words copies rows that are one word each: labels, times, weights.
+func words[W uint32 | uint64, I int32 | int64](table []byte, ids []I, out []byte) {
+	size := int(unsafe.Sizeof(*new(W)))
+	from := unsafe.Slice((*W)(unsafe.Pointer(&table[0])), len(table)/size)
+	to := unsafe.Slice((*W)(unsafe.Pointer(&out[0])), len(out)/size)
+	for i, id := range ids {
+		to[i] = from[id]
+	}
+}
+
+// bytes copies count rows, a tile at a time: while the rows of one are copied those of the
+// next are on their way from memory.
+func (p *Part) bytes(count int, id func(int) int64, out []byte) {
+	row := p.Row
+	tile := int(max(1, tileBytes/row))
+	ask := func(low int) {
+		for i := low; i < min(low+tile, count); i++ {
+			prefetch.All(p.Table[id(i)*row : (id(i)+1)*row])
+		}
+	}
+	ask(0)
+	for low := 0; low < count; low += tile {
+		ask(low + tile)
+		for i := low; i < min(low+tile, count); i++ {
+			copy(out[int64(i)*row:int64(i+1)*row], p.Table[id(i)*row:])
+		}
+	}
+}
+
+// Borrow is a part of arrays at Python's addresses, without Out.
+func Borrow(ids, count int64, bits int, table, rows, row int64) Part {
+	return Part{IDs: csc.Borrow(ids, count, bits), Table: memory.View[byte](table, rows*row), Row: row}
+}

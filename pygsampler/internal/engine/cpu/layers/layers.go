@@ -1,0 +1,162 @@
+// Package segment reduces rows of values over the segments of a CSR on the CPU: for each row
+// of it the sum, the mean or the largest of the rows of a table that its edges name. The loops
+// are C, whose compiler uses wide registers.
+package layers
+
+/*
+#cgo CFLAGS: -O3 -std=c11
+#include "reduce.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Kinds of reductions.
+const (
+	Sum  = C.PGS_SUM
+	Mean = C.PGS_MEAN
+	Max  = C.PGS_MAX
+)
+
+// Reduction says what is reduced: addresses of arrays in C order that Python keeps. Edges from
+// the last offset on are padding, which nobody looks at.
+type Reduction struct {
+	X       int64 // [Table, Width], floats
+	Indptr  int64 // [Rows + 1], ids, from 0 to at most Edges
+	Indices int64 // [Edges], ids: sources
+	Weights int64 // [Edges, Heads], floats; 0: none
+	Out     int64 // [Rows, Width], floats
+	Best    int64 // of Max [Rows, Width], ids: which source it was, -1 of none
+
+	Sources, Rows, Edges, Width, Heads int64
+
+	Kind, IDBits, FloatBits int64
+	Brain                   int64 // whether floats of 16 bits are bfloat16
+
+	IDs     int64 // [Sources], ids: the row of X that a source has; 0: its own
+	Table   int64 // rows of X; as many as sources without IDs
+	Degrees int64 // [Sources + 1], ids: offsets, by whose steps each source's row is divided; 0: none
+	Places  int64 // [Edges], ids: which weight an edge has; 0: its own
+}
+
+// unitValues is about how many values a worker reads at a time.
+const unitValues = 1 << 18
+
+// Reduce makes Out, and Best.
+func (r *Reduction) Reduce(crew csc.Crew) error {
+	c, err := r.checked()
+	if err != nil {
+		return err
+	}
+	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_reduce(&c, low, high) })
+}
+
+// Dots writes to dots [Edges, Heads] the products of each edge's row of X and row of Out; 0 for
+// padding.
+func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
+	c, err := r.checked()
+	if err != nil {
+		return err
+	}
+	// No row has what is padding.
+	each := r.Heads * r.FloatBits / 8
+	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
+	clear(memory.View[byte](dots+last*each, (r.Edges-last)*each))
+	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_dots(&c, pointer(dots), low, high) })
+}
+
+// Transpose groups the edges by their sources: starts [Sources + 1], and the row and the
+// place of each edge, in the order of the edges. Places may be 0: nobody asks.
+func (r *Reduction) Transpose(starts, rows, places int64) error {
+	c, err := r.checked()
+	if err != nil {
+		return err
+	}
+	return r.fault(int64(C.pgs_transpose(&c, pointer(starts), pointer(rows), pointer(places))))
+}
+
+// Check looks at all but what stands in memory.
+func (r *Reduction) Check() error {
+	switch {
+	case r.IDBits != 32 && r.IDBits != 64 || r.FloatBits != 16 && r.FloatBits != 32 && r.FloatBits != 64:
+		return fmt.Errorf("%w: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of %d and floats of %d", request.ErrType, r.IDBits, r.FloatBits)
+	case r.Kind < Sum || r.Kind > Max:
+		return fmt.Errorf("%w: segments: expected a kind from %d to %d, got %d", request.ErrValue, Sum, Max, r.Kind)
+	case min(r.Sources, r.Rows, r.Edges) < 0 || r.Width < 1 || r.Heads < 1 || r.Width%r.Heads != 0:
+		return fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
+	case r.Table < 0 || r.IDs == 0 && r.Table != r.Sources:
+		return fmt.Errorf("%w: segments: expected a row of x for each of %d sources, or ids, got %d rows", request.ErrValue, r.Sources, r.Table)
+	case r.Degrees != 0 && (r.Weights != 0 || r.IDs != 0) || r.Places != 0 && (r.Weights == 0 || r.IDs != 0):
+		return fmt.Errorf("%w: segments: expected degrees alone, and places with weights and without ids, got %+v", request.ErrValue, *r)
+	case r.Indptr == 0 || r.Rows > 0 && r.Out == 0 || r.Table > 0 && r.X == 0 || r.Edges > 0 && r.Indices == 0:
+		return fmt.Errorf("%w: segments: expected addresses, got %+v", request.ErrValue, *r)
+	}
+	return nil
+}
+
+func (r *Reduction) checked() (c C.pgs_reduction, err error) {
+	if err := r.Check(); err != nil {
+		return c, err
+	}
+	indptr := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits))
+	if first, last := indptr.At(0), indptr.At(r.Rows); first != 0 || last < 0 || last > r.Edges {
+		return c, fmt.Errorf("%w: indptr: expected values from 0 to at most %d, got %d to %d", request.ErrValue, r.Edges, first, last)
+	}
+	return C.pgs_reduction{
+		x: pointer(r.X), indptr: pointer(r.Indptr), indices: pointer(r.Indices), weights: pointer(r.Weights),
+		out: pointer(r.Out), best: pointer(r.Best), sources: C.int64_t(r.Sources), rows: C.int64_t(r.Rows),
+		edges: C.int64_t(r.Edges), width: C.int64_t(r.Width), heads: C.int64_t(r.Heads), kind: C.int32_t(r.Kind),
+		id_bits: C.int32_t(r.IDBits), float_bits: C.int32_t(r.FloatBits), brain: C.int32_t(r.Brain),
+		ids: pointer(r.IDs), table: C.int64_t(r.Table), degrees: pointer(r.Degrees), places: pointer(r.Places),
+	}, nil
+}
+
+// rows calls work for all rows, in units, on as many cores as are idle.
+func (r *Reduction) rows(crew csc.Crew, work func(low, high C.int64_t) C.int64_t) error {
+	// Edges make the work, and most rows have as many as others.
+	each := max(1, r.Edges/max(r.Rows, 1)) * r.Width
+	size := max(1, unitValues/each)
+	units := (r.Rows + size - 1) / size
+	var next, wrong atomic.Int64
+	wrong.Store(-1)
+	worker := func() {
+		for {
+			low := (next.Add(1) - 1) * size
+			if low >= r.Rows {
+				return
+			}
+			if place := int64(work(C.int64_t(low), C.int64_t(min(low+size, r.Rows)))); place != -1 {
+				wrong.Store(place)
+			}
+		}
+	}
+	csc.Crewed(crew, units, worker)
+	return r.fault(wrong.Load())
+}
+
+// fault is the error behind what the C functions return.
+func (r *Reduction) fault(place int64) error {
+	switch {
+	case place == -1:
+		return nil
+	case place == -2:
+		return fmt.Errorf("%w: indptr: expected values that do not fall", request.ErrValue)
+	case place < 0:
+		return fmt.Errorf("%w: segments: expected room for a row of %d values", memory.ErrNoMemory, r.Width)
+	}
+	found := csc.Borrow(r.Indices, r.Edges, int(r.IDBits)).At(place)
+	if r.IDs != 0 && found >= 0 && found < r.Sources {
+		return fmt.Errorf("%w: of[%d]: expected a row of x in [0, %d), got %d", request.ErrIndex, found, r.Table, csc.Borrow(r.IDs, r.Sources, int(r.IDBits)).At(found))
+	}
+	return fmt.Errorf("%w: indices[%d]: expected a row of x in [0, %d), got %d", request.ErrIndex, place, r.Sources, found)
+}
+
+func pointer(address int64) unsafe.Pointer { return memory.Pointer(address) }

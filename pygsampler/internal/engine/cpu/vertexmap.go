@@ -1,0 +1,135 @@
+package cpu
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+)
+
+// NodeMap gives vertices local numbers by first occurrence, for engines beside this one. It
+// serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
+// gives its memory back.
+type NodeMap struct {
+	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapLimit.
+	Limit  int64
+	narrow directMap[uint32]
+	wide   directMap[uint64]
+	table  hashTable
+	nodes  int64
+	by     numbering
+}
+
+// Begin starts a numbering of some of so many vertices, at most the given number of them.
+func (m *NodeMap) Begin(nodes, most int64) error {
+	most = min(most, nodes)
+	m.nodes = nodes
+	limit := m.Limit
+	if limit == 0 {
+		limit = DefaultMapLimit
+	}
+	switch {
+	case most < narrowNumbers && nodes*4 <= limit:
+		m.by = narrowMap
+		return m.narrow.begin(nodes, m.fewest(most))
+	case most >= narrowNumbers && most < wideNumbers && nodes*8 <= limit:
+		m.by = wideMap
+		return m.wide.begin(nodes, wideNumbers)
+	}
+	m.by = hashed
+	m.table.begin()
+	return nil
+}
+
+// fewNumbers is what most numberings have less of: the fewer bits a number has, the more tags there are. With eight bits of
+// tags a map was cleared every forty batches of LADIES, which took as long as one of them.
+const fewNumbers = 1 << 20
+
+// fewest is a limit of the narrow map's numbers: that of the last numbering, where it serves this one, since tags above
+// another say nothing.
+func (m *NodeMap) fewest(most int64) uint32 {
+	limit := max(m.narrow.limit, fewNumbers)
+	if most >= int64(limit) {
+		limit = narrowNumbers
+	}
+	if limit != m.narrow.limit {
+		clear(m.narrow.words)
+		m.narrow.tag = 0
+	}
+	return limit
+}
+
+// Narrow is the words of the map of a numbering: a vertex has the number that its word and the tag differ by, if that is below
+// the limit. False: the numbering has another map.
+func (m *NodeMap) Narrow() (words []uint32, tag, limit uint32, ok bool) {
+	if m.by != narrowMap {
+		return nil, 0, 0, false
+	}
+	return m.narrow.words[:m.nodes], m.narrow.tag, m.narrow.limit, true
+}
+
+// Claim replaces ids by their numbers, of which n are given so far, and appends new vertices to
+// nodes[:n]; it returns the new n. nodes has room for one more than all there will be.
+func Claim[I csc.Index](m *NodeMap, ids, nodes []I, n int64) (int64, error) {
+	switch m.by {
+	case narrowMap:
+		return claimDirect(&m.narrow, ids, nodes, n), nil
+	case wideMap:
+		return claimDirect(&m.wide, ids, nodes, n), nil
+	}
+	if err := Reserve(m, int64(len(ids)), nodes, n); err != nil {
+		return n, err
+	}
+	return claimHashed(&m.table, ids, nodes, n), nil
+}
+
+// Reserve makes room for up to more new vertices beside the first n of nodes: Claim finds it then.
+func Reserve[I csc.Index](m *NodeMap, more int64, nodes []I, n int64) error {
+	if m.by == narrowMap || m.by == wideMap {
+		return nil
+	}
+	return m.table.reserve(min(n+more, m.nodes), n, func(i int64) uint64 { return uint64(nodes[i]) })
+}
+
+// Find replaces ids by their numbers, and by -1 where they have none.
+func Find[I csc.Index](m *NodeMap, ids []I) {
+	switch m.by {
+	case narrowMap:
+		findDirect(&m.narrow, ids)
+	case wideMap:
+		findDirect(&m.wide, ids)
+	default:
+		for k, v := range ids {
+			ids[k] = -1
+			if len(m.table.entries) == 0 {
+				continue
+			}
+			if slot, found := m.table.find(uint64(v)); found {
+				ids[k] = I(m.table.entries[slot+1])
+			}
+		}
+	}
+}
+
+func findDirect[I csc.Index, W word](d *directMap[W], ids []I) {
+	for k, v := range ids {
+		number := d.words[v] ^ d.tag
+		at := I(number)
+		if number >= d.limit {
+			at = -1
+		}
+		ids[k] = at
+	}
+}
+
+// Free gives the memory back.
+func (m *NodeMap) Free() {
+	m.narrow.free()
+	m.wide.free()
+	if m.table.pages != nil {
+		m.table.pages.Free()
+	}
+	*m = NodeMap{}
+}
+
+// Bytes is how much memory there is.
+func (m *NodeMap) Bytes() int64 {
+	return int64(len(m.narrow.words))*4 + int64(len(m.wide.words)+len(m.table.entries))*8
+}

@@ -1,0 +1,101 @@
+package cuda
+
+import "github.com/pygsampler/pygsampler/gpu"
+
+// attendArgs mirrors AttendArgs in kernels/attend.cuh.
+type attendArgs struct {
+	Of                                        segmentArgs
+	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
+	Slope                                     float64
+}
+
+// attendKernels are those of kernels/attend.cu, or of attend_narrow.cu.
+type attendKernels struct {
+	forward, back gpu.Kernel[attendArgs]
+}
+
+func loadAttention(file, forward, back string) func(e *Engine) (*attendKernels, error) {
+	return func(e *Engine) (k *attendKernels, err error) {
+		k = new(attendKernels)
+		if k.forward, err = KernelOf[attendArgs](e, file, forward, 0); err != nil {
+			return nil, err
+		}
+		k.back, err = KernelOf[attendArgs](e, file, back, 0)
+		return k, err
+	}
+}
+
+var (
+	loadAttend       = loadAttention("attend", "attend_forward", "attend_backward")
+	loadAttendNarrow = loadAttention("attend_narrow", "narrow_attend", "narrow_attend_back")
+)
+
+// Attention is a Segment whose rows are summed by the softmax of their scores, as
+// internal/engine/cpu/layers's Attention says; addresses are the device's.
+type Attention struct {
+	Segment
+	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
+	Slope                                     float64
+}
+
+// Attend puts it into a stream: forward, or backward where there is an Alpha.
+func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
+	name, load := "attend", loadAttend
+	if t.FloatBits == 16 {
+		name, load = "attend_narrow", loadAttendNarrow
+	}
+	k, err := Kept(e, name, load)
+	if err != nil || t.Rows == 0 {
+		return err
+	}
+	a := attendArgs{
+		Of: t.args(), Source: t.Source, Target: t.Target, Log: t.Log, Alpha: t.Alpha, Pre: t.Pre, ToTarget: t.ToTarget,
+		Slope: t.Slope,
+	}
+	// The columns of a vector are of one head.
+	each, kernel := t.Width/t.Heads, &k.forward
+	parts := (a.Of.shape(t.Width, each) + 31) / 32
+	if t.Alpha != 0 {
+		kernel, parts = &k.back, t.Heads
+		a.Of.shape(each, each)
+	}
+	return kernel.Launch(s, a.Of.grid(parts), &a)
+}
+
+// softmaxArgs mirrors SoftmaxArgs in kernels/softmax.cu.
+type softmaxArgs struct {
+	Indptr, X, Grad, Out            gpu.Address
+	Rows, Edges                     uint64
+	Heads, IDBits, FloatBits, Brain uint32
+}
+
+func loadSoftmax(e *Engine) (*gpu.Kernel[softmaxArgs], error) {
+	k, err := KernelOf[softmaxArgs](e, "softmax", "segment_softmax", 0)
+	return &k, err
+}
+
+// Scores are scores of edges, as internal/engine/cpu/layers's Scores says; addresses are the device's.
+type Scores struct {
+	Indptr, X, Grad, Out gpu.Address
+	Rows, Edges          uint64
+	Heads                uint64 // at most MostSegmentWidth
+	IDBits, FloatBits    int
+	Brain                bool
+}
+
+// Softmax puts it into a stream.
+func (e *Engine) Softmax(x *Scores, s gpu.Stream) error {
+	k, err := Kept(e, "softmax", loadSoftmax)
+	if err != nil || x.Edges == 0 {
+		return err
+	}
+	a := softmaxArgs{
+		Indptr: x.Indptr, X: x.X, Grad: x.Grad, Out: x.Out, Rows: x.Rows, Edges: x.Edges, Heads: uint32(x.Heads),
+		IDBits: uint32(x.IDBits), FloatBits: uint32(x.FloatBits), Brain: word(x.Brain),
+	}
+	// A warp has a row, and one more what is padding.
+	const warps = segmentThreads / 32
+	blocks := min((x.Rows+warps)/warps, mostSegmentBlocks)
+	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32((x.Heads + 31) / 32)}, Block: [3]uint32{segmentThreads}}
+	return k.Launch(s, shape, &a)
+}

@@ -1,0 +1,183 @@
+package cuda
+
+import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/gpu"
+)
+
+// segmentArgs mirrors SegmentArgs in kernels/segment.cuh.
+type segmentArgs struct {
+	X, Indptr, Indices, Weights, Out, Best, Dots, Bad, IDs, Degrees, Places gpu.Address
+	Sources, Rows, Edges, Table                                             uint64
+	Width, Heads, Mean, IDBits, FloatBits, Brain, Vector, Group             uint32
+}
+
+// segmentKernels are those of kernels/segment.cu, or of segment_narrow.cu.
+type segmentKernels struct {
+	sum, weighted, placed, byDegree, sumOf, weightedOf gpu.Kernel[segmentArgs]
+	max, maxOf, taken, dots, dotsOf                    gpu.Kernel[segmentArgs]
+}
+
+func loadSegments(file, prefix string) func(e *Engine) (*segmentKernels, error) {
+	return func(e *Engine) (*segmentKernels, error) {
+		var k segmentKernels
+		for name, to := range map[string]*gpu.Kernel[segmentArgs]{
+			"sum": &k.sum, "weighted": &k.weighted, "placed": &k.placed, "by_degree": &k.byDegree, "sum_of": &k.sumOf,
+			"weighted_of": &k.weightedOf, "max": &k.max, "max_of": &k.maxOf, "taken": &k.taken, "dots": &k.dots, "dots_of": &k.dotsOf,
+		} {
+			var err error
+			if *to, err = KernelOf[segmentArgs](e, file, prefix+name, 0); err != nil {
+				return nil, err
+			}
+		}
+		return &k, nil
+	}
+}
+
+var (
+	loadSegment       = loadSegments("segment", "segment_")
+	loadSegmentNarrow = loadSegments("segment_narrow", "narrow_")
+)
+
+// segmentKernels are those for the floats of a segment.
+func (e *Engine) segmentKernels(g *Segment) (*segmentKernels, error) {
+	if g.FloatBits == 16 {
+		return Kept(e, "segment_narrow", loadSegmentNarrow)
+	}
+	return Kept(e, "segment", loadSegment)
+}
+
+// What a row has at most which is reduced: values, and heads. A part of a row, or a head, is a
+// row of the grid.
+const (
+	MostSegmentWidth = 1 << 20
+	MostSegmentHeads = 1<<16 - 1
+)
+
+// SegmentKind is what a row becomes of those that its edges name.
+type SegmentKind int
+
+// Kinds of reductions; the first three are those of internal/engine/cpu/layers.
+const (
+	SegmentSum SegmentKind = iota
+	SegmentMean
+	SegmentMax
+	// SegmentTaken adds what those have whose Best is the row: the gradient of SegmentMax,
+	// where the edges are grouped by their sources and those of one source and row stand side
+	// by side.
+	SegmentTaken
+)
+
+// Segment is rows of a table that are to be reduced over the segments of a CSR, as
+// internal/engine/cpu/layers's Reduction does, which has the same bits. All addresses are the device's, of
+// arrays in C order without gaps that are aligned to their elements; X may be page-locked memory
+// of the host. Edges from the last offset on are padding. An edge whose source is none, or has no
+// row of X, adds nothing; of ids of 64 bits the low halves count. The zero value has no rows.
+type Segment struct {
+	X       gpu.Address // [Table, Width], floats
+	Indptr  gpu.Address // [Rows + 1], ids that do not fall
+	Indices gpu.Address // [Edges], ids: sources
+	Weights gpu.Address // [Edges, Heads], floats, for sums and means; 0: all are 1
+	Out     gpu.Address // [Rows, Width], floats; Dots reads it
+	Best    gpu.Address // of SegmentMax [Rows, Width], ids: sources; or 0; read for SegmentTaken: [Sources, Width]
+	Bad     gpu.Address // 64 bits that become at most the place of an id that is none; or 0
+	IDs     gpu.Address // [Sources], ids: the row of X that a source has; 0: its own
+	Degrees gpu.Address // [Sources + 1], offsets by whose steps each source's row is divided; 0, as with weights: by 1
+	Places  gpu.Address // [Edges], ids: which weight an edge has; 0, as with IDs: its own
+
+	Sources, Rows, Edges uint64 // at most MostTransposed sources
+	Table                uint64 // rows of X, at most MostTransposed; as many as sources without IDs
+	Width                uint64 // 1 to MostSegmentWidth
+	Heads                uint64 // divides Width, at most MostSegmentHeads
+	Kind                 SegmentKind
+	IDBits, FloatBits    int  // 32 or 64; floats 16 too
+	Brain                bool // whether floats of 16 bits are bfloat16
+}
+
+// shape is how many columns one load has, and how many lanes take a row of columns, of which each
+// part begins where a load does.
+func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
+	value := uint64(a.FloatBits / 8)
+	vector := min(lowest(apart, 16/value), lowest(uint64(a.X|a.Out), 16)/value)
+	vectors = (columns + vector - 1) / vector
+	a.Vector, a.Group = uint32(vector), uint32(bits.Len64(min(vectors, 32)-1))
+	return vectors
+}
+
+// args is the part that all launches share.
+func (g *Segment) args() segmentArgs {
+	return segmentArgs{
+		X: g.X, Indptr: g.Indptr, Indices: g.Indices, Weights: g.Weights, Out: g.Out, Best: g.Best, Bad: g.Bad,
+		IDs: g.IDs, Degrees: g.Degrees, Places: g.Places, Sources: g.Sources, Rows: g.Rows, Edges: g.Edges, Table: g.Table,
+		Width: uint32(g.Width), Heads: uint32(g.Heads), Mean: word(g.Kind == SegmentMean),
+		IDBits: uint32(g.IDBits), FloatBits: uint32(g.FloatBits), Brain: word(g.Brain),
+	}
+}
+
+// Reduce puts the reduction into a stream.
+func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
+	k, err := e.segmentKernels(g)
+	if err != nil || g.Rows == 0 {
+		return err
+	}
+	a, apart, of := g.args(), g.Width, g.IDs != 0
+	if g.Weights != 0 {
+		// The columns of a vector are of one head.
+		apart = g.Width / g.Heads
+	}
+	var kernel *gpu.Kernel[segmentArgs]
+	switch {
+	case g.Kind == SegmentMax && of:
+		kernel = &k.maxOf
+	case g.Kind == SegmentMax:
+		kernel = &k.max
+	case g.Kind == SegmentTaken:
+		kernel = &k.taken
+	case g.Weights != 0 && of:
+		kernel = &k.weightedOf
+	case g.Places != 0:
+		kernel = &k.placed
+	case g.Weights != 0:
+		kernel = &k.weighted
+	case g.Degrees != 0:
+		kernel = &k.byDegree
+	case of:
+		kernel = &k.sumOf
+	default:
+		kernel = &k.sum
+	}
+	parts := (a.shape(g.Width, apart) + 31) / 32
+	return kernel.Launch(s, a.grid(parts), &a)
+}
+
+// Dots puts into a stream what writes to dots, [Edges, Heads], for each edge the products of
+// its row of X and its row of Out; 0 for padding. They are the same on every run of a device, and
+// those of internal/engine/cpu/layers up to the order of their sums.
+func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
+	k, err := e.segmentKernels(g)
+	if err != nil || g.Edges == 0 {
+		return err
+	}
+	if g.Rows == 0 {
+		return s.Fill8(dots, 0, g.Edges*g.Heads*uint64(g.FloatBits/8))
+	}
+	a, each, kernel := g.args(), g.Width/g.Heads, &k.dots
+	if g.IDs != 0 {
+		kernel = &k.dotsOf
+	}
+	a.Dots = dots
+	a.shape(each, each)
+	return kernel.Launch(s, a.grid(g.Heads), &a)
+}
+
+// mostSegmentBlocks is how many blocks work on a part at most; each then has several rows. Before
+// that each thread has one, so that the device deals out rows of all lengths as it goes.
+const mostSegmentBlocks = 1 << 20
+
+// grid is the one for so many parts of each row.
+func (a *segmentArgs) grid(parts uint64) gpu.Shape {
+	each := uint64(segmentThreads) >> a.Group
+	blocks := min((a.Rows+each-1)/each, mostSegmentBlocks)
+	return gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
+}

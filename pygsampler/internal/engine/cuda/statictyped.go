@@ -1,0 +1,598 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// typedPass is what a pass has in a TypedState, which it begins.
+type typedPass struct {
+	Seeds, Steps, Counts, Times, Excluded, ExcludedAt gpu.Address
+	NumSteps, Sampled, Spread                         uint64
+}
+
+// typedState mirrors TypedState in kernels/static_typed.cu.
+type typedState struct {
+	Pass              typedPass
+	Launches          uint64
+	Turned, Spreading uint32
+	Batch             typedArgs
+}
+
+// staticTypedArgs mirrors StaticTypedArgs.
+type staticTypedArgs struct{ Batch gpu.Address }
+
+// typedLimit mirrors TypedLimit.
+type typedLimit struct{ Word, Most uint64 }
+
+// typedTurnArgs mirrors TypedTurnArgs.
+type typedTurnArgs struct {
+	State, Kinds, Relations, Limits, Reports, Told gpu.Address
+	MapWords, OutBytes, SeedBytes                  uint64
+	Words, NumLimits, First, Tags                  uint32
+	Batch                                          typedArgs
+}
+
+// What fills an array up, as static_typed.cu has it.
+const (
+	fillPlace = iota
+	fillWord
+	fillBehind
+)
+
+// wordOfZero is a word of the header that is 0 in batches of graphs with types.
+const wordOfZero = batch.WordExtras
+
+// chunkBytes is what a block copies at a time.
+const chunkBytes = 4 * staticThreads * 16
+
+// typedPiece mirrors TypedPiece.
+type typedPiece struct {
+	To                                   gpu.Address
+	Room, Modulus, Chunk                 uint64
+	From, Count, More, Fill, Value, Bits uint32
+	Skip, _                              uint32
+}
+
+// typedSpreadArgs mirrors TypedSpreadArgs.
+type typedSpreadArgs struct {
+	State, Reports, Out         gpu.Address
+	OutBytes                    uint64
+	Pieces, CountWords, Counts  gpu.Address
+	Chunks                      uint64
+	Words, NumPieces, NumCounts uint32
+	_                           uint32
+}
+
+// staticTypedKernels are those of kernels/static_typed.cu.
+type staticTypedKernels struct {
+	sample [2][2]gpu.Kernel[staticTypedArgs] // as typedKernels has them
+	turn   gpu.Kernel[typedTurnArgs]
+	spread gpu.Kernel[typedSpreadArgs]
+	room   int // dynamic shared memory that a block of those that sample may have
+}
+
+func loadStaticTyped(e *Engine) (k *staticTypedKernels, err error) {
+	const file = "static_typed"
+	k = new(staticTypedKernels)
+	static := 0
+	var all []gpu.Function
+	for i, suffix := range []string{"", "_all"} {
+		for j, bits := range []string{"32", "64"} {
+			if k.sample[i][j], err = KernelOf[staticTypedArgs](e, file, file+bits+suffix, 0); err != nil {
+				return nil, err
+			}
+			bytes, err := k.sample[i][j].Attribute(gpu.SharedBytes)
+			if err != nil {
+				return nil, err
+			}
+			static, all = max(static, bytes), append(all, k.sample[i][j].Function)
+		}
+	}
+	k.room = e.context.Properties().SharedPerBlockOptIn - static
+	if _, err := allow(all, k.room); err != nil {
+		return nil, err
+	}
+	if k.turn, err = KernelOf[typedTurnArgs](e, file, file+"_turn", 0); err != nil {
+		return nil, err
+	}
+	k.spread, err = KernelOf[typedSpreadArgs](e, file, file+"_spread", 0)
+	return k, err
+}
+
+// StaticTypedPlan says which batches a StaticTyped makes, and how large they may be.
+type StaticTypedPlan struct {
+	Plan     *Hetero // Seeds are how many a batch has of each type at most
+	Seed     uint64
+	SeedBits int // of each, 32 or 64
+	// Of each block, outermost first: how many vertices of each type and edges of each relation a batch may have.
+	Vertices, Edges [][]int64
+	Grid            int // blocks of a launch; 0 for a good number
+}
+
+// rows is how many destinations of a type block i may have, of a graph with so many relations.
+func (p *StaticTypedPlan) rows(relations []Relation, i, kind int) int64 {
+	if i+1 == len(p.Vertices) {
+		return p.Plan.Seeds[kind]
+	}
+	if !p.Plan.OnlyNew {
+		return p.Vertices[i+1][kind]
+	}
+	// Each was found by an edge of the hop before.
+	found := int64(0)
+	for r, n := range p.Edges[i+1] {
+		if relations[r].Src == kind {
+			found += n
+		}
+	}
+	return min(found, p.Vertices[i+1][kind])
+}
+
+// sources is how many sources of a type block i may have. Where a hop expands what the one before has found, local ids
+// are the same in all blocks, and so is the room for them: edges that fill up any of them end behind all of the batch.
+func (p *StaticTypedPlan) sources(i, kind int) int64 {
+	if p.Plan.OnlyNew {
+		return p.Vertices[0][kind]
+	}
+	return p.Vertices[i][kind]
+}
+
+// numSeeds is how many a batch may have of all types.
+func (p *StaticTypedPlan) numSeeds() (all int64) {
+	for _, n := range p.Plan.Seeds {
+		all += n
+	}
+	return all
+}
+
+// StaticTyped is Static for a graph with types.
+type StaticTyped struct {
+	passes
+	plan   StaticTypedPlan
+	own    *staticTypedKernels
+	limits buffer
+	pieces buffer
+	table  gpu.Pinned // limits, or pieces, on their way
+
+	excluded  buffer // of a pass
+	excluding bool   // some pass had such edges, and the tables have them
+
+	turns  typedTurnArgs
+	spread typedSpreadArgs
+	kernel gpu.Kernel[staticTypedArgs]
+	shape  gpu.Shape
+}
+
+// NewStaticTyped makes room for such batches. Their kernels are loaded and have their memory when it
+// returns, so that launches can be captured.
+func (e *Engine) NewStaticTyped(g *Graph, p StaticTypedPlan) (s *StaticTyped, err error) {
+	if err := p.Plan.Check(g, &Call{}); err != nil {
+		return nil, err
+	}
+	if hops := p.Plan.hops(); hops < 1 || len(p.Vertices) != hops || len(p.Edges) != hops {
+		return nil, fmt.Errorf("%w: static: expected sizes of %d hops, got %d and %d", request.ErrValue, hops, len(p.Vertices), len(p.Edges))
+	}
+	s = &StaticTyped{passes: passes{engine: e, graph: g, words: reportHeader + p.Plan.Words()}, plan: p}
+	// Their one for the edges of a block is for these batches too.
+	if s.kernels, err = staticOf(e); err != nil {
+		return nil, err
+	}
+	if s.own, err = Kept(e, "static_typed", loadStaticTyped); err != nil {
+		return nil, err
+	}
+	if tablesOf(len(g.schema.Nodes), len(g.schema.Relations))+drawBytes(0) > s.own.room {
+		return nil, fmt.Errorf("%w: static: expected a graph of fewer types on this GPU, whose blocks have %d bytes of shared memory", request.ErrValue, s.own.room)
+	}
+	if s.space, err = e.borrow(g); err != nil {
+		return nil, err
+	}
+	if err = s.begin(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// needs is what a batch takes that fits.
+func (p *StaticTypedPlan) needs(g *Graph) Needs {
+	about, width, place := g.schema, g.widths(), batch.Place(8*p.Plan.Words())
+	seeds := p.numSeeds()
+	n := Needs{Rows: max(seeds, 64), Edges: max(seeds, 64), Ranks: seeds}
+	for t, most := range p.Plan.Seeds {
+		place.Next(width.Vertices(most))
+		place.Next(width.Vertices(most))
+		place.Next(width.Vertices(p.Vertices[0][t]))
+		if p.Plan.Disjoint {
+			place.Next(width.Vertices(p.Vertices[0][t]))
+		}
+	}
+	for i := range p.Edges {
+		rows, edges := int64(0), int64(0)
+		for r, relation := range about.Relations {
+			dst, most := p.rows(about.Relations, i, relation.Dst), p.Edges[i][r]
+			indptr, indices, ids := batch.Widths{ID: width.ID, EdgeID: int64(relation.Graph.sampleBits() / 8)}.Block(dst, most)
+			place.Next(indptr)
+			place.Next(indices)
+			place.Next(ids)
+			if p.Plan.EdgeWeights {
+				place.Next(batch.EdgeWeights(most))
+			}
+			rows, edges = rows+dst, edges+most
+		}
+		n.Rows, n.Edges, n.Ranks = max(n.Rows, rows), max(n.Edges, edges), n.Ranks+edges
+	}
+	for _, most := range p.Vertices[0] {
+		n.Rows = max(n.Rows, most)
+	}
+	n.Out = uint64(place.Aligned())
+	return n
+}
+
+// begin makes memory and the arguments of launches.
+func (s *StaticTyped) begin() error {
+	g, w, p := s.graph, s.space, &s.plan
+	n := p.needs(g)
+	if n.Ranks >= mostEdges {
+		return fmt.Errorf("%w: static: expected fewer than 2^31 edges in a batch, got room for %d", request.ErrOverflow, n.Ranks)
+	}
+	if err := p.Plan.fit(g, w, n, w.stream); err != nil {
+		return err
+	}
+	m, trees := &SpaceOf[hopSpace](w).wide, SpaceOf[disjointSpace](w)
+	if p.Plan.Disjoint {
+		seeds := p.numSeeds()
+		if err := trees.room(g, w, seeds, n.Ranks-seeds, w.stream); err != nil {
+			return err
+		}
+		m = trees.asMap()
+	}
+	if _, err := m.tag(w, g.Nodes, 32, w.stream); err != nil {
+		return err
+	}
+	mapWords, tags := uint64(m.nodes)*uint64(m.bits/32), uint32(uint64(1)<<(m.bits-m.shift)-1)
+	if p.Plan.Disjoint {
+		// Every batch empties its table.
+		mapWords, tags = 2<<trees.bits, 1
+	}
+	tables := SpaceOf[heteroSpace](w)
+	relations, _, _, _ := p.Plan.tableBytes()
+	if err := tables.send(w.stream, p.Plan.describe(g, w)); err != nil {
+		return err
+	}
+	if err := s.fit(uint64(unsafe.Sizeof(typedState{})), n.Out); err != nil {
+		return err
+	}
+	limits := p.limits()
+	bytes := uint64(len(limits)) * uint64(unsafe.Sizeof(typedLimit{}))
+	at, err := s.upload(&s.limits, bytes)
+	if err != nil {
+		return err
+	}
+	copy(unsafe.Slice((*typedLimit)(at), len(limits)), limits)
+	if err := s.uploaded(&s.limits, bytes); err != nil {
+		return err
+	}
+	all := word(p.Plan.all(g))
+	s.kernel = s.own.sample[all][g.wide()]
+	args, shared := p.Plan.arguments(g, w, m, s.own.room)
+	args.Out, args.OutCapacity, args.Report, args.SeedBits = s.out.Address, n.Out, s.reports.Address, uint32(p.SeedBits)
+	s.turns = typedTurnArgs{
+		State: s.state.Address, Kinds: tables.tables.Address,
+		Relations: tables.tables.Address + gpu.Address(relations), Limits: s.limits.Address, Reports: s.reports.Address, Told: s.told.Address,
+		MapWords: mapWords, OutBytes: n.Out, SeedBytes: uint64(p.SeedBits / 8),
+		Words: uint32(s.words), NumLimits: uint32(len(limits)), Tags: tags, Batch: args,
+	}
+	together, err := s.kernel.Occupancy(threads, shared)
+	if err != nil {
+		return err
+	}
+	s.shape = s.beside(p.Grid, together, shared)
+	return nil
+}
+
+// limits are the words of a batch's header that may not be larger than what there is room for.
+func (p *StaticTypedPlan) limits() (limits []typedLimit) {
+	l := p.Plan.layout()
+	for i := range p.Vertices {
+		for t, most := range p.Vertices[i] {
+			limits = append(limits, typedLimit{uint64(l.Count(t, l.Hops-i)), uint64(most)})
+		}
+		for r, most := range p.Edges[i] {
+			limits = append(limits, typedLimit{uint64(l.Block(i, r) + batch.BlockNumEdges), uint64(most)})
+		}
+	}
+	for t, most := range p.Plan.Seeds {
+		limits = append(limits, typedLimit{uint64(l.Type(t) + batch.TypeNumOutput), uint64(most)})
+	}
+	return limits
+}
+
+// upload is where so many bytes of a table are to be written, on their way to a buffer that has room for them.
+func (s *StaticTyped) upload(to *buffer, bytes uint64) (at unsafe.Pointer, err error) {
+	if s.table.Size < bytes {
+		if err := s.table.Close(); err != nil {
+			return nil, err
+		}
+		if s.table, err = s.engine.context.AllocPinned(2 * bytes); err != nil {
+			return nil, err
+		}
+	}
+	return s.table.Pointer, to.fit(s.space, bytes, s.space.stream)
+}
+
+// uploaded has them be there.
+func (s *StaticTyped) uploaded(to *buffer, bytes uint64) error {
+	stream := s.space.stream
+	return errors.Join(stream.Upload(to.Address, s.table.Pointer, bytes), stream.Synchronize())
+}
+
+// TypedPass is a pass over seeds on the device, which stand batch after batch.
+type TypedPass struct {
+	Parts  []Seeds
+	Counts []int64 // of each part how many of its seeds are of which type, in whose order they stand
+	Keys   []int64 // of the times of all seeds; nil: they have none
+	// CSC positions to sample around, of each part those of each relation, ascending; and where these begin, with the
+	// end of all. Both nil: there are none.
+	Excluded, ExcludedAt []int64
+	Epoch                uint32
+	First, Stride        uint64 // of the numbers of batches
+}
+
+// Begin is Static.Begin.
+func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) error {
+	parts, relations, keys := len(p.Parts), len(s.plan.Plan.Fanouts), p.Keys
+	if timed := s.plan.Plan.Times != nil; parts > 0 && (keys != nil) != timed {
+		return fmt.Errorf("%w: static: expected times of seeds where the sampler has time, and there alone", request.ErrValue)
+	}
+	if p.ExcludedAt != nil {
+		if n := parts*relations + 1; len(p.ExcludedAt) != n || p.ExcludedAt[n-1] != int64(len(p.Excluded)) {
+			return fmt.Errorf("%w: static: expected excluded edges of %d batches and %d relations, got those of %d together",
+				request.ErrValue, parts, relations, len(p.ExcludedAt)-1)
+		}
+		s.excluding = true
+	}
+	const pass = uint64(unsafe.Sizeof(typedPass{}))
+	types := len(s.plan.Plan.Seeds)
+	countsAt := stepBytes(p.Parts)
+	keysAt := countsAt + uint64((parts+1)*types)*8
+	excludedAt := keysAt + uint64(len(keys))*8
+	bytes := excludedAt
+	if s.excluding {
+		bytes += uint64((parts+1)*relations+1) * 8
+	}
+	if err := s.stage(stream, pass, bytes); err != nil {
+		return err
+	}
+	begun := typedPass{Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(countsAt), NumSteps: uint64(parts)}
+	if keys != nil {
+		begun.Times = s.steps.Address + gpu.Address(keysAt)
+	}
+	numbers := func(at uint64, count int) []int64 {
+		return unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+at)), count)
+	}
+	if s.excluding {
+		if err := s.exclude(stream, p.Excluded); err != nil {
+			return err
+		}
+		begun.Excluded, begun.ExcludedAt = s.excluded.Address, s.steps.Address+gpu.Address(excludedAt)
+		of := numbers(excludedAt, (parts+1)*relations+1)
+		// The step behind the last has none; of a pass without some no step has.
+		for i := copy(of, p.ExcludedAt); i < len(of); i++ {
+			of[i] = int64(len(p.Excluded))
+		}
+	}
+	*(*typedPass)(s.staged.Pointer) = begun
+	s.write(pass, p.Parts, s.plan.Seed, p.Epoch, p.First, p.Stride)
+	of := numbers(countsAt, (parts+1)*types)
+	clear(of[copy(of, p.Counts):])
+	copy(numbers(keysAt, len(keys)), keys)
+	if err := s.send(stream, pass, bytes); err != nil {
+		return err
+	}
+	return s.turn(stream, 1)
+}
+
+// exclude has the positions of a pass be on the device, which the stream is done with.
+func (s *StaticTyped) exclude(stream gpu.Stream, positions []int64) error {
+	bytes := uint64(len(positions)) * 8
+	if err := s.excluded.fit(s.space, max(bytes, 8), stream); err != nil || bytes == 0 {
+		return err
+	}
+	// They may be many, and need not be page-locked: the pass begins once they are there.
+	return errors.Join(stream.Upload(s.excluded.Address, unsafe.Pointer(&positions[0]), bytes), stream.Synchronize())
+}
+
+// turn hands a report on and prepares the next batch, or, first, only does the latter.
+func (s *StaticTyped) turn(stream gpu.Stream, first uint32) error {
+	args := s.turns
+	args.First = first
+	processors := uint32(s.engine.context.Properties().Multiprocessors)
+	return s.own.turn.Launch(stream, gpu.Shape{Grid: [3]uint32{processors}, Block: [3]uint32{staticThreads}}, &args)
+}
+
+// Sample puts the next batch of the pass into the stream; after the last they have no seeds.
+func (s *StaticTyped) Sample(stream gpu.Stream) error {
+	args := staticTypedArgs{s.state.Address + gpu.Address(unsafe.Offsetof(typedState{}.Batch))}
+	if err := s.kernel.Launch(stream, s.shape, &args); err != nil {
+		return err
+	}
+	return s.turn(stream, 0)
+}
+
+// SpreadTyped is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
+type SpreadTyped struct {
+	Kinds  []SpreadKind
+	Blocks [][]SpreadTypedBlock // of each block, outermost first, those of each relation
+	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
+	// of each type its vertices when each hop began, and in the end.
+	Counts gpu.Address
+}
+
+// SpreadTypedBlock is a block's arrays, and that of its factors, of Edges, where they have some. Where a hop expands what
+// the one before has found, its destinations, of Dst, are elsewhere in each batch and have an array of their own too.
+type SpreadTypedBlock struct {
+	SpreadBlock
+	EdgeWeights, DstNodes gpu.Address
+}
+
+// SpreadKind is the arrays of a type of vertices: of Size, and of Outputs each.
+type SpreadKind struct {
+	Nodes, OutputNodes, OutputIndex gpu.Address
+	Trees                           gpu.Address // of Size too, where seeds have some
+	Size, Outputs                   uint64
+}
+
+// Place says where the batches of all passes go. It waits for the device, and must not be captured.
+func (s *StaticTyped) Place(to *SpreadTyped) error {
+	pieces, counts, err := s.plan.pieces(s.graph, to)
+	if err != nil {
+		return err
+	}
+	chunks := uint64(0)
+	for i := range pieces {
+		pieces[i].Chunk = chunks
+		chunks += (pieces[i].Room*uint64(pieces[i].Bits/8) + chunkBytes - 1) / chunkBytes
+	}
+	size := uint64(len(pieces)) * uint64(unsafe.Sizeof(typedPiece{}))
+	bytes := size + uint64(len(counts))*8
+	at, err := s.upload(&s.pieces, bytes)
+	if err != nil {
+		return err
+	}
+	copy(unsafe.Slice((*typedPiece)(at), len(pieces)), pieces)
+	copy(unsafe.Slice((*uint64)(unsafe.Add(at, size)), len(counts)), counts)
+	s.spread = typedSpreadArgs{
+		State: s.state.Address, Reports: s.reports.Address, Out: s.out.Address, OutBytes: s.turns.OutBytes,
+		Pieces: s.pieces.Address, CountWords: s.pieces.Address + gpu.Address(size), Counts: to.Counts, Chunks: chunks,
+		Words: uint32(s.words), NumPieces: uint32(len(pieces)), NumCounts: uint32(len(counts)),
+	}
+	return s.uploaded(&s.pieces, bytes)
+}
+
+// pieces are the arrays, those that have room for something, and the words of what is counted.
+func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece, counts []uint64, err error) {
+	about, l := g.schema, p.Plan.layout()
+	if len(to.Kinds) != len(about.Nodes) || len(to.Blocks) != l.Hops {
+		return nil, nil, fmt.Errorf("%w: static: expected arrays of %d types and %d hops, got %d and %d",
+			request.ErrValue, len(about.Nodes), l.Hops, len(to.Kinds), len(to.Blocks))
+	}
+	add := func(x typedPiece) {
+		if x.To%16 != 0 {
+			err = fmt.Errorf("%w: static: expected arrays at multiples of 16 bytes", request.ErrValue)
+		}
+		if x.Room > 0 {
+			pieces = append(pieces, x)
+		}
+	}
+	small := func(what string, i, j int) error {
+		return fmt.Errorf("%w: static: %s %d of hop %d: expected more room than batches may need", request.ErrValue, what, j, i)
+	}
+	ids := uint32(g.IDBits)
+	for t, k := range to.Kinds {
+		if k.Outputs < uint64(p.Plan.Seeds[t]) || !roomy(k.Size, p.Vertices[0][t]) {
+			return nil, nil, small("type", 0, t)
+		}
+		w, nodes := uint32(l.Type(t)), uint64(max(about.Nodes[t], 1))
+		add(typedPiece{To: k.Nodes, Room: k.Size, Modulus: nodes, From: w + batch.TypeNodes, Count: w + batch.TypeNumNodes, Bits: ids})
+		seeds := typedPiece{To: k.OutputNodes, Room: k.Outputs, Modulus: nodes, From: w + batch.TypeOutputNodes, Count: w + batch.TypeNumOutput, Bits: ids}
+		add(seeds)
+		seeds.To, seeds.From, seeds.Modulus = k.OutputIndex, w+batch.TypeOutputIndex, max(k.Outputs, 1)
+		add(seeds)
+		if p.Plan.Disjoint {
+			// What fills up is in a tree that no seed has.
+			add(typedPiece{
+				To: k.Trees, Room: k.Size, Modulus: uint64(p.numSeeds()), From: w + batch.TypeTrees, Count: w + batch.TypeNumNodes,
+				Fill: fillWord, Value: wordOfZero, Bits: ids,
+			})
+		}
+		counts = append(counts, uint64(w+batch.TypeNumOutput))
+	}
+	for i, hop := range to.Blocks {
+		if len(hop) != l.Relations {
+			return nil, nil, fmt.Errorf("%w: static: expected arrays of %d relations, got %d", request.ErrValue, l.Relations, len(hop))
+		}
+		for r, b := range hop {
+			relation, w := about.Relations[r], uint32(l.Block(i, r))
+			if b.Size.Edges < uint64(p.Edges[i][r]) || b.Size.Dst < uint64(p.rows(about.Relations, i, relation.Dst)) || !roomy(b.Size.Src, p.sources(i, relation.Src)) {
+				return nil, nil, small("relation", i, r)
+			}
+			add(typedPiece{
+				To: b.Indptr, Room: b.Size.Dst + 1, From: w + batch.BlockIndptr, Count: w + batch.BlockNumDst, More: 1,
+				Fill: fillWord, Value: w + batch.BlockNumEdges, Bits: ids,
+			})
+			behind := w + batch.BlockNumSrc
+			if p.Plan.OnlyNew {
+				behind = uint32(l.Type(relation.Src)) + batch.TypeNumNodes
+				of := uint32(l.Type(relation.Dst))
+				add(typedPiece{
+					To: b.DstNodes, Room: b.Size.Dst, Modulus: uint64(max(about.Nodes[relation.Dst], 1)), From: of + batch.TypeNodes,
+					Count: w + batch.BlockNumDst, Skip: w + batch.BlockFirstDst, Bits: ids,
+				})
+			}
+			add(typedPiece{
+				To: b.Indices, Room: b.Size.Edges, Modulus: b.Size.Src, From: w + batch.BlockIndices, Count: w + batch.BlockNumEdges,
+				Fill: fillBehind, Value: behind, Bits: ids,
+			})
+			add(typedPiece{
+				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(relation.Graph.Edges, 1)), From: w + batch.BlockEdgeIDs,
+				Count: w + batch.BlockNumEdges, Bits: uint32(relation.Graph.sampleBits()),
+			})
+			if p.Plan.EdgeWeights {
+				add(typedPiece{
+					To: b.EdgeWeights, Room: b.Size.Edges, From: w + batch.BlockEdgeWeights, Count: w + batch.BlockNumEdges,
+					Fill: fillWord, Value: wordOfZero, Bits: 32,
+				})
+			}
+			for _, count := range []uint32{batch.BlockNumSrc, batch.BlockNumDst, batch.BlockNumEdges} {
+				counts = append(counts, uint64(w+count))
+			}
+		}
+	}
+	for t := range to.Kinds {
+		for hop := range l.Hops + 1 {
+			counts = append(counts, uint64(l.Count(t, hop)))
+		}
+	}
+	return pieces, counts, err
+}
+
+// roomy says whether there is room for more than a batch may have; of types that it has none of there need be none.
+func roomy(room uint64, most int64) bool { return room > uint64(most) || most == 0 }
+
+// Spread copies the next batch that has been sampled to where Place has said.
+func (s *StaticTyped) Spread(stream gpu.Stream) error {
+	args := s.spread
+	if args.NumCounts == 0 {
+		return fmt.Errorf("%w: static: expected arrays first", request.ErrValue)
+	}
+	grid := s.blocks(max(args.Chunks, 1) * staticThreads)
+	return s.own.spread.Launch(stream, gpu.Shape{Grid: [3]uint32{grid}, Block: [3]uint32{staticThreads}}, &args)
+}
+
+// Close gives the memory back, as that of Static does.
+func (s *StaticTyped) Close() error {
+	err := s.engine.context.Synchronize()
+	stream := s.space.stream
+	return errors.Join(err, s.limits.Free(stream), s.pieces.Free(stream), s.excluded.Free(stream), s.table.Close(), s.passes.Close())
+}
+
+// Seeds is how many seeds of each type a batch has at most.
+func (s *StaticTyped) Seeds() []int64 { return s.plan.Plan.Seeds }
+
+// FloatTimes says whether the times of seeds are float64.
+func (s *StaticTyped) FloatTimes() bool { return s.plan.Plan.Times != nil && s.plan.Plan.Times.Float }
+
+// Hops is how many blocks each relation has.
+func (s *StaticTyped) Hops() int { return s.plan.Plan.hops() }
+
+// Relations is how many there are.
+func (s *StaticTyped) Relations() int { return len(s.plan.Plan.Fanouts) }
+
+// EdgeBits is how wide the ids of a relation's edges are.
+func (s *StaticTyped) EdgeBits(relation int) int {
+	return s.graph.schema.Relations[relation].Graph.sampleBits()
+}

@@ -1,0 +1,600 @@
+package cuda
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// typedKind mirrors TypedKind in kernels/typed.cuh.
+type typedKind struct{ Nodes, Seeds, MapAt, ListAt uint64 }
+
+// typedRelation mirrors TypedRelation.
+type typedRelation struct {
+	Indptr, Indices, EdgeIDs                                 gpu.Address
+	NumRows, NumEdges, ExcludedAt, NumExcluded, Salt         uint64
+	IndptrBits, EdgeIDBits, OutEdgeBits, Source, Destination uint32
+	_                                                        uint32
+	Alias, Sums, Keys                                        gpu.Address
+}
+
+// typedArgs mirrors TypedArgs.
+type typedArgs struct {
+	Kinds, Relations, Fanouts, Excluded, Seeds, Map, Counts gpu.Address
+	Rows, Nodes, Firsts, Arrived, Slots                     gpu.Address
+	Keys, Trees, EdgeSlots                                  gpu.Address
+	SeedTimes, Bounds, EdgeBounds                           gpu.Address
+	Out, Report, BadSeed                                    gpu.Address
+	OutCapacity, RowCapacity, EdgeCapacity, NumSeeds        uint64
+	Hops, Types, NumRelations, SeedBits                     uint32
+	Replace, OnlyNew, Mixed, Direct                         uint32
+	Key0, Key1, Batch0, Batch1, Tag                         uint32
+	TableBits, TreeShift                                    uint32
+	Before, Carry, Latest, Windowed, FloatTimes             uint32
+	Factors, _                                              uint32
+	Window                                                  float64
+}
+
+// Schema is what a graph with types has beside the arrays of its relations.
+type Schema struct {
+	Names     []string // of the types of vertices
+	Nodes     []int64  // of each type
+	Relations []Relation
+	Mixed     bool // rows draw by their relation too, as csc.Typed has it
+}
+
+// Relation is a type of edges, as csc.Relation has it.
+type Relation struct {
+	Graph    *Graph
+	Name     string
+	Src, Dst int
+	Salt     uint64
+}
+
+// NewTyped is a graph with types, of relations that are on the device. It holds none of them.
+func (e *Engine) NewTyped(s Schema) *Graph {
+	a := Arrays{IDBits: 64}
+	if len(s.Relations) > 0 {
+		a.IDBits = s.Relations[0].Graph.IDBits
+	}
+	for _, n := range s.Nodes {
+		a.Nodes += n
+	}
+	// A seed out of range claims the vertex that its type would begin with.
+	a.Nodes++
+	g := e.NewGraph(a)
+	g.schema = &s
+	return g
+}
+
+// Alone is the graph as one of one type of vertices and one of edges; it is as good as long as the graph.
+func (g *Graph) Alone() *Graph {
+	g.made.Lock()
+	defer g.made.Unlock()
+	if g.alone == nil {
+		g.alone = g.engine.NewTyped(Schema{Names: []string{""}, Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
+	}
+	return g.alone
+}
+
+// Keys is where the device has the keys of the graph's edges by position, which are copied there once.
+func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
+	const name = "times"
+	g.made.Lock()
+	defer g.made.Unlock()
+	if m, is := g.made.of[name]; is {
+		return m.Address, nil
+	}
+	s, size := g.engine.stream, uint64(len(edges))*8
+	m, err := g.engine.pool.Alloc(s, max(size, 8))
+	if err != nil {
+		return 0, err
+	}
+	// Batches in other streams read them too.
+	if err := errors.Join(s.Upload(m.Address, unsafe.Pointer(unsafe.SliceData(edges)), size), s.Synchronize()); err != nil {
+		return 0, errors.Join(err, m.Free(s))
+	}
+	if g.made.of == nil {
+		g.made.of = make(map[string]gpu.Memory)
+	}
+	g.made.of[name] = m
+	return m.Address, nil
+}
+
+// Hetero is neighbour sampling of a graph with types, of one call: all hops in one launch.
+type Hetero struct {
+	Fanouts          [][]int64 // of each relation those of its hops, outermost first
+	Replace, OnlyNew bool
+	Disjoint         bool
+	EdgeWeights      bool    // a factor for each edge
+	Seeds            []int64 // how many there are of each type, one behind another
+	Excluded         []int64 // and positions to sample around of each relation; nil: none
+	Times            *Times  // of a disjoint batch: which edges there are at a bound; nil: all
+	// Alone has the batch of a graph of one type and one relation be one of a graph without types.
+	Alone bool
+	// numbers stand behind the tables, where the times of seeds would: what the plan of another kernel has beside.
+	numbers []int64
+	// copies are csc.Copies of each relation, where the edges' times would be; nil: the kernel asks for none.
+	copies []gpu.Address
+}
+
+// Times says which edges of a row a bound leaves: the rows of the graph are in the order of time.
+type Times struct {
+	times.Rule
+	Float bool
+	Keys  []gpu.Address // of each relation's edges by position, on the device; 0: they have no times
+	Seeds []int64       // the key of each seed's bound
+}
+
+type typedKernels struct {
+	of       [2][2]gpu.Kernel[typedArgs] // by whether they know weights, factors and trees, of int32 and of int64 ids
+	room     int                         // dynamic shared memory that a block may have
+	together int                         // blocks of any that a multiprocessor runs at a time, of usualTables
+}
+
+// usualTables is the shared memory of the tables of a graph of so many types, which most have.
+var usualTables = tablesOf(64, 64)
+
+// tablesOf is the bytes of shared memory that the kernel's tables take.
+func tablesOf(types, relations int) int { return 8 * (6*(max(types, relations)+1) + 4*types) }
+
+func loadTyped(e *Engine) (k *typedKernels, err error) {
+	k = new(typedKernels)
+	var all []gpu.Function
+	for i, suffix := range []string{"", "_all"} {
+		for j, bits := range []string{"32", "64"} {
+			if k.of[i][j], err = KernelOf[typedArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
+				return nil, err
+			}
+			all = append(all, k.of[i][j].Function)
+		}
+	}
+	k.room, k.together, err = roomOf(e, all, drawBytes(direct))
+	return k, err
+}
+
+// roomOf is the dynamic shared memory that a block of kernels of graphs with types may have, which they are allowed to ask
+// for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables and so much beside them.
+func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, err error) {
+	static := 0
+	for _, f := range kernels {
+		bytes, err := f.Attribute(gpu.SharedBytes)
+		if err != nil {
+			return 0, 0, err
+		}
+		static = max(static, bytes)
+	}
+	room = e.context.Properties().SharedPerBlockOptIn - static
+	if _, err := allow(kernels, room); err != nil {
+		return 0, 0, err
+	}
+	together = 2
+	for _, f := range kernels {
+		blocks, err := f.Occupancy(threads, min(beside+usualTables, room))
+		if err != nil {
+			return 0, 0, err
+		}
+		together = min(together, blocks)
+	}
+	return room, together, nil
+}
+
+func (g *Graph) typedKernels() (*typedKernels, error) { return Kept(g.engine, "typed", loadTyped) }
+
+// LoadTyped is Load for a graph with types.
+func (g *Graph) LoadTyped() error {
+	_, err := g.typedKernels()
+	return err
+}
+
+func (p *Hetero) hops() int {
+	if len(p.Fanouts) == 0 {
+		return 0
+	}
+	return len(p.Fanouts[0])
+}
+
+func (p *Hetero) layout() batch.TypedLayout {
+	return batch.TypedLayout{Hops: p.hops(), Types: len(p.Seeds), Relations: len(p.Fanouts)}
+}
+
+// Check refuses what no kernel does.
+func (p *Hetero) Check(g *Graph, c *Call) error {
+	if err := p.checkTypes(g); err != nil {
+		return err
+	}
+	k, err := g.typedKernels()
+	if err != nil {
+		return err
+	}
+	return g.typesFit(k.room, drawBytes(0))
+}
+
+func (p *Hetero) checkTypes(g *Graph) error {
+	if g.schema == nil {
+		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+	}
+	if hops := p.hops(); hops > mostHops {
+		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
+	}
+	return nil
+}
+
+// typesFit refuses graphs of more types than blocks with so much room have tables for, and for so much beside them.
+func (g *Graph) typesFit(room, beside int) error {
+	types, relations := len(g.schema.Nodes), len(g.schema.Relations)
+	if need := tablesOf(types, relations) + beside; need > room {
+		return fmt.Errorf("%w: graph: expected fewer types on this GPU, whose blocks have %d bytes of shared memory, got %d and %d, which take %d",
+			request.ErrValue, room, types, relations, need)
+	}
+	return nil
+}
+
+// Words is what describes a batch.
+func (p *Hetero) Words() int { return p.layout().Words() }
+
+// Shape is the fanouts, and whatever else changes how many edges they give.
+func (p *Hetero) Shape() string {
+	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil)), byte(word(p.EdgeWeights))}
+	for _, fanouts := range p.Fanouts {
+		for _, n := range fanouts {
+			text = binary.AppendVarint(text, n)
+		}
+	}
+	for _, n := range p.Seeds {
+		text = append(text, byte(word(n > 0)))
+	}
+	return string(text)
+}
+
+// Guess is what a batch needs if rows have twice the mean degree.
+func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
+	s := g.schema
+	width, vertices := float64(g.IDBits/8), make([]float64, len(s.Nodes))
+	out := float64(8*p.Words()) + 2*width*float64(seeds) + float64(3*batch.Alignment*len(s.Nodes))
+	most, edges := float64(seeds), 0.0
+	for t, n := range p.Seeds {
+		vertices[t] = float64(n)
+	}
+	for hop := p.hops() - 1; hop >= 0; hop-- {
+		more, rows, found := make([]float64, len(vertices)), 0.0, 0.0
+		for i, r := range s.Relations {
+			rule := request.Rule{Fanout: p.Fanouts[i][hop], Replace: p.Replace}
+			takes := vertices[r.Dst] * rule.Mean(2*float64(r.Graph.Edges)/float64(max(s.Nodes[r.Dst], 1)))
+			more[r.Src] += takes
+			rows += vertices[r.Dst]
+			found += takes
+			out += (vertices[r.Dst]+1)*width + takes*(width+float64(r.Graph.sampleBits()/8)) + 3*batch.Alignment
+			if p.EdgeWeights {
+				out += float64(batch.EdgeWeights(int64(min(takes, mostGuess)))) + batch.Alignment
+			}
+		}
+		most, edges = max(most, rows), max(edges, found)
+		for t := range vertices {
+			if vertices[t] += more[t]; !p.Disjoint {
+				vertices[t] = min(vertices[t], float64(s.Nodes[t]))
+			}
+		}
+	}
+	for _, n := range vertices {
+		if out += n * width; p.Disjoint {
+			out += n*width + batch.Alignment
+		}
+		most = max(most, n)
+	}
+	return Needs{Out: uint64(min(out, mostOut)), Rows: int64(min(most, mostRows)), Edges: int64(min(edges, mostGuess))}
+}
+
+// Used is what the words say, and a quarter more.
+func (p *Hetero) Used(f *Flight) Needs {
+	words, l, s := f.batch.Header, p.layout(), f.graph.schema
+	n := Needs{Out: uint64(words[batch.WordSize]) * 5 / 4, Arrived: true}
+	for hop := range l.Hops {
+		rows, edges := int64(0), int64(0)
+		for r := range s.Relations {
+			block := words[l.Block(hop, r):]
+			rows += block[batch.BlockNumDst]
+			edges += block[batch.BlockNumEdges]
+		}
+		n.Rows, n.Edges = max(n.Rows, rows*5/4), max(n.Edges, edges*5/4)
+	}
+	for t := range s.Nodes {
+		n.Rows = max(n.Rows, words[l.Type(t)+batch.TypeNumNodes]*5/4)
+	}
+	return n
+}
+
+// Header is what describes the batch: where the plan is Alone, as that of a graph without types.
+func (p *Hetero) Header(words []int64) []int64 {
+	if !p.Alone {
+		return words
+	}
+	l := p.layout()
+	about, header := words[l.Type(0):], make([]int64, batch.Words(l.Hops))
+	copy(header, words[:batch.HeaderWords])
+	header[batch.WordSignature], header[batch.WordEdgeIDBits], header[batch.WordHops] = batch.Magic, words[l.EdgeIDBits(0)], int64(l.Hops)
+	header[batch.WordNumOutput], header[batch.WordOutputNodes] = about[batch.TypeNumOutput], about[batch.TypeOutputNodes]
+	header[batch.WordOutputIndex], header[batch.WordTrees] = about[batch.TypeOutputIndex], about[batch.TypeTrees]
+	header[batch.WordNodes], header[batch.WordNumNodes] = about[batch.TypeNodes], about[batch.TypeNumNodes]
+	for hop := range l.Hops {
+		copy(batch.Block(header, hop), words[l.Block(hop, 0):][:batch.BlockWords])
+	}
+	return header
+}
+
+// Arrived knows no status of its own.
+func (p *Hetero) Arrived(_ *Flight, status, _ int64) (bool, error) {
+	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
+}
+
+// outside is the error of seed i, which is out of range.
+func (p *Hetero) outside(f *Flight, i int64) error {
+	s, place := f.graph.schema, i
+	if p.Alone {
+		return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, i, s.Nodes[0], f.seed(i))
+	}
+	for t, n := range p.Seeds {
+		if place < n {
+			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %s", request.ErrIndex, s.Names[t], place, s.Nodes[t], f.seed(i))
+		}
+		place -= n
+	}
+	return fmt.Errorf("seed %d of %d: a fault of pygsampler", i, f.call.NumSeeds)
+}
+
+// heteroSpace is what a batch of a graph with types needs beside what hops need.
+type heteroSpace struct {
+	lists  buffer     // the vertices of each type by their numbers
+	trees  buffer     // and their trees
+	bounds buffer     // and what bounds their edges
+	edges  buffer     // and those of the vertices that a hop's edges lead from
+	counts buffer     // of the seeds and of each hop: edges and first occurrences of each relation
+	tables buffer     // what the kernel knows of types and relations
+	staged gpu.Pinned // the same on its way
+	sent   []byte     // what is at sentTo
+	sentTo gpu.Address
+}
+
+// Forget has the tables sent anew: a batch that failed may not have.
+func (s *heteroSpace) Forget() { s.sent = s.sent[:0] }
+
+// send has the tables be what is staged, of which most batches change nothing.
+func (s *heteroSpace) send(stream gpu.Stream, size uint64) error {
+	staged := s.staged.Bytes()[:size]
+	if s.sentTo == s.tables.Address && bytes.Equal(s.sent, staged) {
+		return nil
+	}
+	s.sent = s.sent[:0]
+	if err := stream.Upload(s.tables.Address, s.staged.Pointer, uint64(len(staged))); err != nil {
+		return err
+	}
+	s.sent, s.sentTo = append(s.sent, staged...), s.tables.Address
+	return nil
+}
+
+func (s *heteroSpace) Free(stream gpu.Stream) error {
+	return errors.Join(s.lists.Free(stream), s.trees.Free(stream), s.bounds.Free(stream), s.edges.Free(stream), s.counts.Free(stream), s.tables.Free(stream), s.staged.Close())
+}
+
+// counters is how many the kernel counts in.
+func (p *Hetero) counters() uint64 {
+	return uint64(p.hops()+1) * 2 * uint64(max(len(p.Seeds), len(p.Fanouts)))
+}
+
+// tableBytes is the size of what the kernel knows of types, relations and fanouts, and of it all.
+func (p *Hetero) tableBytes() (kinds, relations, fanouts, all uint64) {
+	kinds = uint64(len(p.Seeds)) * uint64(unsafe.Sizeof(typedKind{}))
+	relations = uint64(len(p.Fanouts)) * uint64(unsafe.Sizeof(typedRelation{}))
+	fanouts = uint64(len(p.Fanouts)*p.hops()) * 8
+	all = kinds + relations + fanouts + uint64(len(p.beside()))*8
+	return kinds, relations, fanouts, max(all, 8)
+}
+
+// beside is the numbers behind the tables.
+func (p *Hetero) beside() []int64 {
+	if p.Times != nil {
+		return p.Times.Seeds
+	}
+	return p.numbers
+}
+
+// Fit makes room for rows, edges and vertices, and for the report.
+func (p *Hetero) Fit(f *Flight) error {
+	if err := p.fit(f.graph, f.space, f.need, f.stream); err != nil {
+		return err
+	}
+	if p.Disjoint {
+		if err := SpaceOf[disjointSpace](f.space).fit(f, p.hops()); err != nil {
+			return err
+		}
+	}
+	return f.space.reportOf(p.Words())
+}
+
+// fit makes room for rows, edges and vertices.
+func (p *Hetero) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error {
+	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
+	if err := hop.fit(w, need, stream); err != nil {
+		return err
+	}
+	listed := p.listed(g, hop.rowCapacity)
+	if p.Disjoint {
+		if err := s.trees.fit(w, listed*4, stream); err != nil {
+			return err
+		}
+	}
+	if p.Times != nil {
+		if err := errors.Join(s.bounds.fit(w, listed*8, stream), s.edges.fit(w, uint64(hop.edgeCapacity)*16, stream)); err != nil {
+			return err
+		}
+	}
+	_, _, _, size := p.tableBytes()
+	err := errors.Join(
+		s.lists.fit(w, listed*uint64(g.IDBits/8), stream), s.counts.fit(w, p.counters()*8, stream), s.tables.fit(w, size, stream),
+	)
+	if err != nil || s.staged.Size >= size {
+		return err
+	}
+	if err = s.staged.Close(); err == nil {
+		s.staged, err = g.engine.context.AllocPinned(2 * size)
+	}
+	return err
+}
+
+// most is how many vertices a batch may have of a type with so many, with room for so many rows.
+func (p *Hetero) most(nodes, capacity int64) uint64 {
+	if p.Disjoint {
+		return uint64(capacity)
+	}
+	return uint64(min(nodes, capacity))
+}
+
+// listed is how many those of all types are.
+func (p *Hetero) listed(g *Graph, capacity int64) (all uint64) {
+	for _, n := range g.schema.Nodes {
+		all += p.most(n, capacity)
+	}
+	return all
+}
+
+// describe writes down what the kernel knows of types, relations and fanouts.
+func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
+	about, s, capacity := graph.schema, SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w).rowCapacity
+	atRelations, numBytes, fanoutBytes, size := p.tableBytes()
+	kinds := unsafe.Slice((*typedKind)(s.staged.Pointer), len(about.Nodes))
+	relations := unsafe.Slice((*typedRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
+	fanouts := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, atRelations+numBytes)), len(p.Fanouts)*p.hops())
+	words, listed, excluded := uint64(0), uint64(0), uint64(0)
+	for t, n := range about.Nodes {
+		kinds[t] = typedKind{uint64(n), uint64(p.Seeds[t]), words, listed}
+		words += uint64(n)
+		listed += p.most(n, capacity)
+	}
+	for i, r := range about.Relations {
+		g := r.Graph
+		relations[i] = typedRelation{
+			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumRows: uint64(g.Rows), NumEdges: uint64(g.Edges),
+			ExcludedAt: excluded, Salt: r.Salt, IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(),
+			OutEdgeBits: uint32(g.sampleBits()), Source: uint32(r.Src), Destination: uint32(r.Dst),
+			Alias: g.Alias, Sums: g.Sums,
+		}
+		switch {
+		case p.Times != nil:
+			relations[i].Keys = p.Times.Keys[i]
+		case p.copies != nil:
+			relations[i].Keys = p.copies[i]
+		}
+		if p.Excluded != nil {
+			relations[i].NumExcluded = uint64(p.Excluded[i])
+			excluded += uint64(p.Excluded[i])
+		}
+		copy(fanouts[i*p.hops():], p.Fanouts[i])
+	}
+	beside := p.beside()
+	copy(unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, atRelations+numBytes+fanoutBytes)), len(beside)), beside)
+	return size
+}
+
+// Launch is all hops in one cooperative launch.
+func (p *Hetero) Launch(f *Flight) error {
+	g := f.graph
+	k, err := g.typedKernels()
+	if err != nil {
+		return err
+	}
+	args, beside, shared, err := p.ready(f, k.room)
+	if err != nil {
+		return err
+	}
+	args.Out, args.OutCapacity = f.Region()
+	if p.Times != nil {
+		args.SeedTimes = beside
+	}
+	kernel, together := &k.of[word(p.all(g))][g.wide()], k.together
+	if tablesOf(len(p.Seeds), len(p.Fanouts)) > usualTables {
+		if together, err = kernel.Occupancy(threads, shared); err != nil {
+			return err
+		}
+	}
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
+	return kernel.Launch(f.stream, shape, &args)
+}
+
+// ready has the kernel's tables and map be there, of which a block may have so much dynamic shared memory, and is its
+// arguments, but for where the batch goes; where the numbers behind the tables are; and the shared memory of a launch.
+func (p *Hetero) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, shared int, err error) {
+	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
+	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
+	size := p.describe(g, w)
+	_, _, fanoutBytes, _ := p.tableBytes()
+	m := &hop.wide
+	if p.Disjoint {
+		m = SpaceOf[disjointSpace](w).asMap()
+	}
+	tag, err := m.tag(w, g.Nodes, 32, f.stream)
+	if err == nil {
+		err = s.send(f.stream, size)
+	}
+	if err != nil {
+		return args, 0, 0, err
+	}
+	args, shared = p.arguments(g, w, m, room)
+	args.Seeds, args.NumSeeds, args.SeedBits, args.Report = c.Seeds, uint64(c.NumSeeds), uint32(c.SeedBits), f.Report()
+	args.Key0, args.Key1, args.Batch0, args.Batch1, args.Tag = random[0], random[1], random[2], random[3], tag
+	return args, args.Fanouts + gpu.Address(fanoutBytes), shared, nil
+}
+
+// all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.
+func (p *Hetero) all(g *Graph) bool {
+	all := p.Disjoint || p.EdgeWeights
+	for _, r := range g.schema.Relations {
+		all = all || r.Graph.Alias != 0
+	}
+	return all
+}
+
+// arguments are those that do not change from batch to batch, in a workspace where they have room, with their map; and
+// the dynamic shared memory of a launch, of which a block may have so much.
+func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args typedArgs, shared int) {
+	s, hop, trees := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w), SpaceOf[disjointSpace](w)
+	atRelations, numBytes, _, _ := p.tableBytes()
+	args = typedArgs{
+		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),
+		Fanouts: s.tables.Address + gpu.Address(atRelations+numBytes), Excluded: w.excluded.Address,
+		Map: m.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,
+		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, BadSeed: w.meeting.Address + badSeedAt,
+		RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
+		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)),
+		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed), Factors: word(p.EdgeWeights),
+	}
+	if p.Disjoint {
+		args.Keys, args.Trees, args.EdgeSlots = trees.keys.Address, s.trees.Address, SpaceOf[binSpace](w).answers.Address
+		args.TableBits, args.TreeShift = uint32(trees.bits), uint32(trees.shift)
+	}
+	if t := p.Times; t != nil {
+		args.Bounds, args.EdgeBounds = s.bounds.Address, s.edges.Address
+		args.Before, args.Carry, args.Latest, args.FloatTimes = word(t.Before), word(t.Carry), word(t.Last), word(t.Float)
+		args.Windowed = word(!math.IsInf(t.Window, 1))
+		args.Window = t.Window
+	}
+	tables := tablesOf(len(p.Seeds), len(p.Fanouts))
+	most := directIn(room - tables)
+	args.Direct = uint32(most)
+	shared = tables
+	for _, fanouts := range p.Fanouts {
+		for _, n := range fanouts {
+			if n > 0 && n <= most {
+				shared = max(shared, tables+drawBytes(n))
+			}
+		}
+	}
+	return args, shared
+}

@@ -1,0 +1,117 @@
+package csc
+
+import (
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// joinUnit is how many rows a worker takes at a time.
+const joinUnit = 1 << 12
+
+// Join makes the graph without types of all vertices and edges: vertices type after type, and those of
+// edge e of a relation are the relation's first and e. firsts has these, and behind them how many ids of
+// edges there are. The edges of a row stand relation after relation.
+func (t *HeteroGraph) Join(firsts []int64, crew Crew) (m memory.Memory, err error) {
+	ids := firsts[len(t.Relations)]
+	nodes, starts := int64(0), make([]int64, len(t.Kinds))
+	for k, kind := range t.Kinds {
+		starts[k] = nodes
+		nodes += kind.Nodes
+	}
+	edges := int64(0)
+	into := make([][]int, len(t.Kinds)) // the relations that lead to each kind
+	for r, rel := range t.Relations {
+		edges += rel.Graph.NumEdges()
+		into[rel.Dst] = append(into[rel.Dst], r)
+	}
+	words := [JoinedWords]int64{JoinedNumNodes: nodes, JoinedNumEdges: edges, JoinedNumIDs: ids}
+	size := int64(JoinedWords * 8)
+	for _, part := range [][2]int64{
+		{JoinedIndptr, 8 * (nodes + 1)}, {JoinedIndices, 8 * edges}, {JoinedEdgeIDs, 8 * edges},
+		{JoinedEdgeTypes, 4 * ids}, {JoinedEdgeOwn, 8 * ids}, {JoinedNodeTypes, 4 * nodes}, {JoinedNodeOwn, 8 * nodes},
+	} {
+		words[part[0]] = align(size)
+		size = words[part[0]] + part[1]
+	}
+	if err := memory.Affordable(size); err != nil {
+		return m, err
+	}
+	if m, err = memory.New(size); err != nil {
+		return m, err
+	}
+	m.SetSize(size)
+	copy(memory.At[int64](m, 0, JoinedWords), words[:])
+	indptr := memory.At[int64](m, words[JoinedIndptr], nodes+1)
+	indices, edgeIDs := memory.At[int64](m, words[JoinedIndices], edges), memory.At[int64](m, words[JoinedEdgeIDs], edges)
+	number(memory.At[int32](m, words[JoinedEdgeTypes], ids), memory.At[int64](m, words[JoinedEdgeOwn], ids), firsts[:len(t.Relations)])
+	number(memory.At[int32](m, words[JoinedNodeTypes], nodes), memory.At[int64](m, words[JoinedNodeOwn], nodes), starts)
+	row := int64(0)
+	indptr[0] = 0
+	for k, kind := range t.Kinds {
+		for v := range kind.Nodes {
+			degree := int64(0)
+			for _, r := range into[k] {
+				degree += t.Relations[r].degree(v)
+			}
+			indptr[row+1] = indptr[row] + degree
+			row++
+		}
+	}
+	var wrong atomic.Pointer[error]
+	for k, kind := range t.Kinds {
+		units := (kind.Nodes + joinUnit - 1) / joinUnit
+		var next atomic.Int64
+		Crewed(crew, units, func() {
+			for i := next.Add(1) - 1; i < units; i = next.Add(1) - 1 {
+				for v := i * joinUnit; v < min((i+1)*joinUnit, kind.Nodes); v++ {
+					out := indptr[starts[k]+v]
+					for _, r := range into[k] {
+						rel := &t.Relations[r]
+						degree := rel.degree(v)
+						if degree == 0 {
+							continue
+						}
+						g := rel.Graph
+						for e := g.Indptr.At(v); degree > 0; e, degree, out = e+1, degree-1, out+1 {
+							own := e
+							if g.EdgeIDs.Bits != 0 {
+								own = g.EdgeIDs.At(e)
+							}
+							if uint64(own) >= uint64(firsts[r+1]-firsts[r]) {
+								err := valueError("%s: expected edge ids in [0, %d), got %d", rel.Name, firsts[r+1]-firsts[r], own)
+								wrong.Store(&err)
+								return
+							}
+							indices[out], edgeIDs[out] = starts[rel.Src]+g.Indices.At(e), firsts[r]+own
+						}
+					}
+				}
+			}
+		})
+	}
+	if err := wrong.Load(); err != nil {
+		m.Release()
+		return memory.Memory{}, *err
+	}
+	return m, nil
+}
+
+// degree is how many edges lead to a vertex of the destination type.
+func (r *Relation) degree(v int64) int64 {
+	if v >= r.Graph.Rows() {
+		return 0
+	}
+	return r.Graph.Indptr.At(v+1) - r.Graph.Indptr.At(v)
+}
+
+// number says of each id which of the types that begin at these places it is of, and which of it.
+func number(types []int32, own []int64, firsts []int64) {
+	kind := 0
+	for i := range types {
+		for kind+1 < len(firsts) && int64(i) >= firsts[kind+1] {
+			kind++
+		}
+		types[i], own[i] = int32(kind), int64(i)-firsts[kind]
+	}
+}

@@ -1,0 +1,41 @@
+// Package owner gives back what Python objects have in the engine when they go: a
+// destructor in C (see owner.h) calls the function that the bridge has set for it.
+package finalizer
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11
+#include "owner.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+var ends atomic.Pointer[[]func(number int64)]
+
+// Set says how each kind of thing ends. A function must bear any number.
+func Set(functions []func(number int64)) {
+	if len(functions) > C.PGS_OWNER_KINDS {
+		panic(fmt.Sprintf("owner: expected at most %d kinds, got %d", C.PGS_OWNER_KINDS, len(functions)))
+	}
+	ends.Store(&functions)
+}
+
+// Shut lets destructors do nothing from here on.
+func Shut() { C.pgs_owner_shut() }
+
+// Running is how many destructors are in the engine.
+func Running() int64 { return int64(C.pgs_owner_running()) }
+
+// Destructor is the address of the C function that makes a class's destructor.
+func Destructor() int64 { return int64(uintptr(unsafe.Pointer(C.pgs_destructor))) }
+
+//export pgs_owner_end
+func pgs_owner_end(kind, number C.int64_t) {
+	// There is nobody to tell.
+	defer func() { _ = recover() }()
+	(*ends.Load())[kind](int64(number))
+}

@@ -1,0 +1,16 @@
+// Package bsp is the family of mode "bsp", for comparisons: a few launches for each hop, whose size
+// the host reads in between. On the CPU it is the family neighbor.
+package bsp
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+)
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	return neighbor.Beside(d, "bsp", func(o neighbor.Options) cuda.Plan {
+		return &cuda.BSP{Hops: cuda.Hops{Hops: o.Hops}}
+	})
+}

@@ -1,0 +1,413 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Document is a plan as Python writes it: one JSON object. Each field is taken once, by
+// its name, and checked; the first thing that is wrong is the document's error, which
+// says expected, got and where. What is read is written down, in the order of reading
+// and with the usual values of what was not given, so that equal plans have equal texts.
+//
+// What JSON has no form for is there as {"got": "generator <...>"}, to be refused with
+// that text.
+type Document struct {
+	fields map[string]json.RawMessage
+	text   strings.Builder
+	err    error
+}
+
+// Read takes a text apart.
+func Read(text string) *Document {
+	d := new(Document)
+	if err := json.Unmarshal([]byte(text), &d.fields); err != nil {
+		d.Refuse(request.ErrValue, "plan: expected a JSON object, got %v", err)
+	}
+	return d
+}
+
+// Err is the first thing that was wrong. A field that nobody has taken is wrong, too.
+func (d *Document) Err() error {
+	if d.err != nil || len(d.fields) == 0 {
+		return d.err
+	}
+	first := slices.Sorted(maps.Keys(d.fields))[0]
+	return fmt.Errorf("%w: %s: expected no such option here, got %s", request.ErrType, first, describe(d.fields[first]))
+}
+
+// String is the document as it was read.
+func (d *Document) String() string { return "{" + d.text.String() + "}" }
+
+// Refuse notes what is wrong, of a kind of package request, unless something was before.
+func (d *Document) Refuse(kind error, format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
+	}
+}
+
+// take is a field's value, which is then gone.
+func (d *Document) take(name string) (value json.RawMessage, given bool) {
+	value, given = d.fields[name]
+	delete(d.fields, name)
+	return value, given
+}
+
+// Note writes a field down that was read without.
+func (d *Document) Note(name string, value any) { d.note(name, value) }
+
+// note writes a field down.
+func (d *Document) note(name string, value any) {
+	if d.text.Len() > 0 {
+		d.text.WriteString(", ")
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		d.Refuse(request.ErrValue, "%s: %v", name, err)
+	}
+	fmt.Fprintf(&d.text, "%q: %s", name, text)
+}
+
+// Bool is a truth.
+func (d *Document) Bool(name string, usual bool) (value bool) {
+	value = usual
+	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
+		d.Refuse(request.ErrType, "%s: expected True or False, got %s", name, describe(raw))
+	}
+	d.note(name, value)
+	return value
+}
+
+// BoolOr is a truth, or a text that stands for a third value.
+func (d *Document) BoolOr(name, text string) (value, is bool) {
+	raw, given := d.take(name)
+	if given && string(raw) == strconv.Quote(text) {
+		d.note(name, text)
+		return false, true
+	}
+	if given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
+		d.Refuse(request.ErrType, "%s: expected True, False or '%s', got %s", name, text, describe(raw))
+	}
+	d.note(name, value)
+	return value, false
+}
+
+// Flag is a truth of which a plan says nothing where it is not so.
+func (d *Document) Flag(name string) (value bool) {
+	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
+		d.Refuse(request.ErrType, "%s: expected True or False, got %s", name, describe(raw))
+	}
+	if value {
+		d.note(name, value)
+	}
+	return value
+}
+
+// OneOf is one of some texts, the usual one first.
+func (d *Document) OneOf(name string, known ...string) (value string) {
+	value = known[0]
+	if raw, given := d.take(name); given {
+		if json.Unmarshal(raw, &value) != nil || string(raw) == "null" || !slices.Contains(known, value) {
+			d.Refuse(request.ErrValue, "%s: expected one of ('%s'), got %s", name, strings.Join(known, "', '"), describe(raw))
+		}
+	}
+	d.note(name, value)
+	return value
+}
+
+// Name is a text that says what it is the name of, or "" where none is given.
+func (d *Document) Name(name, of string) string {
+	var value *string
+	if raw, given := d.take(name); given && json.Unmarshal(raw, &value) != nil {
+		d.Refuse(request.ErrType, "%s: expected the name of %s, got %s", name, of, describe(raw))
+	}
+	d.note(name, value)
+	if value == nil {
+		return ""
+	}
+	if *value == "" {
+		d.Refuse(request.ErrValue, "%s: expected the name of %s, got ''", name, of)
+	}
+	return *value
+}
+
+// Choice is one of some texts, or "" where none or null is given.
+func (d *Document) Choice(name string, known ...string) (value string) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return ""
+	}
+	if json.Unmarshal(raw, &value) != nil || !slices.Contains(known, value) {
+		d.Refuse(request.ErrValue, "%s: expected None or '%s', got %s", name, strings.Join(known, "' or '"), describe(raw))
+	}
+	d.note(name, value)
+	return value
+}
+
+// Integer is one from low to high, or the usual one where none or null is given.
+func (d *Document) Integer(name string, low, high, usual int64) int64 {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return usual
+	}
+	value := d.integer(raw, name, fmt.Sprintf("an integer from %d to %d", low, high), low, high)
+	d.note(name, value)
+	return value
+}
+
+// Required is an integer from low to high that has to be given.
+func (d *Document) Required(name string, low, high int64) int64 {
+	raw, given := d.take(name)
+	if !given {
+		raw = json.RawMessage("null")
+	}
+	value := d.integer(raw, name, fmt.Sprintf("an integer from %d to %d", low, high), low, high)
+	d.note(name, value)
+	return value
+}
+
+// Number is one from low to high, which within says in words, or the usual one where none
+// or null is given.
+func (d *Document) Number(name string, low, high, usual float64, within string) (value float64) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, usual)
+		return usual
+	}
+	text := string(raw)
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		// What is no number though it is a float: nan, and the infinities.
+		kind := request.ErrType
+		if strings.HasPrefix(describe(raw), "float") {
+			kind = request.ErrValue
+		}
+		d.Refuse(kind, "%s: expected a number %s, got %s", name, within, describe(raw))
+	} else if value, _ = strconv.ParseFloat(text, 64); !(low <= value && value <= high) {
+		d.Refuse(request.ErrValue, "%s: expected a number %s, got %s", name, within, short(text))
+	}
+	d.note(name, value)
+	return value
+}
+
+// Integers are up to so many from low to high, at least as many as least, or nil where none
+// or null are given.
+func (d *Document) Integers(name string, least, most int, low, high int64) (values []int64) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		d.Refuse(request.ErrType, "%s: expected a sequence of int, got %s", name, describe(raw))
+		return nil
+	}
+	if len(items) < least || len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected %d to %d integers, got %d", name, least, most, len(items))
+		return nil
+	}
+	for i, item := range items {
+		where := fmt.Sprintf("%s[%d]", name, i)
+		values = append(values, d.integer(item, where, fmt.Sprintf("an integer from %d to %d", low, high), low, high))
+	}
+	d.note(name, values)
+	return values
+}
+
+// Texts are up to so many texts, or nil where none or null are given; of known ones, where
+// some are known. The caller writes down by Note what it has made of them.
+func (d *Document) Texts(name string, most int, known ...string) (values []string) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		return nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		d.Refuse(request.ErrType, "%s: expected a sequence of str, got %s", name, describe(raw))
+		return nil
+	}
+	if len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected at most %d texts, got %d", name, most, len(items))
+		return nil
+	}
+	values = make([]string, len(items))
+	for i, item := range items {
+		if json.Unmarshal(item, &values[i]) != nil || string(item) == "null" {
+			d.Refuse(request.ErrType, "%s[%d]: expected a str, got %s", name, i, describe(item))
+		} else if len(known) > 0 && !slices.Contains(known, values[i]) {
+			d.Refuse(request.ErrValue, "%s[%d]: expected one of ('%s'), got %s", name, i, strings.Join(known, "', '"), describe(item))
+		}
+	}
+	return values
+}
+
+// Fanouts are the edges that each hop takes of a row, outermost hop first; -1: all.
+func (d *Document) Fanouts(most int) []int64 {
+	const name = "fanouts"
+	raw, _ := d.take(name)
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil || items == nil {
+		if raw == nil {
+			raw = json.RawMessage("null")
+		}
+		var long struct{ Length int64 }
+		if json.Unmarshal(raw, &long) == nil && long.Length > 0 {
+			d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, long.Length)
+		}
+		d.Refuse(request.ErrType, "%s: expected a sequence of int, outermost hop first, got %s", name, describe(raw))
+	} else if len(items) < 1 || len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, len(items))
+		return nil
+	}
+	fanouts := make([]int64, len(items))
+	for i, item := range items {
+		where := fmt.Sprintf("%s[%d]", name, i)
+		// Beyond 64 bits too it is the largest that is told.
+		if number, is := integral(item); is && number[0] != '-' && (len(number) > 18 || atoi(number) > request.MaxFanout) {
+			d.Refuse(request.ErrValue, "%s: expected at most %d (-1 for all), got %s", where, request.MaxFanout, short(number))
+			continue
+		}
+		fanouts[i] = d.integer(item, where, "an integer >= -1", -1, request.MaxFanout)
+	}
+	d.note(name, fanouts)
+	return fanouts
+}
+
+// HopFanouts is how many edges a hop takes of a row: All, or those of the relation by its name.
+type HopFanouts struct {
+	All    int64
+	ByName map[string]int64 // nil: all alike
+}
+
+// FanoutsByName is Fanouts, of which each may be an object of numbers by the names of relations.
+func (d *Document) FanoutsByName(most int) []HopFanouts {
+	return d.ByName("fanouts", "outermost hop first", most)
+}
+
+// ByName is the numbers of hops, in an order that is told where they are none, each an integer or
+// an object of integers by names; -1: all.
+func (d *Document) ByName(name, order string, most int) []HopFanouts {
+	raw, _ := d.take(name)
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil || items == nil {
+		if raw == nil {
+			raw = json.RawMessage("null")
+		}
+		d.Refuse(request.ErrType, "%s: expected a sequence of int or of dict, %s, got %s", name, order, describe(raw))
+		return nil
+	}
+	if len(items) < 1 || len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, len(items))
+		return nil
+	}
+	hops, written := make([]HopFanouts, len(items)), make([]any, len(items))
+	for i, item := range items {
+		var named map[string]json.RawMessage
+		where := fmt.Sprintf("%s[%d]", name, i)
+		bad := json.Unmarshal(item, &named) != nil || named == nil
+		// A relation may be called "got", but its number is no text.
+		if got := named["got"]; bad || len(got) > 0 && got[0] == '"' {
+			hops[i].All = d.integer(item, where, "an integer >= -1", -1, request.MaxFanout)
+			written[i] = hops[i].All
+			continue
+		}
+		hops[i].ByName = make(map[string]int64, len(named))
+		for _, relation := range slices.Sorted(maps.Keys(named)) {
+			at := fmt.Sprintf("%s[%q]", where, relation)
+			hops[i].ByName[relation] = d.integer(named[relation], at, "an integer >= -1", -1, request.MaxFanout)
+		}
+		written[i] = hops[i].ByName
+	}
+	d.note(name, written)
+	return hops
+}
+
+func (d *Document) integer(raw json.RawMessage, where, expected string, low, high int64) int64 {
+	digits, whole := integral(raw)
+	if !whole {
+		d.Refuse(request.ErrType, "%s: expected %s, got %s", where, expected, describe(raw))
+		return 0
+	}
+	value, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || value < low || value > high {
+		d.Refuse(request.ErrValue, "%s: expected %s, got %s", where, expected, short(digits))
+	}
+	return value
+}
+
+// integral is the digits of an integer, and whether the value is one.
+func integral(raw json.RawMessage) (digits string, is bool) {
+	digits = string(raw)
+	is = digits != "" && (digits[0] == '-' || digits[0] >= '0' && digits[0] <= '9') && !strings.ContainsAny(digits, ".eE")
+	return digits, is
+}
+
+// atoi is a number of up to 18 digits.
+func atoi(digits string) int64 {
+	value, _ := strconv.ParseInt(digits, 10, 64)
+	return value
+}
+
+// short is a number as it is told: one of many digits by how many they are.
+func short(digits string) string {
+	if len(digits) <= longest {
+		return digits
+	}
+	return fmt.Sprintf("one of %d digits", len(strings.TrimPrefix(digits, "-")))
+}
+
+// longest is up to how many bytes of a value are told.
+const longest = 40
+
+// describe is what was got, as Python's checks say it: its type, and its value where that
+// is short.
+func describe(raw json.RawMessage) string {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return "nothing"
+	}
+	kind, text := "", string(raw)
+	switch v := value.(type) {
+	case nil:
+		kind, text = "NoneType", "None"
+	case bool:
+		if kind, text = "bool", "False"; v {
+			text = "True"
+		}
+	case json.Number:
+		if kind = "int"; strings.ContainsAny(text, ".eE") {
+			kind = "float"
+		}
+	case string:
+		kind, text = "str", "'"+v+"'"
+		if strings.ContainsFunc(v, unicode.IsControl) {
+			text = strconv.Quote(v)
+		}
+	case []any:
+		kind = "list"
+	case map[string]any:
+		if got, ok := v["got"].(string); ok {
+			return got
+		}
+		kind = "dict"
+	}
+	if kind == "int" {
+		text = short(text)
+	}
+	if len(text) > longest {
+		return kind
+	}
+	return kind + " " + text
+}

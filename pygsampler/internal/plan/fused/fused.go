@@ -1,0 +1,16 @@
+// Package fused is the family of mode "fused", for comparisons: rows dealt out beforehand, all hops in
+// one launch. On the CPU it is the family neighbor.
+package fused
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+)
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	return neighbor.Beside(d, "fused", func(o neighbor.Options) cuda.Plan {
+		return &cuda.Fused{Hops: cuda.Hops{Hops: o.Hops}}
+	})
+}

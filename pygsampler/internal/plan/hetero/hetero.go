@@ -1,0 +1,235 @@
+// Package typed is the family of neighbour sampling over L hops of graphs with types of
+// vertices and edges, which their relations' rows give: tiles on the CPU,
+// one launch on a device.
+package hetero
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Plan is a plan of neighbours by relations.
+type Plan struct {
+	Fanouts
+	replace     bool
+	onlyNew     bool
+	disjoint    bool
+	edgeWeights bool
+	mapLimit    int64
+	timed       bool // each seed has a time, and its tree what the rule leaves
+	rule        times.Rule
+}
+
+// Fanouts is how many edges each hop takes of a row, outermost first: of each relation, or of those that are named.
+type Fanouts struct {
+	hops     []plan.HopFanouts
+	fallback *int64 // of those that are not named; nil: there are none
+}
+
+// ReadFanouts takes the fields that say so.
+func ReadFanouts(d *plan.Document) (f Fanouts) {
+	f.hops = d.FanoutsByName(rng.MaxHops)
+	if n := d.Integer("default", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
+		f.fallback = &n
+	}
+	return f
+}
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	p := &Plan{Fanouts: ReadFanouts(d)}
+	p.replace = d.Bool("replace", false)
+	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
+	p.timed = d.Name("time", "an edge or vertex array") != ""
+	p.disjoint = d.Bool("disjoint", p.timed)
+	if p.timed {
+		p.rule = plan.ReadRule(d)
+		if !p.disjoint {
+			d.Refuse(request.ErrValue, "disjoint: expected True with time, got False")
+		}
+	}
+	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
+	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	d.Name("prob", "an edge array")
+	d.Name("mask", "an edge array")
+	return p
+}
+
+// Of is those of each relation of a graph. A hop names them by name or by short name.
+func (f *Fanouts) Of(g *csc.HeteroGraph) ([][]int64, error) {
+	fanouts := make([][]int64, len(g.Relations))
+	for i := range fanouts {
+		fanouts[i] = make([]int64, len(f.hops))
+	}
+	for h, of := range f.hops {
+		byName, err := named(g, of.ByName)
+		if err != nil {
+			return nil, fmt.Errorf("%w: fanouts[%d]: expected %w", request.ErrValue, h, err)
+		}
+		for i, r := range g.Relations {
+			n, known := byName[r.Name]
+			switch {
+			case of.ByName == nil:
+				n = of.All
+			case !known && f.fallback == nil:
+				return nil, fmt.Errorf("%w: fanouts[%d]: expected a number for each edge type, or default=, got none for %s", request.ErrValue, h, g.Written(i))
+			case !known:
+				n = *f.fallback
+			}
+			fanouts[i][h] = n
+		}
+	}
+	return fanouts, nil
+}
+
+// named is the numbers by the names of a graph's relations, where some are given by short names. The error
+// continues "expected ".
+func named(g *csc.HeteroGraph, numbers map[string]int64) (map[string]int64, error) {
+	known := 0
+	for i := range g.Relations {
+		if _, is := numbers[g.Relations[i].Name]; is {
+			known++
+		}
+	}
+	if known == len(numbers) {
+		return numbers, nil
+	}
+	byName := make(map[string]int64, len(numbers))
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		i, err := g.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := byName[g.Relations[i].Name]; twice {
+			return nil, fmt.Errorf("one number for each edge type, got two for %s", g.Written(i))
+		}
+		byName[g.Relations[i].Name] = numbers[name]
+	}
+	return byName, nil
+}
+
+// Fits refuses graphs whose relations are not those of the fanouts.
+func (f *Fanouts) Fits(g *csc.HeteroGraph) error {
+	_, err := f.Of(g)
+	return err
+}
+
+// Check refuses graphs without types.
+func (p *Plan) Check(plan.Arrays) error {
+	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+}
+
+// Request is what the CPU's engine is asked for.
+func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
+	fanouts, err := p.Of(w.Typed)
+	if err != nil {
+		return nil, err
+	}
+	r := &cpu.HeteroRequest{
+		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
+		MapLimit: p.mapLimit, Most: w.Most, Times: w.Times.CPU(p.rule),
+	}
+	if w.Times != nil {
+		r.SeedTimes = w.Times.Seeds
+	}
+	if w.Parts != nil {
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+	}
+	return r, nil
+}
+
+// Expected is what the seeds give if they have the mean degree.
+func (p *Plan) Expected(w *plan.Work) int64 {
+	r, err := p.Request(w)
+	if err != nil {
+		return 0
+	}
+	return r.Expected()
+}
+
+// CPU samples tile by tile.
+func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
+	r, err := p.Request(w)
+	if err == nil {
+		err = p.hasTimes(w.Times)
+	}
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	return cpu.SampleTyped(r, w.Crew, w.Stop)
+}
+
+// hasTimes refuses seeds without times, and times that nobody asked for.
+func (p *Plan) hasTimes(t *plan.Times) error {
+	if p.timed && t == nil {
+		return fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)
+	}
+	if !p.timed && t != nil {
+		return fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
+	}
+	return nil
+}
+
+// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their
+// own: Device makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
+
+// Device is how a device makes the batches of a call that has so many seeds of each type, and so many
+// positions to sample around of each relation; nil: none. keys are where the device has those of the times of
+// each relation. A graph of one type of either kind is sampled as one without types, in which case it is that of its
+// relation that makes the batch.
+func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
+	if err := p.hasTimes(t); err != nil {
+		return nil, err
+	}
+	fanouts, err := p.Of(g)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil && len(g.Kinds) == 1 && len(g.Relations) == 1 {
+		plan := cuda.Neighbors{Hops: cuda.Hops{Hops: request.Hops{
+			Fanouts: fanouts[0], Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint,
+		}}}
+		one := &cuda.SingleType{Plan: &plan, Name: g.Kinds[0].Name}
+		if p.edgeWeights {
+			one.Plan = &cuda.Factors{Neighbors: plan}
+		}
+		return one, nil
+	}
+	made := p.device(fanouts, t, keys)
+	made.Seeds, made.Excluded = seeds, excluded
+	return made, nil
+}
+
+// Static is Device for batches whose numbers of seeds change in device memory: of one type and relation too.
+func (p *Plan) Static(g *csc.HeteroGraph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
+	if err := p.hasTimes(t); err != nil {
+		return nil, err
+	}
+	fanouts, err := p.Of(g)
+	if err != nil {
+		return nil, err
+	}
+	return p.device(fanouts, t, keys), nil
+}
+
+func (p *Plan) device(fanouts [][]int64, t *plan.Times, keys []gpu.Address) *cuda.Hetero {
+	made := &cuda.Hetero{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights}
+	if t != nil {
+		made.Times = t.CUDA(p.rule, keys)
+	}
+	return made
+}

@@ -1,0 +1,128 @@
+// Package hgt is the family of HGT's sampling of graphs with types: a number of vertices of each
+// type in each iteration, chosen by budgets: on one core, or by one launch on a device.
+package hgt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Plan is a plan of vertices by types.
+type Plan struct {
+	samples      []plan.HopFanouts // by iteration
+	maxNeighbors int64
+	mapLimit     int64
+}
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	return &Plan{
+		samples:      d.ByName("num_samples", "the first iteration first", rng.MaxHops),
+		maxNeighbors: d.Integer("max_neighbors", 1, request.MaxFanout, -1),
+		mapLimit:     d.Integer("map_limit", 1, 1<<62, 0),
+	}
+}
+
+// Samples are those of each type of a graph, iteration by iteration.
+func (p *Plan) Samples(g *csc.HeteroGraph) ([][]int64, error) {
+	samples := make([][]int64, len(g.Kinds))
+	known, names := make(map[string]bool, len(g.Kinds)), make([]string, len(g.Kinds))
+	for t, kind := range g.Kinds {
+		known[kind.Name], names[t] = true, fmt.Sprintf("%q", kind.Name)
+		for _, of := range p.samples {
+			n := of.All
+			if of.ByName != nil {
+				named := false
+				if n, named = of.ByName[kind.Name]; !named {
+					return nil, fmt.Errorf("%w: num_samples: expected numbers for each type of vertices, got none for %q", request.ErrValue, kind.Name)
+				}
+			}
+			samples[t] = append(samples[t], n)
+		}
+	}
+	for _, of := range p.samples {
+		for _, name := range slices.Sorted(maps.Keys(of.ByName)) {
+			if !known[name] {
+				return nil, fmt.Errorf("%w: num_samples: expected types of vertices of the graph, got %q; there are %s", request.ErrValue, name, strings.Join(names, ", "))
+			}
+		}
+	}
+	return samples, nil
+}
+
+// Fits refuses graphs whose types are not those of the plan.
+func (p *Plan) Fits(g *csc.HeteroGraph) error {
+	_, err := p.Samples(g)
+	return err
+}
+
+// Check refuses graphs without types.
+func (p *Plan) Check(plan.Arrays) error {
+	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+}
+
+// request is what the CPU's engine is asked for.
+func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
+	samples, err := p.Samples(w.Typed)
+	if err != nil {
+		return nil, err
+	}
+	r := &cpu.HGTRequest{
+		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
+		MaxNeighbors: p.maxNeighbors, MapLimit: p.mapLimit, Most: w.Most,
+	}
+	if w.Parts != nil {
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+	}
+	return r, nil
+}
+
+// Expected is what the seeds and the vertices that are chosen give if they have the mean degree.
+func (p *Plan) Expected(w *plan.Work) int64 {
+	r, err := p.request(w)
+	if err != nil {
+		return 0
+	}
+	return r.Expected()
+}
+
+// CPU samples on one core, iteration by iteration.
+func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
+	r, err := p.request(w)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	return cpu.SampleHGT(r, w.Stop)
+}
+
+// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their own:
+// Device makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.HGT{} }
+
+// Device is how a device makes the batches of a call that has so many seeds of each type, and so many positions to
+// sample around of each relation; nil: none.
+func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
+	if t != nil {
+		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
+	}
+	samples, err := p.Samples(g)
+	if err != nil {
+		return nil, err
+	}
+	salts := make([]uint64, len(g.Kinds))
+	for i, kind := range g.Kinds {
+		salts[i] = kind.Salt
+	}
+	return cuda.NewHGT(len(g.Relations), p.maxNeighbors, salts, samples, seeds, excluded), nil
+}

@@ -1,0 +1,111 @@
+// Package labor is the family of LABOR on graphs with types: destinations share the uniform numbers of their sources.
+package labor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/hetero"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Plan is a plan of edges whose sources' numbers are small enough.
+type Plan struct {
+	hetero.Fanouts
+	about    cpu.Labor
+	onlyNew  bool
+	weights  bool
+	mapLimit int64
+}
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	p := &Plan{Fanouts: hetero.ReadFanouts(d)}
+	p.about.Rounds = d.Integer("importance", -1, math.MaxInt32, 0)
+	if p.about.Exact = d.Bool("exact", false); p.about.Exact && p.about.Rounds != 0 {
+		d.Refuse(request.ErrValue, "importance: expected 0 with exact=True, got %d", p.about.Rounds)
+	}
+	p.about.SameLayers = d.Bool("layer_dependency", false)
+	p.about.Batches = uint64(d.Integer("batch_dependency", 1, math.MaxInt32, 1))
+	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
+	weights := d.Choice("edge_weights", "ht", "mean")
+	p.weights, p.about.Scaled = weights != "", weights == "mean"
+	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	prob, mask := d.Name("prob", "an edge array"), d.Name("mask", "an edge array")
+	if prob != "" && mask != "" {
+		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
+	}
+	return p
+}
+
+// Check refuses graphs without types.
+func (p *Plan) Check(plan.Arrays) error {
+	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+}
+
+func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
+	fanouts, err := p.Of(w.Typed)
+	if err != nil {
+		return nil, err
+	}
+	r := &cpu.LaborRequest{
+		Labor: p.about,
+		HeteroRequest: cpu.HeteroRequest{
+			Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapLimit: p.mapLimit, Most: w.Most,
+		},
+	}
+	if w.Parts != nil {
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+	}
+	return r, nil
+}
+
+// Expected is what the seeds give if they have the mean degree.
+func (p *Plan) Expected(w *plan.Work) int64 {
+	r, err := p.request(w)
+	if err != nil {
+		return 0
+	}
+	return r.Expected()
+}
+
+// CPU samples on one core, relation by relation.
+func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
+	r, err := p.request(w)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	return cpu.SampleLabor(r, w.Crew, w.Stop)
+}
+
+// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their own: Device
+// makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Labor{} }
+
+// Device is how a device makes the batches of a call, as that of graphs with types has it.
+func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
+	if t != nil {
+		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
+	}
+	fanouts, err := p.Of(g)
+	if err != nil {
+		return nil, err
+	}
+	salts := make([]uint64, len(g.Kinds))
+	for i, k := range g.Kinds {
+		salts[i] = k.Salt
+	}
+	return cuda.NewLabor(cuda.Labor{
+		Hetero: cuda.Hetero{
+			Fanouts: fanouts, OnlyNew: p.onlyNew, EdgeWeights: p.weights, Seeds: seeds, Excluded: excluded,
+		},
+		Salts: salts, Rounds: p.about.Rounds, Exact: p.about.Exact, SameLayers: p.about.SameLayers, Batches: p.about.Batches, Scaled: p.about.Scaled,
+	}), nil
+}

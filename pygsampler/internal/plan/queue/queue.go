@@ -1,0 +1,31 @@
+// Package queue is the family of mode "queue": the task queue of the paper (PGSampler,
+// sections III-B and III-C), without a barrier between hops, on the CPU and on a device.
+package queue
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+)
+
+type queuePlan struct{ *neighbor.Plan }
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	return queuePlan{neighbor.Beside(d, "queue", func(o neighbor.Options) cuda.Plan {
+		return &cuda.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered}
+	})}
+}
+
+// Expected is more than any moment has time for: the queue does not end where a hop
+// turns out to be large.
+func (queuePlan) Expected(*plan.Work) int64 { return math.MaxInt64 }
+
+// CPU runs the queue.
+func (p queuePlan) CPU(w *plan.Work) (memory.Memory, error) {
+	return cpu.ByQueue(p.Request(w), w.Crew, w.Stop)
+}

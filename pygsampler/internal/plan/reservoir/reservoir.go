@@ -1,0 +1,61 @@
+// Package reservoir is the family of mode "reservoir", for comparisons: TurboGNN's sampling
+// (section III-B), whose rows are read through by reservoirs of random numbers of their own, so
+// that batches are other ones than those of the family neighbor. On the CPU they are drawn tile
+// by tile.
+package reservoir
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// usualDegree is the least degree of rows whose reservoirs are in shared memory: best on an H200 by `python -m
+// benchmarks.gpu turbo`, by a quarter.
+const usualDegree = 512
+
+type reservoirPlan struct{ *neighbor.Plan }
+
+// Parse makes the plan of a document. Beside the fields of all families of neighbours it has
+// those that change the times on a device, and nothing else.
+func Parse(d *plan.Document) plan.Plan {
+	device := new(cuda.Reservoir)
+	p := reservoirPlan{neighbor.Beside(d, "reservoir", func(o neighbor.Options) cuda.Plan {
+		if o.Replace {
+			d.Refuse(request.ErrValue, "replace: expected False in mode 'reservoir', got True")
+		}
+		device.Hops = cuda.Hops{Hops: o.Hops}
+		return device
+	})}
+	threshold := d.Integer("degree_threshold", 0, math.MaxInt64, usualDegree)
+	switch d.OneOf("memory", "adaptive", "shared", "global") {
+	case "adaptive":
+		device.Threshold = uint64(threshold)
+	case "global":
+		device.Threshold = cuda.NoRow
+	}
+	device.SnakeBelow = d.Integer("block_threshold", 0, math.MaxInt32, -1)
+	device.Schedule = d.Bool("schedule", true)
+	device.Apart = d.Integer("streams", 1, 2, 1) == 2
+	return p
+}
+
+// Request is what the CPU's engine is asked for.
+func (p reservoirPlan) Request(w *plan.Work) *cpu.Request {
+	r := p.Plan.Request(w)
+	r.Reservoir = true
+	return r
+}
+
+// Expected is what the seeds give if they have the mean degree, all of which is read.
+func (p reservoirPlan) Expected(w *plan.Work) int64 { return p.Request(w).Expected() }
+
+// CPU samples tile by tile.
+func (p reservoirPlan) CPU(w *plan.Work) (memory.Memory, error) {
+	return cpu.Sample(p.Request(w), w.Crew, w.Stop)
+}

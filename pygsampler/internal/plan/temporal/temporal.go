@@ -1,0 +1,79 @@
+// Package temporal is the family of neighbour sampling over L hops along edges that are not later than a
+// bound: tiles on the CPU, one launch on a device.
+package temporal
+
+import (
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Plan is a plan of neighbours by time. Each seed has a tree of its own.
+type Plan struct {
+	request.Hops
+	Rule        times.Rule
+	edgeWeights bool
+}
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	p := &Plan{}
+	p.Fanouts = d.Fanouts(rng.MaxHops)
+	p.Replace = d.Bool("replace", false)
+	p.OnlyNew = d.OneOf("frontier", "all", "new") == "new"
+	p.Disjoint = true
+	d.Name("time", "an edge or vertex array")
+	prob := d.Name("prob", "an edge array") != ""
+	if d.Name("mask", "an edge array") != "" && prob {
+		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
+	}
+	p.Rule = plan.ReadRule(d)
+	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
+	return p
+}
+
+// Check takes any graph.
+func (p *Plan) Check(plan.Arrays) error { return nil }
+
+// CUDA is the plan of a call without times, which refuses graphs without types. Calls have plans of their
+// own: Device makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
+
+// Device is how a device makes a batch of seeds with times, around so many excluded edges, of a graph whose edges'
+// keys are at an address there.
+func (p *Plan) Device(keys gpu.Address, t *plan.Times, excluded int) *cuda.Hetero {
+	return &cuda.Hetero{
+		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, EdgeWeights: p.edgeWeights, Alone: true,
+		Seeds: []int64{int64(len(t.Seeds))}, Excluded: []int64{int64(excluded)},
+		Times: t.CUDA(p.Rule, []gpu.Address{keys}),
+	}
+}
+
+// Request is what the CPU's engine is asked for.
+func (p *Plan) Request(w *plan.Work) *cpu.Request {
+	r := &cpu.Request{
+		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph, Parts: w.Parts, Exclude: w.Exclude, Most: w.Most, EdgeWeights: p.edgeWeights,
+	}
+	if w.Times != nil {
+		r.Times = w.Times.CPU(p.Rule)[0]
+	}
+	return r
+}
+
+// Expected is what the seeds give if they have the mean degree.
+func (p *Plan) Expected(w *plan.Work) int64 { return p.Request(w).Expected() }
+
+// CPU samples tile by tile.
+func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
+	if w.Times == nil {
+		return memory.Memory{}, fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)
+	}
+	return cpu.Sample(p.Request(w), w.Crew, w.Stop)
+}

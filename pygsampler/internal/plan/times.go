@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+)
+
+// Times are those of a graph, or of each relation of one with types, and of the seeds of a batch.
+type Times struct {
+	Of    []*times.Rows // of the graph, or of each relation; nil: they have none
+	Seeds []int64       // keys
+}
+
+// Float says whether they are float64, as all of a graph are alike.
+func (t *Times) Float() bool {
+	return slices.ContainsFunc(t.Of, func(r *times.Rows) bool { return r != nil && r.Float })
+}
+
+// CPU is what the CPU's engine is told of them under a rule, for the graph or for each relation; nil: nothing.
+func (t *Times) CPU(rule times.Rule) []*cpu.Times {
+	if t == nil {
+		return nil
+	}
+	told := make([]*cpu.Times, len(t.Of))
+	for i, rows := range t.Of {
+		if rows != nil {
+			told[i] = &cpu.Times{Rows: *rows, Rule: rule, Seeds: t.Seeds}
+		}
+	}
+	return told
+}
+
+// CUDA is what a device is told of them under a rule; keys are where it has those of each relation.
+func (t *Times) CUDA(rule times.Rule, keys []gpu.Address) *cuda.Times {
+	return &cuda.Times{Rule: rule, Float: t.Float(), Keys: keys, Seeds: t.Seeds}
+}
+
+// noWindow is a window that leaves edges of any time.
+const noWindow = 1 << 62
+
+// ReadRule reads the fields that say which edges a bound leaves.
+func ReadRule(d *Document) (r times.Rule) {
+	r.Before = d.OneOf("compare", "le", "lt") == "lt"
+	r.Carry = d.OneOf("carry", "seed", "edge") == "edge"
+	r.Last = d.OneOf("strategy", "uniform", "last") == "last"
+	if r.Window = d.Number("window", 0, noWindow, noWindow, "from 0 to 2**62"); r.Window == noWindow {
+		r.Window = math.Inf(1)
+	}
+	return r
+}

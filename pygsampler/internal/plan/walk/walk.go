@@ -1,0 +1,103 @@
+// Package walk is the family of random walks: uniform or by weight, with stops and restarts, of
+// second order (node2vec), and along metapaths. NextDoor (Jangda et al.), section 4, has them as one kind
+// of graph sampling.
+package walk
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
+)
+
+// Plan is walks.
+type Plan struct {
+	walk.Rule
+	prob   string
+	device cuda.Walks
+}
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	p := new(Plan)
+	r := &p.Rule
+	r.Length = d.Required("length", 0, walk.MaxLength)
+	r.PerSeed = d.Integer("walks_per_seed", 1, 1<<31-1, 1)
+	p.prob = d.Name("prob", "an edge array")
+	r.Stop = d.Number("stop", 0, 1, 0, "in [0, 1]")
+	r.Restart = d.Number("restart", 0, 1, 0, "in [0, 1]")
+	r.Jumps = d.Bool("count_jumps", false)
+	factor := fmt.Sprintf("above 0, from %g to %g", 1/walk.Extreme, walk.Extreme)
+	r.P = d.Number("p", 1/walk.Extreme, walk.Extreme, 1, factor)
+	r.Q = d.Number("q", 1/walk.Extreme, walk.Extreme, 1, factor)
+	r.Path = d.Integers("metapath", 1, walk.MaxPath, 0, walk.MaxKinds-1)
+	types := d.Name("edge_types", "an edge array")
+	d.OneOf("direction", "out", "in")
+	r.EdgeIDs = d.Bool("edge_ids", false)
+	r.Every = d.Integer("visit_every", 1, walk.MaxLength, 0)
+	r.Top = d.Integer("top_visits", 1, walk.MaxVisits, 0)
+	r.Roots = d.Integer("roots", 1, walk.MaxRoots, 0)
+	layout := d.OneOf("layout", "auto", "packed", "csr")
+	execution := d.OneOf("execution", "auto", "sample", "transit")
+	if (r.Path == nil) != (types == "") {
+		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
+	}
+	if r.Jumps && r.Restart == 0 {
+		d.Refuse(request.ErrValue, "count_jumps: expected False without restart, got True")
+	}
+	if r.Top > 0 && r.Visits() > walk.MaxVisits {
+		d.Refuse(request.ErrValue, "top_visits: expected at most %d visits of a seed's walks, got %d", walk.MaxVisits, r.Visits())
+	}
+	if first := (walk.Rule{Length: r.Length, EdgeIDs: r.EdgeIDs, Roots: r.Roots, P: 1, Q: 1, PerSeed: 1}); r.Roots > 0 && (p.prob != "" || !reflect.DeepEqual(*r, first)) {
+		d.Refuse(request.ErrValue, "roots: expected walks of several roots without other options than length, direction and edge_ids")
+	}
+	if execution == "transit" && layout == "packed" {
+		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='transit', which needs no packed edges, got 'packed'")
+	}
+	if execution == "transit" && r.Roots > 0 {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with roots, got 'transit'")
+	}
+	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: execution}
+	return p
+}
+
+// Check refuses graphs without what the walks are drawn by.
+func (p *Plan) Check(g plan.Arrays) error {
+	switch {
+	case p.prob != "" && !g.Weights && g.Edges > 0:
+		return fmt.Errorf("%w: prob: expected a graph with tables of %q, got one without", request.ErrValue, p.prob)
+	case p.Second() && !g.Adjacency && g.Edges > 0:
+		return fmt.Errorf("%w: p, q: expected a graph that knows who leads to whom, got one that does not", request.ErrValue)
+	}
+	for i, kind := range p.Path {
+		if kind >= max(g.Kinds, 1) && g.Edges > 0 {
+			return fmt.Errorf("%w: metapath[%d]: expected a type of edges below %d, got %d", request.ErrValue, i, max(g.Kinds, 1), kind)
+		}
+	}
+	return nil
+}
+
+// Expected is the steps of all walks.
+func (p *Plan) Expected(w *plan.Work) int64 {
+	return p.Walks(w.Batch.Seeds.Len()) * max(p.Length, 1)
+}
+
+// CPU walks.
+func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
+	if w.Exclude != nil {
+		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
+	}
+	r := walk.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph}
+	if w.Parts != nil {
+		return walk.SampleParts(&r, w.Parts, w.Crew, w.Stop)
+	}
+	r.Pack, r.Lean = p.device.Layout == "packed", p.device.Layout == "csr"
+	return walk.Sample(&r, w.Crew, w.Stop)
+}
+
+// CUDA is how a device walks.
+func (p *Plan) CUDA() cuda.Plan { return &p.device }

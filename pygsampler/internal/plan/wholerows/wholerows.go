@@ -1,0 +1,80 @@
+// Package rows is the family of whole rows of vertices: what batches of graphs in parts ask the parts for where which
+// edges stay depends on more than a row. Nobody samples by it.
+package wholerows
+
+import (
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Plan is a plan of all edges of rows, and of the elements of some arrays beside them.
+type Plan struct{ arrays []string }
+
+// Parse makes the plan of a document.
+func Parse(d *plan.Document) plan.Plan {
+	p := &Plan{arrays: d.Texts("arrays", program.MaxNodes)}
+	d.Note("arrays", append([]string{}, p.arrays...))
+	d.Name("prob", "an edge array")
+	d.Name("mask", "an edge array")
+	return p
+}
+
+// all is every edge, of one hop.
+func all() []int64 { return []int64{-1} }
+
+// Request is what the CPU's engine is asked for.
+func (p *Plan) Request(w *plan.Work) *cpu.Request {
+	r := &cpu.Request{Graph: w.Graph, Exclude: w.Exclude, Most: w.Most}
+	r.Batch, r.Hops = w.Batch, request.Hops{Fanouts: all()}
+	return r
+}
+
+// Typed is that of a graph with types.
+func (p *Plan) Typed(w *plan.Work) *cpu.HeteroRequest {
+	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Most: w.Most}
+	for range w.Typed.Relations {
+		r.Fanouts = append(r.Fanouts, all())
+	}
+	return r
+}
+
+// Beside are the arrays of a graph, in the order in which answers have their elements.
+func (p *Plan) Beside(g *csc.Graph) (of []csc.Values) {
+	for _, name := range p.arrays {
+		of = append(of, g.EdgeData[name])
+	}
+	return of
+}
+
+// Check refuses graphs without the arrays.
+func (p *Plan) Check(g plan.Arrays) error {
+	for _, name := range p.arrays {
+		if _, has := g.EdgeData[name]; !has {
+			return fmt.Errorf("%w: arrays: expected a graph with the edge array %q, got one without", request.ErrValue, name)
+		}
+	}
+	return nil
+}
+
+// Expected is what rows of the mean degree have.
+func (p *Plan) Expected(w *plan.Work) int64 { return p.Request(w).Expected() }
+
+var errAlone = fmt.Errorf("%w: sampler: expected one that makes batches, got the plan of whole rows", request.ErrValue)
+
+// CPU refuses to make batches.
+func (p *Plan) CPU(*plan.Work) (memory.Memory, error) { return memory.Memory{}, errAlone }
+
+// CUDA refuses likewise.
+func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+
+type refused struct{ *cuda.Neighbors }
+
+// Check refuses all graphs.
+func (refused) Check(*cuda.Graph, *cuda.Call) error { return errAlone }

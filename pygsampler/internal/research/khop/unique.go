@@ -1,0 +1,114 @@
+package khop
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/prefetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// unique draws a step of sample w in which no node occurs twice: slot after slot, since a slot takes no node
+// that an earlier one has. CUDA twin: khop_unique in kernels/khop.cu, which comes to the same in any order.
+func (u *unit[P, I]) unique(w int64, stop *atomic.Bool) {
+	s := u.step
+	u.met.clear(min(s.width, u.Graph.NumNodes))
+	state := s.stream.State(uint64(w))
+	transits := u.nodes[s.before+w*s.of:][:s.of]
+	for i, v := range transits {
+		if stop.Load() {
+			return
+		}
+		if i%side == 0 {
+			prefetch.At(u.indptr, transits[i:min(i+side, len(transits))])
+		}
+		start, degree := u.row(v)
+		first := int64(i) * s.count
+		// Once a slot finds nothing left, the later slots of its transit find nothing either. So slot d of d
+		// edges need not look.
+		filled, most := int64(0), min(s.count, degree)
+	slots:
+		for filled < most {
+			tries := u.places[:min(most-filled, side)]
+			for k := range tries {
+				tries[k] = start + int64(rng.Below(rng.Draw(state, int(first+filled)+k), uint64(degree)))
+			}
+			prefetch.At(u.indices, tries)
+			for _, place := range tries {
+				if !u.met.add(u.indices[place]) {
+					if place = u.again(state, first+filled, start, degree); place < 0 {
+						break slots
+					}
+				}
+				slot := w*s.width + first + filled
+				u.nodes[s.first+slot] = u.indices[place]
+				u.putEdge(slot, u.id(place))
+				filled++
+			}
+		}
+		u.none(w*s.width+first+filled, s.count-filled)
+	}
+}
+
+// again returns the place that slot t of a sample takes after its first try met a node that an earlier slot
+// has, or -1 if no node is left, and adds the node of that place to the set.
+func (u *unit[P, I]) again(state uint64, t, start, degree int64) int64 {
+	for try := int64(1); try < min(Tries, degree); try++ {
+		place := start + int64(rng.Below(rng.Draw(state, int(try*u.step.width+t)), uint64(degree)))
+		if u.met.add(u.indices[place]) {
+			return place
+		}
+	}
+	own, least, at := rng.Part(state, uint64(t)), uint64(0), int64(-1)
+	for i, v := range u.indices[start:][:degree] {
+		if key := rng.Draw(own, i); (at < 0 || key < least) && !u.met.has(v) {
+			least, at = key, start+int64(i)
+		}
+	}
+	if at >= 0 {
+		u.met.add(u.indices[at])
+	}
+	return at
+}
+
+// nodeSet is an open table of node ids, with -1 where there is none.
+type nodeSet[I csc.Index] struct {
+	table []I
+	shift int
+}
+
+// clear makes the set empty, with room for n ids.
+func (s *nodeSet[I]) clear(n int64) {
+	size := bits.Len64(uint64(max(2*n, 2) - 1))
+	s.shift = 64 - size
+	if cap(s.table) < 1<<size {
+		s.table = make([]I, 1<<size)
+	}
+	s.table = s.table[:1<<size]
+	for i := range s.table {
+		s.table[i] = -1
+	}
+}
+
+// find returns where v is, or would be.
+func (s *nodeSet[I]) find(v I) int {
+	at := int(uint64(v) * 0x9E3779B97F4A7C15 >> s.shift)
+	for range s.table {
+		if s.table[at] == v || s.table[at] < 0 {
+			return at
+		}
+		at = (at + 1) & (len(s.table) - 1)
+	}
+	panic("more nodes than the graph has")
+}
+
+func (s *nodeSet[I]) has(v I) bool { return s.table[s.find(v)] == v }
+
+// add returns whether v was not in the set, and puts it there.
+func (s *nodeSet[I]) add(v I) bool {
+	at := s.find(v)
+	added := s.table[at] != v
+	s.table[at] = v
+	return added
+}

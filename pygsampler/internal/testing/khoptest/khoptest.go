@@ -1,0 +1,37 @@
+// Package khoptest has the samples of a memory. It serves tests alone.
+package khoptest
+
+import (
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/research/khop"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/batchtest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/walktest"
+)
+
+// Samples are those of a memory: the roots and all steps, one behind another. Edges is nil where they
+// were not asked for.
+type Samples struct{ Nodes, Edges []int64 }
+
+// Read copies samples.
+func Read(m memory.Memory) (s Samples) {
+	words := memory.At[int64](m, 0, batch.StepWords)
+	s.Nodes = batchtest.Ints(m, words[batch.StepNodes], words[batch.StepNumNodes], words[batch.WordIDBits])
+	if at := words[batch.StepEdgeIDs]; at != 0 {
+		s.Edges = batchtest.Ints(m, at, words[batch.StepNumEdges], words[batch.WordEdgeIDBits])
+	}
+	return s
+}
+
+// Sample is the samples of a request, by one thread.
+func Sample(r *khop.Request) (Samples, error) {
+	var stop atomic.Bool
+	m, err := khop.Sample(r, walktest.Alone, &stop)
+	if err != nil {
+		return Samples{}, err
+	}
+	defer m.Release()
+	return Read(m), nil
+}

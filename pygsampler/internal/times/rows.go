@@ -1,9 +1,0 @@
-package times
-
-import "github.com/pygsampler/pygsampler/pygsampler/internal/table"
-
-// TableRows are the arrays of rows in the order of time.
-var TableRows = []table.Row{
-	{Name: "indices", Bits: TimesIDBits, Length: TimesNumEdges, Offset: TimesIndices},
-	{Name: "edge_ids", Bits: TimesEdgeIDBits, Length: TimesNumEdges, Offset: TimesEdgeIDs},
-}
