@@ -1,5 +1,5 @@
-// Package family is what jobs, the executor and devices know of a kind of samplers. A
-// family is a package beside this one: it makes plans of documents, and a plan makes
+// Package plan defines what jobs, the executor and devices know about a family of samplers.
+// Each family is a package below this one: it parses documents into plans, and a plan makes
 // batches on the CPU and on a device.
 package plan
 

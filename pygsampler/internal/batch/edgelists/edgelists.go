@@ -1,5 +1,5 @@
-// Package hops joins the hops of a batch on the CPU: each relation gets one list of edges, the
-// seeds' first, as PyG has a subgraph.
+// Package edgelists joins the hops of a batch on the CPU into one list of edges for each edge type,
+// the seeds' edges first, as PyG stores a subgraph.
 package edgelists
 
 import (

@@ -1,6 +1,5 @@
-// Package typed is the family of neighbour sampling over L hops of graphs with types of
-// vertices and edges, which their relations' rows give: tiles on the CPU,
-// one launch on a device.
+// Package hetero is the family of neighbor sampling over L hops of heterogeneous graphs, whose edge
+// types each have rows of their own: tiles on the CPU, one launch on a device.
 package hetero
 
 import (

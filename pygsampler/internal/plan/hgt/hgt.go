@@ -1,5 +1,5 @@
-// Package hgt is the family of HGT's sampling of graphs with types: a number of vertices of each
-// type in each iteration, chosen by budgets: on one core, or by one launch on a device.
+// Package hgt is the family of HGT's sampling of heterogeneous graphs: a number of nodes of each
+// type in each iteration, chosen by budgets, on one core or by one launch on a device.
 package hgt
 
 import (

@@ -1,4 +1,5 @@
-// Package labor is the family of LABOR on graphs with types: destinations share the uniform numbers of their sources.
+// Package labor is the family of LABOR on heterogeneous graphs: destinations share the uniform
+// numbers of their sources.
 package labor
 
 import (

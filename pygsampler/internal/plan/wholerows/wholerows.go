@@ -1,5 +1,5 @@
-// Package rows is the family of whole rows of vertices: what batches of graphs in parts ask the parts for where which
-// edges stay depends on more than a row. Nobody samples by it.
+// Package wholerows is the family of whole rows of nodes. Batches of partitioned graphs request them
+// from the partitions when the choice of edges depends on more than one row. No user samples by it.
 package wholerows
 
 import (

@@ -1,4 +1,4 @@
-#include "owner.h"
+#include "finalizer.h"
 
 #include <unistd.h>
 
@@ -36,9 +36,9 @@ static int shut;
 static int64_t running, generation;
 static PyObject *number_name, *generation_name;
 
-int64_t pgs_owner_running(void) { return __atomic_load_n(&running, __ATOMIC_ACQUIRE); }
+int64_t pgs_finalizer_running(void) { return __atomic_load_n(&running, __ATOMIC_ACQUIRE); }
 
-void pgs_owner_shut(void) { __atomic_store_n(&shut, 1, __ATOMIC_RELEASE); }
+void pgs_finalizer_shut(void) { __atomic_store_n(&shut, 1, __ATOMIC_RELEASE); }
 
 // An attribute that is an integer; 0 where __init__ was interrupted before it was set.
 // Not by a __getattribute__ of a subclass's, which would be Python.
@@ -68,7 +68,7 @@ static PyObject *destroy(PyObject *object, int64_t kind) {
     if (ours && getpid() == home && !__atomic_load_n(&shut, __ATOMIC_ACQUIRE) && forget(object)) {
       __atomic_add_fetch(&running, 1, __ATOMIC_ACQ_REL);
       void *thread = PyEval_SaveThread();
-      pgs_owner_end(kind, number);
+      pgs_finalizer_end(kind, number);
       PyEval_RestoreThread(thread);
       __atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL);
     }
@@ -89,8 +89,8 @@ static PyObject *destroy(PyObject *object, int64_t kind) {
 EACH(METHOD)
 
 PyObject *pgs_destructor(PyObject *type, int64_t kind, int64_t of_generation) {
-  static method destructors[PGS_OWNER_KINDS] = {EACH(ENTRY)};
-  if (kind < 0 || kind >= PGS_OWNER_KINDS) {
+  static method destructors[PGS_FINALIZER_KINDS] = {EACH(ENTRY)};
+  if (kind < 0 || kind >= PGS_FINALIZER_KINDS) {
     PyErr_SetString(PyExc_ValueError, "destructor: expected a kind of handle that the engine has");
     return 0;
   }
