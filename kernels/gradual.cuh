@@ -1,4 +1,4 @@
-// Uniform numbers of a batch whose neighbours have nearly the same ones. Go twin, with the source: rng.Gradual.
+// Uniform numbers of a batch whose neighbours have nearly the same ones. Go twin, with the source: rng.Dependent.
 #pragma once
 #include "philox.cuh"
 #include "real.cuh"

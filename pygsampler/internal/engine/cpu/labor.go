@@ -23,7 +23,7 @@ type Labor struct {
 	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
 	SameLayers bool   // the numbers of all hops are the same
-	Batches    uint64 // of a period of rng.Gradual
+	Batches    uint64 // of a period of rng.Dependent
 	// Scaled are weights over chances, of which a row's sum to the number of its edges; else one over the chances.
 	Scaled bool
 }
@@ -94,7 +94,7 @@ func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (
 	return s.made(s.hop)
 }
 
-// hop is that of typedBatch, whose edges are chosen before there is room for them.
+// hop is the hop of heteroBatch, except that edges are chosen before there is room for them.
 func (s *laborBatch[I]) hop(hop int) error {
 	s.advance()
 	if s.Ask != nil {

@@ -33,7 +33,7 @@ type HeteroRequest struct {
 	Poisson  bool
 	MapLimit int64
 	Most     int64 // edges of a hop; 0: any number
-	// Where the rows of each relation lie elsewhere: as Parts has them, of all relations; nil: here.
+	// Where the rows of each relation lie elsewhere: as Partition has them, of all relations; nil: here.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
