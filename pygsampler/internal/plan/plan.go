@@ -50,7 +50,7 @@ type Work struct {
 	Exclude *csc.Exclusions
 	// Typed is in the place of Graph where the graph has types, Excludes in that of Exclude, for
 	// each relation; the batch's seeds are so many of each type of vertices, one behind another.
-	Typed      *csc.HeteroGraph
+	Hetero     *csc.HeteroGraph
 	Excludes   []*csc.Exclusions
 	SeedCounts []int64
 	// Times is when the edges of Graph are, or of each relation of Typed, whose rows are in their order, and

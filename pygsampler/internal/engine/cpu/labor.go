@@ -88,7 +88,7 @@ func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (
 	g := req.Graph
 	s := &laborBatch[I]{Labor: req.Labor, kept: make([]laborKept, len(g.Relations))}
 	s.heteroBatch = heteroBatch[I]{
-		HeteroRequest: &req.HeteroRequest, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: &req.HeteroRequest, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
 		team: muster(crew, 0), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)

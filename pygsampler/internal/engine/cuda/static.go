@@ -126,7 +126,7 @@ type StaticPlan struct {
 	Grid     int         // blocks of a launch; 0 for a good number
 }
 
-// passes is what Static and StaticTyped have in common: the slots of batches, and what is told of them.
+// passes is what Static and StaticHetero have in common: the slots of batches, and what is told of them.
 type passes struct {
 	engine  *Engine
 	graph   *Graph
@@ -141,7 +141,7 @@ type passes struct {
 	words   int        // of a report
 }
 
-// Standing is a Static or a StaticTyped, once its pass has begun.
+// Standing is a Static or a StaticHetero, once its pass has begun.
 type Standing interface {
 	Sample(stream gpu.Stream) error
 	Edges(x *StaticEdges, stream gpu.Stream) error

@@ -37,9 +37,9 @@ func (p *Plan) Request(w *plan.Work) *cpu.Request {
 }
 
 // Typed is that of a graph with types.
-func (p *Plan) Typed(w *plan.Work) *cpu.HeteroRequest {
-	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Most: w.Most}
-	for range w.Typed.Relations {
+func (p *Plan) Hetero(w *plan.Work) *cpu.HeteroRequest {
+	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Most: w.Most}
+	for range w.Hetero.Relations {
 		r.Fanouts = append(r.Fanouts, all())
 	}
 	return r
