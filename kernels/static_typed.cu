@@ -13,7 +13,7 @@
 #include "static.cuh"
 #include "typed_batch.cuh"
 
-// Mirrors typedState. The host writes what is of a pass before it begins.
+// Mirrors heteroState. The host writes what is of a pass before it begins.
 struct TypedState {
   const char* seeds;       // of the pass; those of a batch type by type
   const StaticStep* steps;  // [num_steps + 1], the last without seeds
@@ -28,7 +28,7 @@ struct TypedState {
   TypedArgs batch;         // of the next launch
 };
 
-// Mirrors staticTypedArgs.
+// Mirrors staticHeteroArgs.
 struct StaticTypedArgs {
   const TypedArgs* batch;
 };
@@ -49,12 +49,12 @@ STATIC_TYPED(static_typed64, long long, false)
 STATIC_TYPED(static_typed32_all, int, true)
 STATIC_TYPED(static_typed64_all, long long, true)
 
-// A word of a batch's header, and the most that may stand there. Mirrors typedLimit.
+// A word of a batch's header, and the most that may stand there. Mirrors heteroLimit.
 struct TypedLimit {
   u64 word, most;
 };
 
-// Mirrors typedTurnArgs.
+// Mirrors heteroTurnArgs.
 struct TypedTurnArgs {
   TypedState* state;
   TypedKind* kinds;
@@ -141,7 +141,7 @@ enum {
   FILL_BEHIND = 2,  // numbers from what it says on, up to `modulus`, in turns
 };
 
-// An array of fixed size. Mirrors typedPiece. from, count, value and skip are words of a batch's header.
+// An array of fixed size. Mirrors heteroPiece. from, count, value and skip are words of a batch's header.
 struct TypedPiece {
   void* to;
   u64 room, modulus;
@@ -154,7 +154,7 @@ struct TypedPiece {
 
 #define CHUNK (4 * STATIC_THREADS)  // of 16 bytes
 
-// Mirrors typedSpreadArgs.
+// Mirrors heteroSpreadArgs.
 struct TypedSpreadArgs {
   TypedState* state;
   const u64* reports;

@@ -3,13 +3,13 @@
 #include "choose.cuh"
 #include "typed_constants.cuh"
 
-// A type of vertices. Mirrors typedKind in internal/engine/cuda/typed.go.
+// A type of vertices. Mirrors heteroNodeType in internal/engine/cuda/typed.go.
 struct TypedKind {
   u64 nodes, seeds;
   u64 map_at, list_at;  // where its words of the map begin, and its vertices by their numbers
 };
 
-// A type of edges. Mirrors typedRelation.
+// A type of edges. Mirrors heteroRelation.
 struct TypedRelation {
   const void *indptr, *indices, *edge_ids;
   u64 num_rows, num_edges, excluded_at, num_excluded;
@@ -19,7 +19,7 @@ struct TypedRelation {
   const long long* keys;    // of the times of its edges, by position, ascending in each row; null: any time
 };
 
-// Mirrors typedArgs; loading compares the sizes.
+// Mirrors heteroArgs; loading compares the sizes.
 struct TypedArgs {
   static constexpr bool CHOOSES = false;
   const TypedKind* kinds;

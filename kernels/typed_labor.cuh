@@ -22,7 +22,7 @@
 #include "program_choose.cuh"
 #include "typed_batch.cuh"
 
-// Mirrors typedLaborArgs in internal/engine/cuda/labor.go; loading compares the sizes.
+// Mirrors heteroLaborArgs in internal/engine/cuda/labor.go; loading compares the sizes.
 struct TypedLaborArgs {
   TypedArgs batch;
   ProgramArgs work;  // of which memory, counters and slots are used
