@@ -2,7 +2,7 @@
 // many edges a row gives, Robert Floyd's algorithm, and positions to sample around. Go twins: batch.Place,
 // request.Rule, internal/rng/choose.go, csc.Skip in internal/csc/exclude.go.
 #pragma once
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 __device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
   return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];

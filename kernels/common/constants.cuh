@@ -241,7 +241,7 @@ enum {
   WALK_THREADS = 128,  // of walk.cu, a walk each, at most
   PACK_THREADS = 256,  // of walk.cu
   NEGATIVE_THREADS = 256,  // of negatives.cu, a number each
-  TALLY_THREADS = 256,  // of tally.cu, a seed, at most
+  TALLY_THREADS = 256,  // of visit_counts.cu, a seed, at most
   TRANSIT_THREADS = 256,  // of transit.cu
   KHOP_THREADS = 256,  // of khop.cu
   PROGRAM_THREADS = 512,  // of programs

@@ -1,14 +1,14 @@
 // Uniform numbers of a batch whose neighbours have nearly the same ones. Go twin, with the source: rng.Gradual.
 #pragma once
-#include "philox.cuh"
-#include "real.cuh"
+#include "common/philox.cuh"
+#include "common/real.cuh"
 
-struct Gradual {
+struct Dependent {
   Stream first, next;  // of the period's first batch, and of the next period's
   double cos, sin;
   bool between;        // false: the numbers are those of the first
 
-  __device__ __forceinline__ Gradual(u32 key0, u32 key1, u32 site, u32 batch0, u32 batch1, u32 batches, u32 purpose) : cos(1), sin(0) {
+  __device__ __forceinline__ Dependent(u32 key0, u32 key1, u32 site, u32 batch0, u32 batch1, u32 batches, u32 purpose) : cos(1), sin(0) {
     u64 number = (u64)(batch1 & 0xFF) << 32 | batch0, period = number / batches, j = number % batches;
     first = of_batch(key0, key1, site, batch1, period, purpose);
     next = of_batch(key0, key1, site, batch1, period + 1, purpose);

@@ -1,7 +1,7 @@
 // What the blocks of one cooperative launch say to each other. All blocks must be resident: one too
 // many deadlocks, since a block that waits never leaves its place to the one it waits for.
 #pragma once
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 #ifdef PGS_EMULATED
 // The emulator (tests/emulator) has one thread of the host: its loads are ordered, and let others run.

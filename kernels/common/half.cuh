@@ -1,6 +1,6 @@
 // Floats of 16 bits, to and from float, rounded to nearest and ties to even. C twin: internal/segment/narrow.h.
 #pragma once
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 typedef unsigned short u16;
 

@@ -2,7 +2,7 @@
 // each draw. Go twins: internal/rng/philox.go, splitmix.go (known answers are tested there, equality
 // by every parity test).
 #pragma once
-#include "constants.cuh"
+#include "common/constants.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;

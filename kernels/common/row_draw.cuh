@@ -1,13 +1,13 @@
-// What the two baselines, bsp.cu and fused.cu, do to a row and to an edge. They share nothing with
-// neighbor.cu but random numbers, choices and meetings, so that each can be read, and blamed, alone.
+// What the two baselines, research/bsp.cu and research/fused.cu, do to a row and to an edge. They share nothing with
+// neighbor/neighbor.cu but random numbers, choices and meetings, so that each can be read, and blamed, alone.
 //
 // A map of all vertices holds, under the batch's tag, the lowest rank at which a vertex occurred: the
 // edges of earlier hops (the seeds count as a hop), then the edge's position in its hop. Once a vertex
 // has a number the map holds that. Numbers are below the ranks of all later edges. Tags fall from batch
 // to batch: what older batches left is larger than any claim.
 #pragma once
-#include "choose.cuh"
-#include "grid.cuh"
+#include "common/choose.cuh"
+#include "common/grid.cuh"
 
 // Mirrors rowsArgs in internal/cuda/rows.go.
 struct RowsArgs {

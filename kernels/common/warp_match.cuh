@@ -1,6 +1,6 @@
 // Lanes of a warp that want the same: where many of them count one thing, one asks for all.
 #pragma once
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 // Lanes with the same value, as their number before this one and their first.
 struct Peers {

@@ -20,7 +20,7 @@
 // them or none, and what is read would be right. Ids that are no rows are passed over.
 //
 // Go caller: internal/cuda/cache.go. Go twin: the model in cache_test.go.
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 typedef unsigned char u8;
 typedef unsigned short u16;

@@ -21,7 +21,7 @@
 // - Few ids are dealt out in smaller lots than 32, so that there is work for all warps of the device.
 //
 // Go caller: internal/cuda/gather.go, which decides all of that. Go twin: the loop in gather_test.go.
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 typedef unsigned char u8;
 typedef unsigned short u16;

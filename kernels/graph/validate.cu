@@ -6,7 +6,7 @@
 // of its own, wherever the arrays lie.
 //
 // Go caller: internal/cuda/validate.go. Go twin: Graph.Validate in internal/csc/validate.go.
-#include "grid.cuh"
+#include "common/grid.cuh"
 
 // Mirrors validateArgs in internal/cuda/validate.go; loading compares the sizes.
 struct ValidateArgs {

@@ -1,16 +1,16 @@
-// What typed.cu and its launcher, internal/cuda/typed.go, agree on beside constants.cuh.
+// What hetero.cu and its launcher, internal/cuda/typed.go, agree on beside common/constants.cuh.
 #pragma once
-#include "choose.cuh"
-#include "typed_constants.cuh"
+#include "common/choose.cuh"
+#include "hetero/hetero_constants.cuh"
 
 // A type of vertices. Mirrors typedKind in internal/cuda/typed.go.
-struct TypedKind {
+struct HeteroNodeType {
   u64 nodes, seeds;
   u64 map_at, list_at;  // where its words of the map begin, and its vertices by their numbers
 };
 
 // A type of edges. Mirrors typedRelation.
-struct TypedRelation {
+struct HeteroRelation {
   const void *indptr, *indices, *edge_ids;
   u64 num_rows, num_edges, excluded_at, num_excluded;
   u64 salt;
@@ -20,10 +20,10 @@ struct TypedRelation {
 };
 
 // Mirrors typedArgs; loading compares the sizes.
-struct TypedArgs {
+struct HeteroArgs {
   static constexpr bool CHOOSES = false;
-  const TypedKind* kinds;
-  const TypedRelation* relations;
+  const HeteroNodeType* kinds;
+  const HeteroRelation* relations;
   const long long* fanouts;  // of each relation those of its hops, outermost first
   const u64* excluded;       // CSC positions to sample around, of each relation ascending
   const void* seeds;         // those of the first type, then those of the second, and so on

@@ -6,12 +6,12 @@
 // list, so that a hundred relations meet no more often than one. Where relations begin in the lists every
 // block works out for itself, from counters that all have added to before they met.
 //
-// Numbering is that of fused.cu. One map has a word for every vertex of every type, those of a type one
+// Numbering is that of research/fused.cu. One map has a word for every vertex of every type, those of a type one
 // behind another; it holds the lowest rank at which a vertex occurred, and later its number within its type.
 // First occurrences are counted over the whole list, and for each relation. So a first occurrence has as number
 // how many there are before it in the list, plus what its relation's edges have in common: the vertices that
 // the source type had, plus the first occurrences of earlier relations from that type, minus those of all earlier ones.
-// Numbers within a type are below the ranks of all later edges, as neighbor.cu needs it.
+// Numbers within a type are below the ranks of all later edges, as neighbor/neighbor.cu needs it.
 //
 // Phases of a hop:
 //   rows     in slices of the list: read, and what each relation takes                sums
@@ -21,42 +21,42 @@
 //   settle   edges that asked another edge get its number
 // The seeds are numbered as the edges of a hop before the first, whose relations are the types.
 //
-// Batches of which ALL is set also know rows that draw by weight, as weighted.cuh says, the factors of
-// edges, which stand behind a block's edge ids, and disjoint trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of trees.cuh,
+// Batches of which ALL is set also know rows that draw by weight, as neighbor/weighted.cuh says, the factors of
+// edges, which stand behind a block's edge ids, and disjoint trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of neighbor/disjoint_map.cuh,
 // one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
 // are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/times).
 //
-// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu, typed_labor.cu. Go twin: internal/cpu/typed.go.
+// What one row gives: hetero_rows.cuh. Kernels: hetero.cu, static/static_hetero.cu, labor.cu. Go twin: internal/cpu/typed.go.
 #pragma once
-#include "trees.cuh"
-#include "typed_rows.cuh"
+#include "neighbor/disjoint_map.cuh"
+#include "hetero/hetero_rows.cuh"
 
 template <bool ALL>
-struct TypedSharedOf {
-  typedef TypedShared type;
+struct HeteroSharedOf {
+  typedef HeteroShared type;
 };
 template <>
-struct TypedSharedOf<true> {
-  typedef TypedAllShared type;
+struct HeteroSharedOf<true> {
+  typedef HeteroAllShared type;
 };
 
 // A batch is told by its ids, or by a struct of this one's kind that says itself what the rows of a hop give
-// (typed_labor.cuh): choose() says how many edges there are, emit() writes them down and claims their vertices, and
+// (labor.cuh): choose() says how many edges there are, emit() writes them down and claims their vertices, and
 // after() comes once all blocks have.
 template <typename T>
-struct TypedOf {
+struct HeteroOf {
   typedef T Id;
   enum { OWN_ROWS = false };
 };
 
-template <typename T, bool ALL, class Args = TypedArgs>
-struct Typed {
-  typedef typename TypedOf<T>::Id I;
-  enum { OWN_ROWS = TypedOf<T>::OWN_ROWS };
+template <typename T, bool ALL, class Args = HeteroArgs>
+struct Hetero {
+  typedef typename HeteroOf<T>::Id I;
+  enum { OWN_ROWS = HeteroOf<T>::OWN_ROWS };
   // Whether a hop expands vertices that were chosen, hgt.cuh says how, and not those that were numbered.
   static constexpr bool CHOOSES = Args::CHOOSES;
   const Args& a;
-  TypedShared& s;
+  HeteroShared& s;
   // In dynamic shared memory. Of relations, or with the seeds of types: where their rows and edges begin in the
   // lists, and their vertices in the batch; first occurrences; what those have as numbers beside their place;
   // and the map's part of their sources' type.
@@ -69,7 +69,7 @@ struct Typed {
   u64 base = 0;  // rank of the hop's first edge
   u64 used = 0;  // bytes of the batch
 
-  __device__ Typed(const Args& a, TypedShared& s, u64* shared) : a(a), s(s) {
+  __device__ Hetero(const Args& a, HeteroShared& s, u64* shared) : a(a), s(s) {
     u32 most = max(a.types, a.num_relations) + 1;
     row_at = shared, edge_at = row_at + most, ids_at = edge_at + most, found = ids_at + most, shift = found + most;
     maps = shift + most;
@@ -104,11 +104,11 @@ struct Typed {
   __device__ bool timed() const { return ALL && a.bounds; }
   __device__ long long* bounds(u32 type) const { return a.bounds + a.kinds[type].list_at; }
   __device__ long long* edge_bounds(u32 hop) const { return a.edge_bounds + (hop & 1) * a.edge_capacity; }
-  __device__ long long& tile_bound(u32 row) const { return ((TypedAllShared&)s).bounds[row]; }
-  __device__ u32* tile_trees() const { return ((TypedAllShared&)s).trees; }
-  __device__ u64& length(u32 row) const { return ((TypedAllShared&)s).lengths[row]; }
+  __device__ long long& tile_bound(u32 row) const { return ((HeteroAllShared&)s).bounds[row]; }
+  __device__ u32* tile_trees() const { return ((HeteroAllShared&)s).trees; }
+  __device__ u64& length(u32 row) const { return ((HeteroAllShared&)s).lengths[row]; }
   __device__ bool factors() const { return (ALL || OWN_ROWS) && a.factors; }
-  __device__ TypedAllShared& all_shared() const { return (TypedAllShared&)s; }
+  __device__ HeteroAllShared& all_shared() const { return (HeteroAllShared&)s; }
   // Type of the vertices that a relation's edges, or a type's seeds, lead from.
   __device__ u32 source(bool seeds, u32 of) const { return seeds ? of : a.relations[of].src; }
   __device__ long long fanout_of(u32 relation, u32 hop) const {
@@ -150,7 +150,7 @@ struct Typed {
 
   // ---- what blocks say to each other ---------------------------------------------------------
 
-  // As in fused.cu: slices begin and end at multiples of 32, so that a warp's ballot is a word of firsts.
+  // As in research/fused.cu: slices begin and end at multiples of 32, so that a warp's ballot is a word of firsts.
   __device__ static u64 lower(u64 count) { return (count * blockIdx.x / gridDim.x) & ~31ull; }
   __device__ static u64 upper(u64 count) {
     return blockIdx.x + 1 == gridDim.x ? count : (count * (blockIdx.x + 1) / gridDim.x) & ~31ull;
@@ -186,7 +186,7 @@ struct Typed {
   // ---- rows ----------------------------------------------------------------------------------
 
   // A relation in the terms of the kernels without types.
-  __device__ __forceinline__ void view(TypedRows& g, const TypedRelation& r) const {
+  __device__ __forceinline__ void view(HeteroRows& g, const HeteroRelation& r) const {
     g.alias = r.alias, g.sums = r.sums, g.keys = r.keys;
     g.indptr = r.indptr, g.indices = r.indices, g.edge_ids = r.edge_ids;
     g.excluded = a.excluded + r.excluded_at, g.num_excluded = r.num_excluded;
@@ -199,7 +199,7 @@ struct Typed {
   __device__ void open(u32 relation) {
     __syncthreads();
     if (threadIdx.x == 0) {
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       view(s.graph, r);
       s.salt = r.salt, s.src = r.src, s.dst = r.dst;
     }
@@ -280,14 +280,14 @@ struct Typed {
   }
   // What a row of v that draws by weight keeps in lengths.
   __device__ u64 about_weights(u64 v, ulonglong2 row) const {
-    const TypedRows& g = s.graph;
+    const HeteroRows& g = s.graph;
     if (g.in_parts()) return row.x > read(g.indptr, g.indptr_bits, v) ? g.sums[row.x - 1] : 0;
     // Rows that exclude some have more edges than they may give.
     return g.num_excluded ? read(g.indptr, g.indptr_bits, v + 1) - row.x : row.y;
   }
   // Edge e of the relation, whose edges begin in the list at first, is a row's at position p.
   __device__ void gather(I* ids, void* edge_ids, u64 e, u64 p, u32 row, u64 at, u32 hop) const {
-    const TypedRows& g = s.graph;
+    const HeteroRows& g = s.graph;
     I v = ((const I*)g.indices)[p];
     ids[e] = v;
     write(edge_ids, g.out_edge_bits, e, g.edge_id_bits ? read(g.edge_ids, g.edge_id_bits, p) : p);
@@ -313,7 +313,7 @@ struct Typed {
 
   // The choices by weight of the tile's rows, up to 32 a row, and their factors: a warp a row.
   __device__ void choose_tile_by_weight(u32 count, u32 fanout) const {
-    for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
+    for (u32 row = threadIdx.x >> 5; row < count; row += HETERO_WARPS) {
       if (gives_all(s.graph, s.degrees[row], fanout)) continue;
       WeightedRow drawn = weighted_row(row);
       u32* own = scratch + row * (fanout | 1);
@@ -348,10 +348,10 @@ struct Typed {
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block.
   __device__ void draw_wide(u32 count, long long fanout, I* ids, void* edge_ids, u64 at, u32 hop) const {
     u32 lane = threadIdx.x & 31;
-    for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
+    for (u32 row = threadIdx.x >> 5; row < count; row += HETERO_WARPS) {
       bool whole = gives_all(s.graph, s.degrees[row], fanout);
       u64 take = s.takes[row], e0 = s.offsets[row];
-      if (whole && take >= TYPED_HUB) continue;
+      if (whole && take >= HETERO_HUB) continue;
       if (!whole && weighted()) {
         WeightedRow drawn = weighted_row(row);
         choose_many_by_weight(s.graph, drawn, edge_ids, (u32)e0, (u32)fanout);
@@ -366,7 +366,7 @@ struct Typed {
     }
     for (u32 row = 0; row < count; row++) {
       u64 take = s.takes[row];
-      if (take < TYPED_HUB || !gives_all(s.graph, s.degrees[row], fanout)) continue;
+      if (take < HETERO_HUB || !gives_all(s.graph, s.degrees[row], fanout)) continue;
       for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, position(row, j, true), row, at, hop);
     }
   }
@@ -380,13 +380,13 @@ struct Typed {
     return slots ? a.map + slots[e] : (u64*)maps[part] + v;
   }
 
-  // Numbers the first occurrences among the edges of a list of so many parts, as fused.cu does; whether there
+  // Numbers the first occurrences among the edges of a list of so many parts, as research/fused.cu does; whether there
   // is room for them.
   __device__ bool number(bool seeds, u32 parts, u64 edges, u64* counters, u32 hop) {
     const u32* slots = disjoint() ? this->slots(hop) : nullptr;
     bool last = hop + 1 == a.hops && !seeds;
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, mine = 0, part = 0, run = 0, of_run = 0;
-    u64 lo = lower(edges), hi = upper(edges), step = ((hi - lo + TYPED_WARPS - 1) / TYPED_WARPS + 31) & ~31ull;
+    u64 lo = lower(edges), hi = upper(edges), step = ((hi - lo + HETERO_WARPS - 1) / HETERO_WARPS + 31) & ~31ull;
     u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
     for (u32 i = threadIdx.x; i < parts; i += THREADS) maps[i] = (u64)map_of(source(seeds, i));
     __syncthreads();
@@ -632,8 +632,8 @@ struct Typed {
 };
 
 template <typename I, bool ALL>
-__device__ __forceinline__ void typed(const TypedArgs& a) {
+__device__ __forceinline__ void hetero(const HeteroArgs& a) {
   extern __shared__ u64 tables[];
-  __shared__ typename TypedSharedOf<ALL>::type s;
-  Typed<I, ALL>(a, s, tables).run();
+  __shared__ typename HeteroSharedOf<ALL>::type s;
+  Hetero<I, ALL>(a, s, tables).run();
 }

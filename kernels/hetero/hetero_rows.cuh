@@ -1,15 +1,15 @@
 // What a row of a relation gives, of the kernels of graphs with types: the part that a bound leaves of it, its
 // choices by weight, and their factors. Go twins: internal/times, rng.Chooser, rng.Weights.Factors.
 #pragma once
-#include "factor.cuh"
-#include "rows.cuh"
-#include "typed.cuh"
+#include "neighbor/edge_factor.cuh"
+#include "common/row_draw.cuh"
+#include "hetero/hetero.cuh"
 
-#define TYPED_WARPS (THREADS / 32)
-#define TYPED_HUB 8192  // edges from which on a whole row is a block's
+#define HETERO_WARPS (THREADS / 32)
+#define HETERO_HUB 8192  // edges from which on a whole row is a block's
 
 // A relation in the terms of the kernels without types.
-struct TypedRows : RowsArgs {
+struct HeteroRows : RowsArgs {
   const u64 *alias, *sums;  // null where its rows draw uniformly
   const long long* keys;    // null where its edges have no times
 
@@ -18,17 +18,17 @@ struct TypedRows : RowsArgs {
 };
 
 // What a block keeps of the relation and the tile of its rows that it works on.
-struct TypedShared {
+struct HeteroShared {
   Meeting meeting;
   u64 parts[32];
-  TypedRows graph;  // the relation that the block works on
+  HeteroRows graph;  // the relation that the block works on
   u64 salt;
   u32 src, dst;
   // Of the tile's rows: first CSC position, degree, random state, first edge in the block, edges to take.
   u64 starts[THREADS], degrees[THREADS], states[THREADS], offsets[THREADS], takes[THREADS];
 };
 
-struct TypedAllShared : TypedShared {
+struct HeteroAllShared : HeteroShared {
   // Of rows that draw by weight: their edges, excluded ones too; of those of which a bound leaves a part what the
   // sums have before it.
   u64 lengths[THREADS];
@@ -38,7 +38,7 @@ struct TypedAllShared : TypedShared {
 };
 
 // The key of the first time that a window leaves under a bound.
-__device__ __forceinline__ long long since(const TypedArgs& a, long long bound) {
+__device__ __forceinline__ long long since(const HeteroArgs& a, long long bound) {
   const long long LEAST = (long long)(1ull << 63);
   if (a.float_times) return key_of(time_of(bound) - a.window);
   long long window = (long long)a.window;
@@ -58,7 +58,7 @@ __device__ __forceinline__ u64 keys_below(const long long* keys, u64 n, long lon
 
 // The part of a row that a bound leaves, without counting excluded edges; of more than the fanout its last ones, where a
 // hop wants those.
-__device__ __forceinline__ ulonglong2 within(const TypedArgs& a, const TypedRows& g, ulonglong2 row, long long bound,
+__device__ __forceinline__ ulonglong2 within(const HeteroArgs& a, const HeteroRows& g, ulonglong2 row, long long bound,
                                              long long fanout) {
   const long long* keys = g.keys + row.x;
   u64 end = keys_below(keys, row.y, bound, !a.before), begin = 0;
@@ -74,7 +74,7 @@ struct WeightedRow {
   u64 state, start, n, before, x0, x1;
 
   // known is how many edges a row has, or of a part before; degree does not count excluded edges.
-  __device__ WeightedRow(const TypedRows& g, u64 state, u64 start, u64 degree, u64 known)
+  __device__ WeightedRow(const HeteroRows& g, u64 state, u64 start, u64 degree, u64 known)
       : state(state), start(start), n(known), before(known), x0(0), x1(0) {
     // Excluded edges behind the last one that is not belong to no draw.
     if (g.in_parts()) n = g.position(start, degree - 1) + 1 - start;
@@ -82,14 +82,14 @@ struct WeightedRow {
     x0 = excluded_below(g.excluded, g.num_excluded, start);
     x1 = excluded_below(g.excluded, g.num_excluded, start + n);
   }
-  __device__ bool is_excluded(const TypedRows& g, u64 p) const {
+  __device__ bool is_excluded(const HeteroRows& g, u64 p) const {
     u64 at = x0 + excluded_below(g.excluded + x0, x1 - x0, start + p);
     return at < x1 && g.excluded[at] == start + p;
   }
 };
 
 // The choices of a row, up to 32, by a warp: a lane a choice.
-__device__ __forceinline__ void choose_by_weight(const TypedRows& g, const WeightedRow& row, u32* own, u32 fanout) {
+__device__ __forceinline__ void choose_by_weight(const HeteroRows& g, const WeightedRow& row, u32* own, u32 fanout) {
   if (g.in_parts()) return weighted_part(g, own, 32, 0, row.state, row.start, row.n, row.before, fanout, row.x0, row.x1);
   u32 lane = threadIdx.x & 31;
   bool mine = lane < fanout;
@@ -118,31 +118,31 @@ __device__ __forceinline__ void choose_by_weight(const TypedRows& g, const Weigh
 }
 
 // The same for any fanout: they stand in a list of so many bits, which is that of edge ids.
-__device__ __forceinline__ void choose_many_by_weight(const TypedRows& g, const WeightedRow& row, void* list, u32 e0, u32 fanout) {
+__device__ __forceinline__ void choose_many_by_weight(const HeteroRows& g, const WeightedRow& row, void* list, u32 e0, u32 fanout) {
   if (g.in_parts()) weighted_part(g, list, g.out_edge_bits, e0, row.state, row.start, row.n, row.before, fanout, row.x0, row.x1);
   else weighted_wide(g, list, e0, row.state, row.start, row.n, fanout, row.x0, row.x1);
 }
 
 // The factors of a row, by a warp, whose choices stand in a list from c0 on.
-__device__ __noinline__ void factors_by_weight(const TypedRows& g, void* choices, u32 bits, u32 c0, void* factors, u32 e0,
+__device__ __noinline__ void factors_by_weight(const HeteroRows& g, void* choices, u32 bits, u32 c0, void* factors, u32 e0,
                                                const WeightedRow& row, u32 fanout) {
   u64 start = row.start, n = row.n, before = g.in_parts() ? row.before : 0;
   u64 total = weight_of_row(g, start, n, row.x0, row.x1, before);
   __syncwarp();
-  DrawnRow<TypedRows>{g,         choices, factors, bits, c0, e0, fanout, row.state, start, n, total, Sums64{g.sums + start, before},
+  DrawnRow<HeteroRows>{g,         choices, factors, bits, c0, e0, fanout, row.state, start, n, total, Sums64{g.sums + start, before},
                       g.in_parts()}
       .all_factors();
 }
 
 // The factors of the tile's rows that give all, or have drawn uniformly: a warp a row, and the block one of a hub.
 // Those that have drawn by weight have theirs by then.
-__device__ __noinline__ void uniform_factors(const TypedAllShared& s, u32 count, long long fanout) {
+__device__ __noinline__ void uniform_factors(const HeteroAllShared& s, u32 count, long long fanout) {
   for (u32 turn = 0; turn < 2; turn++) {
-    u32 rows = turn ? 1 : TYPED_WARPS, own = turn ? 0 : threadIdx.x >> 5, step = turn ? THREADS : 32;
+    u32 rows = turn ? 1 : HETERO_WARPS, own = turn ? 0 : threadIdx.x >> 5, step = turn ? THREADS : 32;
     for (u32 row = own; row < count; row += rows) {
       u64 take = s.takes[row];
       bool whole = gives_all(s.graph, s.degrees[row], fanout);
-      if ((take >= TYPED_HUB) != (turn == 1) || (!whole && s.graph.alias)) continue;
+      if ((take >= HETERO_HUB) != (turn == 1) || (!whole && s.graph.alias)) continue;
       float factor = whole ? 1.0f : uniform_factor(s.degrees[row], (u64)fanout);
       for (u64 j = threadIdx.x % step; j < take; j += step) put(s.factors, s.offsets[row] + j, factor);
     }

@@ -1,7 +1,7 @@
 // HGT's subgraphs of graphs with types in one cooperative launch, whatever the number of types and of relations
 // (Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2).
 //
-// An iteration is a hop of typed_batch.cuh, whose rows are those of the vertices that the last one chose. Their edges
+// An iteration is a hop of hetero_batch.cuh, whose rows are those of the vertices that the last one chose. Their edges
 // stay where it puts them, in working memory, with the numbers of the vertices that they lead from: rows are drawn
 // once, and in the end it is known which of their neighbours were chosen. Between two iterations:
 //   spend    rows share out budgets, integers, so that sums do not depend on the order          barrier
@@ -16,10 +16,10 @@
 // A selection by digits of the keys before the sort would meet as often as the merges do, and leave a sort.
 //
 // Go caller: internal/cuda/hgt.go. Go twin: internal/cpu/hgt.go.
-#include "typed_batch.cuh"
+#include "hetero/hetero_batch.cuh"
 
 // Mirrors hgtArgs in internal/cuda/hgt.go.
-struct HgtArgs : TypedArgs {
+struct HgtArgs : HeteroArgs {
   static constexpr bool CHOOSES = true;
   const u64* salts;           // of each type of vertices
   const long long* samples;   // of each type those of the iterations; -1: all
@@ -42,12 +42,12 @@ struct HgtArgs : TypedArgs {
 #define FAN 8
 
 template <typename I>
-struct Hgt : Typed<I, false, HgtArgs> {
-  using T = Typed<I, false, HgtArgs>;
+struct Hgt : Hetero<I, false, HgtArgs> {
+  using T = Hetero<I, false, HgtArgs>;
   using T::a, T::s, T::n, T::chosen, T::row_at, T::edge_at, T::ids_at, T::rows, T::scratch, T::used, T::WIDTH;
   using T::find, T::lower, T::upper, T::sums_to, T::list, T::places, T::budgets, T::chosen_list;
 
-  __device__ Hgt(const HgtArgs& a, TypedShared& s, u64* shared) : T(a, s, shared) {
+  __device__ Hgt(const HgtArgs& a, HeteroShared& s, u64* shared) : T(a, s, shared) {
     chosen = (u64*)scratch;
     scratch = (u32*)(chosen + a.types);
   }
@@ -60,13 +60,13 @@ struct Hgt : Typed<I, false, HgtArgs> {
   template <class Edges, class Warp, class Block>
   __device__ static void by_rows(u64 lo, u64 hi, Edges edges, Warp warp, Block block) {
     int hubs = 0;
-    for (u64 i = lo + (threadIdx.x >> 5); i < hi; i += TYPED_WARPS) {
-      if (edges(i) < TYPED_HUB) warp(i);
+    for (u64 i = lo + (threadIdx.x >> 5); i < hi; i += HETERO_WARPS) {
+      if (edges(i) < HETERO_HUB) warp(i);
       else hubs = 1;
     }
     if (!__syncthreads_or(hubs)) return;
     for (u64 i = lo; i < hi; i++)
-      if (edges(i) >= TYPED_HUB) block(i);
+      if (edges(i) >= HETERO_HUB) block(i);
     __syncthreads();
   }
 
@@ -435,7 +435,7 @@ struct Hgt : Typed<I, false, HgtArgs> {
 template <typename I>
 __device__ __forceinline__ void hgt(const HgtArgs& a) {
   extern __shared__ u64 tables[];
-  __shared__ TypedShared s;
+  __shared__ HeteroShared s;
   Hgt<I>(a, s, tables).run();
 }
 

@@ -1,11 +1,11 @@
-// LABOR on graphs with types: which edges of a hop stay, in the launch that makes the batch (typed_batch.cuh).
+// LABOR on graphs with types: which edges of a hop stay, in the launch that makes the batch (hetero_batch.cuh).
 //
 // The rows of a hop stand in one list, relation by relation, and here so do all of their edges that are not excluded: the
 // candidates. To what is made of them a row is what a column is to a program, so the steps are those of programs
-// (program.cuh): the search of factors, the smallest keys of a column, sums in their order, and memory that is taken when its
+// (program/program.cuh): the search of factors, the smallest keys of a column, sums in their order, and memory that is taken when its
 // size is known. Candidates are shared out in equal parts, whatever rows and relations they are of.
 //
-// Phases of a hop, between those of typed_batch.cuh:
+// Phases of a hop, between those of hetero_batch.cuh:
 //   rows     read, and where their candidates begin                                              sum, barrier
 //   weigh    weights over the largest of a row, where rows have some                             2 barriers
 //   decide   exact: keys, then the bound of each row's smallest; else factors, in rounds of LABOR-i
@@ -13,18 +13,18 @@
 //   emit     those that stay: sources, ids, factors, claims                                      barrier
 //   after    where rows begin among them; weights that are a mean's
 //
-// In rounds a relation's sources have slots in a table of pairs (trees.cuh) of relation and vertex.
+// In rounds a relation's sources have slots in a table of pairs (neighbor/disjoint_map.cuh) of relation and vertex.
 //
-// Kernels: typed_labor.cu. Go twin: internal/cpu/labor.go.
+// Kernels: labor.cu. Go twin: internal/cpu/labor.go.
 #pragma once
 #define PROGRAM_INDPTR_BITS 64
 #define PROGRAM_EDGE_ID_BITS 64
-#include "program_choose.cuh"
-#include "typed_batch.cuh"
+#include "program/choose.cuh"
+#include "hetero/hetero_batch.cuh"
 
 // Mirrors typedLaborArgs in internal/cuda/labor.go; loading compares the sizes.
-struct TypedLaborArgs {
-  TypedArgs batch;
+struct LaborArgs {
+  HeteroArgs batch;
   ProgramArgs work;  // of which memory, counters and slots are used
   const u64* salts;  // of each type of vertices
   long long rounds;  // of LABOR-i; -1: while the expected number of vertices falls
@@ -61,21 +61,21 @@ struct SourceTable {
 };
 
 template <typename I>
-struct TypedLabor;
+struct Labor;
 template <typename I>
-struct TypedOf<TypedLabor<I>> {
+struct HeteroOf<Labor<I>> {
   typedef I Id;
   enum { OWN_ROWS = true };
 };
 
 template <typename I>
-struct TypedLabor : Typed<TypedLabor<I>, false> {
-  typedef Typed<TypedLabor<I>, false> Batch;
+struct Labor : Hetero<Labor<I>, false> {
+  typedef Hetero<Labor<I>, false> Batch;
   using Batch::a;
   using Batch::s;
   using Batch::edge_at;
   using Batch::row_at;
-  const TypedLaborArgs& l;
+  const LaborArgs& l;
   Machine m;
   u64 most_work = 0;  // bytes of working memory that a hop took
 
@@ -93,7 +93,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   u32 *kept, *ranks;  // of each 32 candidates which stay, and how many stay before them
   u32 earlier;        // how many stay before the warp's candidates
 
-  __device__ TypedLabor(const TypedLaborArgs& l, TypedShared& s, u64* shared)
+  __device__ Labor(const LaborArgs& l, HeteroShared& s, u64* shared)
       : Batch(l.batch, s, shared), l(l), m(l.work) {
     // Nobody counts before the blocks have met.
     m.each(l.work.num_cells, [&](u32 i) { l.work.cells[i] = 0; });
@@ -139,16 +139,16 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     }
   }
   // The CSC position of candidate i, of a row.
-  __device__ __forceinline__ u64 place(const TypedRelation& r, u32 row, u32 i) const {
+  __device__ __forceinline__ u64 place(const HeteroRelation& r, u32 row, u32 i) const {
     u64 start = a.rows[row].x, pick = i - all.begins[row];
     return r.num_excluded ? kept_position(a.excluded + r.excluded_at, r.num_excluded, start, pick) : start + pick;
   }
   // Go twin: weightAt.
-  __device__ __forceinline__ u64 weight_at(const TypedRelation& r, u32 row, u64 p) const {
+  __device__ __forceinline__ u64 weight_at(const HeteroRelation& r, u32 row, u64 p) const {
     return p == a.rows[row].x ? r.sums[p] : r.sums[p] - r.sums[p - 1];
   }
   // The number of a vertex, which all of its edges have.
-  __device__ __forceinline__ double uniform_of(const Gradual& numbers, u64 v, u32 type) const {
+  __device__ __forceinline__ double uniform_of(const Dependent& numbers, u64 v, u32 type) const {
     return numbers([&](const Stream& of) {
       u64 state = row_state(of, v);
       if (a.mixed) state = state_of_type(state, l.salts[type]);
@@ -160,10 +160,10 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   __device__ bool read_rows(u32 items, u32 hop) {
     auto count = [&](u32 i) -> u32 {
       u32 relation = relation_of(i);
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       ulonglong2 row = make_ulonglong2(0, 0);
       if (this->fanout_of(relation, hop)) {
-        TypedRows g;
+        HeteroRows g;
         this->view(g, r);
         row = g.row_of((u64)this->list(r.dst)[this->first[r.dst] + i - row_at[relation]]);
       }
@@ -194,7 +194,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     weights = m.take<double>(all.n);
     if (!m.well()) return false;
     each([&](u32 i, u32 row, u32 relation, bool is) {
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       u64 own = is && r.alias ? weight_at(r, row, place(r, row, i)) : 0;
       if (__match_any_sync(~0u, row) == ~0u) {
         own = warp_max(own);
@@ -206,7 +206,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     m.barrier();
     each([&](u32 i, u32 row, u32 relation, bool is) {
       if (!is) return;
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       weights[i] = r.alias ? op_div((double)weight_at(r, row, place(r, row, i)), (double)load_relaxed(largest + row)) : 1.0;
     });
     m.barrier();
@@ -216,7 +216,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // ---- exact ---------------------------------------------------------------------------------
 
   // Whether an edge of a row is a copy of one before it there that is not excluded. Go twin: csc.Copies.Is.
-  __device__ __noinline__ bool copy_of(const TypedRelation& r, const u32* copies, u64 p) const {
+  __device__ __noinline__ bool copy_of(const HeteroRelation& r, const u32* copies, u64 p) const {
     for (u32 back = copies[p]; back; back = copies[p]) {
       p -= back;
       const u64* excluded = a.excluded + r.excluded_at;
@@ -226,7 +226,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     return false;
   }
   // The number of its own that a copy has. Go twin: numberCopies.
-  __device__ __noinline__ double uniform_of_copy(const Gradual& numbers, const TypedRelation& r, u64 v, u64 p) const {
+  __device__ __noinline__ double uniform_of_copy(const Dependent& numbers, const HeteroRelation& r, u64 v, u64 p) const {
     u64 draw = (r.edge_id_bits ? read(r.edge_ids, r.edge_id_bits, p) : p) + 1;
     return numbers([&](const Stream& of) {
       u64 state = row_state(of, v);
@@ -236,12 +236,12 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   }
 
   // Of each row the bound of its smallest numbers over weights.
-  __device__ bool bound_rows(u32 hop, const Gradual& numbers) {
+  __device__ bool bound_rows(u32 hop, const Dependent& numbers) {
     keys = m.take<u64>(all.n), limits = m.take<u64>(all.columns.n), upto = m.take<u32>(all.columns.n);
     if (!m.well()) return false;
     each([&](u32 i, u32 row, u32 relation, bool is) {
       if (!is) return;
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       u64 p = place(r, row, i), v = (u64)((const I*)r.indices)[p];
       const u32* copies = (const u32*)r.keys;
       bool copy = copies && copies[p] && copy_of(r, copies, p);
@@ -298,7 +298,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     m.barrier();
     each([&](u32 i, u32 row, u32 relation, bool is) {
       if (!is) return;
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       slot[i] = slot_of(table, relation, (u64)((const I*)r.indices)[place(r, row, i)]);
     });
     if (l.weighted && !solve_by_weight(hop)) return false;
@@ -373,13 +373,13 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     return at_most_one(__dmul_rn(capped(factors[row]), q));
   }
 
-  // ---- what typed_batch.cuh asks for ---------------------------------------------------------
+  // ---- what hetero_batch.cuh asks for ---------------------------------------------------------
 
   // Which candidates stay, and how many; false where the batch has ended.
   __device__ bool choose(u32 items, u32 hop, u64& edges) {
     enter();
     m.set(m.now().used, (u64)0);
-    Gradual numbers(a.key0, a.key1, l.same_layers ? 0 : hop, a.batch0, a.batch1, l.batches, PURPOSE_CANDIDATES);
+    Dependent numbers(a.key0, a.key1, l.same_layers ? 0 : hop, a.batch0, a.batch1, l.batches, PURPOSE_CANDIDATES);
     bool well = read_rows(items, hop);
     if (well && all.n) {
       if (l.exact) well = bound_rows(hop, numbers);
@@ -394,7 +394,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
     return leave();
   }
   // How many stay of the warp's candidates.
-  __device__ u32 keep(u32 hop, const Gradual& numbers) {
+  __device__ u32 keep(u32 hop, const Dependent& numbers) {
     u64* counters = this->counts(hop + 1);
     u32 lane = threadIdx.x & 31, own = 0, run = 0, of_run = ~0u;
     each([&](u32 i, u32 row, u32 relation, bool is) {
@@ -402,7 +402,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
       if (is && l.exact) {
         stays = chosen(i, row);
       } else if (is) {
-        const TypedRelation& r = a.relations[relation];
+        const HeteroRelation& r = a.relations[relation];
         double p = chance(i, row, relation, hop);
         stays = p >= 1 || uniform_of(numbers, (u64)((const I*)r.indices)[place(r, row, i)], r.src) <= p;
       }
@@ -441,7 +441,7 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
       u64 e = at + __popc(word & ((1u << lane) - 1));
       at += __popc(word);
       if (!is || !(word >> lane & 1)) return;
-      const TypedRelation& r = a.relations[relation];
+      const HeteroRelation& r = a.relations[relation];
       u64 p = place(r, row, i), own = e - edge_at[relation];
       I v = ((const I*)r.indices)[p];
       *this->edge(relation, e) = v;
@@ -477,8 +477,8 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
 };
 
 template <typename I>
-__device__ __forceinline__ void typed_labor(const TypedLaborArgs& a) {
+__device__ __forceinline__ void labor(const LaborArgs& a) {
   extern __shared__ u64 tables[];
-  __shared__ TypedShared s;
-  TypedLabor<I>(a, s, tables).run();
+  __shared__ HeteroShared s;
+  Labor<I>(a, s, tables).run();
 }

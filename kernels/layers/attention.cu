@@ -1,5 +1,5 @@
-// Attention on rows of float32 and float64: attend.cuh says how.
-#include "attend.cuh"
+// Attention on rows of float32 and float64: attention.cuh says how.
+#include "layers/attention.cuh"
 
 #define FLOATS(function)                             \
   if (a.float_bits == 32) {                          \
@@ -9,5 +9,5 @@
   } else if (a.vector == 2) function<double, 2>(b);  \
   else function<double, 1>(b);
 
-ATTEND_KERNEL(attend_forward, 4, attend)
-ATTEND_KERNEL(attend_backward, 3, attend_back)
+ATTENTION_KERNEL(attention_forward, 4, attend)
+ATTENTION_KERNEL(attention_backward, 3, attend_back)

@@ -16,12 +16,12 @@
 //
 // x, out and the weights are values of any width; scores and their gradients are those they are added as.
 //
-// Kernels: attend.cu, attend_narrow.cu. Go caller: internal/cuda/attend.go. Go twin: internal/segment (attend.h).
+// Kernels: attention.cu, attention_half.cu. Go caller: internal/cuda/attend.go. Go twin: internal/segment (attend.h).
 #pragma once
-#include "segment.cuh"
+#include "layers/segment.cuh"
 
 // Mirrors attendArgs in internal/cuda/attend.go; loading compares the sizes.
-struct AttendArgs {
+struct AttentionArgs {
   SegmentArgs of;       // x by heads; out is written, or in attend_back the gradient, which is read
   const void* source;   // [sources][heads]
   const void* target;   // [rows][heads]
@@ -36,7 +36,7 @@ template <typename S>
 __device__ __forceinline__ S leaky(S x, S slope) { return x > 0 ? x : x * slope; }
 
 template <typename V, int N>
-__device__ __forceinline__ void attend(const AttendArgs& b) {
+__device__ __forceinline__ void attend(const AttentionArgs& b) {
   typedef typename Wide<V>::type Sum;
   const int AHEAD = 4;
   const SegmentArgs& a = b.of;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void attend(const AttendArgs& b) {
 }
 
 template <typename V, int N>
-__device__ __forceinline__ void attend_back(const AttendArgs& b) {
+__device__ __forceinline__ void attend_back(const AttentionArgs& b) {
   typedef typename Wide<V>::type Sum;
   const int AHEAD = 4;
   const SegmentArgs& a = b.of;
@@ -179,8 +179,8 @@ __device__ __forceinline__ void attend_back(const AttendArgs& b) {
 }
 
 // The kernels of a file, by the vectors that FLOATS knows.
-#define ATTEND_KERNEL(name, blocks, function)                                                                       \
-  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ AttendArgs b) { \
+#define ATTENTION_KERNEL(name, blocks, function)                                                                       \
+  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ AttentionArgs b) { \
     const SegmentArgs& a = b.of;                                                                                    \
     FLOATS(function)                                                                                                \
   }

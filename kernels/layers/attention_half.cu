@@ -1,5 +1,5 @@
-// Attention on rows of float16 and bfloat16, with scores of float32: attend.cuh says how.
-#include "attend.cuh"
+// Attention on rows of float16 and bfloat16, with scores of float32: attention.cuh says how.
+#include "layers/attention.cuh"
 
 #define VECTORS(function, V)                     \
   if (a.vector == 8) function<V, 8>(b);          \
@@ -13,5 +13,5 @@
     VECTORS(function, Half)      \
   }
 
-ATTEND_KERNEL(narrow_attend, 4, attend)
-ATTEND_KERNEL(narrow_attend_back, 3, attend_back)
+ATTENTION_KERNEL(attention_half_forward, 4, attend)
+ATTENTION_KERNEL(attention_half_backward, 3, attend_back)

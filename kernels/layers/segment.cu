@@ -1,5 +1,5 @@
 // Rows of float32 and float64, reduced over segments: segment.cuh says how.
-#include "segment.cuh"
+#include "layers/segment.cuh"
 
 #define FLOATS(function, OF, FACTOR)                                      \
   if (a.float_bits == 32) {                                                  \

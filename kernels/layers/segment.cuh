@@ -13,7 +13,7 @@
 //
 // - What is on its way decides the speed. A lane loads the rows of AHEAD edges, then the ids of the AHEAD behind
 //   them, and only then adds; with ids it also has the sources of the AHEAD behind those on their way.
-// - Lanes without an edge read zeros that the L1 has, as in gather.cu: of a load that only some do ptxas makes one
+// - Lanes without an edge read zeros that the L1 has, as in features/gather.cu: of a load that only some do ptxas makes one
 //   to another register and a move, which waits. A sum is never -0, since it begins at +0; so + 0 changes none.
 // - A row is one group's work, however long. Sampled blocks have short ones; over their sources those of a hub are
 //   longer, and the other groups go on meanwhile.
@@ -32,9 +32,9 @@
 //
 // AHEAD of 8 spilled registers; with 4, 64 of them hold all that is on its way.
 //
-// Kernels: segment.cu, segment_narrow.cu. Go caller: internal/cuda/segment.go. Go twin: internal/segment (body.h).
+// Kernels: segment.cu, segment_half.cu. Go caller: internal/cuda/segment.go. Go twin: internal/segment (body.h).
 #pragma once
-#include "narrow.cuh"
+#include "common/half.cuh"
 
 // Mirrors segmentArgs in internal/cuda/segment.go; loading compares the sizes.
 struct SegmentArgs {

@@ -1,5 +1,5 @@
 // Rows of float16 and bfloat16, reduced over segments and added as float32: segment.cuh says how.
-#include "segment.cuh"
+#include "layers/segment.cuh"
 
 #define VECTORS(function, V, OF, FACTOR)                              \
   if (a.vector == 8) function<V, 8, OF, FACTOR>(a, blockIdx.y);       \
@@ -13,4 +13,4 @@
     VECTORS(function, Half, OF, FACTOR)          \
   }
 
-SEGMENT_KERNELS(narrow)
+SEGMENT_KERNELS(segment_half)

@@ -9,7 +9,7 @@
 // What is behind the last offset is padding, and becomes 0.
 //
 // Go caller: internal/cuda/attend.go. Go twin: internal/segment (attend.h).
-#include "narrow.cuh"
+#include "common/half.cuh"
 
 // Mirrors softmaxArgs in internal/cuda/attend.go; loading compares the sizes.
 struct SoftmaxArgs {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void softmax(const SoftmaxArgs& a) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS) segment_softmax(const __grid_constant__ SoftmaxArgs a) {
+extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS) softmax(const __grid_constant__ SoftmaxArgs a) {
   if (a.float_bits == 32) softmax<float>(a);
   else if (a.float_bits == 64) softmax<double>(a);
   else if (a.brain) softmax<Brain>(a);

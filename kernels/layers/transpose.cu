@@ -20,7 +20,7 @@
 // Edges beyond the last offset are padding and not looked at, nor are ids that are no source.
 //
 // Go caller: internal/cuda/transpose.go. Go twin: internal/segment (transpose.h).
-#include "peers.cuh"
+#include "common/warp_match.cuh"
 
 // Mirrors transposeArgs in internal/cuda/transpose.go; loading compares the sizes.
 struct TransposeArgs {

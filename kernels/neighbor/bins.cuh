@@ -1,7 +1,7 @@
 // Lowest ranks of vertices without a map: pairs of (vertex, rank) go into bins, and a bin fits into a
 // table in shared memory. A bin that overflows is noticed and makes the launch end with STATUS_BINS_FULL.
 #pragma once
-#include "neighbor.cuh"
+#include "neighbor/neighbor.cuh"
 
 // 2^bits bins for so many pairs: one for every block at least, and if vertices are distinct, at most
 // five eighths of their room is used.

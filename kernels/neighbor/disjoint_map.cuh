@@ -2,7 +2,7 @@
 // belongs to a pair of tree and vertex, and the map's words stand in an open-addressing table of pairs.
 // The host empties it before the launch, and it is at most half full.
 #pragma once
-#include "neighbor.cuh"
+#include "neighbor/neighbor.cuh"
 
 // The slot of a pair, a new one where it has none.
 template <class Args>

@@ -1,6 +1,6 @@
 // How a block of neighbor.cu draws the rows of a hop: choose, gather, claim.
 #pragma once
-#include "hop.cuh"
+#include "neighbor/hop.cuh"
 
 template <typename I, Kind KIND>
 struct Drawing : Hop<I, KIND> {

@@ -5,8 +5,8 @@
 // Given the order of the choices, the gaps between arrivals are independent and exponential.
 // Go twin: rng.Weights.Factors.
 #pragma once
-#include "real.cuh"
-#include "weighted.cuh"
+#include "common/real.cuh"
+#include "neighbor/weighted.cuh"
 
 // The sum of x over the lanes before this one; all becomes the sum over all lanes.
 __device__ __forceinline__ u64 lanes_before64(u64 x, u64& all) {

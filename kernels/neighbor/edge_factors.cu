@@ -9,8 +9,8 @@
 // accepted, else by weighted_wide, which serves any fanout; all ways to a row's choices give the same ones. Their positions stand where the factors
 // will. Rows that draw uniformly have one factor for all edges, and rows that give all have 1.
 //
-// What the factors are: factor.cuh. Go caller: internal/cuda/factors.go.
-#include "factor.cuh"
+// What the factors are: edge_factor.cuh. Go caller: internal/cuda/factors.go.
+#include "neighbor/edge_factor.cuh"
 
 // What is of one batch alone. Mirrors factorBatch in internal/cuda/factors.go.
 struct FactorBatch {
@@ -100,7 +100,7 @@ __device__ __forceinline__ void factors_of(const Args& a, const FactorBatch& b, 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(FACTOR_THREADS) factors(const __grid_constant__ FactorArgs f) {
+extern "C" __global__ void __launch_bounds__(FACTOR_THREADS) edge_factors(const __grid_constant__ FactorArgs f) {
   __shared__ FactorShared s;
   __shared__ Meeting meeting;
   const Args& a = f.all;

@@ -9,7 +9,7 @@
 // work for one thread than for another.
 //
 // Go caller: internal/cuda/expand.go. Go twin: ExpandRows in internal/csc/coo.go.
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 struct ExpandBlock {
   const void *indptr, *indices;  // [rows + 1], [edges], of id_bits; indptr[0] is 0
@@ -42,7 +42,7 @@ __device__ void expand(const ExpandBlock& b) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(EXPAND_THREADS) expand(const __grid_constant__ ExpandArgs a) {
+extern "C" __global__ void __launch_bounds__(EXPAND_THREADS) expand_coo(const __grid_constant__ ExpandArgs a) {
   const ExpandBlock& b = a.blocks[blockIdx.y];
   if (a.id_bits == 64) expand<long long, long long>(b);
   else if (b.out_bits == 64) expand<int, long long>(b);

@@ -1,9 +1,9 @@
 // What a block of neighbor.cu knows of its batch while it goes from hop to hop, and what rows give.
 #pragma once
-#include "any.cuh"
-#include "bins.cuh"
-#include "trees.cuh"
-#include "weighted.cuh"
+#include "neighbor/large_fanout.cuh"
+#include "neighbor/bins.cuh"
+#include "neighbor/disjoint_map.cuh"
+#include "neighbor/weighted.cuh"
 
 // The rows of a hop that a block draws: old ones from old_lo on, whose first edge in the hop is
 // old_at, and those that it has just numbered. `edges` are those of all blocks.

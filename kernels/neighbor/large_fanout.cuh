@@ -1,6 +1,6 @@
 // What only the kernels neighbor32_any and neighbor64_any need. Not inlined, since few rows come here.
 #pragma once
-#include "neighbor.cuh"
+#include "neighbor/neighbor.cuh"
 
 // Floyd's algorithm by a warp, for any fanout: the choices stand where the edge ids will, which are
 // wide enough for any position.

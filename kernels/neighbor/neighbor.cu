@@ -1,7 +1,7 @@
 // The L-hop uniform sampler in one cooperative persistent launch.
 //
 // Source: PGSampler, sections III-B and III-C: all hops in one kernel, persistent blocks. Unlike the
-// paper's queue (queue.cu) the hops stay in phases here, since canonical numbering needs an order.
+// paper's queue (research/queue.cu) the hops stay in phases here, since canonical numbering needs an order.
 //
 // Numbering by first occurrence without a sort. Every edge of a batch has a rank: the edges of earlier
 // hops (the seeds count as a hop of their own), then the edge's position in its hop. A map of all
@@ -26,7 +26,7 @@
 // The sums tell each block its first new number and the place of its next rows' edges. A large hop
 // reads the new rows only when it numbers them, and then needs sums of its own for the edges.
 // Rows may be drawn once instead, at the hop after the one that found them (PyG); and each seed may have
-// a tree of its own, whose pairs of tree and vertex have their map in a table (trees.cuh).
+// a tree of its own, whose pairs of tree and vertex have their map in a table (disjoint_map.cuh).
 // The seeds are claimed as if they were distinct, as they nearly always are: then their numbers are
 // their positions. Else they are numbered like a hop.
 //
@@ -42,9 +42,9 @@
 // Several batches in one launch, as gSampler's super-batches: each row of the grid makes one, in memory
 // of its own, and knows nothing of the others. What says blocks of all here are those of the row.
 //
-// Parts: hop.cuh, draw.cuh, number.cuh, trees.cuh, sampling.cuh; weighted.cu has the same for weights.
+// Parts: hop.cuh, draw.cuh, renumber.cuh, disjoint_map.cuh, phases.cuh; weighted.cu has the same for weights.
 // Go callers: internal/cuda/neighbor.go and many.go. Go twin: internal/cpu/neighbor.go and rows.go.
-#include "sampling.cuh"
+#include "neighbor/phases.cuh"
 
 KERNEL(neighbor32, int, PLAIN)
 KERNEL(neighbor64, long long, PLAIN)

@@ -1,7 +1,7 @@
-// What neighbor.cu and its launcher, internal/cuda/neighbor.go, agree on beside constants.cuh.
+// What neighbor.cu and its launcher, internal/cuda/neighbor.go, agree on beside common/constants.cuh.
 #pragma once
-#include "choose.cuh"
-#include "grid.cuh"
+#include "common/choose.cuh"
+#include "common/grid.cuh"
 
 #define WARPS (THREADS / 32)
 #define LARGE_HOP (1ull << 16)  // rows from which on all are dealt anew

@@ -1,6 +1,6 @@
 // All hops of a batch: the seeds, and the order of the phases; neighbor.cu says how they work.
 #pragma once
-#include "number.cuh"
+#include "neighbor/renumber.cuh"
 
 template <typename I, Kind KIND>
 struct Sampling : Numbering<I, KIND> {

@@ -1,6 +1,6 @@
 // How a block of neighbor.cu numbers the vertices of a hop, by first occurrence.
 #pragma once
-#include "draw.cuh"
+#include "neighbor/draw.cuh"
 
 template <typename I, Kind KIND>
 struct Numbering : Drawing<I, KIND> {

@@ -3,7 +3,7 @@
 //
 // Source: M. Vose's alias tables; successive sampling, as weighted.cuh says.
 // Go callers: internal/cuda/neighbor.go and many.go. Go twin: internal/rng/weighted.go.
-#include "sampling.cuh"
+#include "neighbor/phases.cuh"
 
 KERNEL(weighted32, int, WEIGHTED)
 KERNEL(weighted64, long long, WEIGHTED)

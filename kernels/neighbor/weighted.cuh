@@ -4,7 +4,7 @@
 // successive sampling exactly, and bounded whatever the weights are. Rows of up to SHORT edges make no spare
 // draws: most of theirs would be refused. Go twin: rng.Chooser.Weighted.
 #pragma once
-#include "neighbor.cuh"
+#include "neighbor/neighbor.cuh"
 
 // The position in its row that a draw chooses, by the alias table of a row of n edges: one product
 // gives a slot and a coin.

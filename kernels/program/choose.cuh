@@ -1,7 +1,7 @@
 // How a program chooses some of many: by the smallest keys, of all or of each column, and uniformly.
 #pragma once
-#include "program_labor.cuh"
-#include "program_sieve.cuh"
+#include "program/labor.cuh"
+#include "program/filter.cuh"
 
 // The last of those that are chosen, by key, then by the second, then by place.
 struct Bound {

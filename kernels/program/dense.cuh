@@ -2,7 +2,7 @@
 // exact as doubles and are added in the order that docs/operators.md has. Rows come as functors of a row and a number
 // of it. Go twin: internal/program/rows.
 #pragma once
-#include "program_sums.cuh"
+#include "program/sums.cuh"
 
 // Rows that a warp multiplies at a time, and numbers of each that it keeps in its part of the shared memory.
 #define DENSE_ROWS 4

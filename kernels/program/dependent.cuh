@@ -2,7 +2,7 @@
 // two edges meet, and one of them is settled. A lane has every 32nd edge of its column, and then the lanes' last ones meet,
 // as docs/operators.md has it: a hub of 100,000 edges is a chain of 3,100 meetings. Go twin: internal/program/run/dependent.go.
 #pragma once
-#include "program_choose.cuh"
+#include "program/choose.cuh"
 
 // Chances are integers of which WHOLE is 1. Within SLACK of an integer a sum is that integer, since sums of doubles are none.
 const u64 WHOLE = 1ull << 62, SLACK = WHOLE >> 24;

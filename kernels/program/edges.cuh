@@ -1,6 +1,6 @@
 // Matrices of a program: which edges they have, column by column.
 #pragma once
-#include "program.cuh"
+#include "program/program.cuh"
 
 // The edges of a matrix. What is not asked for is null.
 struct Edges {

@@ -1,7 +1,7 @@
 // Edges of whole columns that pass a test, where the columns' other edges are not written down: a list of them all is
 // three words an edge, of which LABOR keeps a tenth. Go: sieved() in internal/program/source.
 #pragma once
-#include "program_edges.cuh"
+#include "program/edges.cuh"
 
 // What the test of an edge reads in the place of an array of all edges: the edge that is looked at.
 template <class T>

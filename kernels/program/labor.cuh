@@ -1,7 +1,7 @@
 // Chances min(1, c q) of a column's edges: its factor c, by what LABOR asks of them (Go twin: internal/program/run/labor.go)
 // or by their sum (level.go there).
 #pragma once
-#include "program_search.cuh"
+#include "program/search.cuh"
 
 // What factors of LABOR are at most, so that a product with a weight is a number.
 const double LABOR_LARGE = 0x1p1000;

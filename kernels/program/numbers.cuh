@@ -1,8 +1,8 @@
 // The numbers of programs (docs/operators.md): maps, keys of races, and sums that do not depend on the
 // order. Every operation is rounded to nearest by itself. Go twin: internal/program/run.
 #pragma once
-#include "philox.cuh"
-#include "real.cuh"
+#include "common/philox.cuh"
+#include "common/real.cuh"
 
 __device__ __forceinline__ u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
 __device__ __forceinline__ double of_bits(u64 x) { return __longlong_as_double((long long)x); }

@@ -20,8 +20,8 @@
 //   settle   (while the next hop looks) edges that asked another one get its number
 // The seeds are numbered as the edges of a hop before the first.
 #pragma once
-#include "program_labor.cuh"
-#include "program_result.cuh"
+#include "program/labor.cuh"
+#include "program/result.cuh"
 
 // What is written beside the edges that stay: nothing, one over their chance, or that over its mean in a column.
 enum PoissonValues { NO_VALUES, OF_CHANCES, OF_MEANS };

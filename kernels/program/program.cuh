@@ -4,16 +4,16 @@
 // together, and the host waits once.
 //
 // A step is a template, and what is of the program (which values, which edges) comes as functors that
-// the generator prints (Go: internal/program/source). Parts: program_numbers.cuh has the values,
-// program_edges.cuh matrices and lists, program_between.cuh edges by their rows, program_sieve.cuh columns that are
-// filtered, program_choose.cuh samples, program_dependent.cuh those by dependent rounding, program_sums.cuh reductions,
-// program_search.cuh factors of columns, program_labor.cuh chances of LABOR and with a sum, program_dense.cuh dense rows,
-// program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
+// the generator prints (Go: internal/program/source). Parts: numbers.cuh has the values,
+// edges.cuh matrices and lists, submatrix.cuh edges by their rows, filter.cuh columns that are
+// filtered, choose.cuh samples, dependent.cuh those by dependent rounding, sums.cuh reductions,
+// search.cuh factors of columns, labor.cuh chances of LABOR and with a sum, dense.cuh dense rows,
+// result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
 #pragma once
-#include "choose.cuh"
-#include "gradual.cuh"
-#include "grid.cuh"
-#include "program_numbers.cuh"
+#include "common/choose.cuh"
+#include "common/dependent_rng.cuh"
+#include "common/grid.cuh"
+#include "program/numbers.cuh"
 
 // A program's text declares the lists that all of its steps may ask for.
 #ifndef PGS_EMULATED
@@ -474,7 +474,7 @@ struct Machine {
   }
   // That of a batch in periods of so many.
   __device__ __noinline__ double random(u32 site, u32 purpose, u64 of, u32 batches) const {
-    Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, purpose);
+    Dependent numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, purpose);
     return numbers([&](const Stream& stream) { return uniform(draw_bits(state_of(stream, of), 0)); });
   }
   // Whether an edge is a copy of one before it in its row, where array k says what csc.Copies does.
@@ -491,7 +491,7 @@ struct Machine {
   }
   // The number of its own that a copy has. Go twin: numberCopies.
   __device__ __noinline__ double random_of_copy(u32 site, Id row, Place p, u32 batches) const {
-    Gradual numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, PURPOSE_CANDIDATES);
+    Dependent numbers(a().key0, a().key1, site, a().batch0, a().batch1, batches, PURPOSE_CANDIDATES);
     u64 draw = edge_id(p) + 1;
     return numbers([&](const Stream& stream) { return uniform(draw_bits64(state_of(stream, (u64)row), draw)); });
   }

@@ -1,7 +1,7 @@
 // How a program draws with replacement, by weight: integers in the ratio of the weights (docs/randomness.md),
 // their sums, and a draw in the part of one of them. Go twin: internal/weights, internal/program/run.
 #pragma once
-#include "program_choose.cuh"
+#include "program/choose.cuh"
 
 // The integer of a weight among n positive ones, of which the largest is below 2^e.
 __device__ __forceinline__ u64 integer(double w, int e, u32 n) {

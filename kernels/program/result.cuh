@@ -1,8 +1,8 @@
 // The batch of a program: vertices by first occurrence, a block for each matrix, arrays beside them.
 #pragma once
-#include "program_dependent.cuh"
-#include "program_replace.cuh"
-#include "program_walk.cuh"
+#include "program/dependent.cuh"
+#include "program/replace.cuh"
+#include "program/walk.cuh"
 
 // Where the arrays of a batch stand, and the words that say so.
 struct Batching {

@@ -14,7 +14,7 @@
 //   goal(column, n, sum of values)
 //   next(goal, sum of mains, of seconds, n)
 #pragma once
-#include "program_sums.cuh"
+#include "program/sums.cuh"
 
 // The sum of a column's terms, in the order of sum_columns; every lane of the warp has it.
 template <class Term>

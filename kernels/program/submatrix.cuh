@@ -10,7 +10,7 @@
 // there are no out-edges it adds up, and the host hears it. Go caller: internal/cuda/turn.go. Go twin:
 // internal/program/run (layout.go).
 #pragma once
-#include "program_edges.cuh"
+#include "program/edges.cuh"
 
 // Where edge i among the out-edges of rows leads, and where it is: a place among the in-edges of the columns.
 struct OutEdges {

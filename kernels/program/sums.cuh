@@ -1,6 +1,6 @@
 // Reductions of a program: along columns in the order of their edges; along rows, and of vectors, in any.
 #pragma once
-#include "program_edges.cuh"
+#include "program/edges.cuh"
 
 __device__ __forceinline__ u32 warp_min32(u32 x) {
 #if __CUDA_ARCH__ >= 800

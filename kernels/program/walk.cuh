@@ -1,6 +1,6 @@
 // How a program walks: uniform roots, and walkers that step against edges. Go twin: internal/program/run/walk.go.
 #pragma once
-#include "program_edges.cuh"
+#include "program/edges.cuh"
 
 // k of all vertices, uniformly and with replacement.
 __device__ __noinline__ bool roots(Machine& m, List& list, u32 k, u32 site) {

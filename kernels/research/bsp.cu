@@ -21,7 +21,7 @@
 // ended and repeated are zero, and bad_seed is ~0, when no kernel runs.
 //
 // Go caller: internal/cuda/bsp.go. Go twin: internal/cpu/neighbor.go and rows.go.
-#include "bsp.cuh"
+#include "research/bsp.cuh"
 
 template <typename I>
 __device__ __forceinline__ Bsp<I> bsp(const BspArgs& a) {

@@ -1,7 +1,7 @@
 // What the kernels of a hop do that are launched one after the other, a struct of them: bsp.cu has the
 // kernels and says how they work together, reservoir.cu takes what it has in common with them.
 #pragma once
-#include "rows.cuh"
+#include "common/row_draw.cuh"
 
 #define BSP_WARP_WORDS (BSP_EDGE_TILE / BSP_THREADS)  // words of first occurrences that a warp makes
 

@@ -1,5 +1,5 @@
 // The L-hop uniform sampler in one cooperative launch, with its work dealt statically: what PGSampler's
-// paper measures as "DGL+Fusion", the step between bsp.cu and neighbor.cu in the ablation.
+// paper measures as "DGL+Fusion", the step between bsp.cu and neighbor/neighbor.cu in the ablation.
 //
 // All hops are fused, so that nothing but the last sizes goes to the host. Else it is plain: row r is
 // drawn by warp r modulo the number of warps, whatever its degree, a lane a choice; the phases of a hop
@@ -18,7 +18,7 @@
 // The seeds are numbered as the edges of a hop before the first.
 //
 // Go caller: internal/cuda/fused.go. Go twin: internal/cpu/neighbor.go and rows.go.
-#include "rows.cuh"
+#include "common/row_draw.cuh"
 
 #define FUSED_WARPS (FUSED_THREADS / 32)
 

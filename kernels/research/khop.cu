@@ -26,8 +26,8 @@
 // zero.
 //
 // Go caller: internal/cuda/khop.go. Go twin: internal/khop.
-#include "peers.cuh"
-#include "rows.cuh"
+#include "common/warp_match.cuh"
+#include "common/row_draw.cuh"
 
 #define NOBODY (~0u)
 

@@ -28,7 +28,7 @@
 // the batch. Its level, the hop that first reached it, is then known: the lowest hop of its tasks.
 //     ordered: hop by hop, an edge whose target has the next level offers (row, place in the row) to
 //     that target's key; the least one is its first occurrence, and first occurrences are numbered in
-//     that order. The result equals neighbor.cu's and the CPU's byte for byte.
+//     that order. The result equals neighbor/neighbor.cu's and the CPU's byte for byte.
 //     not ordered: vertices are numbered level by level as they arrived; the seeds in their order.
 // Rows are copied into the batch in the order of their numbers, so the layout is the same in both.
 //
@@ -40,7 +40,7 @@
 // was; nothing of it is left but words under a tag that no launch uses again.
 //
 // Go caller: internal/cuda/queue.go. Go twin: internal/cpu/queue.go and internal/task.
-#include "queue_tasks.cuh"
+#include "research/queue_tasks.cuh"
 
 template <typename I>
 struct Sampling : Tasks<I> {

@@ -1,8 +1,8 @@
-// What queue.cu and its launcher, internal/cuda/queue.go, agree on beside constants.cuh; and
+// What queue.cu and its launcher, internal/cuda/queue.go, agree on beside common/constants.cuh; and
 // what a block of the kernel keeps in shared memory.
 #pragma once
-#include "choose.cuh"
-#include "grid.cuh"
+#include "common/choose.cuh"
+#include "common/grid.cuh"
 
 #define WARPS (THREADS / 32)
 #define ITEMS 4                  // edges of a thread whose loads are under way together

@@ -1,7 +1,7 @@
 // The first part of queue.cu: from the seeds to the last finished task. Every task leaves its edges
 // in picked and picked_ids, and a word in rows that says which they are.
 #pragma once
-#include "queue.cuh"
+#include "research/queue.cuh"
 
 #define NONE ~0u
 

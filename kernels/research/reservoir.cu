@@ -31,7 +31,7 @@
 // Invariants: as bsp.cu has them. classes are zero when no kernel runs; a row is in the order once.
 //
 // Go caller: internal/cuda/reservoir.go. Go twin: internal/rng/reservoir.go.
-#include "bsp.cuh"
+#include "research/bsp.cuh"
 
 #define DRAW_WARPS (DRAW_THREADS / 32)
 

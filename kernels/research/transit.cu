@@ -1,5 +1,5 @@
 // Random walks by transits: NextDoor's transit-parallel execution (Jangda et al., sections 5.2 and 6.1), in the
-// place of a thread a walk (walk.cu). At each step walkers are grouped by the vertex that they are at, their
+// place of a thread a walk (walk/walk.cu). At each step walkers are grouped by the vertex that they are at, their
 // transit, so that those who read one row stand side by side: lanes of a warp then read the same sectors, and a
 // block reads a row into shared memory once for all of its walkers.
 //
@@ -13,7 +13,7 @@
 //           walkers under way alone, those of few in a transit from its front on, those of many from its end
 //   step    blocks take the tasks in turn, then warps take what is in the order's front. A walker takes its edge,
 //           and is counted where it is now, or where it goes back to, for the next step
-//   finish  the report, unless walk_tally (tally.cu) follows
+//   finish  the report, unless visit_counts (walk/visit_counts.cu) follows
 //
 // What NextDoor sorts by cub's radix sort is grouped here by counting, which any order of transits allows: an
 // atomic counts a walker at its transit (one for all lanes of a warp at the same) and gives it a number there, and
@@ -25,18 +25,18 @@
 // reading more than would be read is no saving. NextDoor keeps rows of sub-warps in registers; one draw a walker
 // and few walkers a row leave nothing to keep, so only where rows begin and end is handed from lane to lane.
 //
-// Packed edges (walk.cu) have nothing to give here: a row is looked up once for all of its walkers. node2vec's
+// Packed edges (walk/walk.cu) have nothing to give here: a row is looked up once for all of its walkers. node2vec's
 // filter of pairs is used as it is there.
 //
-// Draws are those of walk.cu, of walk and step: grouping changes no bit.
+// Draws are those of walk/walk.cu, of walk and step: grouping changes no bit.
 //
 // Invariants: counts are zero when no kernel runs; a walker under way has one record and one place. Records stand
 // where the walkers stood in the order, so those of a step are in its two parts, but for holes of such that ended.
 //
 // Go caller: internal/cuda/transit.go. Go twin: internal/walk.
-#include "peers.cuh"
-#include "rows.cuh"
-#include "walk.cuh"
+#include "common/warp_match.cuh"
+#include "common/row_draw.cuh"
+#include "walk/walk.cuh"
 
 #define NOBODY (~0u)
 #define JUMPS 0x80000000u  // with a walker's number, which is below: its step goes back to the root

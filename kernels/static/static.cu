@@ -4,7 +4,7 @@
 // batch stands in device memory and is advanced there: seeds, numbers of the random streams, the tag of the
 // map, and where the batch goes. Of one batch there are three launches:
 //
-//   static*        samples it, as neighbor.cu and weighted.cu do, out of a Batch in device memory, into one
+//   static*        samples it, as neighbor/neighbor.cu and neighbor/weighted.cu do, out of a Batch in device memory, into one
 //                  of STATIC_SLOTS places in turn, and reports to the device
 //   static_turn    hands the report on to the host, and writes the Batch of the next one
 //   static_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
@@ -18,8 +18,8 @@
 // queue. Rows behind the batch's own have no edges in indptr.
 //
 // Source of padding to fixed sizes: jraph (pad_with_graphs). Go caller: internal/cuda/static.go.
-#include "sampling.cuh"
-#include "static.cuh"
+#include "neighbor/phases.cuh"
+#include "static/static.cuh"
 
 // Mirrors staticState in internal/cuda/static.go. The host writes what is of a pass before it begins.
 struct StaticState {
@@ -241,7 +241,7 @@ __device__ __forceinline__ void static_edges(const StaticEdgesArgs& a) {
   }
 }
 
-// The edges of a block one by one, as expand.cu writes them; those that fill it up end in rows behind its own.
+// The edges of a block one by one, as neighbor/expand_coo.cu writes them; those that fill it up end in rows behind its own.
 extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_edges(const __grid_constant__ StaticEdgesArgs a) {
   if (a.id_bits == 64) static_edges<long long, long long>(a);
   else if (a.out_bits == 64) static_edges<int, long long>(a);

@@ -1,6 +1,6 @@
-// What static.cu and static_typed.cu have in common.
+// What static.cu and static_hetero.cu have in common.
 #pragma once
-#include "philox.cuh"
+#include "common/philox.cuh"
 
 // Mirrors staticStep in internal/cuda/static.go: the seeds of a batch, and its random numbers.
 struct StaticStep {

@@ -1,20 +1,20 @@
 // Batches of graphs with types in memory that stays where it is, for launches that a CUDA graph repeats: what
 // static.cu is for graphs without types. Of one batch there are three launches:
 //
-//   static_typed*        samples it, as typed.cu does, out of a TypedArgs in device memory
-//   static_typed_turn    hands the report on to the host, and writes the TypedArgs of the next one
-//   static_typed_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
+//   static_hetero*        samples it, as hetero/hetero.cu does, out of a HeteroArgs in device memory
+//   static_hetero_turn    hands the report on to the host, and writes the HeteroArgs of the next one
+//   static_hetero_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
 //
 // Slots take turns, and what fills arrays up is harmless, as there. A graph has up to a hundred relations, each of
 // which has arrays for every hop: so what is copied is a list of pieces in device memory, and blocks take equal parts
 // of all of them.
 //
 // Go caller: internal/cuda/statictyped.go.
-#include "static.cuh"
-#include "typed_batch.cuh"
+#include "static/static.cuh"
+#include "hetero/hetero_batch.cuh"
 
 // Mirrors typedState. The host writes what is of a pass before it begins.
-struct TypedState {
+struct HeteroState {
   const char* seeds;       // of the pass; those of a batch type by type
   const StaticStep* steps;  // [num_steps + 1], the last without seeds
   const u64* counts;       // of each step its seeds of each type
@@ -23,43 +23,43 @@ struct TypedState {
   const u64* excluded_at;  // where those begin, and the end: [(num_steps + 1) * relations + 1]; null: there are none
   u64 num_steps;
   u64 sampled, spread;     // batches of the pass so far
-  u64 launches;            // of static_typed*, ever
+  u64 launches;            // of static_hetero*, ever
   u32 turned, spreading;   // blocks that are done
-  TypedArgs batch;         // of the next launch
+  HeteroArgs batch;         // of the next launch
 };
 
 // Mirrors staticTypedArgs.
-struct StaticTypedArgs {
-  const TypedArgs* batch;
+struct StaticHeteroArgs {
+  const HeteroArgs* batch;
 };
 
 template <typename I, bool ALL>
-__device__ __forceinline__ void static_typed(const StaticTypedArgs& from) {
-  __shared__ TypedArgs a;
-  for (u32 i = threadIdx.x; i < sizeof(TypedArgs) / 8; i += THREADS) ((u64*)&a)[i] = ((const u64*)from.batch)[i];
+__device__ __forceinline__ void static_hetero(const StaticHeteroArgs& from) {
+  __shared__ HeteroArgs a;
+  for (u32 i = threadIdx.x; i < sizeof(HeteroArgs) / 8; i += THREADS) ((u64*)&a)[i] = ((const u64*)from.batch)[i];
   __syncthreads();
-  typed<I, ALL>(a);
+  hetero<I, ALL>(a);
 }
 
-#define STATIC_TYPED(name, I, ALL) \
-  extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ StaticTypedArgs a) { static_typed<I, ALL>(a); }
+#define STATIC_HETERO(name, I, ALL) \
+  extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ StaticHeteroArgs a) { static_hetero<I, ALL>(a); }
 
-STATIC_TYPED(static_typed32, int, false)
-STATIC_TYPED(static_typed64, long long, false)
-STATIC_TYPED(static_typed32_all, int, true)
-STATIC_TYPED(static_typed64_all, long long, true)
+STATIC_HETERO(static_hetero32, int, false)
+STATIC_HETERO(static_hetero64, long long, false)
+STATIC_HETERO(static_hetero32_all, int, true)
+STATIC_HETERO(static_hetero64_all, long long, true)
 
 // A word of a batch's header, and the most that may stand there. Mirrors typedLimit.
-struct TypedLimit {
+struct HeteroLimit {
   u64 word, most;
 };
 
 // Mirrors typedTurnArgs.
-struct TypedTurnArgs {
-  TypedState* state;
-  TypedKind* kinds;
-  TypedRelation* relations;
-  const TypedLimit* limits;
+struct HeteroTurnArgs {
+  HeteroState* state;
+  HeteroNodeType* kinds;
+  HeteroRelation* relations;
+  const HeteroLimit* limits;
   u64* reports;        // of the device, a slot's behind the other
   u64* told;           // likewise, memory of the host
   u64 map_words;       // of 32 bits
@@ -69,13 +69,13 @@ struct TypedTurnArgs {
   u32 num_limits;
   u32 first;           // no batch is to be told of
   u32 tags;            // that the map has
-  TypedArgs batch;     // what all batches have in common; out and report are those of slot 0
+  HeteroArgs batch;     // what all batches have in common; out and report are those of slot 0
 };
 
-extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_turn(const __grid_constant__ TypedTurnArgs a) {
+extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_hetero_turn(const __grid_constant__ HeteroTurnArgs a) {
   __shared__ u64 launches, turn;
   __shared__ bool last;
-  TypedState& s = *a.state;
+  HeteroState& s = *a.state;
   if (threadIdx.x == 0) launches = s.launches, turn = a.first ? 0 : s.sampled + 1;
   __syncthreads();
   u64 threads = (u64)gridDim.x * STATIC_THREADS, thread = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x;
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_turn(c
   if (threadIdx.x) return;
   StaticStep step = s.steps[at];
   u64 slot = turn % STATIC_SLOTS;
-  TypedArgs b = a.batch;
+  HeteroArgs b = a.batch;
   b.seeds = s.seeds + step.first * a.seed_bytes;
   if (s.times) b.seed_times = s.times + step.first;
   if (s.excluded_at) b.excluded = s.excluded;
@@ -142,7 +142,7 @@ enum {
 };
 
 // An array of fixed size. Mirrors typedPiece. from, count, value and skip are words of a batch's header.
-struct TypedPiece {
+struct HeteroPiece {
   void* to;
   u64 room, modulus;
   u64 chunk;             // the first of its parts of CHUNK vectors, among those of all pieces
@@ -155,12 +155,12 @@ struct TypedPiece {
 #define CHUNK (4 * STATIC_THREADS)  // of 16 bytes
 
 // Mirrors typedSpreadArgs.
-struct TypedSpreadArgs {
-  TypedState* state;
+struct HeteroSpreadArgs {
+  HeteroState* state;
   const u64* reports;
   const char* out;
   u64 out_bytes;
-  const TypedPiece* pieces;
+  const HeteroPiece* pieces;
   const u64* count_words;  // of the header, which counts gets the values of
   long long* counts;
   u64 chunks;              // of all pieces
@@ -169,7 +169,7 @@ struct TypedSpreadArgs {
 
 // A part of a piece, of which the batch has `used` values; value is what that word of the header says.
 template <typename T>
-__device__ __forceinline__ void spread_chunk(const TypedPiece& p, u64 chunk, const char* from, u64 used, u64 value) {
+__device__ __forceinline__ void spread_chunk(const HeteroPiece& p, u64 chunk, const char* from, u64 used, u64 value) {
   const u64 each = 16 / sizeof(T);
   u32 rows = (u32)(p.modulus - value);
   // What is behind values that are left out may begin anywhere.
@@ -193,14 +193,14 @@ __device__ __forceinline__ void spread_chunk(const TypedPiece& p, u64 chunk, con
   }
 }
 
-extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_spread(const __grid_constant__ TypedSpreadArgs a) {
+extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_hetero_spread(const __grid_constant__ HeteroSpreadArgs a) {
   __shared__ u64 turn;
   if (threadIdx.x == 0) turn = a.state->spread;
   __syncthreads();
   const u64* report = a.reports + turn % STATIC_SLOTS * a.words;
   const u64* header = report + REPORT_HEADER;
   const char* out = a.out + turn % STATIC_SLOTS * a.out_bytes;
-  // static_typed_turn has seen to it that the batch has room.
+  // static_hetero_turn has seen to it that the batch has room.
   bool good = report[REPORT_STATUS] == STATUS_OK;
   u64 threads = (u64)gridDim.x * STATIC_THREADS;
   for (u64 i = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x; i < a.num_counts; i += threads)
@@ -212,7 +212,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_spread
       if (a.pieces[middle].chunk <= c) lo = middle;
       else hi = middle;
     }
-    TypedPiece p = a.pieces[lo];
+    HeteroPiece p = a.pieces[lo];
     u64 used = good ? header[p.count] + p.more : 0, value = good ? header[p.value] : 0;
     const char* from = out + (good ? header[p.from] : 0) + (good && p.skip ? header[p.skip] * (p.bits / 8) : 0);
     if (p.bits == 32) spread_chunk<u32>(p, c - p.chunk, from, used, value);

@@ -6,7 +6,7 @@
 // than one read of the table.
 //
 // Go caller: internal/cuda/negatives.go. Go twin: internal/negatives.
-#include "weighted.cuh"
+#include "neighbor/weighted.cuh"
 
 // Mirrors negativeArgs in internal/cuda/negatives.go; loading compares the sizes.
 struct NegativeArgs {

@@ -1,16 +1,16 @@
 // What walks of a seed, or of several roots, need beside walk.cu.
 //
-//   walk_tally  which vertices the walks of a seed have visited most (PinSAGE): a block a seed, behind walk.cu in
+//   visit_counts  which vertices the walks of a seed have visited most (PinSAGE): a block a seed, behind walk.cu in
 //               its stream. Visits are keys, the vertex above the place among them; sorted, those of a vertex
 //               stand together, and the first has the lowest place. A second sort, by count and place, has the
 //               top ones in front. Both are bitonic sorts in shared memory, of all visits: there are few.
-//   walk_roots  frontier sampling: a warp a walk. The degrees of its vertices stand in shared memory in chunks,
+//   visit_roots  frontier sampling: a warp a walk. The degrees of its vertices stand in shared memory in chunks,
 //               whose sums lanes have, so that a step finds the edge of a rank by two scans of the warp.
 //
-// Neither depends on the grid. walk.cu does not report where walk_tally follows, which does for both.
+// Neither depends on the grid. walk.cu does not report where visit_counts follows, which does for both.
 //
 // Go caller: internal/cuda/walk.go. Go twins: tally and frontier in internal/walk.
-#include "walk.cuh"
+#include "walk/walk.cuh"
 
 // ---- visits -----------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ __device__ void bitonic_sort(u64* keys, u32 n) {
 }
 
 template <typename I>
-__device__ __forceinline__ void tally(const WalkArgs& a) {
+__device__ __forceinline__ void visit_counts(const WalkArgs& a) {
   extern __shared__ u64 space[];
   const u64 NONE = ~0ull, PLACE = (1ull << VISIT_SHIFT) - 1;
   const u32 visits = a.length / a.every, n = visits * a.per_seed;
@@ -73,8 +73,8 @@ __device__ __forceinline__ void tally(const WalkArgs& a) {
   if (threadIdx.x == 0) walks_report(a);
 }
 
-extern "C" __global__ void __launch_bounds__(TALLY_THREADS) walk_tally32(const __grid_constant__ WalkArgs a) { tally<int>(a); }
-extern "C" __global__ void __launch_bounds__(TALLY_THREADS) walk_tally64(const __grid_constant__ WalkArgs a) { tally<long long>(a); }
+extern "C" __global__ void __launch_bounds__(TALLY_THREADS) visit_counts32(const __grid_constant__ WalkArgs a) { visit_counts<int>(a); }
+extern "C" __global__ void __launch_bounds__(TALLY_THREADS) visit_counts64(const __grid_constant__ WalkArgs a) { visit_counts<long long>(a); }
 
 // ---- several roots ----------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ __device__ __forceinline__ u32 lane_of(u64 part, u64& rank) {
 }
 
 template <typename I>
-__device__ __forceinline__ void walk_roots(const WalkArgs& a) {
+__device__ __forceinline__ void visit_roots(const WalkArgs& a) {
   extern __shared__ u64 space[];
   I* at = (I*)space;
   u32 lane = threadIdx.x, chunks = (a.roots + ROOT_CHUNK - 1) / ROOT_CHUNK;
@@ -158,5 +158,5 @@ __device__ __forceinline__ void walk_roots(const WalkArgs& a) {
   if (lane == 0) walks_report(a);
 }
 
-extern "C" __global__ void __launch_bounds__(32) walk_roots32(const __grid_constant__ WalkArgs a) { walk_roots<int>(a); }
-extern "C" __global__ void __launch_bounds__(32) walk_roots64(const __grid_constant__ WalkArgs a) { walk_roots<long long>(a); }
+extern "C" __global__ void __launch_bounds__(32) visit_roots32(const __grid_constant__ WalkArgs a) { visit_roots<int>(a); }
+extern "C" __global__ void __launch_bounds__(32) visit_roots64(const __grid_constant__ WalkArgs a) { visit_roots<long long>(a); }

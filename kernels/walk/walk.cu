@@ -28,7 +28,7 @@
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range.
 //
 // Go caller: internal/cuda/walk.go. Go twin: internal/walk.
-#include "walk.cuh"
+#include "walk/walk.cuh"
 
 // Plain stores: streaming ones leave the L2 a warp's 128 bytes at a time, each for another page of memory.
 template <typename I>
@@ -151,7 +151,7 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
     walker.end(k);
   }
   __syncthreads();
-  // walk_tally follows otherwise.
+  // visit_counts follows otherwise.
   if (threadIdx.x == 0 && !a.top) walks_report(a);
 }
 

@@ -1,7 +1,7 @@
 // Random walks: what a step draws and what it reads. walk.cu has the story.
 #pragma once
-#include "choose.cuh"
-#include "grid.cuh"
+#include "common/choose.cuh"
+#include "common/grid.cuh"
 
 // Mirrors walkArgs in internal/cuda/walk.go; loading compares the sizes.
 struct WalkArgs {

@@ -16,7 +16,7 @@ type typedPass struct {
 	NumSteps, Sampled, Spread                         uint64
 }
 
-// typedState mirrors TypedState in kernels/static_typed.cu.
+// typedState mirrors HeteroState in kernels/static/static_hetero.cu.
 type typedState struct {
 	Pass              typedPass
 	Launches          uint64
@@ -24,13 +24,13 @@ type typedState struct {
 	Batch             typedArgs
 }
 
-// staticTypedArgs mirrors StaticTypedArgs.
+// staticTypedArgs mirrors StaticHeteroArgs.
 type staticTypedArgs struct{ Batch gpu.Address }
 
-// typedLimit mirrors TypedLimit.
+// typedLimit mirrors HeteroLimit.
 type typedLimit struct{ Word, Most uint64 }
 
-// typedTurnArgs mirrors TypedTurnArgs.
+// typedTurnArgs mirrors HeteroTurnArgs.
 type typedTurnArgs struct {
 	State, Kinds, Relations, Limits, Reports, Told gpu.Address
 	MapWords, OutBytes, SeedBytes                  uint64
@@ -38,7 +38,7 @@ type typedTurnArgs struct {
 	Batch                                          typedArgs
 }
 
-// What fills an array up, as static_typed.cu has it.
+// What fills an array up, as static_hetero.cu has it.
 const (
 	fillPlace = iota
 	fillWord
@@ -51,7 +51,7 @@ const wordOfZero = batch.WordExtras
 // chunkBytes is what a block copies at a time.
 const chunkBytes = 4 * staticThreads * 16
 
-// typedPiece mirrors TypedPiece.
+// typedPiece mirrors HeteroPiece.
 type typedPiece struct {
 	To                                   gpu.Address
 	Room, Modulus, Chunk                 uint64
@@ -59,7 +59,7 @@ type typedPiece struct {
 	Skip, _                              uint32
 }
 
-// typedSpreadArgs mirrors TypedSpreadArgs.
+// typedSpreadArgs mirrors HeteroSpreadArgs.
 type typedSpreadArgs struct {
 	State, Reports, Out         gpu.Address
 	OutBytes                    uint64
@@ -69,7 +69,7 @@ type typedSpreadArgs struct {
 	_                           uint32
 }
 
-// staticTypedKernels are those of kernels/static_typed.cu.
+// staticTypedKernels are those of kernels/static/static_hetero.cu.
 type staticTypedKernels struct {
 	sample [2][2]gpu.Kernel[staticTypedArgs] // as typedKernels has them
 	turn   gpu.Kernel[typedTurnArgs]
@@ -78,7 +78,7 @@ type staticTypedKernels struct {
 }
 
 func loadStaticTyped(e *Engine) (k *staticTypedKernels, err error) {
-	const file = "static_typed"
+	const file = "static_hetero"
 	k = new(staticTypedKernels)
 	static := 0
 	var all []gpu.Function
@@ -182,7 +182,7 @@ func (e *Engine) NewStaticTyped(g *Graph, p StaticTypedPlan) (s *StaticTyped, er
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
 	}
-	if s.own, err = Kept(e, "static_typed", loadStaticTyped); err != nil {
+	if s.own, err = Kept(e, "static_hetero", loadStaticTyped); err != nil {
 		return nil, err
 	}
 	if tablesOf(len(g.schema.Nodes), len(g.schema.Relations))+drawBytes(0) > s.own.room {

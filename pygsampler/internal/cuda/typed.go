@@ -14,10 +14,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
 
-// typedKind mirrors TypedKind in kernels/typed.cuh.
+// typedKind mirrors HeteroNodeType in kernels/hetero/hetero.cuh.
 type typedKind struct{ Nodes, Seeds, MapAt, ListAt uint64 }
 
-// typedRelation mirrors TypedRelation.
+// typedRelation mirrors HeteroRelation.
 type typedRelation struct {
 	Indptr, Indices, EdgeIDs                                 gpu.Address
 	NumRows, NumEdges, ExcludedAt, NumExcluded, Salt         uint64
@@ -26,7 +26,7 @@ type typedRelation struct {
 	Alias, Sums, Keys                                        gpu.Address
 }
 
-// typedArgs mirrors TypedArgs.
+// typedArgs mirrors HeteroArgs.
 type typedArgs struct {
 	Kinds, Relations, Fanouts, Excluded, Seeds, Map, Counts gpu.Address
 	Rows, Nodes, Firsts, Arrived, Slots                     gpu.Address
@@ -151,7 +151,7 @@ func loadTyped(e *Engine) (k *typedKernels, err error) {
 	var all []gpu.Function
 	for i, suffix := range []string{"", "_all"} {
 		for j, bits := range []string{"32", "64"} {
-			if k.of[i][j], err = KernelOf[typedArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
+			if k.of[i][j], err = KernelOf[typedArgs](e, "hetero", "hetero"+bits+suffix, 0); err != nil {
 				return nil, err
 			}
 			all = append(all, k.of[i][j].Function)
@@ -187,7 +187,7 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 	return room, together, nil
 }
 
-func (g *Graph) typedKernels() (*typedKernels, error) { return Kept(g.engine, "typed", loadTyped) }
+func (g *Graph) typedKernels() (*typedKernels, error) { return Kept(g.engine, "hetero", loadTyped) }
 
 // LoadTyped is Load for a graph with types.
 func (g *Graph) LoadTyped() error {
@@ -552,7 +552,7 @@ func (p *Typed) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, 
 	return args, args.Fanouts + gpu.Address(fanoutBytes), shared, nil
 }
 
-// all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.
+// all is whether batches need what the kernels of hetero_batch.cuh know where ALL is set.
 func (p *Typed) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.schema.Relations {
