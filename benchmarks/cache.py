@@ -5,8 +5,9 @@
 
 A loader samples batches on the CPU, and what a cache would have of their rows is found by counting:
 no GPU is needed. Policies choose by the functions of ``Features.cache``, and ``lru`` is a
-copy in NumPy of ``kernels/features/cache.cu``. Two bounds stand beside them: the best set of rows for each
-epoch, and the best for each batch when all are known and rows come and go for nothing (Belady).
+copy in NumPy of ``kernels/features/cache.cu``. Two bounds stand beside them: the best set of rows
+for each epoch, and the best for each batch when all are known and rows come and go for nothing
+(Belady).
 
 With 20 % of the rows ``exact`` must have 95 % of the hits of the best set, or the status is 1.
 """

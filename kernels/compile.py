@@ -208,8 +208,7 @@ def closure(source: Path) -> list[Path]:
             continue
         seen.add(file)
         todo += [
-            HERE / name
-            for name in re.findall(r'(?m)^\s*#\s*include\s+"(.+)"', file.read_text())
+            HERE / name for name in re.findall(r'(?m)^\s*#\s*include\s+"(.+)"', file.read_text())
         ]
     return sorted(seen)
 

@@ -61,7 +61,7 @@ static void call(const void* args) {{
 namespace {{
 namespace {name}_cu {{
 {body}
-// What kernels/common/grid.cuh has as inline PTX, and declares for the emulator. Loads let others run.
+// kernels/common/grid.cuh has these as inline PTX, and declares them here. Loads let others run.
 unsigned load_acquire(const unsigned* p) {{ return emulator::load(p); }}
 unsigned load_relaxed(const unsigned* p) {{ return emulator::load(p); }}
 unsigned long long load_acquire(const unsigned long long* p) {{ return emulator::load(p); }}

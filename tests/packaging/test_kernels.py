@@ -157,7 +157,9 @@ def test_a_python_without_liblzma_packs_by_gzip(tree: Tree) -> None:
 
 def test_source_that_does_not_compile(tree: Tree) -> None:
     assert tree.make("sm_75") == 2
-    (tree.folder / "b" / "second.cu").write_text('extern "C" __global__ void second() { nonsense; }\n')
+    (tree.folder / "b" / "second.cu").write_text(
+        'extern "C" __global__ void second() { nonsense; }\n'
+    )
     done = tree.run("sm_75")
     assert done.returncode == 1
     assert "b/second.cu for sm_75:" in done.stderr
