@@ -27,6 +27,9 @@ func TestSources(t *testing.T) {
 		}
 		for _, f := range append(headers, source) {
 			used[f.Name] = true
+			if strings.HasPrefix(f.Name, "research/") && !strings.HasPrefix(source.Name, "research/") {
+				t.Errorf("%s includes %s, which belongs to research modes alone", source.Name, f.Name)
+			}
 			if text, err := os.ReadFile(f.Name); err != nil || string(text) != f.Text {
 				t.Errorf("%s: the embedded %s is another one (%v)", name, f.Name, err)
 			}

@@ -53,7 +53,7 @@ template <typename T, bool ALL, class Args = HeteroArgs>
 struct Hetero {
   typedef typename HeteroOf<T>::Id I;
   enum { OWN_ROWS = HeteroOf<T>::OWN_ROWS };
-  // Whether a hop expands vertices that were chosen, hgt.cuh says how, and not those that were numbered.
+  // Whether a hop expands vertices that were chosen, hgt.cu says how, and not those that were numbered.
   static constexpr bool CHOOSES = Args::CHOOSES;
   const Args& a;
   HeteroShared& s;
