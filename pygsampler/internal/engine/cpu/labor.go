@@ -18,7 +18,7 @@ import (
 // Labor says which edges stay (M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
 // in GNNs", NeurIPS 2023). A vertex has one number for all relations of a hop.
 //
-// CUDA twin: kernels/typed_labor.cuh.
+// CUDA twin: kernels/hetero/labor.cuh.
 type Labor struct {
 	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says

@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// hgtArgs mirrors HgtArgs in kernels/hgt.cu.
+// hgtArgs mirrors HgtArgs in kernels/hetero/hgt.cu.
 type hgtArgs struct {
 	heteroArgs
 	Salts, Samples          gpu.Address

@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// heteroLaborArgs mirrors TypedLaborArgs in kernels/typed_labor.cuh.
+// heteroLaborArgs mirrors LaborArgs in kernels/hetero/labor.cuh.
 type heteroLaborArgs struct {
 	Batch                                        heteroArgs
 	Work                                         programArgs
@@ -48,7 +48,7 @@ type laborKernels struct {
 func loadLabor(e *Engine) (k *laborKernels, err error) {
 	k = new(laborKernels)
 	for i, bits := range []string{"32", "64"} {
-		if k.of[i], err = KernelOf[heteroLaborArgs](e, "typed_labor", "typed_labor"+bits, 0); err != nil {
+		if k.of[i], err = KernelOf[heteroLaborArgs](e, "labor", "labor"+bits, 0); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// staticStep mirrors StaticStep in kernels/static.cu.
+// staticStep mirrors StaticStep in kernels/static/static.cu.
 type staticStep struct {
 	First, NumSeeds uint64
 	Random          [4]uint32
@@ -71,7 +71,7 @@ type staticEdgesArgs struct {
 	IDBits, OutBits                                uint32
 }
 
-// staticKernels are those of kernels/static.cu.
+// staticKernels are those of kernels/static/static.cu.
 type staticKernels struct {
 	sample [2][2][2]gpu.Kernel[staticArgs] // for int64 ids, for what neighbor.cu calls any, by weight
 	turn   gpu.Kernel[turnArgs]
@@ -150,7 +150,7 @@ type Standing interface {
 }
 
 // Static makes the batches of passes over seeds one after the other, by launches with the same
-// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static.cu. It
+// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static/static.cu. It
 // serves one goroutine at a time.
 type Static struct {
 	passes

@@ -16,7 +16,7 @@ type heteroPass struct {
 	NumSteps, Sampled, Spread                         uint64
 }
 
-// heteroState mirrors TypedState in kernels/static_typed.cu.
+// heteroState mirrors HeteroState in kernels/static/static_hetero.cu.
 type heteroState struct {
 	Pass              heteroPass
 	Launches          uint64
@@ -24,13 +24,13 @@ type heteroState struct {
 	Batch             heteroArgs
 }
 
-// staticHeteroArgs mirrors StaticTypedArgs.
+// staticHeteroArgs mirrors StaticHeteroArgs.
 type staticHeteroArgs struct{ Batch gpu.Address }
 
-// heteroLimit mirrors TypedLimit.
+// heteroLimit mirrors HeteroLimit.
 type heteroLimit struct{ Word, Most uint64 }
 
-// heteroTurnArgs mirrors TypedTurnArgs.
+// heteroTurnArgs mirrors HeteroTurnArgs.
 type heteroTurnArgs struct {
 	State, Kinds, Relations, Limits, Reports, Told gpu.Address
 	MapWords, OutBytes, SeedBytes                  uint64
@@ -38,7 +38,7 @@ type heteroTurnArgs struct {
 	Batch                                          heteroArgs
 }
 
-// What fills an array up, as static_typed.cu has it.
+// What fills an array up, as static_hetero.cu has it.
 const (
 	fillPlace = iota
 	fillWord
@@ -51,7 +51,7 @@ const wordOfZero = batch.WordExtras
 // chunkBytes is what a block copies at a time.
 const chunkBytes = 4 * staticThreads * 16
 
-// heteroPiece mirrors TypedPiece.
+// heteroPiece mirrors HeteroPiece.
 type heteroPiece struct {
 	To                                   gpu.Address
 	Room, Modulus, Chunk                 uint64
@@ -59,7 +59,7 @@ type heteroPiece struct {
 	Skip, _                              uint32
 }
 
-// heteroSpreadArgs mirrors TypedSpreadArgs.
+// heteroSpreadArgs mirrors HeteroSpreadArgs.
 type heteroSpreadArgs struct {
 	State, Reports, Out         gpu.Address
 	OutBytes                    uint64
@@ -69,7 +69,7 @@ type heteroSpreadArgs struct {
 	_                           uint32
 }
 
-// staticHeteroKernels are those of kernels/static_typed.cu.
+// staticHeteroKernels are those of kernels/static/static_hetero.cu.
 type staticHeteroKernels struct {
 	sample [2][2]gpu.Kernel[staticHeteroArgs] // as heteroKernels has them
 	turn   gpu.Kernel[heteroTurnArgs]
@@ -78,7 +78,7 @@ type staticHeteroKernels struct {
 }
 
 func loadStaticHetero(e *Engine) (k *staticHeteroKernels, err error) {
-	const file = "static_typed"
+	const file = "static_hetero"
 	k = new(staticHeteroKernels)
 	static := 0
 	var all []gpu.Function
@@ -182,7 +182,7 @@ func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero,
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
 	}
-	if s.own, err = Kept(e, "static_typed", loadStaticHetero); err != nil {
+	if s.own, err = Kept(e, "static_hetero", loadStaticHetero); err != nil {
 		return nil, err
 	}
 	if tablesOf(len(g.schema.Nodes), len(g.schema.Relations))+drawBytes(0) > s.own.room {

@@ -14,10 +14,10 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// heteroNodeType mirrors TypedKind in kernels/typed.cuh.
+// heteroNodeType mirrors HeteroNodeType in kernels/hetero/hetero.cuh.
 type heteroNodeType struct{ Nodes, Seeds, MapAt, ListAt uint64 }
 
-// heteroRelation mirrors TypedRelation.
+// heteroRelation mirrors HeteroRelation.
 type heteroRelation struct {
 	Indptr, Indices, EdgeIDs                                 gpu.Address
 	NumRows, NumEdges, ExcludedAt, NumExcluded, Salt         uint64
@@ -26,7 +26,7 @@ type heteroRelation struct {
 	Alias, Sums, Keys                                        gpu.Address
 }
 
-// heteroArgs mirrors TypedArgs.
+// heteroArgs mirrors HeteroArgs.
 type heteroArgs struct {
 	Kinds, Relations, Fanouts, Excluded, Seeds, Map, Counts gpu.Address
 	Rows, Nodes, Firsts, Arrived, Slots                     gpu.Address
@@ -151,7 +151,7 @@ func loadHetero(e *Engine) (k *heteroKernels, err error) {
 	var all []gpu.Function
 	for i, suffix := range []string{"", "_all"} {
 		for j, bits := range []string{"32", "64"} {
-			if k.of[i][j], err = KernelOf[heteroArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
+			if k.of[i][j], err = KernelOf[heteroArgs](e, "hetero", "hetero"+bits+suffix, 0); err != nil {
 				return nil, err
 			}
 			all = append(all, k.of[i][j].Function)
@@ -187,7 +187,7 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 	return room, together, nil
 }
 
-func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "typed", loadHetero) }
+func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
 
 // LoadHetero is Load for a graph with types.
 func (g *Graph) LoadHetero() error {
@@ -552,7 +552,7 @@ func (p *Hetero) ready(f *Flight, room int) (args heteroArgs, beside gpu.Address
 	return args, args.Fanouts + gpu.Address(fanoutBytes), shared, nil
 }
 
-// all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.
+// all is whether batches need what the kernels of hetero_batch.cuh know where ALL is set.
 func (p *Hetero) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.schema.Relations {
