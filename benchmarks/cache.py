@@ -5,8 +5,9 @@
 
 A loader samples batches on the CPU, and what a cache would have of their rows is found by counting:
 no GPU is needed. Policies choose by the functions of ``Features.cache``, and ``lru`` is a
-copy in NumPy of ``kernels/cache.cu``. Two bounds stand beside them: the best set of rows for each
-epoch, and the best for each batch when all are known and rows come and go for nothing (Belady).
+copy in NumPy of ``kernels/features/cache.cu``. Two bounds stand beside them: the best set of rows
+for each epoch, and the best for each batch when all are known and rows come and go for nothing
+(Belady).
 
 With 20 % of the rows ``exact`` must have 95 % of the hits of the best set, or the status is 1.
 """
@@ -106,7 +107,7 @@ def _below(x: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.int64]:
 
 
 class Lru:
-    """What kernels/cache.cu keeps of rows that were read lately."""
+    """What kernels/features/cache.cu keeps of rows that were read lately."""
 
     def __init__(self, rows: int, places: int) -> None:
         self.slots = np.full(rows, -1, np.int32)

@@ -22,14 +22,14 @@ func PartsSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclud
 
 // PartsTypedSubmit is PartsSubmit for a graph with types: counts is the address of how many seeds each type has and a 0
 // for each relation, and bounds has as many numbers of each relation. Which of these have times stands at timed, 0 where
-// seeds have none, as core.SubmitPartsTyped says.
+// seeds have none, as core.SubmitPartsHetero says.
 func PartsTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch, bounds, numBounds, timed, seedTimes, floats int64) (job int64, err error) {
 	defer finish(&err)
 	g, o, err := open(&typed, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.SubmitPartsTyped(g, o, core.TypedCall{Counts: counts, SeedTimes: seedTimes, Call: core.Call{
+	j, err := core.SubmitPartsHetero(g, o, core.HeteroCall{Counts: counts, SeedTimes: seedTimes, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch, Threads: 1,
 	}}, bounds, numBounds, timed, floats != 0)
 	if err != nil {
@@ -107,14 +107,14 @@ func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch,
 	return handed(j)
 }
 
-// PartsTypedRows is PartsRows for a relation of a part of a graph with types, as core.SubmitTypedRows says.
+// PartsTypedRows is PartsRows for a relation of a part of a graph with types, as core.SubmitHeteroRows says.
 func PartsTypedRows(graph, sampler, relation, vertices, numVertices, idBits, hop, epoch, batch, exclude, numExclude, first, firstEdge, edgeIDBits, ids, numIDs, trees, bounds, sorted int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	g, o, err := open(&typed, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.SubmitTypedRows(g, o, relation, core.RowsCall{
+	j, err := core.SubmitHeteroRows(g, o, relation, core.RowsCall{
 		Call: core.Call{
 			Seeds: vertices, NumSeeds: numVertices, SeedBits: int(idBits), Epoch: epoch, Batch: batch,
 			Exclude: exclude, NumExclude: numExclude,

@@ -80,7 +80,7 @@ func PeersImport(array, piece, descriptor int64) (zero int64, err error) {
 	return 0, a.Import(piece, descriptor)
 }
 
-// PeersMap is the memory of an array whose pieces are there, as core.PeerArray.Map says.
+// PeersMap is the memory of an array whose pieces are there, as core.SharedArray.Map says.
 func PeersMap(array, address, bytes int64) (mem int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)

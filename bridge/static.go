@@ -96,14 +96,14 @@ func DeviceStaticClose(handle int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// DeviceStaticTypedNew is DeviceStaticNew for a graph with types, as core.NewDeviceStaticTyped says.
+// DeviceStaticTypedNew is DeviceStaticNew for a graph with types, as core.NewDeviceStaticHetero says.
 func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
 	g, p, err := open(&typed, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	s, err := core.NewDeviceStaticTyped(g, p, sorted, seedBits, grid, count, most)
+	s, err := core.NewDeviceStaticHetero(g, p, sorted, seedBits, grid, count, most)
 	if err != nil {
 		return 0, err
 	}
@@ -124,24 +124,24 @@ func DeviceStaticAloneNew(graph, sampler, sorted, byVertex, seedBits, grid, coun
 	return deviceStatics.add(s), nil
 }
 
-// DeviceStaticTypedPlace says where batches go, as core.DeviceStatic.PlaceTyped says.
+// DeviceStaticTypedPlace says where batches go, as core.DeviceStatic.PlaceHetero says.
 func DeviceStaticTypedPlace(handle, count, list int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
-	return 0, s.PlaceTyped(count, list)
+	return 0, s.PlaceHetero(count, list)
 }
 
-// DeviceStaticTypedBegin begins a pass, as core.DeviceStatic.BeginTyped says.
+// DeviceStaticTypedBegin begins a pass, as core.DeviceStatic.BeginHetero says.
 func DeviceStaticTypedBegin(handle, seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
-	return 0, s.BeginTyped(seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream)
+	return 0, s.BeginHetero(seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream)
 }
 
 // DeviceStaticTypedSpread copies the next batch to where DeviceStaticTypedPlace has said.
@@ -151,7 +151,7 @@ func DeviceStaticTypedSpread(handle, stream int64) (zero int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, s.SpreadTyped(stream)
+	return 0, s.SpreadHetero(stream)
 }
 
 // DeviceStaticTypedEdgeBits is how wide the ids of a relation's edges in such batches are.
@@ -161,5 +161,5 @@ func DeviceStaticTypedEdgeBits(handle, relation int64) (bits int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.EdgeBitsTyped(relation)
+	return s.EdgeBitsHetero(relation)
 }

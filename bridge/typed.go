@@ -26,7 +26,7 @@ func TypedNew(document string) (graph int64, err error) {
 		}
 		relations[i] = g
 	}
-	g, err := core.NewTyped(document, relations)
+	g, err := core.NewHetero(document, relations)
 	if err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seed
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.SubmitTyped(g, o, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes, Call: core.Call{
+	j, err := core.SubmitHetero(g, o, core.HeteroCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
 		Exclude: exclude, NumExclude: numExclude, Threads: threads, Joined: joined != 0,
 	}}, prompt != 0)
@@ -83,13 +83,13 @@ func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice,
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.DeviceSubmitTyped(g, o, core.DeviceCall{
+	j, err := core.DeviceSubmitHetero(g, o, core.DeviceCall{
 		Call: core.Call{
 			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
 			Exclude: exclude, NumExclude: numExclude,
 		},
 		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0,
-	}, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes})
+	}, core.HeteroCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes})
 	if err != nil {
 		return 0, err
 	}

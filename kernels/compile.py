@@ -1,9 +1,10 @@
 """Compiles the kernels, with NVRTC: no nvcc and no GPU needed.
 
-``python kernels/compile.py`` makes of every .cu file here one image for each architecture of the
-target, and packs them into ``compiled/``, which Go embeds: ``neighbor.sm_80-86-89.xz`` has machine
-code for three architectures, and ``neighbor.compute_75.xz`` is PTX, which the driver compiles where
-no machine code fits. ``compiled/sources`` has the digests of what they were made of. ``python
+``python kernels/compile.py`` makes of every .cu file in the folders here one image for each
+architecture of the target, and packs them into ``compiled/``, which Go embeds:
+``neighbor.sm_80-86-89.xz`` has machine code for three architectures, and ``neighbor.compute_75.xz``
+is PTX, which the driver compiles where no machine code fits. Images have the names of their files
+without the folder. ``compiled/sources`` has the digests of what they were made of. ``python
 kernels/compile.py sm_90 ...`` makes those architectures alone; of the others it keeps what was made
 before of the same sources. ``python kernels/compile.py --native`` prints those that this machine
 needs, and compiles nothing. The target is this machine, or the one that PYGSAMPLER_TARGET names.
@@ -167,32 +168,38 @@ def compile_kernel(source: Path, architecture: str) -> bytes:
     library = ctypes.CDLL(str(nvrtc()))
     program = ctypes.c_void_p()
     size = ctypes.c_size_t()
-    options = [f"--gpu-architecture={architecture}", *OPTIONS, f"-I{source.parent}"]
+    options = [f"--gpu-architecture={architecture}", *OPTIONS, f"-I{HERE}"]
     given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    name = name_of(source)
     library.nvrtcCreateProgram(
-        ctypes.byref(program), source.read_bytes(), source.name.encode(), 0, None, None
+        ctypes.byref(program), source.read_bytes(), name.encode(), 0, None, None
     )
     failed = library.nvrtcCompileProgram(program, len(options), given)
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     library.nvrtcGetProgramLog(program, log)
     if failed or log.value:
-        print(f"{source.name} for {architecture}:\n{log.value.decode()}", file=sys.stderr)
+        print(f"{name} for {architecture}:\n{log.value.decode()}", file=sys.stderr)
     if failed:
         raise SystemExit(1)
     kind = "PTX" if architecture.startswith("compute_") else "CUBIN"
     getattr(library, f"nvrtcGet{kind}Size")(program, ctypes.byref(size))
     image = ctypes.create_string_buffer(size.value)
     if size.value == 0 or getattr(library, f"nvrtcGet{kind}")(program, image):
-        raise SystemExit(f"pygsampler: NVRTC made no image of {source.name} for {architecture}")
+        raise SystemExit(f"pygsampler: NVRTC made no image of {name} for {architecture}")
     return image.raw
 
 
 # ---- what an image is made of ----------------------------------------------------------------
 
 
+def name_of(file: Path) -> str:
+    """Returns the name by which other files include the file: ``common/grid.cuh``."""
+    return file.relative_to(HERE).as_posix()
+
+
 def closure(source: Path) -> list[Path]:
-    """The file and all that it includes of ours."""
+    """Returns the file and all files of ours that it includes."""
     seen: set[Path] = set()
     todo = [source]
     while todo:
@@ -201,8 +208,7 @@ def closure(source: Path) -> list[Path]:
             continue
         seen.add(file)
         todo += [
-            file.parent / name
-            for name in re.findall(r'(?m)^\s*#\s*include\s+"(.+)"', file.read_text())
+            HERE / name for name in re.findall(r'(?m)^\s*#\s*include\s+"(.+)"', file.read_text())
         ]
     return sorted(seen)
 
@@ -214,7 +220,8 @@ def place(source: Path, architecture: str) -> Path:
     for word in (PACKAGE, version, architecture, *OPTIONS):
         digest.update(f"{word}\n".encode())
     for file in closure(source):
-        digest.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{name_of(file)} {content}\n".encode())
     return CACHE / f"{source.stem}.{architecture}.{digest.hexdigest()[:16]}{SUFFIX}"
 
 
@@ -321,7 +328,9 @@ def install(sources: list[Path]) -> None:
     with workers() as pool:
         wanted = dict(pool.map(lambda unit: packed(*unit), todo))
     files = sorted({file for source in sources for file in closure(source)})
-    lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {name_of(file)}\n" for file in files
+    ]
     wanted["sources"] = "".join(lines).encode()
     for file in COMPILED.iterdir():
         if file.name not in wanted and file.name != ".gitignore":
@@ -347,7 +356,7 @@ def main(arguments: list[str]) -> None:
     if unknown:
         raise SystemExit(f"pygsampler: expected of {', '.join(names)}; got {unknown[0]}")
     nvrtc()
-    sources = sorted(HERE.glob("*.cu"))
+    sources = sorted(HERE.glob("*/*.cu"))
     CACHE.mkdir(parents=True, exist_ok=True)
     COMPILED.mkdir(exist_ok=True)
     with open(CACHE / "lock", "w") as lock:

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -238,9 +239,9 @@ func TestCompiled(t *testing.T) {
 			t.Errorf("%s is not what the images were made of (%v): make kernels", name, err)
 		}
 	}
-	sources, _ := filepath.Glob("*.cu")
+	sources, _ := filepath.Glob("*/*.cu")
 	for _, source := range sources {
-		name := strings.TrimSuffix(source, ".cu")
+		name := strings.TrimSuffix(path.Base(source), ".cu")
 		if digests[source] == "" || !slices.Contains(Names(), name) {
 			t.Errorf("%s has not been compiled: make kernels", source)
 		}

@@ -4,33 +4,39 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-//go:embed *.cu *.cuh
+//go:embed common graph neighbor hetero walk program layers features static research
 var sources embed.FS
 
-// File is a source text under the name by which others include it.
+// File is a source text under the name by which others include it: "common/grid.cuh".
 type File struct{ Name, Text string }
 
-// Source is the named file of kernels, "neighbor" for neighbor.cu, and the headers that
-// it takes to compile it.
+// Source is the named file of kernels, "hgt" for hetero/hgt.cu, and the headers that it
+// takes to compile it. Names are unique over all folders, since images have no folders.
 func Source(name string) (File, []File, error) {
-	text, err := fs.ReadFile(sources, name+".cu")
-	if err != nil {
+	files, _ := fs.Glob(sources, "*/"+name+".cu")
+	if len(files) != 1 {
 		return File{}, nil, fmt.Errorf("pygsampler: kernel %s: expected one of %s", name, strings.Join(SourceNames(), ", "))
 	}
-	return File{name + ".cu", string(text)}, Headers(string(text)), nil
+	text, err := fs.ReadFile(sources, files[0])
+	if err != nil {
+		return File{}, nil, fmt.Errorf("pygsampler: kernel %s: %w", name, err)
+	}
+	return File{files[0], string(text)}, Headers(string(text)), nil
 }
 
 // SourceNames are the files of kernels that there are sources of, in order.
 func SourceNames() []string {
-	files, _ := fs.Glob(sources, "*.cu")
+	files, _ := fs.Glob(sources, "*/*.cu")
 	for i := range files {
-		files[i] = strings.TrimSuffix(files[i], ".cu")
+		files[i] = strings.TrimSuffix(path.Base(files[i]), ".cu")
 	}
+	slices.Sort(files)
 	return files
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // DeviceStatic makes batches of a graph on a device by launches that a CUDA graph can hold:
-// cuda.Static, or cuda.StaticTyped. It is closed with the graphs that it reads at the latest; goroutines take turns.
+// cuda.Static, or cuda.StaticHetero. It is closed with the graphs that it reads at the latest; goroutines take turns.
 type DeviceStatic struct {
 	device *deviceGraph
 	graphs []*Graph

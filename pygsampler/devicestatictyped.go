@@ -10,11 +10,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
 )
 
-// NewDeviceStaticTyped makes room for batches of a graph with types, whose seeds have seedBits each. At the address
+// NewDeviceStaticHetero makes room for batches of a graph with types, whose seeds have seedBits each. At the address
 // most are integers: how many seeds of each type a batch may have; then for each of count blocks, outermost first, how
-// many vertices of each type and edges of each relation. sorted is as a TypedCall has it; grid is the blocks of a
+// many vertices of each type and edges of each relation. sorted is as a HeteroCall has it; grid is the blocks of a
 // launch, 0 for a good number.
-func NewDeviceStaticTyped(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
+func NewDeviceStaticHetero(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
@@ -22,7 +22,7 @@ func NewDeviceStaticTyped(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, co
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
-	given, err := t.times(&TypedCall{Sorted: sorted})
+	given, err := t.times(&HeteroCall{Sorted: sorted})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func NewDeviceStaticTyped(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, co
 	})
 }
 
-// NewDeviceStaticAlone is NewDeviceStaticTyped for a graph without types, as one of one type: for edges with times, whose
+// NewDeviceStaticAlone is NewDeviceStaticHetero for a graph without types, as one of one type: for edges with times, whose
 // sorted rows are at an address, and for what NewDeviceStatic does not make of others, where that is 0.
 func NewDeviceStaticAlone(g *Graph, p *Sampler, sorted int64, byVertex bool, seedBits, grid, count, most int64) (*DeviceStatic, error) {
 	if g.device == nil {
@@ -96,7 +96,7 @@ func aloneOf(p *Sampler) *cuda.Hetero {
 	return made
 }
 
-// standing makes room for batches of a plan, as NewDeviceStaticTyped says.
+// standing makes room for batches of a plan, as NewDeviceStaticHetero says.
 func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Hetero, kinds int, seedBits, grid, count, most int64) (cuda.Standing, error) {
 	relations := len(plan.Fanouts)
 	switch {
@@ -117,26 +117,26 @@ func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Hetero, kind
 		return own
 	}
 	plan.Seeds, plan.Excluded = take(kinds), nil
-	options := cuda.StaticTypedPlan{Plan: plan, Seed: p.batch(&Call{}).Seed, SeedBits: int(seedBits), Grid: int(grid)}
+	options := cuda.StaticHeteroPlan{Plan: plan, Seed: p.batch(&Call{}).Seed, SeedBits: int(seedBits), Grid: int(grid)}
 	for range count {
 		options.Vertices = append(options.Vertices, take(kinds))
 		options.Edges = append(options.Edges, take(relations))
 	}
-	return d.engine.NewStaticTyped(g, options)
+	return d.engine.NewStaticHetero(g, options)
 }
 
-// PlaceTyped says where the batches of a graph with types go. At the address list are of each type 6 integers: where
+// PlaceHetero says where the batches of a graph with types go. At the address list are of each type 6 integers: where
 // its vertices go, their trees, the seeds and their positions, how many vertices have room and how many seeds; then of
 // each block, outermost first, and each relation 8: where indptr, indices, edge ids, factors and destinations go, and how
 // many sources, destinations and edges have room; then where what is counted goes. Trees, factors and destinations are 0
 // without some.
-func (s *DeviceStatic) PlaceTyped(count, list int64) error {
-	return as(s, 0, func(made *cuda.StaticTyped, _ gpu.Stream) error {
+func (s *DeviceStatic) PlaceHetero(count, list int64) error {
+	return as(s, 0, func(made *cuda.StaticHetero, _ gpu.Stream) error {
 		kinds, relations := int64(len(made.Seeds())), int64(made.Relations())
 		if length := 6*kinds + 8*relations*int64(made.Hops()) + 1; list == 0 || count != length {
 			return Errorf(KindValue, "list: expected %d integers at an address, got %d at %#x", length, count, list)
 		}
-		w, to := memory.View[int64](list, count), new(cuda.SpreadTyped)
+		w, to := memory.View[int64](list, count), new(cuda.SpreadHetero)
 		for range kinds {
 			to.Kinds = append(to.Kinds, cuda.SpreadKind{
 				Nodes: gpu.Address(w[0]), Trees: gpu.Address(w[1]), OutputNodes: gpu.Address(w[2]), OutputIndex: gpu.Address(w[3]),
@@ -145,9 +145,9 @@ func (s *DeviceStatic) PlaceTyped(count, list int64) error {
 			w = w[6:]
 		}
 		for range made.Hops() {
-			var hop []cuda.SpreadTypedBlock
+			var hop []cuda.SpreadHeteroBlock
 			for range relations {
-				hop = append(hop, cuda.SpreadTypedBlock{
+				hop = append(hop, cuda.SpreadHeteroBlock{
 					SpreadBlock: cuda.SpreadBlock{
 						Indptr: gpu.Address(w[0]), Indices: gpu.Address(w[1]), EdgeIDs: gpu.Address(w[2]),
 						Size: cuda.BlockSize{Src: uint64(max(w[5], 0)), Dst: uint64(max(w[6], 0)), Edges: uint64(max(w[7], 0))},
@@ -163,18 +163,18 @@ func (s *DeviceStatic) PlaceTyped(count, list int64) error {
 	})
 }
 
-// BeginTyped is Begin for a graph with types: at the address counts are of each batch how many of its seeds are of
+// BeginHetero is Begin for a graph with types: at the address counts are of each batch how many of its seeds are of
 // which type, in whose order they stand, and at times a time of each seed, float64 where those of edges are, else
 // int64; 0: they have none. At starts are where the edges of each batch and relation begin among those at exclude, which
 // are not sampled, with the end of all: int64 edge ids; 0: there are none.
-func (s *DeviceStatic) BeginTyped(seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream int64) error {
+func (s *DeviceStatic) BeginHetero(seeds, times, numSeeds, count, parts, counts, exclude, starts, epoch, first, stride, stream int64) error {
 	if count < 0 || numSeeds < 0 || count > 0 && (parts == 0 || counts == 0 || seeds == 0) {
 		return Errorf(KindValue, "static: expected addresses of seeds and parts of batches, got %#x, %#x and %#x for %d", seeds, parts, counts, count)
 	}
 	if err := (&Call{SeedBits: 64, Epoch: epoch, Batch: first + max(count-1, 0)*stride}).check(); err != nil {
 		return err
 	}
-	return as(s, stream, func(made *cuda.StaticTyped, to gpu.Stream) error {
+	return as(s, stream, func(made *cuda.StaticHetero, to gpu.Stream) error {
 		all, err := s.parts(seeds, numSeeds, count, parts, numSeeds)
 		if err != nil {
 			return err
@@ -195,7 +195,7 @@ func (s *DeviceStatic) BeginTyped(seeds, times, numSeeds, count, parts, counts, 
 				return Errorf(KindValue, "static: batch %d: expected counts that add up to %d seeds, got %v", i, part.Count, own)
 			}
 		}
-		pass := &cuda.TypedPass{Parts: all, Counts: of, Epoch: uint32(epoch), First: uint64(first), Stride: uint64(stride)}
+		pass := &cuda.HeteroPass{Parts: all, Counts: of, Epoch: uint32(epoch), First: uint64(first), Stride: uint64(stride)}
 		if times != 0 {
 			if pass.Keys, err = seedKeys(times, numSeeds, made.FloatTimes()); err != nil {
 				return err
@@ -232,14 +232,14 @@ func (s *DeviceStatic) excluded(ids, starts, lists int64) (positions, at []int64
 	return positions, at, nil
 }
 
-// SpreadTyped copies the next batch to where PlaceTyped has said.
-func (s *DeviceStatic) SpreadTyped(stream int64) error {
-	return as(s, stream, func(made *cuda.StaticTyped, on gpu.Stream) error { return made.Spread(on) })
+// SpreadHetero copies the next batch to where PlaceHetero has said.
+func (s *DeviceStatic) SpreadHetero(stream int64) error {
+	return as(s, stream, func(made *cuda.StaticHetero, on gpu.Stream) error { return made.Spread(on) })
 }
 
-// EdgeBitsTyped is how wide the ids of a relation's edges are.
-func (s *DeviceStatic) EdgeBitsTyped(relation int64) (bits int64, err error) {
-	err = as(s, 0, func(made *cuda.StaticTyped, _ gpu.Stream) error {
+// EdgeBitsHetero is how wide the ids of a relation's edges are.
+func (s *DeviceStatic) EdgeBitsHetero(relation int64) (bits int64, err error) {
+	err = as(s, 0, func(made *cuda.StaticHetero, _ gpu.Stream) error {
 		if relation < 0 || relation >= int64(made.Relations()) {
 			return Errorf(KindValue, "relation: expected one of %d, got %d", made.Relations(), relation)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
-// typedOnDevice is a plan of graphs with types that a device makes batches of: each call has a plan of its own there.
-type typedOnDevice interface {
+// heteroOnDevice is a plan of graphs with types that a device makes batches of: each call has a plan of its own there.
+type heteroOnDevice interface {
 	Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error)
 }
 
@@ -22,20 +22,20 @@ func (t *HeteroGraph) bring() error {
 	for i, r := range t.csc.Relations {
 		s.Relations = append(s.Relations, cuda.Relation{Graph: t.graphs[i].device.graph, Name: r.Name, Src: r.Src, Dst: r.Dst, Salt: r.Salt})
 	}
-	g := d.engine.NewTyped(s)
-	if err := g.LoadTyped(); err != nil {
+	g := d.engine.NewHetero(s)
+	if err := g.LoadHetero(); err != nil {
 		return onDevice(err)
 	}
 	t.device = &deviceGraph{index: d.index, engine: d.engine, graph: g}
 	return nil
 }
 
-// DeviceSubmitTyped puts a batch of a graph with types into a stream; about has what a DeviceCall has not.
-func DeviceSubmitTyped(t *HeteroGraph, p *Sampler, c DeviceCall, about TypedCall) (*DeviceJob, error) {
+// DeviceSubmitHetero puts a batch of a graph with types into a stream; about has what a DeviceCall has not.
+func DeviceSubmitHetero(t *HeteroGraph, p *Sampler, c DeviceCall, about HeteroCall) (*DeviceJob, error) {
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
-	plan, is := p.Plan.(typedOnDevice)
+	plan, is := p.Plan.(heteroOnDevice)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}

@@ -53,7 +53,7 @@ func (onToyDevice) Launch(f *cuda.Flight) error {
 		Out, Seeds, Report gpu.Address
 		N, At              int64
 	}
-	k, err := cuda.CompiledOf[args](f.Engine(), compiler.Program{Name: "toy", Source: `#include "grid.cuh"
+	k, err := cuda.CompiledOf[args](f.Engine(), compiler.Program{Name: "toy", Source: `#include "common/grid.cuh"
 struct Args { long long *out, *seeds; volatile long long* report; long long n, at; };
 extern "C" __global__ void __launch_bounds__(32) toy(const __grid_constant__ Args a) {
   for (long long i = threadIdx.x; i < a.n; i += 32) a.out[a.at / 8 + i] = a.seeds[i];

@@ -83,7 +83,7 @@ type GraphFileWriter struct {
 type graphFilePlan struct {
 	Path     []byte        `json:"path"`
 	NumNodes int64         `json:"num_nodes"`
-	Typed    bool          `json:"typed"`
+	Hetero   bool          `json:"typed"`
 	Sections []fileSection `json:"sections"`
 }
 
@@ -101,7 +101,7 @@ func NewGraphFileWriter(plan string) (*GraphFileWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.NumNodes, file.Typed = p.NumNodes, p.Typed
+	file.NumNodes, file.Typed = p.NumNodes, p.Hetero
 	return &GraphFileWriter{file: file, sections: sections}, nil
 }
 

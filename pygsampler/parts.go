@@ -50,8 +50,8 @@ type partsTask struct {
 	asking
 }
 
-// typedPartsTask is that of a graph with types.
-type typedPartsTask struct {
+// heteroPartsTask is that of a graph with types.
+type heteroPartsTask struct {
 	*sampledTypes
 	asking
 }
@@ -101,10 +101,10 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 	return t.waiting, nil
 }
 
-// SubmitPartsTyped begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
+// SubmitPartsHetero begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
 // many numbers of each relation, one behind another. timed is the address of an int64 for each relation, 0 where its
 // edges have no times; it is 0 where seeds have none.
-func SubmitPartsTyped(g *HeteroGraph, p *Sampler, c TypedCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
+func SubmitPartsHetero(g *HeteroGraph, p *Sampler, c HeteroCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
 	relations := int64(len(g.graphs))
 	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
@@ -127,7 +127,7 @@ func SubmitPartsTyped(g *HeteroGraph, p *Sampler, c TypedCall, bounds, numBounds
 			}
 		}
 	}
-	t := &typedPartsTask{asking: newAsking()}
+	t := &heteroPartsTask{asking: newAsking()}
 	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
 	var err error
 	if t.sampledTypes, err = newSampledTypes(g, p, c); err != nil {
@@ -141,7 +141,7 @@ func SubmitPartsTyped(g *HeteroGraph, p *Sampler, c TypedCall, bounds, numBounds
 }
 
 // SubmitPartsAlong begins walks along relations of a graph with types whose relations have no rows: bounds as
-// SubmitPartsTyped has it, and along is the address of two int64 for each kind of edges of the plan: its relation, and how
+// SubmitPartsHetero has it, and along is the address of two int64 for each kind of edges of the plan: its relation, and how
 // many vertices there are where that leads to. There are so many roots. Ids have 64 bits.
 func SubmitPartsAlong(g *HeteroGraph, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
 	relations := int64(len(g.graphs))
@@ -152,7 +152,7 @@ func SubmitPartsAlong(g *HeteroGraph, p *Sampler, c Call, bounds, numBounds, alo
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	t := &typedPartsTask{asking: newAsking()}
+	t := &heteroPartsTask{asking: newAsking()}
 	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
 	for _, w := range memory.View[[2]int64](along, numAlong) {
 		if w[0] < 0 || w[0] >= relations {
@@ -167,7 +167,7 @@ func SubmitPartsAlong(g *HeteroGraph, p *Sampler, c Call, bounds, numBounds, alo
 	}
 	wide := csc.Array{Bits: 64}
 	graph := &csc.Graph{NumNodes: roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
-	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
+	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
 	for i, seeds := int64(0), csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits); i < c.NumSeeds; i++ {
 		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
 	}
@@ -433,19 +433,19 @@ func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, erro
 
 func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }
 
-// typedRowsTask are rows of a relation of a part as a job's task.
-type typedRowsTask struct {
+// heteroRowsTask are rows of a relation of a part as a job's task.
+type heteroRowsTask struct {
 	*sampledTypes
 	rows    cpu.PartRows
 	without []int64 // ids of excluded edges
 }
 
-// SubmitTypedRows begins to draw rows of a relation of a part, whose relations are those of g.
-func SubmitTypedRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*Job, error) {
+// SubmitHeteroRows begins to draw rows of a relation of a part, whose relations are those of g.
+func SubmitHeteroRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
+	t := &heteroRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Batch: p.batch(&c.Call)}}}
 	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
 	if c.Sorted != 0 && relation >= 0 && relation < int64(len(g.graphs)) {
 		sorted, err := sortedRows(c.Sorted, g.csc.Relations[relation].Graph.NumEdges(), c.ByVertex)
@@ -464,7 +464,7 @@ func SubmitTypedRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*J
 			return nil, err
 		}
 	case *wholerows.Plan:
-		about, weights = plan.Typed(&t.work), true
+		about, weights = plan.Hetero(&t.work), true
 	default:
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a graph with types in parts, got one of another family")
 	}
@@ -509,7 +509,7 @@ func SubmitTypedRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*J
 	return promptly(j, &t.work, few), nil
 }
 
-func (t *typedRowsTask) do() (memory.Memory, error) {
+func (t *heteroRowsTask) do() (memory.Memory, error) {
 	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Graph.ExcludeOf(t.without, t.rows.Edge)
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // segmentWords is how many words describe a reduction; they are the fields of
-// segment.Reduction in their order.
+// layers.Reduction in their order.
 const segmentWords = 19
 
 func reductionAt(list int64) *layers.Reduction {
@@ -35,7 +35,7 @@ func SegmentTranspose(list, starts, rows, places int64) error {
 	return reductionAt(list).Transpose(starts, rows, places)
 }
 
-// attentionAt is segment.Attention's fields in their order, behind those of its reduction. The
+// attentionAt is layers.Attention's fields in their order, behind those of its reduction. The
 // last has the bits of a float.
 func attentionAt(list int64) *layers.Attention {
 	w := memory.View[int64](list, segmentWords+7)[segmentWords:]
@@ -45,7 +45,7 @@ func attentionAt(list int64) *layers.Attention {
 	}
 }
 
-// scoresAt is segment.Scores' fields in their order.
+// scoresAt is layers.Scores' fields in their order.
 func scoresAt(list int64) *layers.Scores {
 	w := memory.View[int64](list, 10)
 	return &layers.Scores{
@@ -53,12 +53,12 @@ func scoresAt(list int64) *layers.Scores {
 	}
 }
 
-// SegmentAttend makes attention on a reduction, or its gradients, as segment.Attention says.
+// SegmentAttend makes attention on a reduction, or its gradients, as layers.Attention says.
 func SegmentAttend(list int64) error {
 	return attentionAt(list).Attend(crewOf(0))
 }
 
-// SegmentSoftmax makes the softmax of scores, or its gradient, as segment.Scores says.
+// SegmentSoftmax makes the softmax of scores, or its gradient, as layers.Scores says.
 func SegmentSoftmax(list int64) error {
 	return scoresAt(list).Softmax(crewOf(0))
 }

@@ -19,8 +19,8 @@ type HeteroGraph struct {
 	device *deviceGraph // all of them; nil: they are on the CPU
 }
 
-// typedDocument is a graph with types as Python writes it.
-type typedDocument struct {
+// heteroDocument is a graph with types as Python writes it.
+type heteroDocument struct {
 	Types     []string `json:"types"`
 	Nodes     []int64  `json:"nodes"`
 	Salts     []string `json:"salts"` // of the types, decimal
@@ -33,9 +33,9 @@ type typedDocument struct {
 	} `json:"relations"`
 }
 
-// NewTyped makes a graph with types of a document and of a graph for each of its relations.
-func NewTyped(document string, graphs []*Graph) (made *HeteroGraph, err error) {
-	var d typedDocument
+// NewHetero makes a graph with types of a document and of a graph for each of its relations.
+func NewHetero(document string, graphs []*Graph) (made *HeteroGraph, err error) {
+	var d heteroDocument
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		return nil, Errorf(KindValue, "graph: expected a JSON object, got %v", err)
 	}
@@ -125,25 +125,25 @@ func (t *HeteroGraph) Join(ids int64) (int64, error) {
 		return 0, err
 	}
 	defer leave()
-	m, err := t.csc.Join(memory.View[int64](ids, int64(len(t.graphs)+1)), crewOf(0))
+	m, err := t.csc.Homogeneous(memory.View[int64](ids, int64(len(t.graphs)+1)), crewOf(0))
 	if err != nil {
 		return 0, err
 	}
 	return m.Address(), nil
 }
 
-// TypedCall is a call whose seeds are so many of each type of vertices, and whose excluded edges
+// HeteroCall is a call whose seeds are so many of each type of vertices, and whose excluded edges
 // are so many of each relation, one behind another: Counts is the address of all these numbers. Where edges have
 // times, SeedTimes is the address of one for each seed, as TimedCall has them, and Sorted that of two numbers for each
 // relation: the memory that StartTimes has made, 0 for none, and whether its times are vertices'.
-type TypedCall struct {
+type HeteroCall struct {
 	Call
 	Counts            int64
 	Sorted, SeedTimes int64
 }
 
 // times are those of a call; nil: it has none.
-func (t *HeteroGraph) times(c *TypedCall) (*plan.Times, error) {
+func (t *HeteroGraph) times(c *HeteroCall) (*plan.Times, error) {
 	if c.Sorted == 0 {
 		return nil, nil
 	}
@@ -168,8 +168,8 @@ func (t *HeteroGraph) times(c *TypedCall) (*plan.Times, error) {
 	return given, err
 }
 
-// typedPlan is a plan that samples graphs with types.
-type typedPlan interface {
+// heteroPlan is a plan that samples graphs with types.
+type heteroPlan interface {
 	plan.Plan
 	// Fits refuses graphs whose types the plan does not name, or that have others.
 	Fits(g *csc.HeteroGraph) error
@@ -185,8 +185,8 @@ type sampledTypes struct {
 	leave   func()
 }
 
-// SubmitTyped is Submit for a graph with types, and with prompt it is Sample.
-func SubmitTyped(g *HeteroGraph, p *Sampler, c TypedCall, prompt bool) (*Job, error) {
+// SubmitHetero is Submit for a graph with types, and with prompt it is Sample.
+func SubmitHetero(g *HeteroGraph, p *Sampler, c HeteroCall, prompt bool) (*Job, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
@@ -204,18 +204,18 @@ func SubmitTyped(g *HeteroGraph, p *Sampler, c TypedCall, prompt bool) (*Job, er
 }
 
 // newSampledTypes checks and copies what a call says; a job must be made of it next.
-func newSampledTypes(g *HeteroGraph, p *Sampler, c TypedCall) (*sampledTypes, error) {
+func newSampledTypes(g *HeteroGraph, p *Sampler, c HeteroCall) (*sampledTypes, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	fitted, is := p.Plan.(typedPlan)
+	fitted, is := p.Plan.(heteroPlan)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
 	if err := fitted.Fits(&g.csc); err != nil {
 		return nil, err
 	}
-	t := &sampledTypes{graph: g, plan: p, work: plan.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
+	t := &sampledTypes{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
 	var err error
 	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func newSampledTypes(g *HeteroGraph, p *Sampler, c TypedCall) (*sampledTypes, er
 
 // split is how many seeds a call has of each type, and copies of the excluded edges of each relation,
 // none where there are none at all.
-func (t *HeteroGraph) split(c *TypedCall) (seeds []int64, exclude [][]int64, err error) {
+func (t *HeteroGraph) split(c *HeteroCall) (seeds []int64, exclude [][]int64, err error) {
 	kinds := len(t.csc.Kinds)
 	counts := append([]int64(nil), memory.View[int64](c.Counts, int64(kinds+len(t.graphs)))...)
 	of := [2]int64{}

@@ -6,7 +6,7 @@
 Parts are those of PARTS, all of them if none is named. Each compares what the kernels make with the
 CPU engine's; the status is not 0 where anything differs. ``--kernels`` also notes which kernels the
 GPU ran, by torch's profiler, which no sanitizer allows beside it, and fails unless these are all of
-``kernels/*.cu``.
+``kernels/*/*.cu``.
 
 Small, since a sanitizer makes a kernel a hundred times slower; with more than one block a launch
 all the same, so that what blocks tell each other is looked at, too.
@@ -528,33 +528,33 @@ def times() -> None:
 # What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py
 # compares them with the sources, whose macros make most of the names.
 KERNELS = {
-    "attend": "attend_{forward,backward}",
-    "attend_narrow": "narrow_attend{,_back}",
+    "attention": "attention_{forward,backward}",
+    "attention_half": "attention_half_{forward,backward}",
     "bsp": "bsp_{seeds,count,draw,choose,gather,check,number}{32,64}",
     "cache": "cache_{tally,touch,bid,put}",
-    "expand": "expand",
-    "factors": "factors",
+    "edge_factors": "edge_factors",
+    "expand_coo": "expand_coo",
     "fused": "fused{32,64}",
     "gather": "gather",
+    "hetero": "hetero{32,64}{,_all}",
     "hgt": "hgt{32,64}",
     "khop": "khop_{begin,step,enter,transits,layer,unique}{32,64} khop_finish",
+    "labor": "labor{32,64}",
     "negatives": "negatives",
     "neighbor": "neighbor{32,64}{,_bins,_any,_trees,_many}",
     "queue": "queue{32,64}",
     "reservoir": "reservoir_order reservoir_{count,draw}{32,64}",
     "segment": "segment_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of,taken,dots}"
     " segment_dots_of",
-    "segment_narrow": "narrow_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of,taken}"
-    " narrow_dots{,_of}",
-    "softmax": "segment_softmax",
+    "segment_half": "segment_half_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of}"
+    " segment_half_{taken,dots,dots_of}",
+    "softmax": "softmax",
     "static": "static{32,64}{,_any,_weighted,_weighted_any} static_{turn,spread,edges}",
-    "static_typed": "static_typed{32,64}{,_all} static_typed_{turn,spread}",
-    "tally": "walk_{tally,roots}{32,64}",
+    "static_hetero": "static_hetero{32,64}{,_all} static_hetero_{turn,spread}",
     "transit": "transit_{begin,open,place,finish} transit_step{,_alias}{,_first,_second}{32,64}",
     "transpose": "transpose_{clear,count,scan,place,order}",
-    "typed": "typed{32,64}{,_all}",
-    "typed_labor": "typed_labor{32,64}",
     "validate": "validate",
+    "visit_counts": "visit_{counts,roots}{32,64}",
     "walk": "walk{,_alias}_{csr,packed}{,_first,_second}{32,64} walk_pack{,_alias} walk_offsets"
     " walk_filter",
     "weighted": "weighted{32,64}{,_bins,_any,_trees,_many}",

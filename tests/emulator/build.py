@@ -26,12 +26,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+KERNELS = ROOT / "kernels"
 DRIVER = ROOT / "gpu" / "shim" / "testdata"
 CACHE = ROOT / "build" / "emulator"
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 # CUDA C++ wraps and aliases where it likes, and has pragmas of its own.
-KERNELS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv"]
+CUDA = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv"]
 # races.cpp has what these call; the kernels alone are compiled so.
 RACES = ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
@@ -60,7 +61,7 @@ static void call(const void* args) {{
 namespace {{
 namespace {name}_cu {{
 {body}
-// What kernels/grid.cuh has as inline PTX, and declares for the emulator. Loads let others run.
+// kernels/common/grid.cuh has these as inline PTX, and declares them here. Loads let others run.
 unsigned load_acquire(const unsigned* p) {{ return emulator::load(p); }}
 unsigned load_relaxed(const unsigned* p) {{ return emulator::load(p); }}
 unsigned long long load_acquire(const unsigned long long* p) {{ return emulator::load(p); }}
@@ -81,7 +82,7 @@ __attribute__((constructor)) void register_{name}() {{ emulator_register(&kernel
 
 
 def kernel_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.cu"))
+    return sorted(folder.glob("*/*.cu"))
 
 
 def compilers() -> tuple[list[str], list[str]] | None:
@@ -100,14 +101,14 @@ def digest(files: list[Path], *more: str) -> str:
 
 
 def unit_of(file: Path, cxx: list[str], *define: str, cwd: Path | None = None) -> str:
-    """The C++ file that compiles a file of kernels.
+    """The C++ file that compiles a file of kernels. Headers are found in `cwd`, else in kernels/.
 
     The preprocessor has been there before, so that kernels made by macros are found. Dynamic shared
     memory is the one thing that no header can explain to g++.
     """
     define = ("-DPGS_EMULATED", "-D__CUDA_ARCH__=900", *define)
     text = subprocess.run(
-        [*cxx, "-E", "-std=c++17", *define, "-x", "c++", str(file)],
+        [*cxx, "-E", "-std=c++17", f"-I{'.' if cwd else KERNELS}", *define, "-x", "c++", str(file)],
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -139,7 +140,7 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str], races: bool) 
     for file in kernels:
         unit = made / f"{file.stem}.cpp"
         unit.write_text(unit_of(file, cxx))
-        own = [*KERNELS, *(RACES if races else [])]
+        own = [*CUDA, *(RACES if races else [])]
         jobs.append([*cxx, *common, *own, f"-I{HERE}", "-o", f"{unit}.o", str(unit)])
     for name in ("scheduler", "images", *(["races"] if races else [])):
         output = str(made / f"{name}.o")
@@ -210,11 +211,12 @@ def build(
     flags: tuple[str, ...] = (),
 ) -> Path:
     """Makes ``folder``/libcuda.so.1 of the given files of kernels; of ``kernels/`` if none."""
-    kernels = kernels or kernel_files(ROOT / "kernels")
+    kernels = kernels or kernel_files(KERNELS)
     extra = [*flags, *(SANITIZE if sanitize else [])]
     inputs = sorted(
         {
-            *[f for k in kernels for f in k.parent.iterdir() if f.suffix in (".cu", ".cuh")],
+            *kernels,
+            *KERNELS.glob("*/*.cuh"),
             *[f for f in HERE.iterdir() if f.suffix in (".h", ".cpp")],
             Path(__file__),
             *DRIVER.glob("fake_*"),
@@ -286,7 +288,7 @@ def image(file: Path, *define: str) -> None:
             (made / "none.c").touch()
             driver = [*c, "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1")]
             subprocess.run([*driver, str(made / "none.c")], check=True)
-            flags = ["-fPIC", "-pthread", "-fno-gnu-unique", *KERNELS, f"-I{HERE}"]
+            flags = ["-fPIC", "-pthread", "-fno-gnu-unique", *CUDA, f"-I{HERE}"]
             flags += ["-g", *races] if races else []
             unit_o = made / "unit.o"
             if subprocess.run(

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,9 +88,24 @@ int nvrtcCreateProgram(struct program **program, const char *source, const char 
     return OK;
 }
 
+/* Makes the folder in which a header's name says it lies, or removes it once it is empty. */
+static void folder_of(const char *folder, const char *name, int make)
+{
+    const char *end = strchr(name, '/');
+    char path[4096];
+    if (end == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/%.*s", folder, (int)(end - name), name);
+    if (make)
+        mkdir(path, 0700);
+    else
+        rmdir(path);
+}
+
 static int put(const char *folder, const char *name, struct text text)
 {
     char path[4096];
+    folder_of(folder, name, 1);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     if (file == NULL)
@@ -162,8 +178,10 @@ int nvrtcCompileProgram(struct program *p, int n, const char *const *options)
         memcpy(p->image.bytes, "\x7f" "ELFpgs!", 8);
         memcpy(p->image.bytes + 8, &bytes, 8);
     }
-    for (int i = 0; i < p->files; i++)
+    for (int i = 0; i < p->files; i++) {
         free(get(folder, p->names[i], 0).bytes);
+        folder_of(folder, p->names[i], 0);
+    }
     rmdir(folder);
     return well && p->image.size > 16 ? OK : COMPILATION;
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstddef>
 
-// A kernel of kernels/*.cu, as build.py's units register it.
+// A kernel of kernels/*/*.cu, as build.py's units register it.
 struct Kernel {
   const char* name;
   size_t argument;                // bytes of its one parameter

@@ -155,7 +155,10 @@ for options in ({"exact": True}, {"importance": -1}):
 def test_programs_have_no_hazards(tmp_path: Path) -> None:
     """One thread writes what a block shares, and a lane what its warp does."""
     # Graphs ask for those of neighbours, too.
-    kernels = [ROOT / "kernels" / f"{name}.cu" for name in ("typed_labor", "typed", "neighbor")]
+    kernels = [
+        ROOT / "kernels" / f"{name}.cu"
+        for name in ("hetero/labor", "hetero/hetero", "neighbor/neighbor")
+    ]
     folder, found = build(tmp_path / "driver", kernels=kernels, races=True), tmp_path / "found"
     done = subprocess.run(
         [sys.executable, "-c", HAZARDS],

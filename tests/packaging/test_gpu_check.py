@@ -19,8 +19,8 @@ gpu_check_small = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(gpu_check_small)
 
 # Files whose kernels take tensors of torch on a GPU, which the emulator has none of.
-TENSORS = ("segment", "segment_narrow", "attend", "attend_narrow", "softmax", "gather", "cache")
-TENSORS += ("static", "static_typed", "negatives", "transpose")
+TENSORS = ("segment", "segment_half", "attention", "attention_half", "softmax", "gather", "cache")
+TENSORS += ("static", "static_hetero", "negatives", "transpose")
 
 
 def test_kernels_are_those_of_the_sources() -> None:

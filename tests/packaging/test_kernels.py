@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-KERNEL = '#include "shared.cuh"\nextern "C" __global__ void {0}(int* p) {{ *p = VALUE; }}\n'
+KERNEL = '#include "common/shared.cuh"\nextern "C" __global__ void {0}(int* p) {{ *p = VALUE; }}\n'
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +69,13 @@ def tree(root: Path, python: Path, tmp_path: Path) -> Tree:
     (folder / "compiled").mkdir(parents=True)
     (folder / "compiled" / ".gitignore").write_text("*\n")
     shutil.copy(root / "kernels" / "compile.py", folder)
-    (folder / "shared.cuh").write_text("#define VALUE 7\n")
-    for name in ("first", "second"):
-        (folder / f"{name}.cu").write_text(KERNEL.format(name))
+    for name, text in (
+        ("common/shared.cuh", "#define VALUE 7\n"),
+        ("a/first.cu", KERNEL.format("first")),
+        ("b/second.cu", KERNEL.format("second")),
+    ):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
     return Tree(folder=folder, python=python)
 
 
@@ -90,7 +94,7 @@ def test_machine_code_and_ptx(tree: Tree) -> None:
     lines = made["sources"].decode().splitlines()
     assert lines == [
         f"{hashlib.sha256((tree.folder / name).read_bytes()).hexdigest()}  {name}"
-        for name in ("first.cu", "second.cu", "shared.cuh")
+        for name in ("a/first.cu", "b/second.cu", "common/shared.cuh")
     ]
 
 
@@ -102,20 +106,20 @@ def test_nothing_is_compiled_twice_and_nothing_is_stale(tree: Tree) -> None:
     assert tree.make("sm_80") == 2
     assert {"first.sm_75.xz", "first.sm_80.xz"} <= set(tree.compiled)
     # One file alone, then one that both include.
-    with open(tree.folder / "first.cu", "a") as file:
+    with open(tree.folder / "a" / "first.cu", "a") as file:
         file.write("// changed\n")
     assert tree.make("sm_75") == 1
     assert set(tree.compiled) == {
         *("first.sm_75.xz", "second.sm_75.xz", "second.sm_80.xz", "sources")
     }
-    (tree.folder / "shared.cuh").write_text("#define VALUE 8\n")
+    (tree.folder / "common" / "shared.cuh").write_text("#define VALUE 8\n")
     assert tree.make("sm_75") == 2
     assert tree.compiled["first.sm_75.xz"] != before["first.sm_75.xz"]
     # What was there once is there still.
-    (tree.folder / "shared.cuh").write_text("#define VALUE 7\n")
+    (tree.folder / "common" / "shared.cuh").write_text("#define VALUE 7\n")
     assert tree.make("sm_75") == 0
     assert tree.compiled["second.sm_75.xz"] == before["second.sm_75.xz"]
-    (tree.folder / "second.cu").unlink()
+    (tree.folder / "b" / "second.cu").unlink()
     assert tree.make("sm_75") == 0
     assert not any(name.startswith("second") for name in tree.compiled)
 
@@ -153,17 +157,19 @@ def test_a_python_without_liblzma_packs_by_gzip(tree: Tree) -> None:
 
 def test_source_that_does_not_compile(tree: Tree) -> None:
     assert tree.make("sm_75") == 2
-    (tree.folder / "second.cu").write_text('extern "C" __global__ void second() { nonsense; }\n')
+    (tree.folder / "b" / "second.cu").write_text(
+        'extern "C" __global__ void second() { nonsense; }\n'
+    )
     done = tree.run("sm_75")
     assert done.returncode == 1
-    assert "second.cu for sm_75:" in done.stderr
-    assert 'second.cu(1): error: identifier "nonsense" is undefined' in done.stderr
+    assert "b/second.cu for sm_75:" in done.stderr
+    assert 'b/second.cu(1): error: identifier "nonsense" is undefined' in done.stderr
     assert "Traceback" not in done.stderr
     assert set(tree.compiled) == {"first.sm_75.xz", "sources"}
 
 
 def test_warnings_are_shown(tree: Tree) -> None:
-    (tree.folder / "first.cu").write_text(
+    (tree.folder / "a" / "first.cu").write_text(
         'extern "C" __global__ void first() { int unused = 1; }\n'
     )
     done = tree.run("sm_75")
@@ -223,7 +229,7 @@ AARCH64 = ("sm_75", "sm_80-86-87-89", "sm_90", "sm_100-101-103", "sm_120-121", "
 
 def test_the_extension_has_every_kernel_for_every_architecture(extension: Path, root: Path) -> None:
     content = extension.read_bytes()
-    sources = sorted((root / "kernels").glob("*.cu"))
+    sources = sorted((root / "kernels").glob("*/*.cu"))
     assert "neighbor" in {source.stem for source in sources}
     missing = [
         name

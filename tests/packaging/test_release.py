@@ -325,7 +325,7 @@ def test_bill_has_every_role(
     # Requirements of a build are the first table of the file.
     assert set(required[:4]) <= tools
     (kernels,) = kinds["kernels"]
-    sources = {source.stem for source in (root / "kernels").glob("*.cu")}
+    sources = {source.stem for source in (root / "kernels").glob("*/*.cu")}
     assert set(re.findall(r"\w+", kernels["description"].partition(" of ")[2])) == sources
     values = {item["name"]: item["value"] for item in kernels["properties"]}
     # The same wheel stands for both architectures here.

@@ -31,7 +31,11 @@ def test_has_every_source(names: set[str], root: Path) -> None:
         for file in (root / folder).rglob("*.*")
         if file.suffix[1:] in SUFFIXES
     }
-    assert {"bridge/bridge.go", "kernels/neighbor.cu", "python/pygsampler/__init__.py"} <= sources
+    assert {
+        "bridge/bridge.go",
+        "kernels/neighbor/neighbor.cu",
+        "python/pygsampler/__init__.py",
+    } <= sources
     assert sources - names == set()
     assert {"go.mod", "go.sum", "setup.py", "pyproject.toml", "Makefile", "LICENSE"} <= names
 

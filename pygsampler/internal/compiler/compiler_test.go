@@ -47,9 +47,9 @@ func with(t *testing.T) (*Compiler, *pretended) {
 
 func TestCompile(t *testing.T) {
 	c, p := with(t)
-	program := Program{Name: "k", Source: "#include \"constants.cuh\"\nint x;"}
+	program := Program{Name: "k", Source: "#include \"common/constants.cuh\"\nint x;"}
 	constants := kernels.Headers(program.Source)
-	want := "sm_90|k.cu|" + program.Source + "|-std=c++17|constants.cuh|" + constants[0].Text
+	want := "sm_90|k.cu|" + program.Source + "|-std=c++17|common/constants.cuh|" + constants[0].Text
 	for _, cached := range []bool{false, true, true} {
 		image, err := c.Compile(program, 9, 0)
 		if err != nil || string(image.Code) != want || image.Cached != cached {
@@ -84,7 +84,7 @@ func TestWhatDecides(t *testing.T) {
 		func() (Program, int) { return Program{Name: "l", Source: "b", Options: []string{"-DX=1"}}, 110 },
 		func() (Program, int) { return Program{Name: "l", Source: "b", Options: []string{"-DX=1", "-DY"}}, 110 },
 		func() (Program, int) { p.identity = "another"; return Program{Name: "l", Source: "b"}, 110 },
-		func() (Program, int) { return Program{Name: "l", Source: "#include \"philox.cuh\""}, 110 },
+		func() (Program, int) { return Program{Name: "l", Source: "#include \"common/philox.cuh\""}, 110 },
 	} {
 		program, capability := change()
 		image, err := c.Compile(program, capability/10, capability%10)

@@ -15,7 +15,7 @@ import (
 
 // generated is a program as a generator would write it: its own loop around ours. Each
 // block gives the draws of its threads in reversed order, by way of shared memory.
-const generated = `#include "philox.cuh"
+const generated = `#include "common/philox.cuh"
 struct Args { u64* out; u64 state; u32 n; };
 extern "C" __global__ void __launch_bounds__(64) draws(const __grid_constant__ Args a) {
   __shared__ u64 all[64];
@@ -122,7 +122,7 @@ func TestGenerated(t *testing.T) {
 func TestGeneratedWrong(t *testing.T) {
 	c, context := need(t)
 	p := context.Properties()
-	_, err := c.Compile(Program{Name: "wrong", Source: "#include \"philox.cuh\"\n__device__ int f() { return nothing; }\n"}, p.Major, p.Minor)
+	_, err := c.Compile(Program{Name: "wrong", Source: "#include \"common/philox.cuh\"\n__device__ int f() { return nothing; }\n"}, p.Major, p.Minor)
 	var e *nvrtc.Error
 	if !errors.As(err, &e) || e.Name != "NVRTC_ERROR_COMPILATION" || !strings.Contains(e.Log, "nothing") ||
 		!strings.HasPrefix(err.Error(), "pygsampler: kernel wrong: nvrtc: wrong.cu for sm_") {

@@ -28,9 +28,9 @@ const (
 	layout = "python/pygsampler/_batch/layout.py"
 	graphs = "python/pygsampler/_graph/layout.py"
 	limits = "python/pygsampler/_engine/limits.py"
-	header = "kernels/constants.cuh"
+	header = "kernels/common/constants.cuh"
 	// Apart, since few kernels need it and a change of the other changes all of them.
-	typedHeader = "kernels/typed_constants.cuh"
+	typedHeader = "kernels/hetero/hetero_constants.cuh"
 )
 
 var (

@@ -12,7 +12,7 @@ import (
 // over so many edges that are drawn uniformly and without replacement: docs/operators.md. Its steps rise to the root of a function that is convex in 1/c, and end after at most as
 // many as there are edges.
 //
-// CUDA twin: LaborSearch of kernels/program_labor.cuh.
+// CUDA twin: LaborSearch of kernels/program/labor.cuh.
 func Factor(a, q []float64, most int64) float64 {
 	candidates, least := int64(0), math.Inf(1)
 	for i := range a {

@@ -3,7 +3,7 @@ package labor
 // Rounds of LABOR-* go on while the expected number of vertices falls by some part. It is counted in parts of
 // 2^-32 of a vertex, so that no order of the vertices changes it.
 //
-// CUDA twin: kernels/typed_labor.cuh.
+// CUDA twin: kernels/hetero/labor.cuh.
 
 // most is the part of it that may be left for another round.
 const most = 0.9999

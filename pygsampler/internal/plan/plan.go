@@ -1,5 +1,5 @@
-// Package family is what jobs, the executor and devices know of a kind of samplers. A
-// family is a package beside this one: it makes plans of documents, and a plan makes
+// Package plan defines what jobs, the executor and devices know about a family of samplers.
+// Each family is a package below this one: it parses documents into plans, and a plan makes
 // batches on the CPU and on a device.
 package plan
 
@@ -50,7 +50,7 @@ type Work struct {
 	Exclude *csc.Exclusions
 	// Typed is in the place of Graph where the graph has types, Excludes in that of Exclude, for
 	// each relation; the batch's seeds are so many of each type of vertices, one behind another.
-	Typed      *csc.HeteroGraph
+	Hetero     *csc.HeteroGraph
 	Excludes   []*csc.Exclusions
 	SeedCounts []int64
 	// Times is when the edges of Graph are, or of each relation of Typed, whose rows are in their order, and

@@ -1,4 +1,4 @@
-// Package fetch asks the memory for what is read later.
+// Package prefetch asks the processor to load memory that is read later.
 package prefetch
 
 import "unsafe"

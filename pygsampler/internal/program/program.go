@@ -67,7 +67,7 @@ type Node struct {
 	K       int64   // Individual, Collective, TopK, Draw: how many; -1: all
 	Replace bool    // of those that draw
 	Site    int     // of those that draw: which random numbers are theirs
-	Batches int64   // of a Random: the period of rng.Gradual; 0 is 1
+	Batches int64   // of a Random: the period of rng.Dependent; 0 is 1
 	Axis    int     // 0: columns, 1: rows, -1: none
 	Name    string  // of an array
 	Value   float64 // of a Const

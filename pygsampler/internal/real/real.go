@@ -4,7 +4,7 @@
 // differ between systems, and says float64 at each product, since the compiler may else
 // fuse it with a sum on some processors. They are within 4e-16 of the truth, relatively.
 //
-// CUDA twin: kernels/real.cuh. A test compares the bits.
+// CUDA twin: kernels/common/real.cuh. A test compares the bits.
 package real
 
 import "math"

@@ -3,7 +3,7 @@ package real
 // Sum adds numbers up in one order, which a warp has too: each 32 by a tree, then 32 of these sums one behind another, then
 // what those give. The zero value is the sum of none.
 //
-// CUDA twin: sum_from of kernels/program_sums.cuh.
+// CUDA twin: sum_from of kernels/program/sums.cuh.
 type Sum struct {
 	total float64
 	few   float64     // of the last 32s, of which 32 are added to the total at a time

@@ -2,7 +2,7 @@ package request
 
 // Rule says which edges a row gives at a hop: how many, and whether it draws them.
 // Its degree are the edges that are not excluded. CUDA twin: gives_all in
-// kernels/choose.cuh.
+// kernels/common/choose.cuh.
 type Rule struct {
 	Fanout  int64 // -1: all
 	Replace bool

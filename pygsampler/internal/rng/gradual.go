@@ -11,7 +11,7 @@ import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 //
 // Source: M. F. Balin, D. LaSalle, U. V. Catalyurek, "Cooperative Minibatching in Graph Neural Networks", 2023.
 //
-// CUDA twin: kernels/gradual.cuh.
+// CUDA twin: kernels/common/dependent_rng.cuh.
 type Dependent struct {
 	Stream   // of the period's first batch
 	next     Stream

@@ -15,7 +15,9 @@ type PendingRow struct {
 }
 
 // DrawLeft is Again of many short rows.
-func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) { drawLeft(positions, sums, rows, widest) }
+func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) {
+	drawLeft(positions, sums, rows, widest)
+}
 
 func drawLeft(positions []int64, sums []uint64, rows []PendingRow, widest int) {
 	for i := range rows {

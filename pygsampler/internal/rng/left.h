@@ -5,7 +5,7 @@
 enum { PGS_SHORT = 32 };
 
 // A row of at most PGS_SHORT edges, whose sums stand from one of all on, and whose positions, as many as its fanout, at a
-// place among all; a bit for each of those that are to be drawn again. Go twin Left in left.go.
+// place among all; a bit for each of those that are to be drawn again. Go twin PendingRow in left.go.
 struct pgs_left {
   int64_t at, fanout, start, edges;
   uint64_t state, refused;

@@ -1,4 +1,4 @@
-// Package numbers gives the vertices of small sets numbers.
+// Package smallmap numbers the nodes of small sets in the order of their first occurrence.
 package smallmap
 
 import "math/bits"

@@ -101,7 +101,7 @@ func gather[I csc.Index](words []uint32, back *csc.Graph, ids []I, crew csc.Crew
 }
 
 // pairAt is the word of an edge from x to t, and its bits there: of eight bits an edge, about one
-// other pair in thirty has them too. CUDA twin: filter_bits of kernels/walk.cuh.
+// other pair in thirty has them too. CUDA twin: filter_bits of kernels/walk/walk.cuh.
 func pairAt(t, x, words uint64) (word int64, mask uint32) {
 	h := rng.Mix(rng.Draw(t, 0) ^ x)
 	high, _ := bits.Mul64(h, words)

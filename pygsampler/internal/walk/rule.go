@@ -100,7 +100,7 @@ func (r *Rule) Chances() (c Chances) {
 
 // Area is the chance that a try takes one of the edges that lead back, for what these have
 // beyond the bound: their weight, and that of all edges of the row. CUDA twin: area in
-// kernels/walk.cuh.
+// kernels/walk/walk.cuh.
 func (c *Chances) Area(back, all uint64) uint64 {
 	area := float64(c.Extra * float64(back))
 	rest := float64(float64(all) * c.Bound)

@@ -7,7 +7,7 @@ import (
 )
 
 // tally finds the vertices that a seed's walks have visited most: PinSAGE (Ying et al., 2018)
-// takes these as the seed's neighbours. CUDA twin: kernels/tally.cu.
+// takes these as the seed's neighbours. CUDA twin: kernels/walk/visit_counts.cu.
 type tally[P, I csc.Index] struct {
 	keys, ranks []uint64
 }

@@ -1,6 +1,6 @@
-// Package table says how the engine's results are described: a result is one memory
-// that begins with words of 64 bits, and a directory of rows says which words tell
-// where each array of it lies. The directories stand beside the words; from both
+// Package descriptor describes the results of the engine: a result is one memory region that
+// begins with a header of 64-bit words, and a directory of descriptors says which words locate each
+// array in the region. Directories are stored next to the headers; from both
 // `go generate ./pygsampler/internal/constants` writes what Python and the kernels know.
 package descriptor
 

@@ -1,5 +1,5 @@
-// Package hops joins the hops of a batch on the CPU: each relation gets one list of edges, the
-// seeds' first, as PyG has a subgraph.
+// Package edgelists joins the hops of a batch on the CPU into one list of edges for each edge type,
+// the seeds' edges first, as PyG stores a subgraph.
 package edgelists
 
 import (
@@ -81,7 +81,7 @@ func read(data int64, ends []int64) (*joint, error) {
 		l := batch.TypedLayout{
 			Hops: j.hops, Types: int(head[batch.TypedNumTypes]), Relations: int(head[batch.TypedNumRelations]),
 		}
-		j.typed(l, memory.View[int64](data, int64(l.Words())), ends)
+		j.hetero(l, memory.View[int64](data, int64(l.Words())), ends)
 	default:
 		return nil, &csc.ValueError{Text: "words: expected those of a batch of blocks, got others"}
 	}
@@ -114,7 +114,7 @@ func (j *joint) plain(words []int64) {
 }
 
 // typed reads one of a graph with types.
-func (j *joint) typed(l batch.TypedLayout, words, ends []int64) {
+func (j *joint) hetero(l batch.TypedLayout, words, ends []int64) {
 	j.types, j.relations = make([]kind, l.Types), make([]relation, l.Relations)
 	for t := range j.types {
 		of := words[l.Type(t):l.Type(t+1)]

@@ -37,7 +37,7 @@ type HGTRequest struct {
 // known which of their neighbours were chosen.
 type hgtBatch[I csc.Index] struct {
 	*HGTRequest
-	*typedScratch
+	*heteroScratch
 	stop   *atomic.Bool
 	out    *batch.Builder
 	layout batch.TypedLayout
@@ -112,8 +112,8 @@ func (r *HGTRequest) Expected() int64 {
 
 func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
-	s := &hgtBatch[I]{HGTRequest: req, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)), stop: stop}
-	defer s.typedScratch.put()
+	s := &hgtBatch[I]{HGTRequest: req, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)), stop: stop}
+	defer s.heteroScratch.put()
 	complete := false
 	defer func() {
 		if !complete && s.out != nil {
@@ -154,7 +154,7 @@ func (s *hgtBatch[I]) begin() error {
 	first := int64(0)
 	for t := range s.kinds {
 		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.Kinds[t], s.typedScratch.kinds[t]
+		k.NodeType, k.kindScratch = g.Kinds[t], s.heteroScratch.kinds[t]
 		if err := s.plant(t, first); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *hgtBatch[I]) begin() error {
 			r.req.Exclude = s.Exclude[i]
 		}
 		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
-		r.tiled = tiled[I]{Request: &r.req, hopRows: s.typedScratch.rows[i], salt: about.Salt, mixed: g.Mixed()}
+		r.tiled = tiled[I]{Request: &r.req, hopRows: s.heteroScratch.rows[i], salt: about.Salt, mixed: g.Mixed()}
 		if r.source = &r.tiled; s.Ask != nil {
 			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}
 			r.source = &r.far

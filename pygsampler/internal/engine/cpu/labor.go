@@ -18,12 +18,12 @@ import (
 // Labor says which edges stay (M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
 // in GNNs", NeurIPS 2023). A vertex has one number for all relations of a hop.
 //
-// CUDA twin: kernels/typed_labor.cuh.
+// CUDA twin: kernels/hetero/labor.cuh.
 type Labor struct {
 	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
 	SameLayers bool   // the numbers of all hops are the same
-	Batches    uint64 // of a period of rng.Gradual
+	Batches    uint64 // of a period of rng.Dependent
 	// Scaled are weights over chances, of which a row's sum to the number of its edges; else one over the chances.
 	Scaled bool
 }
@@ -88,13 +88,13 @@ func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (
 	g := req.Graph
 	s := &laborBatch[I]{Labor: req.Labor, kept: make([]laborKept, len(g.Relations))}
 	s.heteroBatch = heteroBatch[I]{
-		HeteroRequest: &req.HeteroRequest, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: &req.HeteroRequest, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
 		team: muster(crew, 0), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
 }
 
-// hop is that of typedBatch, whose edges are chosen before there is room for them.
+// hop is the hop of heteroBatch, except that edges are chosen before there is room for them.
 func (s *laborBatch[I]) hop(hop int) error {
 	s.advance()
 	if s.Ask != nil {

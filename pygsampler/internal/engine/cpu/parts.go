@@ -54,7 +54,7 @@ type RowReply struct{ Address, Size int64 }
 
 // remoteSource are rows of a graph, or of one relation, that are asked for, a hop at a time.
 type remoteSource[I csc.Index] struct {
-	bounds  []int64 // as Parts has them
+	bounds  []int64 // as Partition has them
 	nodes   int64   // that edges lead from
 	widths  batch.Widths
 	weights bool  // whether edges have factors
@@ -295,7 +295,7 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 	return b, nil
 }
 
-// PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the vertices of Ask.
+// PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the vertices of RowRequest.
 type PartRows struct {
 	*Request             // its seeds do not count; First is the first vertex of the part
 	Ask      *RowRequest // its Starts do not count

@@ -93,7 +93,7 @@ func Trim() {
 		}
 	}
 	shelf.free = nil
-	trimTyped()
+	trimHetero()
 }
 
 // sized is a with length n, with new memory only where a is too short; its old

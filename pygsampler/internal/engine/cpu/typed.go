@@ -33,7 +33,7 @@ type HeteroRequest struct {
 	Poisson  bool
 	MapLimit int64
 	Most     int64 // edges of a hop; 0: any number
-	// Where the rows of each relation lie elsewhere: as Parts has them, of all relations; nil: here.
+	// Where the rows of each relation lie elsewhere: as Partition has them, of all relations; nil: here.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
@@ -44,7 +44,7 @@ type HeteroRequest struct {
 // occurrence in that list, and each type by itself.
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
-	*typedScratch
+	*heteroScratch
 	team   *team
 	stop   *atomic.Bool
 	out    *batch.Builder
@@ -83,8 +83,8 @@ type relation[I csc.Index] struct {
 // tile is some rows of one relation.
 type tile struct{ relation, lo, hi, first, edges int64 }
 
-// typedScratch is what such a batch needs beside graph and output, kept between batches.
-type typedScratch struct {
+// heteroScratch is what such a batch needs beside graph and output, kept between batches.
+type heteroScratch struct {
 	kinds []*kindScratch
 	rows  []*hopRows // of each relation
 	here  []*NodeMap // likewise: which rows are here, of those that lie elsewhere
@@ -100,18 +100,18 @@ type kindScratch struct {
 	table   hashTable // of pairs of tree and vertex
 }
 
-var typedShelf struct {
+var heteroShelf struct {
 	sync.Mutex
-	free []*typedScratch
+	free []*heteroScratch
 }
 
-func takeTypedScratch(kinds, relations int) *typedScratch {
-	typedShelf.Lock()
-	s := &typedScratch{}
-	if last := len(typedShelf.free) - 1; last >= 0 {
-		s, typedShelf.free[last], typedShelf.free = typedShelf.free[last], nil, typedShelf.free[:last]
+func takeHeteroScratch(kinds, relations int) *heteroScratch {
+	heteroShelf.Lock()
+	s := &heteroScratch{}
+	if last := len(heteroShelf.free) - 1; last >= 0 {
+		s, heteroShelf.free[last], heteroShelf.free = heteroShelf.free[last], nil, heteroShelf.free[:last]
 	}
-	typedShelf.Unlock()
+	heteroShelf.Unlock()
 	for len(s.kinds) < kinds {
 		s.kinds = append(s.kinds, &kindScratch{})
 	}
@@ -122,24 +122,24 @@ func takeTypedScratch(kinds, relations int) *typedScratch {
 }
 
 // rowsHere is the map of the vertices of a relation whose rows are here.
-func (s *typedScratch) rowsHere(relation int) *NodeMap {
+func (s *heteroScratch) rowsHere(relation int) *NodeMap {
 	for len(s.here) <= relation {
 		s.here = append(s.here, &NodeMap{})
 	}
 	return s.here[relation]
 }
 
-func (s *typedScratch) put() {
-	typedShelf.Lock()
-	defer typedShelf.Unlock()
-	typedShelf.free = append(typedShelf.free, s)
+func (s *heteroScratch) put() {
+	heteroShelf.Lock()
+	defer heteroShelf.Unlock()
+	heteroShelf.free = append(heteroShelf.free, s)
 }
 
-// trimTyped frees the scratch of idle batches of graphs with types.
-func trimTyped() {
-	typedShelf.Lock()
-	defer typedShelf.Unlock()
-	for _, s := range typedShelf.free {
+// trimHetero frees the scratch of idle batches of graphs with types.
+func trimHetero() {
+	heteroShelf.Lock()
+	defer heteroShelf.Unlock()
+	for _, s := range heteroShelf.free {
 		for _, k := range s.kinds {
 			k.lists.free()
 			k.numbers.Free()
@@ -152,16 +152,16 @@ func trimTyped() {
 			here.Free()
 		}
 	}
-	typedShelf.free = nil
+	heteroShelf.free = nil
 }
 
-// SampleTyped makes the batch of a request tile by tile, as Sample does.
-func SampleTyped(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+// SampleHetero makes the batch of a request tile by tile, as Sample does.
+func SampleHetero(req *HeteroRequest, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.IDBits() == 32 {
-		return sampleTyped[int32](req, crew, stop)
+		return sampleHetero[int32](req, crew, stop)
 	}
-	return sampleTyped[int64](req, crew, stop)
+	return sampleHetero[int64](req, crew, stop)
 }
 
 // Hops is how many there are.
@@ -217,10 +217,10 @@ func (r *HeteroRequest) bound() float64 {
 	return most
 }
 
-func sampleTyped[I csc.Index](req *HeteroRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+func sampleHetero[I csc.Index](req *HeteroRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
 	s := &heteroBatch[I]{
-		HeteroRequest: req, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: req, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
 		team: muster(crew, req.Expected()), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
@@ -228,7 +228,7 @@ func sampleTyped[I csc.Index](req *HeteroRequest, crew Crew, stop *atomic.Bool) 
 
 // made is the batch by its hops.
 func (s *heteroBatch[I]) made(sampled func(hop int) error) (memory.Memory, error) {
-	defer s.typedScratch.put()
+	defer s.heteroScratch.put()
 	defer s.team.dismiss()
 	complete := false
 	defer func() {
@@ -265,7 +265,7 @@ func (s *heteroBatch[I]) begin() error {
 	first := int64(0)
 	for t := range s.kinds {
 		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.Kinds[t], s.typedScratch.kinds[t]
+		k.NodeType, k.kindScratch = g.Kinds[t], s.heteroScratch.kinds[t]
 		if err := s.plant(t, first, total); err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (s *heteroBatch[I]) begin() error {
 		}
 		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{
-			Request: &r.req, hopRows: s.typedScratch.rows[i], trees: r.dst.trees,
+			Request: &r.req, hopRows: s.heteroScratch.rows[i], trees: r.dst.trees,
 			salt: about.Salt, mixed: g.Mixed(),
 		}
 		if r.from = &r.tiled; s.Ask != nil {

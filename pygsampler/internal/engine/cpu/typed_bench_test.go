@@ -115,7 +115,7 @@ func BenchmarkTyped(b *testing.B) {
 				}
 				r.Batch = request.Batch{Seeds: csc.Array{Bits: 64, I64: seeds}, Number: r.Number + 1}
 				start, begun := processTime(), time.Now()
-				m, err := SampleTyped(&r, idle(c.extra), &stop)
+				m, err := SampleHetero(&r, idle(c.extra), &stop)
 				spent = append(spent, float64((processTime() - start).Microseconds()))
 				passed = append(passed, float64(time.Since(begun).Microseconds()))
 				if err != nil {

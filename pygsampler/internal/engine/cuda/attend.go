@@ -2,14 +2,14 @@ package cuda
 
 import "github.com/pygsampler/pygsampler/gpu"
 
-// attendArgs mirrors AttendArgs in kernels/attend.cuh.
+// attendArgs mirrors AttentionArgs in kernels/layers/attention.cuh.
 type attendArgs struct {
 	Of                                        segmentArgs
 	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
 	Slope                                     float64
 }
 
-// attendKernels are those of kernels/attend.cu, or of attend_narrow.cu.
+// attendKernels are those of kernels/layers/attention.cu, or of attention_half.cu.
 type attendKernels struct {
 	forward, back gpu.Kernel[attendArgs]
 }
@@ -26,8 +26,8 @@ func loadAttention(file, forward, back string) func(e *Engine) (*attendKernels, 
 }
 
 var (
-	loadAttend       = loadAttention("attend", "attend_forward", "attend_backward")
-	loadAttendNarrow = loadAttention("attend_narrow", "narrow_attend", "narrow_attend_back")
+	loadAttend       = loadAttention("attention", "attention_forward", "attention_backward")
+	loadAttendNarrow = loadAttention("attention_half", "attention_half_forward", "attention_half_backward")
 )
 
 // Attention is a Segment whose rows are summed by the softmax of their scores, as
@@ -40,9 +40,9 @@ type Attention struct {
 
 // Attend puts it into a stream: forward, or backward where there is an Alpha.
 func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
-	name, load := "attend", loadAttend
+	name, load := "attention", loadAttend
 	if t.FloatBits == 16 {
-		name, load = "attend_narrow", loadAttendNarrow
+		name, load = "attention_half", loadAttendNarrow
 	}
 	k, err := Kept(e, name, load)
 	if err != nil || t.Rows == 0 {
@@ -62,7 +62,7 @@ func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
 	return kernel.Launch(s, a.Of.grid(parts), &a)
 }
 
-// softmaxArgs mirrors SoftmaxArgs in kernels/softmax.cu.
+// softmaxArgs mirrors SoftmaxArgs in kernels/layers/softmax.cu.
 type softmaxArgs struct {
 	Indptr, X, Grad, Out            gpu.Address
 	Rows, Edges                     uint64
@@ -70,7 +70,7 @@ type softmaxArgs struct {
 }
 
 func loadSoftmax(e *Engine) (*gpu.Kernel[softmaxArgs], error) {
-	k, err := KernelOf[softmaxArgs](e, "softmax", "segment_softmax", 0)
+	k, err := KernelOf[softmaxArgs](e, "softmax", "softmax", 0)
 	return &k, err
 }
 

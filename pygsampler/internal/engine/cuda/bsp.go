@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// bspArgs mirrors BspArgs in kernels/bsp.cu.
+// bspArgs mirrors BspArgs in kernels/research/bsp.cu.
 type bspArgs struct {
 	Graph                                 rowsArgs
 	Seeds, Rows, Nodes, Sums, Firsts      gpu.Address

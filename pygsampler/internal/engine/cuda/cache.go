@@ -6,14 +6,14 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// cacheArgs mirrors CacheArgs in kernels/cache.cu.
+// cacheArgs mirrors CacheArgs in kernels/features/cache.cu.
 type cacheArgs struct {
 	IDs, Source, Cached, Slots, Keys, Stamps, Bids, Chosen, Counts gpu.Address
 	Count, Rows, Places                                            uint64
 	Row, IDBits, Width, ByPlace, Now                               uint32
 }
 
-// cacheKernels are those of kernels/cache.cu.
+// cacheKernels are those of kernels/features/cache.cu.
 type cacheKernels struct {
 	tally, touch, bid, put gpu.Kernel[cacheArgs]
 }

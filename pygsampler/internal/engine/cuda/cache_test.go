@@ -12,7 +12,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// cacheModel is a cache on the host, as kernels/cache.cu keeps it.
+// cacheModel is a cache on the host, as kernels/features/cache.cu keeps it.
 type cacheModel struct {
 	row           int
 	table, cached []byte

@@ -78,7 +78,7 @@ const (
 	walkThreads     = 128 // of walk.cu, a walk each, at most
 	packThreads     = 256 // of walk.cu
 	negativeThreads = 256 // of negatives.cu, a number each
-	tallyThreads    = 256 // of tally.cu, a seed, at most
+	tallyThreads    = 256 // of visit_counts.cu, a seed, at most
 	transitThreads  = 256 // of transit.cu
 	khopThreads     = 256 // of khop.cu
 	programThreads  = 512 // of programs

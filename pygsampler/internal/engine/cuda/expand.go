@@ -5,20 +5,20 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 )
 
-// expandBlock mirrors ExpandBlock in kernels/expand.cu.
+// expandBlock mirrors ExpandBlock in kernels/neighbor/expand_coo.cu.
 type expandBlock struct {
 	Indptr, Indices, Sources, Destinations gpu.Address
 	Rows, Edges, First, OutBits            uint64
 }
 
-// expandArgs mirrors ExpandArgs in kernels/expand.cu.
+// expandArgs mirrors ExpandArgs in kernels/neighbor/expand_coo.cu.
 type expandArgs struct {
 	Blocks [mostHops]expandBlock
 	IDBits uint32
 }
 
 func loadExpand(e *Engine) (*gpu.Kernel[expandArgs], error) {
-	k, err := KernelOf[expandArgs](e, "expand", "expand", 0)
+	k, err := KernelOf[expandArgs](e, "expand_coo", "expand_coo", 0)
 	return &k, err
 }
 
@@ -94,7 +94,7 @@ func (e *Engine) Expand(all []Expansion, s gpu.Stream) error {
 
 // expand is one launch for the first blocks, of which the largest has most edges.
 func (e *Engine) expand(args *expandArgs, count int, most uint64, s gpu.Stream) error {
-	kernel, err := Kept(e, "expand", loadExpand)
+	kernel, err := Kept(e, "expand_coo", loadExpand)
 	if err != nil {
 		return err
 	}

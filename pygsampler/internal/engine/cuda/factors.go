@@ -7,7 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 )
 
-// factorBatch mirrors FactorBatch in kernels/factors.cu.
+// factorBatch mirrors FactorBatch in kernels/neighbor/edge_factors.cu.
 type factorBatch struct {
 	Told, Report, Out, Choices, Arrived gpu.Address
 	OutCapacity                         uint64
@@ -29,18 +29,18 @@ type Factors struct{ Neighbors }
 // bits, else in memory of their own.
 const narrowChoices = 1 << 31
 
-// factorKernel is the one of kernels/factors.cu, whose threshold a test may change.
+// factorKernel is the one of kernels/neighbor/edge_factors.cu, whose threshold a test may change.
 type factorKernel struct {
 	gpu.Kernel[factorArgs]
 	narrow int64
 }
 
 func loadFactors(e *Engine) (*factorKernel, error) {
-	k, err := KernelOf[factorArgs](e, "factors", "factors", 0)
+	k, err := KernelOf[factorArgs](e, "edge_factors", "edge_factors", 0)
 	return &factorKernel{k, narrowChoices}, err
 }
 
-func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "factors", loadFactors) }
+func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "edge_factors", loadFactors) }
 
 // wide says whether choices stand in memory of their own. Rows that draw uniformly have no
 // need of them.

@@ -216,7 +216,7 @@ func sameReals(t *testing.T, n int, values []float64, more func(uint64) []float6
 		Values, Results gpu.Address
 		N               int64
 	}
-	k, err := CompiledOf[args](e, compiler.Program{Name: "real", Source: `#include "real.cuh"
+	k, err := CompiledOf[args](e, compiler.Program{Name: "real", Source: `#include "common/real.cuh"
 struct Args { const double* values; double* results; long long n; };
 struct Pair { double x, y; };
 __device__ Pair quarter(unsigned long long j) {

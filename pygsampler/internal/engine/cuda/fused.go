@@ -2,7 +2,7 @@ package cuda
 
 import "github.com/pygsampler/pygsampler/gpu"
 
-// fusedArgs mirrors FusedArgs in kernels/fused.cu.
+// fusedArgs mirrors FusedArgs in kernels/research/fused.cu.
 type fusedArgs struct {
 	Graph                                            rowsArgs
 	Seeds, Rows, Nodes, Firsts, Arrived, Slots, Out  gpu.Address

@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// gatherPart mirrors GatherPart in kernels/gather.cu.
+// gatherPart mirrors GatherPart in kernels/features/gather.cu.
 type gatherPart struct {
 	IDs, Table, Cached, Slots, Out, Counts, Bad    gpu.Address
 	Count, Rows                                    uint64
@@ -18,7 +18,7 @@ type gatherArgs struct {
 	Parts [gatherParts]gatherPart
 }
 
-// gatherKernel is the one of kernels/gather.cu.
+// gatherKernel is the one of kernels/features/gather.cu.
 type gatherKernel struct {
 	gpu.Kernel[gatherArgs]
 	resident uint64 // blocks that the device runs at a time

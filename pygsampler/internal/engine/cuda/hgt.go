@@ -11,9 +11,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// hgtArgs mirrors HgtArgs in kernels/hgt.cu.
+// hgtArgs mirrors HgtArgs in kernels/hetero/hgt.cu.
 type hgtArgs struct {
-	typedArgs
+	heteroArgs
 	Salts, Samples          gpu.Address
 	Chosen, Places, Budgets gpu.Address
 	Keys, Numbers, Lengths  [2]gpu.Address
@@ -58,7 +58,7 @@ func (p *HGT) layout() batch.TypedLayout {
 
 type hgtKernels struct {
 	of             [2]gpu.Kernel[hgtArgs] // of int32 and of int64 ids
-	room, together int                    // as typedKernels has them
+	room, together int                    // as heteroKernels has them
 }
 
 func loadHGT(e *Engine) (k *hgtKernels, err error) {
@@ -229,7 +229,7 @@ func (p *HGT) Launch(f *Flight) error {
 		return err
 	}
 	own := 8 * len(p.hops.Seeds)
-	typed, beside, shared, err := p.hops.ready(f, k.room-own)
+	hetero, beside, shared, err := p.hops.ready(f, k.room-own)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (p *HGT) Launch(f *Flight) error {
 		return [2]gpu.Address{b.Address, b.Address + gpu.Address(bytes)}
 	}
 	args := hgtArgs{
-		typedArgs: typed, Salts: beside, Samples: beside + gpu.Address(own),
+		heteroArgs: hetero, Salts: beside, Samples: beside + gpu.Address(own),
 		Chosen: s.chosen.Address, Places: s.places.Address, Budgets: s.budgets.Address,
 		Keys: twice(s.keys, s.elements*8), Numbers: twice(s.numbers, s.elements*4), Lengths: twice(s.lengths, s.tiles*4),
 		Taken: s.taken.Address, Words: s.words.Address, Iterations: uint32(p.iterations()),

@@ -59,7 +59,7 @@ func TestHGT(t *testing.T) {
 			for k := range g.Kinds {
 				g.Kinds[k].Salt = rng.Mix(uint64(100 + k))
 			}
-			d := uploadTyped(t, e, g)
+			d := uploadHetero(t, e, g)
 			for variant := range 6 {
 				r := &cpu.HGTRequest{
 					Batch: request.Batch{Seed: uint64(i + 1), Epoch: 2, Number: 1<<39 + 1}, Graph: g, MaxNeighbors: []int64{-1, 1, 3, 50}[variant%4],
@@ -116,7 +116,7 @@ func TestHGTManyCandidates(t *testing.T) {
 		nodes := max(g.Kinds[src].Nodes, 1<<20)
 		g.Relations = append(g.Relations, csc.Relation{Graph: csctest.Graph(rows, nodes, 32, 64, i == 1), Name: fmt.Sprint("r", i), Src: src, Salt: uint64(i) + 9})
 	}
-	d := uploadTyped(t, e, g)
+	d := uploadHetero(t, e, g)
 	for i, samples := range [][]int64{{1, 600}, {513, -1}, {most, 5}, {-1, -1}} {
 		r := &cpu.HGTRequest{
 			Graph: g, MaxNeighbors: -1, Seeds: []int64{2, 0, 0, 1}, Samples: [][]int64{{0, 1}, samples, {samples[1], samples[0]}, {3, 3}},
@@ -147,7 +147,7 @@ func TestHGTManyCandidates(t *testing.T) {
 func TestHGTRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 3, 64)
-	d := uploadTyped(t, e, g)
+	d := uploadHetero(t, e, g)
 	r := &cpu.HGTRequest{
 		Graph: g, Seeds: []int64{1, 0, 3}, Samples: [][]int64{{2}, {2}, {2}}, MaxNeighbors: 2,
 		Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 0, 0, 1000}, 64)},

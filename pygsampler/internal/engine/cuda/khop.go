@@ -10,7 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/research/khop"
 )
 
-// khopArgs mirrors KHopArgs in kernels/khop.cu.
+// khopArgs mirrors KHopArgs in kernels/research/khop.cu.
 type khopArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                  gpu.Address
 	Indptr, Indices, EdgeIDs                              gpu.Address
@@ -36,7 +36,7 @@ type KHop struct {
 // "auto" to group them. No benchmark has found such a number: none is so large.
 const transitsPerVertex = 1 << 31
 
-// khopKernels are those of kernels/khop.cu by the width of ids, and those of transit.cu that group.
+// khopKernels are those of kernels/research/khop.cu by the width of ids, and those of transit.cu that group.
 type khopKernels struct {
 	begin, step, enter, transits, layer, unique [2]gpu.Kernel[khopArgs]
 	finish                                      gpu.Kernel[khopArgs]

@@ -8,9 +8,9 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// typedLaborArgs mirrors TypedLaborArgs in kernels/typed_labor.cuh.
-type typedLaborArgs struct {
-	Batch                                        typedArgs
+// heteroLaborArgs mirrors LaborArgs in kernels/hetero/labor.cuh.
+type heteroLaborArgs struct {
+	Batch                                        heteroArgs
 	Work                                         programArgs
 	Salts                                        gpu.Address
 	Rounds                                       int64
@@ -26,7 +26,7 @@ type Labor struct {
 	SameLayers bool
 	Batches    uint64
 	Scaled     bool
-	Salts      []uint64 // of each type of vertices, as csc.Kind has them
+	Salts      []uint64 // of each type of vertices, as csc.NodeType has them
 }
 
 // NewLabor is a plan of which Replace, Disjoint, Times and Alone are not set.
@@ -41,14 +41,14 @@ func NewLabor(p Labor) *Labor {
 const laborCells = 24
 
 type laborKernels struct {
-	of             [2]gpu.Kernel[typedLaborArgs] // of int32 and of int64 ids
-	room, together int                           // as typedKernels has them
+	of             [2]gpu.Kernel[heteroLaborArgs] // of int32 and of int64 ids
+	room, together int                            // as heteroKernels has them
 }
 
 func loadLabor(e *Engine) (k *laborKernels, err error) {
 	k = new(laborKernels)
 	for i, bits := range []string{"32", "64"} {
-		if k.of[i], err = KernelOf[typedLaborArgs](e, "typed_labor", "typed_labor"+bits, 0); err != nil {
+		if k.of[i], err = KernelOf[heteroLaborArgs](e, "labor", "labor"+bits, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +168,7 @@ func (p *Labor) Launch(f *Flight) error {
 		return err
 	}
 	batch.Out, batch.OutCapacity = f.Region()
-	args := typedLaborArgs{
+	args := heteroLaborArgs{
 		Batch: batch, Salts: salts, Rounds: p.Rounds,
 		Exact: word(p.Exact), SameLayers: word(p.SameLayers), Batches: uint32(max(p.Batches, 1)), Scaled: word(p.Scaled),
 		Weighted: word(p.weighted(g)),

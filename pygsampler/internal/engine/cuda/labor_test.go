@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// laborAlike is typedAlike for LABOR.
+// laborAlike is heteroAlike for LABOR.
 func laborAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.LaborRequest, grids ...int) error {
 	r.Poisson = true
 	var stop atomic.Bool
@@ -21,7 +21,7 @@ func laborAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.LaborRequest, grids ..
 	if err != nil {
 		return err
 	}
-	typed, positions, err := typedPlan(d, &r.HeteroRequest)
+	hetero, positions, err := heteroPlan(d, &r.HeteroRequest)
 	if err != nil {
 		m.Release()
 		return err
@@ -30,7 +30,7 @@ func laborAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.LaborRequest, grids ..
 	for _, k := range r.Graph.Kinds {
 		salts = append(salts, k.Salt)
 	}
-	plan := NewLabor(Labor{Salts: salts, Hetero: *typed, Rounds: r.Rounds, Exact: r.Exact, SameLayers: r.SameLayers, Batches: r.Batches, Scaled: r.Scaled})
+	plan := NewLabor(Labor{Salts: salts, Hetero: *hetero, Rounds: r.Rounds, Exact: r.Exact, SameLayers: r.SameLayers, Batches: r.Batches, Scaled: r.Scaled})
 	return madeAlike(e, s, d, m, Call{Plan: plan, Batch: r.Batch, Exclude: positions}, plan.layout(), grids...)
 }
 
@@ -46,12 +46,12 @@ func TestLabor(t *testing.T) {
 	for i, types := range []int{1, 1, 3, 3, 7, 12, 40} {
 		bits := 32 << (i % 2)
 		g := randomTypes(random, types, bits)
-		testLabor(t, e, s, random, uploadTyped(t, e, g), g, uint64(i+1), bits)
+		testLabor(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 		// Every second relation has weights.
 		for j := 0; j < len(g.Relations); j += 2 {
 			weigh(g.Relations[j].Graph, weightings[[]string{"ramp", "heavy"}[j/2%2]])
 		}
-		testLabor(t, e, s, random, uploadTyped(t, e, g), g, uint64(i+1), bits)
+		testLabor(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestLaborEveryDegree(t *testing.T) {
 			weigh(graph, weightings[name])
 		}
 		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{Graph: graph, Name: "a__to__a"}}}
-		d := uploadTyped(t, e, g)
+		d := uploadHetero(t, e, g)
 		for _, fanout := range []int64{1, 2, 11, 36} {
 			for i, about := range laborKinds[:5] {
 				about.Scaled = i%2 == 1
@@ -129,7 +129,7 @@ func TestLaborHub(t *testing.T) {
 			}
 			g.Relations = append(g.Relations, csc.Relation{Graph: graph, Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9})
 		}
-		d := uploadTyped(t, e, g)
+		d := uploadHetero(t, e, g)
 		for i, about := range laborKinds[:5] {
 			about.Scaled = i%2 == 0
 			r := &cpu.LaborRequest{Labor: about}

@@ -7,7 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// manyArgs mirrors ManyArgs in kernels/neighbor.cuh.
+// manyArgs mirrors ManyArgs in kernels/neighbor/neighbor.cuh.
 type manyArgs struct {
 	All     neighborArgs
 	Batches [mostBatches]neighborBatch

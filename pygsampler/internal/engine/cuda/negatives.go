@@ -5,7 +5,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/negatives"
 )
 
-// negativeArgs mirrors NegativeArgs in kernels/negatives.cu.
+// negativeArgs mirrors NegativeArgs in kernels/walk/negatives.cu.
 type negativeArgs struct {
 	Alias, Places, Out           gpu.Address
 	Numbers, Count, Slots, Below uint64

@@ -10,7 +10,7 @@ import (
 // leastBins is one bin for every block of a launch.
 const leastBins = 512
 
-// neighborBatch mirrors Batch in kernels/neighbor.cuh.
+// neighborBatch mirrors Batch in kernels/neighbor/neighbor.cuh.
 type neighborBatch struct {
 	Seeds, Map, Arrived, Slots, Rows, Nodes, Firsts gpu.Address
 	Out, Report, BadSeed                            gpu.Address

@@ -12,7 +12,7 @@ import (
 // queueTags is how many tags the upper bits of a claim hold.
 const queueTags = 1 << 24
 
-// queueArgs mirrors Args in kernels/queue.cuh.
+// queueArgs mirrors Args in kernels/research/queue.cuh.
 type queueArgs struct {
 	Indptr, Indices, EdgeIDs, Seeds, Excluded          gpu.Address
 	Claims, Counts, Arrived, Slots, Queue              gpu.Address

@@ -9,7 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// reservoirArgs mirrors ReservoirArgs in kernels/reservoir.cu.
+// reservoirArgs mirrors ReservoirArgs in kernels/research/reservoir.cu.
 type reservoirArgs struct {
 	Hop                            bspArgs
 	Order, Classes                 gpu.Address

@@ -2,7 +2,7 @@ package cuda
 
 import "github.com/pygsampler/pygsampler/gpu"
 
-// rowsArgs mirrors RowsArgs in kernels/rows.cuh.
+// rowsArgs mirrors RowsArgs in kernels/common/row_draw.cuh.
 type rowsArgs struct {
 	Indptr, Indices, EdgeIDs, Excluded           gpu.Address
 	Map                                          gpu.Address

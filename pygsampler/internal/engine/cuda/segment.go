@@ -6,14 +6,14 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// segmentArgs mirrors SegmentArgs in kernels/segment.cuh.
+// segmentArgs mirrors SegmentArgs in kernels/layers/segment.cuh.
 type segmentArgs struct {
 	X, Indptr, Indices, Weights, Out, Best, Dots, Bad, IDs, Degrees, Places gpu.Address
 	Sources, Rows, Edges, Table                                             uint64
 	Width, Heads, Mean, IDBits, FloatBits, Brain, Vector, Group             uint32
 }
 
-// segmentKernels are those of kernels/segment.cu, or of segment_narrow.cu.
+// segmentKernels are those of kernels/layers/segment.cu, or of segment_half.cu.
 type segmentKernels struct {
 	sum, weighted, placed, byDegree, sumOf, weightedOf gpu.Kernel[segmentArgs]
 	max, maxOf, taken, dots, dotsOf                    gpu.Kernel[segmentArgs]
@@ -37,13 +37,13 @@ func loadSegments(file, prefix string) func(e *Engine) (*segmentKernels, error) 
 
 var (
 	loadSegment       = loadSegments("segment", "segment_")
-	loadSegmentNarrow = loadSegments("segment_narrow", "narrow_")
+	loadSegmentNarrow = loadSegments("segment_half", "segment_half_")
 )
 
 // segmentKernels are those for the floats of a segment.
 func (e *Engine) segmentKernels(g *Segment) (*segmentKernels, error) {
 	if g.FloatBits == 16 {
-		return Kept(e, "segment_narrow", loadSegmentNarrow)
+		return Kept(e, "segment_half", loadSegmentNarrow)
 	}
 	return Kept(e, "segment", loadSegment)
 }

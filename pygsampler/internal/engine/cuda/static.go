@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// staticStep mirrors StaticStep in kernels/static.cu.
+// staticStep mirrors StaticStep in kernels/static/static.cu.
 type staticStep struct {
 	First, NumSeeds uint64
 	Random          [4]uint32
@@ -71,7 +71,7 @@ type staticEdgesArgs struct {
 	IDBits, OutBits                                uint32
 }
 
-// staticKernels are those of kernels/static.cu.
+// staticKernels are those of kernels/static/static.cu.
 type staticKernels struct {
 	sample [2][2][2]gpu.Kernel[staticArgs] // for int64 ids, for what neighbor.cu calls any, by weight
 	turn   gpu.Kernel[turnArgs]
@@ -126,7 +126,7 @@ type StaticPlan struct {
 	Grid     int         // blocks of a launch; 0 for a good number
 }
 
-// passes is what Static and StaticTyped have in common: the slots of batches, and what is told of them.
+// passes is what Static and StaticHetero have in common: the slots of batches, and what is told of them.
 type passes struct {
 	engine  *Engine
 	graph   *Graph
@@ -141,7 +141,7 @@ type passes struct {
 	words   int        // of a report
 }
 
-// Standing is a Static or a StaticTyped, once its pass has begun.
+// Standing is a Static or a StaticHetero, once its pass has begun.
 type Standing interface {
 	Sample(stream gpu.Stream) error
 	Edges(x *StaticEdges, stream gpu.Stream) error
@@ -150,7 +150,7 @@ type Standing interface {
 }
 
 // Static makes the batches of passes over seeds one after the other, by launches with the same
-// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static.cu. It
+// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static/static.cu. It
 // serves one goroutine at a time.
 type Static struct {
 	passes

@@ -10,35 +10,35 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// typedPass is what a pass has in a TypedState, which it begins.
-type typedPass struct {
+// heteroPass is what a pass has in a TypedState, which it begins.
+type heteroPass struct {
 	Seeds, Steps, Counts, Times, Excluded, ExcludedAt gpu.Address
 	NumSteps, Sampled, Spread                         uint64
 }
 
-// typedState mirrors TypedState in kernels/static_typed.cu.
-type typedState struct {
-	Pass              typedPass
+// heteroState mirrors HeteroState in kernels/static/static_hetero.cu.
+type heteroState struct {
+	Pass              heteroPass
 	Launches          uint64
 	Turned, Spreading uint32
-	Batch             typedArgs
+	Batch             heteroArgs
 }
 
-// staticTypedArgs mirrors StaticTypedArgs.
-type staticTypedArgs struct{ Batch gpu.Address }
+// staticHeteroArgs mirrors StaticHeteroArgs.
+type staticHeteroArgs struct{ Batch gpu.Address }
 
-// typedLimit mirrors TypedLimit.
-type typedLimit struct{ Word, Most uint64 }
+// heteroLimit mirrors HeteroLimit.
+type heteroLimit struct{ Word, Most uint64 }
 
-// typedTurnArgs mirrors TypedTurnArgs.
-type typedTurnArgs struct {
+// heteroTurnArgs mirrors HeteroTurnArgs.
+type heteroTurnArgs struct {
 	State, Kinds, Relations, Limits, Reports, Told gpu.Address
 	MapWords, OutBytes, SeedBytes                  uint64
 	Words, NumLimits, First, Tags                  uint32
-	Batch                                          typedArgs
+	Batch                                          heteroArgs
 }
 
-// What fills an array up, as static_typed.cu has it.
+// What fills an array up, as static_hetero.cu has it.
 const (
 	fillPlace = iota
 	fillWord
@@ -51,16 +51,16 @@ const wordOfZero = batch.WordExtras
 // chunkBytes is what a block copies at a time.
 const chunkBytes = 4 * staticThreads * 16
 
-// typedPiece mirrors TypedPiece.
-type typedPiece struct {
+// heteroPiece mirrors HeteroPiece.
+type heteroPiece struct {
 	To                                   gpu.Address
 	Room, Modulus, Chunk                 uint64
 	From, Count, More, Fill, Value, Bits uint32
 	Skip, _                              uint32
 }
 
-// typedSpreadArgs mirrors TypedSpreadArgs.
-type typedSpreadArgs struct {
+// heteroSpreadArgs mirrors HeteroSpreadArgs.
+type heteroSpreadArgs struct {
 	State, Reports, Out         gpu.Address
 	OutBytes                    uint64
 	Pieces, CountWords, Counts  gpu.Address
@@ -69,22 +69,22 @@ type typedSpreadArgs struct {
 	_                           uint32
 }
 
-// staticTypedKernels are those of kernels/static_typed.cu.
-type staticTypedKernels struct {
-	sample [2][2]gpu.Kernel[staticTypedArgs] // as typedKernels has them
-	turn   gpu.Kernel[typedTurnArgs]
-	spread gpu.Kernel[typedSpreadArgs]
+// staticHeteroKernels are those of kernels/static/static_hetero.cu.
+type staticHeteroKernels struct {
+	sample [2][2]gpu.Kernel[staticHeteroArgs] // as heteroKernels has them
+	turn   gpu.Kernel[heteroTurnArgs]
+	spread gpu.Kernel[heteroSpreadArgs]
 	room   int // dynamic shared memory that a block of those that sample may have
 }
 
-func loadStaticTyped(e *Engine) (k *staticTypedKernels, err error) {
-	const file = "static_typed"
-	k = new(staticTypedKernels)
+func loadStaticHetero(e *Engine) (k *staticHeteroKernels, err error) {
+	const file = "static_hetero"
+	k = new(staticHeteroKernels)
 	static := 0
 	var all []gpu.Function
 	for i, suffix := range []string{"", "_all"} {
 		for j, bits := range []string{"32", "64"} {
-			if k.sample[i][j], err = KernelOf[staticTypedArgs](e, file, file+bits+suffix, 0); err != nil {
+			if k.sample[i][j], err = KernelOf[staticHeteroArgs](e, file, file+bits+suffix, 0); err != nil {
 				return nil, err
 			}
 			bytes, err := k.sample[i][j].Attribute(gpu.SharedBytes)
@@ -98,15 +98,15 @@ func loadStaticTyped(e *Engine) (k *staticTypedKernels, err error) {
 	if _, err := allow(all, k.room); err != nil {
 		return nil, err
 	}
-	if k.turn, err = KernelOf[typedTurnArgs](e, file, file+"_turn", 0); err != nil {
+	if k.turn, err = KernelOf[heteroTurnArgs](e, file, file+"_turn", 0); err != nil {
 		return nil, err
 	}
-	k.spread, err = KernelOf[typedSpreadArgs](e, file, file+"_spread", 0)
+	k.spread, err = KernelOf[heteroSpreadArgs](e, file, file+"_spread", 0)
 	return k, err
 }
 
-// StaticTypedPlan says which batches a StaticTyped makes, and how large they may be.
-type StaticTypedPlan struct {
+// StaticHeteroPlan says which batches a StaticHetero makes, and how large they may be.
+type StaticHeteroPlan struct {
 	Plan     *Hetero // Seeds are how many a batch has of each type at most
 	Seed     uint64
 	SeedBits int // of each, 32 or 64
@@ -116,7 +116,7 @@ type StaticTypedPlan struct {
 }
 
 // rows is how many destinations of a type block i may have, of a graph with so many relations.
-func (p *StaticTypedPlan) rows(relations []Relation, i, kind int) int64 {
+func (p *StaticHeteroPlan) rows(relations []Relation, i, kind int) int64 {
 	if i+1 == len(p.Vertices) {
 		return p.Plan.Seeds[kind]
 	}
@@ -135,7 +135,7 @@ func (p *StaticTypedPlan) rows(relations []Relation, i, kind int) int64 {
 
 // sources is how many sources of a type block i may have. Where a hop expands what the one before has found, local ids
 // are the same in all blocks, and so is the room for them: edges that fill up any of them end behind all of the batch.
-func (p *StaticTypedPlan) sources(i, kind int) int64 {
+func (p *StaticHeteroPlan) sources(i, kind int) int64 {
 	if p.Plan.OnlyNew {
 		return p.Vertices[0][kind]
 	}
@@ -143,18 +143,18 @@ func (p *StaticTypedPlan) sources(i, kind int) int64 {
 }
 
 // numSeeds is how many a batch may have of all types.
-func (p *StaticTypedPlan) numSeeds() (all int64) {
+func (p *StaticHeteroPlan) numSeeds() (all int64) {
 	for _, n := range p.Plan.Seeds {
 		all += n
 	}
 	return all
 }
 
-// StaticTyped is Static for a graph with types.
-type StaticTyped struct {
+// StaticHetero is Static for a graph with types.
+type StaticHetero struct {
 	passes
-	plan   StaticTypedPlan
-	own    *staticTypedKernels
+	plan   StaticHeteroPlan
+	own    *staticHeteroKernels
 	limits buffer
 	pieces buffer
 	table  gpu.Pinned // limits, or pieces, on their way
@@ -162,27 +162,27 @@ type StaticTyped struct {
 	excluded  buffer // of a pass
 	excluding bool   // some pass had such edges, and the tables have them
 
-	turns  typedTurnArgs
-	spread typedSpreadArgs
-	kernel gpu.Kernel[staticTypedArgs]
+	turns  heteroTurnArgs
+	spread heteroSpreadArgs
+	kernel gpu.Kernel[staticHeteroArgs]
 	shape  gpu.Shape
 }
 
-// NewStaticTyped makes room for such batches. Their kernels are loaded and have their memory when it
+// NewStaticHetero makes room for such batches. Their kernels are loaded and have their memory when it
 // returns, so that launches can be captured.
-func (e *Engine) NewStaticTyped(g *Graph, p StaticTypedPlan) (s *StaticTyped, err error) {
+func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero, err error) {
 	if err := p.Plan.Check(g, &Call{}); err != nil {
 		return nil, err
 	}
 	if hops := p.Plan.hops(); hops < 1 || len(p.Vertices) != hops || len(p.Edges) != hops {
 		return nil, fmt.Errorf("%w: static: expected sizes of %d hops, got %d and %d", request.ErrValue, hops, len(p.Vertices), len(p.Edges))
 	}
-	s = &StaticTyped{passes: passes{engine: e, graph: g, words: reportHeader + p.Plan.Words()}, plan: p}
+	s = &StaticHetero{passes: passes{engine: e, graph: g, words: reportHeader + p.Plan.Words()}, plan: p}
 	// Their one for the edges of a block is for these batches too.
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
 	}
-	if s.own, err = Kept(e, "static_typed", loadStaticTyped); err != nil {
+	if s.own, err = Kept(e, "static_hetero", loadStaticHetero); err != nil {
 		return nil, err
 	}
 	if tablesOf(len(g.schema.Nodes), len(g.schema.Relations))+drawBytes(0) > s.own.room {
@@ -198,7 +198,7 @@ func (e *Engine) NewStaticTyped(g *Graph, p StaticTypedPlan) (s *StaticTyped, er
 }
 
 // needs is what a batch takes that fits.
-func (p *StaticTypedPlan) needs(g *Graph) Needs {
+func (p *StaticHeteroPlan) needs(g *Graph) Needs {
 	about, width, place := g.schema, g.widths(), batch.Place(8*p.Plan.Words())
 	seeds := p.numSeeds()
 	n := Needs{Rows: max(seeds, 64), Edges: max(seeds, 64), Ranks: seeds}
@@ -233,7 +233,7 @@ func (p *StaticTypedPlan) needs(g *Graph) Needs {
 }
 
 // begin makes memory and the arguments of launches.
-func (s *StaticTyped) begin() error {
+func (s *StaticHetero) begin() error {
 	g, w, p := s.graph, s.space, &s.plan
 	n := p.needs(g)
 	if n.Ranks >= mostEdges {
@@ -263,16 +263,16 @@ func (s *StaticTyped) begin() error {
 	if err := tables.send(w.stream, p.Plan.describe(g, w)); err != nil {
 		return err
 	}
-	if err := s.fit(uint64(unsafe.Sizeof(typedState{})), n.Out); err != nil {
+	if err := s.fit(uint64(unsafe.Sizeof(heteroState{})), n.Out); err != nil {
 		return err
 	}
 	limits := p.limits()
-	bytes := uint64(len(limits)) * uint64(unsafe.Sizeof(typedLimit{}))
+	bytes := uint64(len(limits)) * uint64(unsafe.Sizeof(heteroLimit{}))
 	at, err := s.upload(&s.limits, bytes)
 	if err != nil {
 		return err
 	}
-	copy(unsafe.Slice((*typedLimit)(at), len(limits)), limits)
+	copy(unsafe.Slice((*heteroLimit)(at), len(limits)), limits)
 	if err := s.uploaded(&s.limits, bytes); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (s *StaticTyped) begin() error {
 	s.kernel = s.own.sample[all][g.wide()]
 	args, shared := p.Plan.arguments(g, w, m, s.own.room)
 	args.Out, args.OutCapacity, args.Report, args.SeedBits = s.out.Address, n.Out, s.reports.Address, uint32(p.SeedBits)
-	s.turns = typedTurnArgs{
+	s.turns = heteroTurnArgs{
 		State: s.state.Address, Kinds: tables.tables.Address,
 		Relations: tables.tables.Address + gpu.Address(relations), Limits: s.limits.Address, Reports: s.reports.Address, Told: s.told.Address,
 		MapWords: mapWords, OutBytes: n.Out, SeedBytes: uint64(p.SeedBits / 8),
@@ -295,24 +295,24 @@ func (s *StaticTyped) begin() error {
 }
 
 // limits are the words of a batch's header that may not be larger than what there is room for.
-func (p *StaticTypedPlan) limits() (limits []typedLimit) {
+func (p *StaticHeteroPlan) limits() (limits []heteroLimit) {
 	l := p.Plan.layout()
 	for i := range p.Vertices {
 		for t, most := range p.Vertices[i] {
-			limits = append(limits, typedLimit{uint64(l.Count(t, l.Hops-i)), uint64(most)})
+			limits = append(limits, heteroLimit{uint64(l.Count(t, l.Hops-i)), uint64(most)})
 		}
 		for r, most := range p.Edges[i] {
-			limits = append(limits, typedLimit{uint64(l.Block(i, r) + batch.BlockNumEdges), uint64(most)})
+			limits = append(limits, heteroLimit{uint64(l.Block(i, r) + batch.BlockNumEdges), uint64(most)})
 		}
 	}
 	for t, most := range p.Plan.Seeds {
-		limits = append(limits, typedLimit{uint64(l.Type(t) + batch.TypeNumOutput), uint64(most)})
+		limits = append(limits, heteroLimit{uint64(l.Type(t) + batch.TypeNumOutput), uint64(most)})
 	}
 	return limits
 }
 
 // upload is where so many bytes of a table are to be written, on their way to a buffer that has room for them.
-func (s *StaticTyped) upload(to *buffer, bytes uint64) (at unsafe.Pointer, err error) {
+func (s *StaticHetero) upload(to *buffer, bytes uint64) (at unsafe.Pointer, err error) {
 	if s.table.Size < bytes {
 		if err := s.table.Close(); err != nil {
 			return nil, err
@@ -325,13 +325,13 @@ func (s *StaticTyped) upload(to *buffer, bytes uint64) (at unsafe.Pointer, err e
 }
 
 // uploaded has them be there.
-func (s *StaticTyped) uploaded(to *buffer, bytes uint64) error {
+func (s *StaticHetero) uploaded(to *buffer, bytes uint64) error {
 	stream := s.space.stream
 	return errors.Join(stream.Upload(to.Address, s.table.Pointer, bytes), stream.Synchronize())
 }
 
-// TypedPass is a pass over seeds on the device, which stand batch after batch.
-type TypedPass struct {
+// HeteroPass is a pass over seeds on the device, which stand batch after batch.
+type HeteroPass struct {
 	Parts  []Seeds
 	Counts []int64 // of each part how many of its seeds are of which type, in whose order they stand
 	Keys   []int64 // of the times of all seeds; nil: they have none
@@ -343,7 +343,7 @@ type TypedPass struct {
 }
 
 // Begin is Static.Begin.
-func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) error {
+func (s *StaticHetero) Begin(stream gpu.Stream, seeds gpu.Address, p *HeteroPass) error {
 	parts, relations, keys := len(p.Parts), len(s.plan.Plan.Fanouts), p.Keys
 	if timed := s.plan.Plan.Times != nil; parts > 0 && (keys != nil) != timed {
 		return fmt.Errorf("%w: static: expected times of seeds where the sampler has time, and there alone", request.ErrValue)
@@ -355,7 +355,7 @@ func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) 
 		}
 		s.excluding = true
 	}
-	const pass = uint64(unsafe.Sizeof(typedPass{}))
+	const pass = uint64(unsafe.Sizeof(heteroPass{}))
 	types := len(s.plan.Plan.Seeds)
 	countsAt := stepBytes(p.Parts)
 	keysAt := countsAt + uint64((parts+1)*types)*8
@@ -367,7 +367,7 @@ func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) 
 	if err := s.stage(stream, pass, bytes); err != nil {
 		return err
 	}
-	begun := typedPass{Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(countsAt), NumSteps: uint64(parts)}
+	begun := heteroPass{Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(countsAt), NumSteps: uint64(parts)}
 	if keys != nil {
 		begun.Times = s.steps.Address + gpu.Address(keysAt)
 	}
@@ -385,7 +385,7 @@ func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) 
 			of[i] = int64(len(p.Excluded))
 		}
 	}
-	*(*typedPass)(s.staged.Pointer) = begun
+	*(*heteroPass)(s.staged.Pointer) = begun
 	s.write(pass, p.Parts, s.plan.Seed, p.Epoch, p.First, p.Stride)
 	of := numbers(countsAt, (parts+1)*types)
 	clear(of[copy(of, p.Counts):])
@@ -397,7 +397,7 @@ func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, p *TypedPass) 
 }
 
 // exclude has the positions of a pass be on the device, which the stream is done with.
-func (s *StaticTyped) exclude(stream gpu.Stream, positions []int64) error {
+func (s *StaticHetero) exclude(stream gpu.Stream, positions []int64) error {
 	bytes := uint64(len(positions)) * 8
 	if err := s.excluded.fit(s.space, max(bytes, 8), stream); err != nil || bytes == 0 {
 		return err
@@ -407,7 +407,7 @@ func (s *StaticTyped) exclude(stream gpu.Stream, positions []int64) error {
 }
 
 // turn hands a report on and prepares the next batch, or, first, only does the latter.
-func (s *StaticTyped) turn(stream gpu.Stream, first uint32) error {
+func (s *StaticHetero) turn(stream gpu.Stream, first uint32) error {
 	args := s.turns
 	args.First = first
 	processors := uint32(s.engine.context.Properties().Multiprocessors)
@@ -415,26 +415,26 @@ func (s *StaticTyped) turn(stream gpu.Stream, first uint32) error {
 }
 
 // Sample puts the next batch of the pass into the stream; after the last they have no seeds.
-func (s *StaticTyped) Sample(stream gpu.Stream) error {
-	args := staticTypedArgs{s.state.Address + gpu.Address(unsafe.Offsetof(typedState{}.Batch))}
+func (s *StaticHetero) Sample(stream gpu.Stream) error {
+	args := staticHeteroArgs{s.state.Address + gpu.Address(unsafe.Offsetof(heteroState{}.Batch))}
 	if err := s.kernel.Launch(stream, s.shape, &args); err != nil {
 		return err
 	}
 	return s.turn(stream, 0)
 }
 
-// SpreadTyped is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
-type SpreadTyped struct {
+// SpreadHetero is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
+type SpreadHetero struct {
 	Kinds  []SpreadKind
-	Blocks [][]SpreadTypedBlock // of each block, outermost first, those of each relation
+	Blocks [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
 	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
 	// of each type its vertices when each hop began, and in the end.
 	Counts gpu.Address
 }
 
-// SpreadTypedBlock is a block's arrays, and that of its factors, of Edges, where they have some. Where a hop expands what
+// SpreadHeteroBlock is a block's arrays, and that of its factors, of Edges, where they have some. Where a hop expands what
 // the one before has found, its destinations, of Dst, are elsewhere in each batch and have an array of their own too.
-type SpreadTypedBlock struct {
+type SpreadHeteroBlock struct {
 	SpreadBlock
 	EdgeWeights, DstNodes gpu.Address
 }
@@ -447,7 +447,7 @@ type SpreadKind struct {
 }
 
 // Place says where the batches of all passes go. It waits for the device, and must not be captured.
-func (s *StaticTyped) Place(to *SpreadTyped) error {
+func (s *StaticHetero) Place(to *SpreadHetero) error {
 	pieces, counts, err := s.plan.pieces(s.graph, to)
 	if err != nil {
 		return err
@@ -457,15 +457,15 @@ func (s *StaticTyped) Place(to *SpreadTyped) error {
 		pieces[i].Chunk = chunks
 		chunks += (pieces[i].Room*uint64(pieces[i].Bits/8) + chunkBytes - 1) / chunkBytes
 	}
-	size := uint64(len(pieces)) * uint64(unsafe.Sizeof(typedPiece{}))
+	size := uint64(len(pieces)) * uint64(unsafe.Sizeof(heteroPiece{}))
 	bytes := size + uint64(len(counts))*8
 	at, err := s.upload(&s.pieces, bytes)
 	if err != nil {
 		return err
 	}
-	copy(unsafe.Slice((*typedPiece)(at), len(pieces)), pieces)
+	copy(unsafe.Slice((*heteroPiece)(at), len(pieces)), pieces)
 	copy(unsafe.Slice((*uint64)(unsafe.Add(at, size)), len(counts)), counts)
-	s.spread = typedSpreadArgs{
+	s.spread = heteroSpreadArgs{
 		State: s.state.Address, Reports: s.reports.Address, Out: s.out.Address, OutBytes: s.turns.OutBytes,
 		Pieces: s.pieces.Address, CountWords: s.pieces.Address + gpu.Address(size), Counts: to.Counts, Chunks: chunks,
 		Words: uint32(s.words), NumPieces: uint32(len(pieces)), NumCounts: uint32(len(counts)),
@@ -474,13 +474,13 @@ func (s *StaticTyped) Place(to *SpreadTyped) error {
 }
 
 // pieces are the arrays, those that have room for something, and the words of what is counted.
-func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece, counts []uint64, err error) {
+func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPiece, counts []uint64, err error) {
 	about, l := g.schema, p.Plan.layout()
 	if len(to.Kinds) != len(about.Nodes) || len(to.Blocks) != l.Hops {
 		return nil, nil, fmt.Errorf("%w: static: expected arrays of %d types and %d hops, got %d and %d",
 			request.ErrValue, len(about.Nodes), l.Hops, len(to.Kinds), len(to.Blocks))
 	}
-	add := func(x typedPiece) {
+	add := func(x heteroPiece) {
 		if x.To%16 != 0 {
 			err = fmt.Errorf("%w: static: expected arrays at multiples of 16 bytes", request.ErrValue)
 		}
@@ -497,14 +497,14 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 			return nil, nil, small("type", 0, t)
 		}
 		w, nodes := uint32(l.Type(t)), uint64(max(about.Nodes[t], 1))
-		add(typedPiece{To: k.Nodes, Room: k.Size, Modulus: nodes, From: w + batch.TypeNodes, Count: w + batch.TypeNumNodes, Bits: ids})
-		seeds := typedPiece{To: k.OutputNodes, Room: k.Outputs, Modulus: nodes, From: w + batch.TypeOutputNodes, Count: w + batch.TypeNumOutput, Bits: ids}
+		add(heteroPiece{To: k.Nodes, Room: k.Size, Modulus: nodes, From: w + batch.TypeNodes, Count: w + batch.TypeNumNodes, Bits: ids})
+		seeds := heteroPiece{To: k.OutputNodes, Room: k.Outputs, Modulus: nodes, From: w + batch.TypeOutputNodes, Count: w + batch.TypeNumOutput, Bits: ids}
 		add(seeds)
 		seeds.To, seeds.From, seeds.Modulus = k.OutputIndex, w+batch.TypeOutputIndex, max(k.Outputs, 1)
 		add(seeds)
 		if p.Plan.Disjoint {
 			// What fills up is in a tree that no seed has.
-			add(typedPiece{
+			add(heteroPiece{
 				To: k.Trees, Room: k.Size, Modulus: uint64(p.numSeeds()), From: w + batch.TypeTrees, Count: w + batch.TypeNumNodes,
 				Fill: fillWord, Value: wordOfZero, Bits: ids,
 			})
@@ -520,7 +520,7 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 			if b.Size.Edges < uint64(p.Edges[i][r]) || b.Size.Dst < uint64(p.rows(about.Relations, i, relation.Dst)) || !roomy(b.Size.Src, p.sources(i, relation.Src)) {
 				return nil, nil, small("relation", i, r)
 			}
-			add(typedPiece{
+			add(heteroPiece{
 				To: b.Indptr, Room: b.Size.Dst + 1, From: w + batch.BlockIndptr, Count: w + batch.BlockNumDst, More: 1,
 				Fill: fillWord, Value: w + batch.BlockNumEdges, Bits: ids,
 			})
@@ -528,21 +528,21 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 			if p.Plan.OnlyNew {
 				behind = uint32(l.Type(relation.Src)) + batch.TypeNumNodes
 				of := uint32(l.Type(relation.Dst))
-				add(typedPiece{
+				add(heteroPiece{
 					To: b.DstNodes, Room: b.Size.Dst, Modulus: uint64(max(about.Nodes[relation.Dst], 1)), From: of + batch.TypeNodes,
 					Count: w + batch.BlockNumDst, Skip: w + batch.BlockFirstDst, Bits: ids,
 				})
 			}
-			add(typedPiece{
+			add(heteroPiece{
 				To: b.Indices, Room: b.Size.Edges, Modulus: b.Size.Src, From: w + batch.BlockIndices, Count: w + batch.BlockNumEdges,
 				Fill: fillBehind, Value: behind, Bits: ids,
 			})
-			add(typedPiece{
+			add(heteroPiece{
 				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(relation.Graph.Edges, 1)), From: w + batch.BlockEdgeIDs,
 				Count: w + batch.BlockNumEdges, Bits: uint32(relation.Graph.sampleBits()),
 			})
 			if p.Plan.EdgeWeights {
-				add(typedPiece{
+				add(heteroPiece{
 					To: b.EdgeWeights, Room: b.Size.Edges, From: w + batch.BlockEdgeWeights, Count: w + batch.BlockNumEdges,
 					Fill: fillWord, Value: wordOfZero, Bits: 32,
 				})
@@ -564,7 +564,7 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 func roomy(room uint64, most int64) bool { return room > uint64(most) || most == 0 }
 
 // Spread copies the next batch that has been sampled to where Place has said.
-func (s *StaticTyped) Spread(stream gpu.Stream) error {
+func (s *StaticHetero) Spread(stream gpu.Stream) error {
 	args := s.spread
 	if args.NumCounts == 0 {
 		return fmt.Errorf("%w: static: expected arrays first", request.ErrValue)
@@ -574,25 +574,25 @@ func (s *StaticTyped) Spread(stream gpu.Stream) error {
 }
 
 // Close gives the memory back, as that of Static does.
-func (s *StaticTyped) Close() error {
+func (s *StaticHetero) Close() error {
 	err := s.engine.context.Synchronize()
 	stream := s.space.stream
 	return errors.Join(err, s.limits.Free(stream), s.pieces.Free(stream), s.excluded.Free(stream), s.table.Close(), s.passes.Close())
 }
 
 // Seeds is how many seeds of each type a batch has at most.
-func (s *StaticTyped) Seeds() []int64 { return s.plan.Plan.Seeds }
+func (s *StaticHetero) Seeds() []int64 { return s.plan.Plan.Seeds }
 
 // FloatTimes says whether the times of seeds are float64.
-func (s *StaticTyped) FloatTimes() bool { return s.plan.Plan.Times != nil && s.plan.Plan.Times.Float }
+func (s *StaticHetero) FloatTimes() bool { return s.plan.Plan.Times != nil && s.plan.Plan.Times.Float }
 
 // Hops is how many blocks each relation has.
-func (s *StaticTyped) Hops() int { return s.plan.Plan.hops() }
+func (s *StaticHetero) Hops() int { return s.plan.Plan.hops() }
 
 // Relations is how many there are.
-func (s *StaticTyped) Relations() int { return len(s.plan.Plan.Fanouts) }
+func (s *StaticHetero) Relations() int { return len(s.plan.Plan.Fanouts) }
 
 // EdgeBits is how wide the ids of a relation's edges are.
-func (s *StaticTyped) EdgeBits(relation int) int {
+func (s *StaticHetero) EdgeBits(relation int) int {
 	return s.graph.schema.Relations[relation].Graph.sampleBits()
 }

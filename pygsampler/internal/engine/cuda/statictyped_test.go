@@ -21,8 +21,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// typedCase is a pass over seeds of a graph with types.
-type typedCase struct {
+// heteroCase is a pass over seeds of a graph with types.
+type heteroCase struct {
 	t       *testing.T
 	e       *Engine
 	s       gpu.Stream
@@ -41,14 +41,14 @@ type typedCase struct {
 	tags    uint32 // of the map; 0: all
 	smaller int    // the batch that is not to fit, counted from 1
 
-	made *StaticTyped
-	to   SpreadTyped
+	made *StaticHetero
+	to   SpreadHetero
 }
 
-func (c *typedCase) bits() int { return c.g.Relations[0].Graph.Indices.Bits }
+func (c *heteroCase) bits() int { return c.g.Relations[0].Graph.Indices.Bits }
 
 // joined is the seeds of a batch, type by type, and how many there are of each.
-func (c *typedCase) joined(i int) (seeds, counts []int64) {
+func (c *heteroCase) joined(i int) (seeds, counts []int64) {
 	for _, of := range c.parts[i] {
 		seeds, counts = append(seeds, of...), append(counts, int64(len(of)))
 	}
@@ -56,12 +56,12 @@ func (c *typedCase) joined(i int) (seeds, counts []int64) {
 }
 
 // leaves says whether the batches of an epoch leave edges out: in some cases a pass without them follows one with some.
-func (c *typedCase) leaves(epoch uint32) bool {
+func (c *heteroCase) leaves(epoch uint32) bool {
 	return c.without != nil && !(c.onlyNew && epoch == 1)
 }
 
 // onCPU is batch i of an epoch.
-func (c *typedCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64) {
+func (c *heteroCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64) {
 	c.t.Helper()
 	seeds, counts := c.joined(i)
 	r := &cpu.HeteroRequest{
@@ -82,16 +82,16 @@ func (c *typedCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64)
 		}
 	}
 	var stop atomic.Bool
-	m, err := cpu.SampleTyped(r, alone{}, &stop)
+	m, err := cpu.SampleHetero(r, alone{}, &stop)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer m.Release()
-	return typedParts(m, batch.TypedLayout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
+	return heteroParts(m, batch.TypedLayout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
 }
 
 // bounds are the times of a batch's seeds.
-func (c *typedCase) bounds(i int) (bounds []int64) {
+func (c *heteroCase) bounds(i int) (bounds []int64) {
 	seeds, _ := c.joined(i)
 	for _, v := range seeds {
 		bounds = append(bounds, 10+v%50)
@@ -100,7 +100,7 @@ func (c *typedCase) bounds(i int) (bounds []int64) {
 }
 
 // ints downloads n integers of so many bits.
-func (c *typedCase) ints(a gpu.Address, n uint64, bits int) []int64 {
+func (c *heteroCase) ints(a gpu.Address, n uint64, bits int) []int64 {
 	c.t.Helper()
 	m, err := memory.New(int64(max(n, 1)) * int64(bits/8))
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *typedCase) ints(a gpu.Address, n uint64, bits int) []int64 {
 }
 
 // place makes arrays for batches of a plan, in one memory of the device.
-func (c *typedCase) place(p *StaticTypedPlan) {
+func (c *heteroCase) place(p *StaticHeteroPlan) {
 	c.t.Helper()
 	offset, bits := uint64(0), c.bits()
 	next := func(n uint64, bits int) gpu.Address {
@@ -138,9 +138,9 @@ func (c *typedCase) place(p *StaticTypedPlan) {
 		c.to.Kinds = append(c.to.Kinds, k)
 	}
 	for i := range p.Edges {
-		var hop []SpreadTypedBlock
+		var hop []SpreadHeteroBlock
 		for r, relation := range c.g.Relations {
-			var b SpreadTypedBlock
+			var b SpreadHeteroBlock
 			b.Size = BlockSize{room(p.sources(i, relation.Src)), room(p.rows(c.d.schema.Relations, i, relation.Dst)), uint64(p.Edges[i][r]) + 5}
 			if p.Edges[i][r] == 0 {
 				b.Size.Edges = 0
@@ -186,15 +186,15 @@ func (c *typedCase) place(p *StaticTypedPlan) {
 	c.step(c.made.Place(&c.to))
 }
 
-func (c *typedCase) step(err error) {
+func (c *heteroCase) step(err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// read is what the arrays hold, in the order of typedParts, once all that fills them up is as it should be.
-func (c *typedCase) read() (arrays [][]int64) {
+// read is what the arrays hold, in the order of heteroParts, once all that fills them up is as it should be.
+func (c *heteroCase) read() (arrays [][]int64) {
 	c.t.Helper()
 	take := func(a gpu.Address, n uint64, bits int, used int64, want func(i int64) int64) {
 		c.t.Helper()
@@ -250,12 +250,12 @@ func (c *typedCase) read() (arrays [][]int64) {
 }
 
 // run compares every batch of two passes with the CPU's.
-func (c *typedCase) run() {
+func (c *heteroCase) run() {
 	c.t.Helper()
 	kinds, relations, hops := len(c.g.Kinds), len(c.g.Relations), len(c.fanouts[0])
 	l := batch.TypedLayout{Hops: hops, Types: kinds, Relations: relations}
 	plan := &Hetero{Fanouts: c.fanouts, Replace: c.replace, OnlyNew: c.onlyNew, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: make([]int64, kinds)}
-	p := StaticTypedPlan{Plan: plan, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
+	p := StaticHeteroPlan{Plan: plan, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
 	if c.rule != nil {
 		plan.Times = &Times{Rule: *c.rule}
 		for r, rows := range c.keys {
@@ -311,7 +311,7 @@ func (c *typedCase) run() {
 		}
 	}
 	var err error
-	c.made, err = c.e.NewStaticTyped(c.d, p)
+	c.made, err = c.e.NewStaticHetero(c.d, p)
 	c.step(err)
 	if c.tags > 0 {
 		c.made.turns.Tags = c.tags
@@ -331,7 +331,7 @@ func (c *typedCase) run() {
 		if !c.leaves(epoch) {
 			without, withoutAt = nil, nil
 		}
-		c.step(c.made.Begin(c.s, m.Address, &TypedPass{
+		c.step(c.made.Begin(c.s, m.Address, &HeteroPass{
 			Parts: parts, Counts: counts, Keys: bounds, Excluded: without, ExcludedAt: withoutAt, Epoch: epoch, First: 1, Stride: 2,
 		}))
 		c.step(errors.Join(c.made.Sample(c.s), c.made.Sample(c.s)))
@@ -361,7 +361,7 @@ func (c *typedCase) run() {
 }
 
 // deal has batches of random seeds, of some of the types each, and a batch of none.
-func (c *typedCase) deal(random *rand.Rand, batches, most int) {
+func (c *heteroCase) deal(random *rand.Rand, batches, most int) {
 	for i := range batches {
 		of := make([][]int64, len(c.g.Kinds))
 		for t, kind := range c.g.Kinds {
@@ -377,7 +377,7 @@ func (c *typedCase) deal(random *rand.Rand, batches, most int) {
 }
 
 // leaveOut has each batch leave some edges of each relation out, and of the first relation all.
-func (c *typedCase) leaveOut(random *rand.Rand) {
+func (c *heteroCase) leaveOut(random *rand.Rand) {
 	for i := range c.parts {
 		var of [][]int64
 		for r, relation := range c.g.Relations {
@@ -430,9 +430,9 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 					weigh(g.Relations[j].Graph, weightings["ramp"])
 				}
 			}
-			d := uploadTyped(t, e, g)
+			d := uploadHetero(t, e, g)
 			for variant := range 7 {
-				c := typedCase{
+				c := heteroCase{
 					t: t, e: e, s: s, g: g, d: d, replace: variant == 1, grid: []int{0, 3}[variant%2],
 					trees: variant == 2 || variant == 3 || variant == 6, factors: variant == 2 || variant == 5, onlyNew: variant >= 5,
 				}
@@ -474,7 +474,7 @@ func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
 			Graph: csctest.Graph(rows, 500, 64, 64, false), Name: fmt.Sprint("r", i), Src: 1 - i, Dst: i, Salt: uint64(i) + 9,
 		})
 	}
-	c := typedCase{t: t, e: e, s: s, g: g, d: uploadTyped(t, e, g), fanouts: [][]int64{{3, 3}, {-1, 4}}, smaller: 5}
+	c := heteroCase{t: t, e: e, s: s, g: g, d: uploadHetero(t, e, g), fanouts: [][]int64{{3, 3}, {-1, 4}}, smaller: 5}
 	c.deal(random, 7, 8)
 	for v := range int64(200) {
 		c.parts[4][1] = append(c.parts[4][1], v)
@@ -486,10 +486,10 @@ func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
 func TestStaticTypedRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 2, 64)
-	d := uploadTyped(t, e, g)
+	d := uploadHetero(t, e, g)
 	fanouts := [][]int64{{2}, {2}, {2}}
-	plan := func(change func(*Hetero)) StaticTypedPlan {
-		p := StaticTypedPlan{
+	plan := func(change func(*Hetero)) StaticHeteroPlan {
+		p := StaticHeteroPlan{
 			Plan: &Hetero{Fanouts: fanouts, Seeds: []int64{3, 0}}, SeedBits: 64, Vertices: [][]int64{{20, 20}}, Edges: [][]int64{{6, 6, 6}},
 		}
 		change(p.Plan)
@@ -498,33 +498,33 @@ func TestStaticTypedRefuses(t *testing.T) {
 	for i, change := range []func(*Hetero){
 		func(p *Hetero) { p.Fanouts = [][]int64{{2, 2}, {2, 2}, {2, 2}} },
 	} {
-		if _, err := e.NewStaticTyped(d, plan(change)); !errors.Is(err, request.ErrValue) {
+		if _, err := e.NewStaticHetero(d, plan(change)); !errors.Is(err, request.ErrValue) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	p := plan(func(*Hetero) {})
 	p.Edges[0][1] = 1 << 31
-	if _, err := e.NewStaticTyped(d, p); !errors.Is(err, request.ErrOverflow) {
+	if _, err := e.NewStaticHetero(d, p); !errors.Is(err, request.ErrOverflow) {
 		t.Error(err)
 	}
 	p.Edges[0][1] = 6
-	made, err := e.NewStaticTyped(d, p)
+	made, err := e.NewStaticHetero(d, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := made.Spread(s); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
-	for i, to := range []*SpreadTyped{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadTypedBlock{make([]SpreadTypedBlock, 3)}}} {
+	for i, to := range []*SpreadHetero{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadHeteroBlock{make([]SpreadHeteroBlock, 3)}}} {
 		if err := made.Place(to); !errors.Is(err, request.ErrValue) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	// Nothing was sampled, so nothing arrives.
-	if err := made.Begin(s, 0, &TypedPass{Parts: make([]Seeds, 1), Keys: []int64{1}, Stride: 1}); !errors.Is(err, request.ErrValue) {
+	if err := made.Begin(s, 0, &HeteroPass{Parts: make([]Seeds, 1), Keys: []int64{1}, Stride: 1}); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
-	if err := made.Begin(s, 0, &TypedPass{Parts: make([]Seeds, 1), ExcludedAt: []int64{0, 0}, Stride: 1}); !errors.Is(err, request.ErrValue) {
+	if err := made.Begin(s, 0, &HeteroPass{Parts: make([]Seeds, 1), ExcludedAt: []int64{0, 0}, Stride: 1}); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
 	if done, _, err := made.Wait(0, time.Millisecond, nil); done || err != nil {
@@ -540,10 +540,10 @@ func TestStaticTypedRefuses(t *testing.T) {
 
 // What mirrors the kernels' structs and is written by the host is as large as there.
 func TestStaticTypedState(t *testing.T) {
-	if got := unsafe.Offsetof(typedState{}.Launches); got != unsafe.Sizeof(typedPass{}) {
+	if got := unsafe.Offsetof(heteroState{}.Launches); got != unsafe.Sizeof(heteroPass{}) {
 		t.Error(got)
 	}
-	if got := unsafe.Sizeof(typedPiece{}); got != 64 {
+	if got := unsafe.Sizeof(heteroPiece{}); got != 64 {
 		t.Error(got)
 	}
 }

@@ -34,7 +34,7 @@ func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, keys []int6
 			t.Error(err)
 		}
 	})
-	return e.NewTyped(Schema{Names: []string{""}, Nodes: []int64{g.NumNodes}, Relations: []Relation{{Graph: upload(t, e, g)}}}), m.Address
+	return e.NewHetero(Schema{Names: []string{""}, Nodes: []int64{g.NumNodes}, Relations: []Relation{{Graph: upload(t, e, g)}}}), m.Address
 }
 
 // Graphs of every kind under every rule, with times that are often alike, at the ends of the integers
@@ -178,7 +178,7 @@ func TestTypedTimes(t *testing.T) {
 			}
 			timed[i] = rows
 		}
-		d := uploadTyped(t, e, g)
+		d := uploadHetero(t, e, g)
 		for variant := range 24 {
 			rule := times.Rule{Before: variant&1 == 1, Carry: variant&2 == 2, Last: variant&4 == 4, Window: math.Inf(1)}
 			if random.IntN(2) == 0 {
@@ -217,7 +217,7 @@ func TestTypedTimes(t *testing.T) {
 					r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 3))
 				}
 			}
-			if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
+			if err := heteroAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
 				t.Fatalf("round %d, variant %d, rule %+v, fanouts %v: %v", round, variant, rule, r.Fanouts, err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// transitArgs mirrors TransitArgs in kernels/transit.cu.
+// transitArgs mirrors TransitArgs in kernels/research/transit.cu.
 type transitArgs struct {
 	Walk                                            walkArgs
 	Order, Records, Tasks, Counts, Starts, Counters gpu.Address
@@ -14,7 +14,7 @@ type transitArgs struct {
 	Words                                           uint64
 }
 
-// transitKernels are those of kernels/transit.cu. Of step they are by weights, what they leave
+// transitKernels are those of kernels/research/transit.cu. Of step they are by weights, what they leave
 // out, and the width of ids.
 type transitKernels struct {
 	begin, open, place, finish gpu.Kernel[transitArgs]

@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// transposeArgs mirrors TransposeArgs in kernels/transpose.cu.
+// transposeArgs mirrors TransposeArgs in kernels/layers/transpose.cu.
 type transposeArgs struct {
 	Indptr, Indices, Starts, Rows, Places          gpu.Address
 	Tiles, NumLongs, Counts, Longs, Numbers, Lists gpu.Address
@@ -14,7 +14,7 @@ type transposeArgs struct {
 	Shift, Passes, IDBits, _                       uint32
 }
 
-// transposeKernels are those of kernels/transpose.cu, in the order of their launches.
+// transposeKernels are those of kernels/layers/transpose.cu, in the order of their launches.
 type transposeKernels struct {
 	clear, count, scan, place, order gpu.Kernel[transposeArgs]
 }

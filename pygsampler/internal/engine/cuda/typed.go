@@ -14,11 +14,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// typedKind mirrors TypedKind in kernels/typed.cuh.
-type typedKind struct{ Nodes, Seeds, MapAt, ListAt uint64 }
+// heteroNodeType mirrors HeteroNodeType in kernels/hetero/hetero.cuh.
+type heteroNodeType struct{ Nodes, Seeds, MapAt, ListAt uint64 }
 
-// typedRelation mirrors TypedRelation.
-type typedRelation struct {
+// heteroRelation mirrors HeteroRelation.
+type heteroRelation struct {
 	Indptr, Indices, EdgeIDs                                 gpu.Address
 	NumRows, NumEdges, ExcludedAt, NumExcluded, Salt         uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits, Source, Destination uint32
@@ -26,8 +26,8 @@ type typedRelation struct {
 	Alias, Sums, Keys                                        gpu.Address
 }
 
-// typedArgs mirrors TypedArgs.
-type typedArgs struct {
+// heteroArgs mirrors HeteroArgs.
+type heteroArgs struct {
 	Kinds, Relations, Fanouts, Excluded, Seeds, Map, Counts gpu.Address
 	Rows, Nodes, Firsts, Arrived, Slots                     gpu.Address
 	Keys, Trees, EdgeSlots                                  gpu.Address
@@ -48,7 +48,7 @@ type Schema struct {
 	Names     []string // of the types of vertices
 	Nodes     []int64  // of each type
 	Relations []Relation
-	Mixed     bool // rows draw by their relation too, as csc.Typed has it
+	Mixed     bool // rows draw by their relation too, as csc.HeteroGraph has it
 }
 
 // Relation is a type of edges, as csc.Relation has it.
@@ -59,8 +59,8 @@ type Relation struct {
 	Salt     uint64
 }
 
-// NewTyped is a graph with types, of relations that are on the device. It holds none of them.
-func (e *Engine) NewTyped(s Schema) *Graph {
+// NewHetero is a graph with types, of relations that are on the device. It holds none of them.
+func (e *Engine) NewHetero(s Schema) *Graph {
 	a := Arrays{IDBits: 64}
 	if len(s.Relations) > 0 {
 		a.IDBits = s.Relations[0].Graph.IDBits
@@ -80,7 +80,7 @@ func (g *Graph) Alone() *Graph {
 	g.made.Lock()
 	defer g.made.Unlock()
 	if g.alone == nil {
-		g.alone = g.engine.NewTyped(Schema{Names: []string{""}, Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
+		g.alone = g.engine.NewHetero(Schema{Names: []string{""}, Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
 	}
 	return g.alone
 }
@@ -134,10 +134,10 @@ type Times struct {
 	Seeds []int64       // the key of each seed's bound
 }
 
-type typedKernels struct {
-	of       [2][2]gpu.Kernel[typedArgs] // by whether they know weights, factors and trees, of int32 and of int64 ids
-	room     int                         // dynamic shared memory that a block may have
-	together int                         // blocks of any that a multiprocessor runs at a time, of usualTables
+type heteroKernels struct {
+	of       [2][2]gpu.Kernel[heteroArgs] // by whether they know weights, factors and trees, of int32 and of int64 ids
+	room     int                          // dynamic shared memory that a block may have
+	together int                          // blocks of any that a multiprocessor runs at a time, of usualTables
 }
 
 // usualTables is the shared memory of the tables of a graph of so many types, which most have.
@@ -146,12 +146,12 @@ var usualTables = tablesOf(64, 64)
 // tablesOf is the bytes of shared memory that the kernel's tables take.
 func tablesOf(types, relations int) int { return 8 * (6*(max(types, relations)+1) + 4*types) }
 
-func loadTyped(e *Engine) (k *typedKernels, err error) {
-	k = new(typedKernels)
+func loadHetero(e *Engine) (k *heteroKernels, err error) {
+	k = new(heteroKernels)
 	var all []gpu.Function
 	for i, suffix := range []string{"", "_all"} {
 		for j, bits := range []string{"32", "64"} {
-			if k.of[i][j], err = KernelOf[typedArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
+			if k.of[i][j], err = KernelOf[heteroArgs](e, "hetero", "hetero"+bits+suffix, 0); err != nil {
 				return nil, err
 			}
 			all = append(all, k.of[i][j].Function)
@@ -187,11 +187,11 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 	return room, together, nil
 }
 
-func (g *Graph) typedKernels() (*typedKernels, error) { return Kept(g.engine, "typed", loadTyped) }
+func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
 
-// LoadTyped is Load for a graph with types.
-func (g *Graph) LoadTyped() error {
-	_, err := g.typedKernels()
+// LoadHetero is Load for a graph with types.
+func (g *Graph) LoadHetero() error {
+	_, err := g.heteroKernels()
 	return err
 }
 
@@ -211,7 +211,7 @@ func (p *Hetero) Check(g *Graph, c *Call) error {
 	if err := p.checkTypes(g); err != nil {
 		return err
 	}
-	k, err := g.typedKernels()
+	k, err := g.heteroKernels()
 	if err != nil {
 		return err
 	}
@@ -391,8 +391,8 @@ func (p *Hetero) counters() uint64 {
 
 // tableBytes is the size of what the kernel knows of types, relations and fanouts, and of it all.
 func (p *Hetero) tableBytes() (kinds, relations, fanouts, all uint64) {
-	kinds = uint64(len(p.Seeds)) * uint64(unsafe.Sizeof(typedKind{}))
-	relations = uint64(len(p.Fanouts)) * uint64(unsafe.Sizeof(typedRelation{}))
+	kinds = uint64(len(p.Seeds)) * uint64(unsafe.Sizeof(heteroNodeType{}))
+	relations = uint64(len(p.Fanouts)) * uint64(unsafe.Sizeof(heteroRelation{}))
 	fanouts = uint64(len(p.Fanouts)*p.hops()) * 8
 	all = kinds + relations + fanouts + uint64(len(p.beside()))*8
 	return kinds, relations, fanouts, max(all, 8)
@@ -469,18 +469,18 @@ func (p *Hetero) listed(g *Graph, capacity int64) (all uint64) {
 func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
 	about, s, capacity := graph.schema, SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w).rowCapacity
 	atRelations, numBytes, fanoutBytes, size := p.tableBytes()
-	kinds := unsafe.Slice((*typedKind)(s.staged.Pointer), len(about.Nodes))
-	relations := unsafe.Slice((*typedRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
+	kinds := unsafe.Slice((*heteroNodeType)(s.staged.Pointer), len(about.Nodes))
+	relations := unsafe.Slice((*heteroRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
 	fanouts := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, atRelations+numBytes)), len(p.Fanouts)*p.hops())
 	words, listed, excluded := uint64(0), uint64(0), uint64(0)
 	for t, n := range about.Nodes {
-		kinds[t] = typedKind{uint64(n), uint64(p.Seeds[t]), words, listed}
+		kinds[t] = heteroNodeType{uint64(n), uint64(p.Seeds[t]), words, listed}
 		words += uint64(n)
 		listed += p.most(n, capacity)
 	}
 	for i, r := range about.Relations {
 		g := r.Graph
-		relations[i] = typedRelation{
+		relations[i] = heteroRelation{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumRows: uint64(g.Rows), NumEdges: uint64(g.Edges),
 			ExcludedAt: excluded, Salt: r.Salt, IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(),
 			OutEdgeBits: uint32(g.sampleBits()), Source: uint32(r.Src), Destination: uint32(r.Dst),
@@ -506,7 +506,7 @@ func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
 // Launch is all hops in one cooperative launch.
 func (p *Hetero) Launch(f *Flight) error {
 	g := f.graph
-	k, err := g.typedKernels()
+	k, err := g.heteroKernels()
 	if err != nil {
 		return err
 	}
@@ -530,7 +530,7 @@ func (p *Hetero) Launch(f *Flight) error {
 
 // ready has the kernel's tables and map be there, of which a block may have so much dynamic shared memory, and is its
 // arguments, but for where the batch goes; where the numbers behind the tables are; and the shared memory of a launch.
-func (p *Hetero) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, shared int, err error) {
+func (p *Hetero) ready(f *Flight, room int) (args heteroArgs, beside gpu.Address, shared int, err error) {
 	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
 	s, hop := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w)
 	size := p.describe(g, w)
@@ -552,7 +552,7 @@ func (p *Hetero) ready(f *Flight, room int) (args typedArgs, beside gpu.Address,
 	return args, args.Fanouts + gpu.Address(fanoutBytes), shared, nil
 }
 
-// all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.
+// all is whether batches need what the kernels of hetero_batch.cuh know where ALL is set.
 func (p *Hetero) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.schema.Relations {
@@ -563,10 +563,10 @@ func (p *Hetero) all(g *Graph) bool {
 
 // arguments are those that do not change from batch to batch, in a workspace where they have room, with their map; and
 // the dynamic shared memory of a launch, of which a block may have so much.
-func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args typedArgs, shared int) {
+func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args heteroArgs, shared int) {
 	s, hop, trees := SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w), SpaceOf[disjointSpace](w)
 	atRelations, numBytes, _, _ := p.tableBytes()
-	args = typedArgs{
+	args = heteroArgs{
 		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),
 		Fanouts: s.tables.Address + gpu.Address(atRelations+numBytes), Excluded: w.excluded.Address,
 		Map: m.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,

@@ -20,8 +20,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// typedParts is what describes a batch of a graph with types, and all of its arrays.
-func typedParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][]int64) {
+// heteroParts is what describes a batch of a graph with types, and all of its arrays.
+func heteroParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][]int64) {
 	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
 	ids := words[batch.WordIDBits]
 	for t := range l.Types {
@@ -49,8 +49,8 @@ func typedParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][
 	return words, arrays
 }
 
-// uploadTyped is a graph with types on the device, until the end of the test.
-func uploadTyped(t *testing.T, e *Engine, g *csc.HeteroGraph) *Graph {
+// uploadHetero is a graph with types on the device, until the end of the test.
+func uploadHetero(t *testing.T, e *Engine, g *csc.HeteroGraph) *Graph {
 	t.Helper()
 	s := Schema{Mixed: g.Mixed()}
 	for _, k := range g.Kinds {
@@ -59,11 +59,11 @@ func uploadTyped(t *testing.T, e *Engine, g *csc.HeteroGraph) *Graph {
 	for _, r := range g.Relations {
 		s.Relations = append(s.Relations, Relation{upload(t, e, r.Graph), r.Name, r.Src, r.Dst, r.Salt})
 	}
-	return e.NewTyped(s)
+	return e.NewHetero(s)
 }
 
-// typedPlan is the plan of a request to a graph that is on the device, and the positions that it samples around.
-func typedPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, err error) {
+// heteroPlan is the plan of a request to a graph that is on the device, and the positions that it samples around.
+func heteroPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, err error) {
 	p = &Hetero{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
 	for i := range r.Exclude {
 		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i].Graph, Exclude: r.Exclude[i]})
@@ -85,14 +85,14 @@ func typedPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, er
 	return p, positions, nil
 }
 
-// typedAlike compares batches of the GPU, by several grids, with the CPU's: every word and every array.
-func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HeteroRequest, grids ...int) error {
+// heteroAlike compares batches of the GPU, by several grids, with the CPU's: every word and every array.
+func heteroAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HeteroRequest, grids ...int) error {
 	var stop atomic.Bool
-	m, err := cpu.SampleTyped(r, alone{}, &stop)
+	m, err := cpu.SampleHetero(r, alone{}, &stop)
 	if err != nil {
 		return err
 	}
-	plan, positions, err := typedPlan(d, r)
+	plan, positions, err := heteroPlan(d, r)
 	if err != nil {
 		m.Release()
 		return err
@@ -102,7 +102,7 @@ func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HeteroRequest, grids .
 
 // madeAlike compares batches of a call by several grids with one of the CPU's, which it releases.
 func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l batch.TypedLayout, grids ...int) error {
-	words, arrays := typedParts(m, l)
+	words, arrays := heteroParts(m, l)
 	m.Release()
 	for _, grid := range grids {
 		c.Stream, c.Grid = s.Handle(), grid
@@ -114,7 +114,7 @@ func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l bat
 		if err != nil {
 			return err
 		}
-		gotWords, got := typedParts(m, l)
+		gotWords, got := heteroParts(m, l)
 		m.Release()
 		if err := b.Memory.Free(s); err != nil {
 			return err
@@ -179,7 +179,7 @@ func TestTyped(t *testing.T) {
 	for i, types := range []int{1, 1, 2, 3, 4, 7, 12, 40} {
 		for _, bits := range []int{32, 64} {
 			g := randomTypes(random, types, bits)
-			testTyped(t, e, s, random, uploadTyped(t, e, g), g, uint64(i+1), bits)
+			testHetero(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 			if bits == 64 {
 				continue
 			}
@@ -187,13 +187,13 @@ func TestTyped(t *testing.T) {
 			for j := 0; j < len(g.Relations); j += 2 {
 				weigh(g.Relations[j].Graph, weightings[[]string{"ramp", "heavy"}[j/2%2]])
 			}
-			testTyped(t, e, s, random, uploadTyped(t, e, g), g, uint64(i+1), bits)
+			testHetero(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 		}
 	}
 }
 
-// testTyped compares requests of all kinds to a graph.
-func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.HeteroGraph, seed uint64, bits int) {
+// testHetero compares requests of all kinds to a graph.
+func testHetero(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.HeteroGraph, seed uint64, bits int) {
 	t.Helper()
 	for variant := range 16 {
 		r := &cpu.HeteroRequest{
@@ -233,7 +233,7 @@ func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Grap
 				r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 4))
 			}
 		}
-		if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
+		if err := heteroAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
 			t.Fatalf("%d types, %d bits, variant %d, fanouts %v: %v", len(g.Kinds), bits, variant, r.Fanouts, err)
 		}
 	}
@@ -247,14 +247,14 @@ func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
 		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{
 			Graph: weigh(csctest.Graph(rows, 71, 32, 64, true), weightings[name]), Name: "a__to__a",
 		}}}
-		d := uploadTyped(t, e, g)
+		d := uploadHetero(t, e, g)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
 				r := &cpu.HeteroRequest{
 					Graph: g, Fanouts: [][]int64{{fanout}}, Replace: replace, EdgeWeights: true, Seeds: []int64{int64(len(seeds))},
 					Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)},
 				}
-				if err := typedAlike(e, s, d, r, 0); err != nil {
+				if err := heteroAlike(e, s, d, r, 0); err != nil {
 					t.Fatalf("%s, fanout %d, replace %v: %v", name, fanout, replace, err)
 				}
 			}
@@ -272,10 +272,10 @@ func TestTypedHub(t *testing.T) {
 			Graph: csctest.Graph(star, 5001, 32, 32, i == 1), Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9,
 		})
 	}
-	d := uploadTyped(t, e, g)
+	d := uploadHetero(t, e, g)
 	for _, fanouts := range [][][]int64{{{-1, -1}, {-1, 2}}, {{700, 2}, {3, 1000}}} {
 		r := &cpu.HeteroRequest{Graph: g, Fanouts: fanouts, EdgeWeights: true, Seeds: []int64{2, 1}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 7, 0}, 64)}}
-		if err := typedAlike(e, s, d, r, 0); err != nil {
+		if err := heteroAlike(e, s, d, r, 0); err != nil {
 			t.Fatalf("fanouts %v: %v", fanouts, err)
 		}
 	}
@@ -285,12 +285,12 @@ func TestTypedHub(t *testing.T) {
 func TestTypedRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 3, 64)
-	d := uploadTyped(t, e, g)
+	d := uploadHetero(t, e, g)
 	r := &cpu.HeteroRequest{Graph: g, Seeds: []int64{1, 0, 3}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 0, 0, 1000}, 64)}}
 	for range g.Relations {
 		r.Fanouts = append(r.Fanouts, []int64{2, 2})
 	}
-	plan, _, err := typedPlan(d, r)
+	plan, _, err := heteroPlan(d, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestTypedRefuses(t *testing.T) {
 		t.Fatalf("got %v, want %s", err, want)
 	}
 	r.Batch.Seeds = csctest.Array([]int64{0, 0, 0, 0}, 64)
-	if err := typedAlike(e, s, d, r, 0); err != nil {
+	if err := heteroAlike(e, s, d, r, 0); err != nil {
 		t.Fatal(err)
 	}
 	_, plain := graphOf(t, e, [][]int64{{0}}, 1, 64, 64, false)

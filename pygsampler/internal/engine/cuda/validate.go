@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 )
 
-// validateArgs mirrors ValidateArgs in kernels/validate.cu.
+// validateArgs mirrors ValidateArgs in kernels/graph/validate.cu.
 type validateArgs struct {
 	Indptr, Indices, Lowest, Ended, Report gpu.Address
 	Rows, Edges, Nodes                     uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// walkArgs mirrors WalkArgs in kernels/walk.cuh.
+// walkArgs mirrors WalkArgs in kernels/walk/walk.cuh.
 type walkArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
 	Indptr, Indices, EdgeIDs, Alias, Sums                         gpu.Address
@@ -30,7 +30,7 @@ type walkArgs struct {
 	Path                                                          [walk.MaxPath]uint16
 }
 
-// packArgs mirrors PackArgs in kernels/walk.cu.
+// packArgs mirrors PackArgs in kernels/walk/walk.cu.
 type packArgs struct {
 	Indptr, Indices, EdgeIDs, Alias, Packed gpu.Address
 	Rows, Edges, Words                      uint64
@@ -82,10 +82,10 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 	}
 	for wide, bits := range []string{"32", "64"} {
 		var err error
-		if k.tally[wide], err = KernelOf[walkArgs](e, "tally", "walk_tally"+bits, 0); err != nil {
+		if k.tally[wide], err = KernelOf[walkArgs](e, "visit_counts", "visit_counts"+bits, 0); err != nil {
 			return nil, err
 		}
-		if k.roots[wide], err = KernelOf[walkArgs](e, "tally", "walk_roots"+bits, walk.MaxRoots*int(12+4*wide)); err != nil {
+		if k.roots[wide], err = KernelOf[walkArgs](e, "visit_counts", "visit_roots"+bits, walk.MaxRoots*int(12+4*wide)); err != nil {
 			return nil, err
 		}
 	}

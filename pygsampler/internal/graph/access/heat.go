@@ -1,5 +1,5 @@
-// Package peers says which edges of a graph, or rows of its vertices, batches read most, for those who have room for
-// some of them.
+// Package access estimates how often batches read each edge of a graph, or each feature row
+// of its nodes, for callers that place the most read ones in faster memory.
 package access
 
 import (

@@ -9,10 +9,10 @@ import (
 // joinUnit is how many rows a worker takes at a time.
 const joinUnit = 1 << 12
 
-// Join makes the graph without types of all vertices and edges: vertices type after type, and those of
+// Homogeneous makes the graph without types of all vertices and edges: vertices type after type, and those of
 // edge e of a relation are the relation's first and e. firsts has these, and behind them how many ids of
 // edges there are. The edges of a row stand relation after relation.
-func (t *HeteroGraph) Join(firsts []int64, crew Crew) (m memory.Memory, err error) {
+func (t *HeteroGraph) Homogeneous(firsts []int64, crew Crew) (m memory.Memory, err error) {
 	ids := firsts[len(t.Relations)]
 	nodes, starts := int64(0), make([]int64, len(t.Kinds))
 	for k, kind := range t.Kinds {

@@ -153,9 +153,9 @@ func TestTransposition(t *testing.T) {
 				expect(t, what+", twice", run(t, &csc.Transposition{Graph: sorted}), transposed(sorted, nil, 0))
 				for _, kinds := range []int64{3, 5} {
 					b := &csc.Transposition{Graph: g, Kind: kind, Len: g.NumEdges(), Kinds: kinds, Name: "t"}
-					typed := run(t, b)
-					expect(t, fmt.Sprintf("%s, %d types", what, kinds), typed, transposed(g, kind, kinds))
-					if err := typed.csc(g.NumNodes).Validate(); err != nil {
+					hetero := run(t, b)
+					expect(t, fmt.Sprintf("%s, %d types", what, kinds), hetero, transposed(g, kind, kinds))
+					if err := hetero.csc(g.NumNodes).Validate(); err != nil {
 						t.Errorf("%s, %d types: %v", what, kinds, err)
 					}
 				}

@@ -1,4 +1,4 @@
-// Package interchange carries arrays to and from Arrow, by way of arrow/go.
+// Package arrow carries arrays to and from Arrow, by way of arrow/go.
 package arrow
 
 import (

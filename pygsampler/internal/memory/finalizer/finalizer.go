@@ -1,10 +1,10 @@
-// Package owner gives back what Python objects have in the engine when they go: a
-// destructor in C (see owner.h) calls the function that the bridge has set for it.
+// Package finalizer releases engine handles when their Python owners are destroyed: a
+// destructor in C (see finalizer.h) calls the function that the bridge has set for it.
 package finalizer
 
 /*
 #cgo CFLAGS: -O2 -std=gnu11
-#include "owner.h"
+#include "finalizer.h"
 */
 import "C"
 
@@ -18,23 +18,23 @@ var ends atomic.Pointer[[]func(number int64)]
 
 // Set says how each kind of thing ends. A function must bear any number.
 func Set(functions []func(number int64)) {
-	if len(functions) > C.PGS_OWNER_KINDS {
-		panic(fmt.Sprintf("owner: expected at most %d kinds, got %d", C.PGS_OWNER_KINDS, len(functions)))
+	if len(functions) > C.PGS_FINALIZER_KINDS {
+		panic(fmt.Sprintf("finalizer: expected at most %d kinds, got %d", C.PGS_FINALIZER_KINDS, len(functions)))
 	}
 	ends.Store(&functions)
 }
 
 // Shut lets destructors do nothing from here on.
-func Shut() { C.pgs_owner_shut() }
+func Shut() { C.pgs_finalizer_shut() }
 
 // Running is how many destructors are in the engine.
-func Running() int64 { return int64(C.pgs_owner_running()) }
+func Running() int64 { return int64(C.pgs_finalizer_running()) }
 
 // Destructor is the address of the C function that makes a class's destructor.
 func Destructor() int64 { return int64(uintptr(unsafe.Pointer(C.pgs_destructor))) }
 
-//export pgs_owner_end
-func pgs_owner_end(kind, number C.int64_t) {
+//export pgs_finalizer_end
+func pgs_finalizer_end(kind, number C.int64_t) {
 	// There is nobody to tell.
 	defer func() { _ = recover() }()
 	(*ends.Load())[kind](int64(number))

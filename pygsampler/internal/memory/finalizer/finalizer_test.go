@@ -9,10 +9,10 @@ func TestEnd(t *testing.T) {
 		func(number int64) { ended[0] = number },
 		func(number int64) { ended[1] = number; panic("nobody hears it") },
 	})
-	pgs_owner_end(0, 7)
-	pgs_owner_end(1, 8)
-	pgs_owner_end(2, 9)
-	pgs_owner_end(-1, 9)
+	pgs_finalizer_end(0, 7)
+	pgs_finalizer_end(1, 8)
+	pgs_finalizer_end(2, 9)
+	pgs_finalizer_end(-1, 9)
 	if ended != [2]int64{7, 8} {
 		t.Errorf("ended %v, want [7 8]", ended)
 	}

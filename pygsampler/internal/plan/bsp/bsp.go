@@ -1,5 +1,5 @@
-// Package bsp is the family of mode "bsp", for comparisons: a few launches for each hop, whose size
-// the host reads in between. On the CPU it is the family neighbor.
+// Package bsp is the family of mode "bsp", for comparisons: a few launches for each hop, between which
+// the host reads the size of the hop. On the CPU it is the family neighbor.
 package bsp
 
 import (

@@ -1,5 +1,5 @@
-// Package fused is the family of mode "fused", for comparisons: rows dealt out beforehand, all hops in
-// one launch. On the CPU it is the family neighbor.
+// Package fused is the family of mode "fused", for comparisons: rows are assigned before the launch,
+// and one launch runs all hops. On the CPU it is the family neighbor.
 package fused
 
 import (

@@ -1,6 +1,5 @@
-// Package typed is the family of neighbour sampling over L hops of graphs with types of
-// vertices and edges, which their relations' rows give: tiles on the CPU,
-// one launch on a device.
+// Package hetero is the family of neighbor sampling over L hops of heterogeneous graphs, whose edge
+// types each have rows of their own: tiles on the CPU, one launch on a device.
 package hetero
 
 import (
@@ -133,12 +132,12 @@ func (p *Plan) Check(plan.Arrays) error {
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
-	fanouts, err := p.Of(w.Typed)
+	fanouts, err := p.Of(w.Hetero)
 	if err != nil {
 		return nil, err
 	}
 	r := &cpu.HeteroRequest{
-		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+		Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
 		MapLimit: p.mapLimit, Most: w.Most, Times: w.Times.CPU(p.rule),
 	}
@@ -146,7 +145,7 @@ func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
 		r.SeedTimes = w.Times.Seeds
 	}
 	if w.Parts != nil {
-		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))
 	}
 	return r, nil
 }
@@ -169,7 +168,7 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	if err != nil {
 		return memory.Memory{}, err
 	}
-	return cpu.SampleTyped(r, w.Crew, w.Stop)
+	return cpu.SampleHetero(r, w.Crew, w.Stop)
 }
 
 // hasTimes refuses seeds without times, and times that nobody asked for.

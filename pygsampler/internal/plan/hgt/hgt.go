@@ -1,5 +1,5 @@
-// Package hgt is the family of HGT's sampling of graphs with types: a number of vertices of each
-// type in each iteration, chosen by budgets: on one core, or by one launch on a device.
+// Package hgt is the family of HGT's sampling of heterogeneous graphs: a number of nodes of each
+// type in each iteration, chosen by budgets, on one core or by one launch on a device.
 package hgt
 
 import (
@@ -74,16 +74,16 @@ func (p *Plan) Check(plan.Arrays) error {
 
 // request is what the CPU's engine is asked for.
 func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
-	samples, err := p.Samples(w.Typed)
+	samples, err := p.Samples(w.Hetero)
 	if err != nil {
 		return nil, err
 	}
 	r := &cpu.HGTRequest{
-		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
+		Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
 		MaxNeighbors: p.maxNeighbors, MapLimit: p.mapLimit, Most: w.Most,
 	}
 	if w.Parts != nil {
-		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))
 	}
 	return r, nil
 }

@@ -1,5 +1,5 @@
 // Package khop is the family of samples by steps from transits: k-hop and layer sampling as NextDoor
-// (Jangda et al.), section 4, has them, beside walks, as kinds of graph sampling.
+// (Jangda et al.), section 4, defines them, next to walks, as kinds of graph sampling.
 package khop
 
 import (

@@ -1,4 +1,5 @@
-// Package labor is the family of LABOR on graphs with types: destinations share the uniform numbers of their sources.
+// Package labor is the family of LABOR on heterogeneous graphs: destinations share the uniform
+// numbers of their sources.
 package labor
 
 import (
@@ -50,19 +51,19 @@ func (p *Plan) Check(plan.Arrays) error {
 }
 
 func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
-	fanouts, err := p.Of(w.Typed)
+	fanouts, err := p.Of(w.Hetero)
 	if err != nil {
 		return nil, err
 	}
 	r := &cpu.LaborRequest{
 		Labor: p.about,
 		HeteroRequest: cpu.HeteroRequest{
-			Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+			Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapLimit: p.mapLimit, Most: w.Most,
 		},
 	}
 	if w.Parts != nil {
-		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))
 	}
 	return r, nil
 }

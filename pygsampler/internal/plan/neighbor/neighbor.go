@@ -1,4 +1,4 @@
-// Package neighbor is the family of neighbour sampling over L hops (PGSampler, sections
+// Package neighbor is the family of neighbor sampling over L hops (PGSampler, sections
 // III-B and III-C), uniform or by weight: tiles on the CPU, and on a device one launch
 // for all hops.
 package neighbor

@@ -1,5 +1,5 @@
 // Package program is the family of samplers that users write: a program's text, checked and
-// rewritten by passes, or the plan of another family where the program is one of its.
+// rewritten by passes, or the plan of another family if the program is equal to one of its samplers.
 package program
 
 import (

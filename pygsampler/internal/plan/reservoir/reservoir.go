@@ -1,7 +1,6 @@
 // Package reservoir is the family of mode "reservoir", for comparisons: TurboGNN's sampling
-// (section III-B), whose rows are read through by reservoirs of random numbers of their own, so
-// that batches are other ones than those of the family neighbor. On the CPU they are drawn tile
-// by tile.
+// (section III-B), which reads each row through a reservoir with random numbers of its own. Its
+// batches therefore differ from batches of the family neighbor. The CPU draws them tile by tile.
 package reservoir
 
 import (

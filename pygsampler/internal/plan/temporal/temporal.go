@@ -1,4 +1,4 @@
-// Package temporal is the family of neighbour sampling over L hops along edges that are not later than a
+// Package temporal is the family of neighbor sampling over L hops along edges that are not later than a
 // bound: tiles on the CPU, one launch on a device.
 package temporal
 

@@ -1,6 +1,6 @@
 // Package walk is the family of random walks: uniform or by weight, with stops and restarts, of
-// second order (node2vec), and along metapaths. NextDoor (Jangda et al.), section 4, has them as one kind
-// of graph sampling.
+// second order (node2vec), and along metapaths. NextDoor (Jangda et al.), section 4, defines walks as
+// one kind of graph sampling.
 package walk
 
 import (

@@ -1,5 +1,5 @@
-// Package rows is the family of whole rows of vertices: what batches of graphs in parts ask the parts for where which
-// edges stay depends on more than a row. Nobody samples by it.
+// Package wholerows is the family of whole rows of nodes. Batches of partitioned graphs request them
+// from the partitions when the choice of edges depends on more than one row. No user samples by it.
 package wholerows
 
 import (
@@ -37,9 +37,9 @@ func (p *Plan) Request(w *plan.Work) *cpu.Request {
 }
 
 // Typed is that of a graph with types.
-func (p *Plan) Typed(w *plan.Work) *cpu.HeteroRequest {
-	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Most: w.Most}
-	for range w.Typed.Relations {
+func (p *Plan) Hetero(w *plan.Work) *cpu.HeteroRequest {
+	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Most: w.Most}
+	for range w.Hetero.Relations {
 		r.Fanouts = append(r.Fanouts, all())
 	}
 	return r

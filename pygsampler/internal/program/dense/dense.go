@@ -1,5 +1,5 @@
-// Package rows multiplies dense rows of float32 on the CPU. Products of two are exact as doubles, and are
-// added as such in an order that docs/operators.md has. The loops are C, whose compiler uses wide registers.
+// Package dense multiplies dense rows of float32 on the CPU. Products of two are exact as doubles, and are
+// added as doubles in the order that docs/operators.md gives. The loops are C, whose compiler uses wide registers.
 package dense
 
 /*

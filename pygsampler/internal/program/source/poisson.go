@@ -15,7 +15,7 @@ func OfPoisson(values program.PoissonValues, importance bool) Text {
 	if importance {
 		cells *= 3
 	}
-	return Text{Numberings: 1, Cells: cells, Source: fmt.Sprintf(`#include "program_poisson.cuh"
+	return Text{Numberings: 1, Cells: cells, Source: fmt.Sprintf(`#include "program/poisson.cuh"
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) %s(const __grid_constant__ ProgramArgs a) {
   Machine m(a);
   Poisson<%s, %t>(m).run();

@@ -1,4 +1,4 @@
-// Package source writes programs down as CUDA: one kernel each, whose steps are those of kernels/program.cuh
+// Package source writes programs down as CUDA: one kernel each, whose steps are those of kernels/program/program.cuh
 // and whose values are functors. A text is a function of the program's nodes alone: names of arrays and
 // of results are not in it, so that no text of a user's is code, and programs that differ by names alone
 // share a kernel.
@@ -42,7 +42,7 @@ type Text struct {
 // Kernel is the kernel's name.
 const Kernel = "program"
 
-// types are what kernels/program.cuh calls the types of arrays.
+// types are what kernels/program/program.cuh calls the types of arrays.
 var types = [...]string{
 	csc.Bool: "Bool", csc.Int8: "Int8", csc.Uint8: "UInt8", csc.Int16: "Int16", csc.Int32: "Int32", csc.Int64: "Int64",
 	csc.Float32: "Float32", csc.Float64: "Float64",
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(
 
 // Turning is the text that finds the out-edges of a graph.
 func Turning() Text {
-	return Text{Source: "#include \"program_result.cuh\"\n#include \"program_between.cuh\"\n" + opening + "  if (!turn(m)) return;\n" + closing}
+	return Text{Source: "#include \"program/result.cuh\"\n#include \"program/submatrix.cuh\"\n" + opening + "  if (!turn(m)) return;\n" + closing}
 }
 
 // Of is the program's text, or says what is wrong with it. What is made once for a graph it reads.
@@ -158,12 +158,12 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 		w.between[i] = ways == layout.Between && p.Nodes[i].Layout != program.Usual
 		w.text.Between = w.text.Between || w.between[i] && w.wants[i] != 0
 	}
-	w.WriteString("#include \"program_result.cuh\"\n")
+	w.WriteString("#include \"program/result.cuh\"\n")
 	if p.Dense() {
-		w.WriteString("#include \"program_dense.cuh\"\n")
+		w.WriteString("#include \"program/dense.cuh\"\n")
 	}
 	if w.text.Between {
-		w.WriteString("#include \"program_between.cuh\"\n")
+		w.WriteString("#include \"program/submatrix.cuh\"\n")
 	}
 	w.WriteString(opening + "  List seeds;\n")
 	if w.text.Between {
@@ -199,7 +199,7 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"
 // half of what a multiprocessor of compute capability 7.5 has, so that two blocks run there.
 const mostShared = 11 << 10
 
-// sizes are those of the types that are declared; kernels/program_result.cuh holds them to it.
+// sizes are those of the types that are declared; kernels/program/result.cuh holds them to it.
 var sizes = map[string]int{"Edges": 96, "Ranges": 32, "Draws": 56, "List": 16, "Nested": 48, "const u32*": 8, "u32": 8}
 
 // declare writes a variable that steps make. It is in shared memory; that of a long program is too small for all of them, and

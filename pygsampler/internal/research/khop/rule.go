@@ -111,7 +111,7 @@ func Stream(b *request.Batch, step int) rng.Stream {
 // Distinct is the place among degree edges of draw j of a transit whose draws are distinct: place j of the
 // list 0, 1, ..., once for i from 0 to j place i has been swapped with one from i on. first is the number
 // of the transit's draw 0; j is below degree. Every draw is so a function of the state alone, and every
-// ordered choice is as likely as any other. CUDA twin: distinct in kernels/khop.cu.
+// ordered choice is as likely as any other. CUDA twin: distinct in kernels/research/khop.cu.
 func Distinct(state uint64, first, j, degree int64) int64 {
 	swapped := func(i int64) int64 {
 		return i + int64(rng.Below(rng.Draw(state, int(first+i)), uint64(degree-i)))

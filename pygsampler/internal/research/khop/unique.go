@@ -10,7 +10,7 @@ import (
 )
 
 // unique draws a step of sample w in which no node occurs twice: slot after slot, since a slot takes no node
-// that an earlier one has. CUDA twin: khop_unique in kernels/khop.cu, which comes to the same in any order.
+// that an earlier one has. CUDA twin: khop_unique in kernels/research/khop.cu, which comes to the same in any order.
 func (u *unit[P, I]) unique(w int64, stop *atomic.Bool) {
 	s := u.step
 	u.met.clear(min(s.width, u.Graph.NumNodes))

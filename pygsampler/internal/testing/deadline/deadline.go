@@ -1,4 +1,4 @@
-// Package hang ends tests of what may wait for ever. It serves tests alone.
+// Package deadline ends tests that would wait for ever. It serves tests alone.
 package deadline
 
 import (

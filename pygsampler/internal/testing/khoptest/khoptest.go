@@ -1,4 +1,4 @@
-// Package khoptest has the samples of a memory. It serves tests alone.
+// Package khoptest reads the samples of a result into plain slices. It serves tests alone.
 package khoptest
 
 import (

@@ -1,5 +1,5 @@
-// Package chance says whether counts are those of a sampler without bias. It serves
-// tests alone. The large tests, over many seeds, are those of tests/statistics.
+// Package uniformity tests whether counts fit a sampler without bias. It serves tests alone. The
+// large tests, over many seeds, are in tests/statistics.
 package uniformity
 
 import (

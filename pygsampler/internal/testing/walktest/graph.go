@@ -1,4 +1,4 @@
-// Package walktest has graphs to walk on, and the walks of a memory. It serves tests alone.
+// Package walktest has graphs to walk on, and reads the walks of a result. It serves tests alone.
 package walktest
 
 import (

@@ -1,4 +1,4 @@
-// Package gather copies rows of tables by their numbers, on the CPU.
+// Package gather copies table rows by index on the CPU.
 package gather
 
 import (

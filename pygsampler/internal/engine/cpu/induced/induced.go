@@ -1,4 +1,4 @@
-// Package induced finds the edges among the vertices of small sets.
+// Package induced finds the edges between the nodes of small sets.
 package induced
 
 import (

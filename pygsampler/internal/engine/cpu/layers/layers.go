@@ -1,6 +1,6 @@
-// Package segment reduces rows of values over the segments of a CSR on the CPU: for each row
-// of it the sum, the mean or the largest of the rows of a table that its edges name. The loops
-// are C, whose compiler uses wide registers.
+// Package layers computes the layer operations of GNNs on the CPU: for each row of a CSR the sum,
+// the mean or the maximum of the table rows that its edges name, and attention over them. The
+// loops are C, whose compiler uses wide registers.
 package layers
 
 /*

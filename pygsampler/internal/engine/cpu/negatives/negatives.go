@@ -1,5 +1,5 @@
-// Package negatives draws vertices that stand beside walks: the negative samples of skip-gram, uniform
-// or by degree, and the table for the latter. docs/randomness.md has the rule.
+// Package negatives draws the negative samples of skip-gram for walks, uniformly or by degree, and
+// makes the table that draws by degree need. docs/randomness.md has the rule.
 package negatives
 
 import (

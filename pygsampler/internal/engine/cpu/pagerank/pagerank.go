@@ -1,5 +1,5 @@
-// Package pagerank finds the vertices around a root by personalised PageRank, in integers:
-// the same on every machine, and for every number of threads.
+// Package pagerank finds the nodes around a root by personalised PageRank, in integers:
+// the result is the same on every machine and for every number of threads.
 package pagerank
 
 import (

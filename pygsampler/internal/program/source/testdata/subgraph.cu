@@ -1,4 +1,4 @@
-#include "program_result.cuh"
+#include "program/result.cuh"
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();

@@ -1,0 +1,13 @@
+// Attention on rows of float32 and float64: attention.cuh says how.
+#include "layers/attention.cuh"
+
+#define FLOATS(function)                             \
+  if (a.float_bits == 32) {                          \
+    if (a.vector == 4) function<float, 4>(b);        \
+    else if (a.vector == 2) function<float, 2>(b);   \
+    else function<float, 1>(b);                      \
+  } else if (a.vector == 2) function<double, 2>(b);  \
+  else function<double, 1>(b);
+
+ATTENTION_KERNEL(attention_forward, 4, attend)
+ATTENTION_KERNEL(attention_backward, 3, attend_back)

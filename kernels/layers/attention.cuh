@@ -1,0 +1,186 @@
+// Attention over the segments of a CSR, as graph attention networks have it (Velickovic et al., 2018): an edge from
+// u to row v has the score leaky_relu(source[u] + target[v]) of each head, the softmax of a row's scores are its
+// edges' weights, and the row is the sum of x[u] by them.
+//
+// With torch's operations each of these is an array of the edges, of which one is as wide as x. Here forward is one
+// launch: a group of lanes takes a row, as in segment.cuh, and holds the largest score so far, the sum of what is
+// beyond it, and the sum of rows (an online softmax); when a larger score comes, both sums are scaled. Four edges
+// are taken at a time, so there is a fifth exponential for each four. Beside the rows it writes only the logarithm of
+// each row's sum, from which backward has an edge's weight by one exponential.
+//
+// attend_back has a row of the CSR and a head to a group of lanes, like dots in segment.cuh: the gradient of a weight
+// is the product of the row's gradient and x[u]. Once a row has all of its edges' (they wait in pre), it has their
+// mean by the weights, and with it the gradient of each score, whose sum is target's. It also writes the weights. What
+// is left are reductions by source, of gradients times weights and of scores' gradients, which are those of
+// segment.cuh. No step has atomics: the same bits on every run, though not the CPU's, whose exponential is another.
+//
+// x, out and the weights are values of any width; scores and their gradients are those they are added as.
+//
+// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attend.go. Go twin: internal/engine/cpu/layers (attend.h).
+#pragma once
+#include "layers/segment.cuh"
+
+// Mirrors attendArgs in internal/engine/cuda/attend.go; loading compares the sizes.
+struct AttentionArgs {
+  SegmentArgs of;       // x by heads; out is written, or in attend_back the gradient, which is read
+  const void* source;   // [sources][heads]
+  const void* target;   // [rows][heads]
+  void* log;            // [rows][heads]: of the sum of exponentials; undefined without edges
+  void* alpha;          // [edges][heads]: written by attend_back, as pre and to_target
+  void* pre;            // [edges][heads]: the gradients of source[u] + target[v]
+  void* to_target;      // [rows][heads]
+  double slope;         // of what is below 0
+};
+
+template <typename S>
+__device__ __forceinline__ S leaky(S x, S slope) { return x > 0 ? x : x * slope; }
+
+template <typename V, int N>
+__device__ __forceinline__ void attend(const AttentionArgs& b) {
+  typedef typename Wide<V>::type Sum;
+  const int AHEAD = 4;
+  const SegmentArgs& a = b.of;
+  const V* nothing = (const V*)&segment_nothing;
+  Task t(a, blockIdx.y, N);
+  if (t.column >= a.width) return;
+  u32 column = t.column, each = a.width / a.heads, head = column / each;
+  const Sum slope = (Sum)b.slope;
+  const V* x = (const V*)a.x + column;
+  for (u64 row = t.row; row < a.rows; row += t.stride) {
+    const Sum* source = (const Sum*)b.source + head;
+    Sum target = __ldg((const Sum*)b.target + row * a.heads + head);
+    RowEdges<AHEAD, false> edges;
+    edges.begin(a, row);
+    Sum most = never<Sum>(), total = 0, sum[N] = {};
+    while (edges.left) {
+      Values<V, N> value[AHEAD];
+      Sum score[AHEAD];
+      edges.take(a, column == 0);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        score[c] = __ldg(edges.on[c] ? source + (u64)edges.source[c] * a.heads : (const Sum*)&segment_nothing);
+        value[c].load(edges.on[c] ? x + (u64)edges.row[c] * a.width : nothing);
+      }
+      edges.ask(a);
+      Sum before = most;
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        score[c] = edges.on[c] ? leaky(score[c] + target, slope) : never<Sum>();
+        most = score[c] > most ? score[c] : most;
+      }
+      // Before the first score nothing is to be scaled; of scores that are all -infinity the weights are NaN.
+      Sum scale = before == most ? (Sum)1 : exponential(before - most);
+      total *= scale;
+#pragma unroll
+      for (int j = 0; j < N; j++) sum[j] *= scale;
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        Sum weight = edges.on[c] ? exponential(score[c] - most) : (Sum)0;
+        total += weight;
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[j] += weight * value[c][j];
+      }
+      edges.advance(a);
+    }
+    Values<V, N> made;
+#pragma unroll
+    for (int j = 0; j < N; j++) made.set(j, total == 0 ? (Sum)0 : sum[j] / total);
+    made.store((V*)a.out + row * a.width + column);
+    if (b.log && column % each == 0) ((Sum*)b.log)[row * a.heads + head] = most + logarithm(total);
+  }
+}
+
+template <typename V, int N>
+__device__ __forceinline__ void attend_back(const AttentionArgs& b) {
+  typedef typename Wide<V>::type Sum;
+  const int AHEAD = 4;
+  const SegmentArgs& a = b.of;
+  const V* nothing = (const V*)&segment_nothing;
+  Task t(a, 0, N);
+  u32 head = blockIdx.y, each = a.width / a.heads, at = t.column, lanes = 1u << a.group, lane = threadIdx.x & (lanes - 1);
+  const V* x = (const V*)a.x + (u64)head * each;
+  const Sum* source = (const Sum*)b.source + head;
+  const Sum slope = (Sum)b.slope;
+  // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
+  for (u64 row = t.row; __any_sync(~0u, row < a.rows); row += t.stride) {
+    RowEdges<AHEAD, false> edges;
+    edges.left = 0;
+    const V* y = (const V*)a.out + row * a.width + (u64)head * each;
+    Values<V, N> mine;
+    mine.load(nothing);
+    Sum target = 0, log = 0, mean = 0;
+    if (row < a.rows) {
+      edges.begin(a, row);
+      target = __ldg((const Sum*)b.target + row * a.heads + head);
+      log = __ldg((const Sum*)b.log + row * a.heads + head);
+      if (at < each) mine.load(y + at);
+    }
+    u64 first = edges.left ? edges.place : 0, last = first + edges.left;
+    while (__any_sync(~0u, edges.left != 0)) {
+      Values<V, N> value[AHEAD];
+      Sum sum[AHEAD] = {}, score[AHEAD];
+      const V* from[AHEAD];
+      if (edges.left) edges.take(a, false);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        bool on = edges.left && edges.on[c];
+        from[c] = on ? x + (u64)edges.row[c] * a.width : nullptr;
+        score[c] = __ldg(on ? source + (u64)edges.source[c] * a.heads : (const Sum*)&segment_nothing);
+        value[c].load(on && at < each ? from[c] + at : nothing);
+      }
+      edges.ask(a);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++)
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[c] += value[c][j] * mine[j];
+      // What is behind 32 vectors: there all lanes have one row.
+      for (u32 column = at + 32 * N; column < each; column += 32 * N) {
+        Values<V, N> other;
+        other.load(y + column);
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++) value[c].load(from[c] ? from[c] + column : nothing);
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++)
+#pragma unroll
+          for (int j = 0; j < N; j++) sum[c] += value[c][j] * other[j];
+      }
+      for (u32 d = lanes / 2; d; d /= 2)
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++) sum[c] += __shfl_xor_sync(~0u, sum[c], d);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        Sum weight = from[c] ? exponential(leaky(score[c] + target, slope) - log) : (Sum)0;
+        mean += weight * sum[c];
+        if (lane == 0 && (u64)c < edges.left) {
+          u64 place = (edges.place + c) * a.heads + head;
+          narrow(((V*)b.alpha)[place], weight);
+          ((Sum*)b.pre)[place] = weight * sum[c];
+        }
+      }
+      edges.advance(a);
+    }
+    __syncwarp();
+    // Scores again, one a lane: those of the row are in the L1.
+    Sum all = 0;
+    for (u64 e = first + lane; e < last; e += lanes) {
+      u32 u = *id_at(a, a.indices, e);
+      bool on = u < a.sources;
+      Sum score = on ? __ldg(source + (u64)u * a.heads) + target : (Sum)0;
+      Sum weight = on ? exponential(leaky(score, slope) - log) : (Sum)0;
+      Sum* to = (Sum*)b.pre + e * a.heads + head;
+      Sum pre = (*to - weight * mean) * (score > 0 ? (Sum)1 : slope);
+      *to = pre;
+      all += pre;
+    }
+    for (u32 d = lanes / 2; d; d /= 2) all += __shfl_xor_sync(~0u, all, d);
+    if (row < a.rows && lane == 0) ((Sum*)b.to_target)[row * a.heads + head] = all;
+    __syncwarp();
+  }
+}
+
+// The kernels of a file, by the vectors that FLOATS knows.
+#define ATTENTION_KERNEL(name, blocks, function)                                                                       \
+  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ AttentionArgs b) { \
+    const SegmentArgs& a = b.of;                                                                                    \
+    FLOATS(function)                                                                                                \
+  }

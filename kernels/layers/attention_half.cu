@@ -1,0 +1,17 @@
+// Attention on rows of float16 and bfloat16, with scores of float32: attention.cuh says how.
+#include "layers/attention.cuh"
+
+#define VECTORS(function, V)                     \
+  if (a.vector == 8) function<V, 8>(b);          \
+  else if (a.vector == 4) function<V, 4>(b);     \
+  else if (a.vector == 2) function<V, 2>(b);     \
+  else function<V, 1>(b);
+#define FLOATS(function)         \
+  if (a.brain) {                 \
+    VECTORS(function, Brain)     \
+  } else {                       \
+    VECTORS(function, Half)      \
+  }
+
+ATTENTION_KERNEL(attention_half_forward, 4, attend)
+ATTENTION_KERNEL(attention_half_backward, 3, attend_back)

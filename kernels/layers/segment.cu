@@ -1,0 +1,12 @@
+// Rows of float32 and float64, reduced over segments: segment.cuh says how.
+#include "layers/segment.cuh"
+
+#define FLOATS(function, OF, FACTOR)                                      \
+  if (a.float_bits == 32) {                                                  \
+    if (a.vector == 4) function<float, 4, OF, FACTOR>(a, blockIdx.y);     \
+    else if (a.vector == 2) function<float, 2, OF, FACTOR>(a, blockIdx.y); \
+    else function<float, 1, OF, FACTOR>(a, blockIdx.y);                   \
+  } else if (a.vector == 2) function<double, 2, OF, FACTOR>(a, blockIdx.y); \
+  else function<double, 1, OF, FACTOR>(a, blockIdx.y);
+
+SEGMENT_KERNELS(segment)

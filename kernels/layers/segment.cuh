@@ -1,0 +1,402 @@
+// Reduces rows of x over the segments of a CSR: row r of the result is the sum, the mean or the largest of
+// x[indices[e]] for e of [indptr[r], indptr[r + 1]). Layers of a graph network spend their time here.
+//
+// torch copies a row for each edge and reduces those, by atomics or by segment_reduce: an array of [edges, width]
+// is written and read again. Here each row of x goes from memory into registers and is added there. The first
+// layer does not even have its x: with ids the row of an edge is x[ids[indices[e]]], of the table of features
+// itself, and the rows of a batch are never written.
+//
+// The unit of work is a row of the result, or 32 vectors of it where it is wider: those are row y of the grid.
+// 2^group lanes take it, of which each has N columns, and adds the edges in their order, every product and every
+// sum rounded by itself, those of 16 bits as float. So the bits are the CPU's, and the same on every run. Columns
+// never meet, nor do lanes.
+//
+// - What is on its way decides the speed. A lane loads the rows of AHEAD edges, then the ids of the AHEAD behind
+//   them, and only then adds; with ids it also has the sources of the AHEAD behind those on their way.
+// - Lanes without an edge read zeros that the L1 has, as in features/gather.cu: of a load that only some do ptxas makes one
+//   to another register and a move, which waits. A sum is never -0, since it begins at +0; so + 0 changes none.
+// - A row is one group's work, however long. Sampled blocks have short ones; over their sources those of a hub are
+//   longer, and the other groups go on meanwhile.
+//
+// An id that is no source, or no row of x, is not read: the edge adds nothing, and its place is noted where that is
+// asked for. Offsets beyond the edges are taken for the end, so wrong ones cost wrong sums and no fault. Edges
+// beyond the last offset are no row's: padding.
+//
+// The gradient of a sum is the sum over the edges by their sources (transpose.cu). Places say which edge of the CSR
+// that was reduced an edge is, where it had weights. Degrees are the offsets of that CSR: the gradient of a mean is
+// a sum of rows over their degrees.
+//
+// taken is the gradient of the largest: over the edges by their sources, what the rows have whose largest a source
+// was. dots multiplies, for each edge, both of its rows; row y of the grid has head y, a group of lanes a row. It
+// adds in the order of lanes and may fuse: the same bits on every run, but not the CPU's.
+//
+// AHEAD of 8 spilled registers; with 4, 64 of them hold all that is on its way.
+//
+// Kernels: segment.cu, segment_half.cu. Go caller: internal/engine/cuda/segment.go. Go twin: internal/engine/cpu/layers (body.h).
+#pragma once
+#include "common/half.cuh"
+
+// Mirrors segmentArgs in internal/engine/cuda/segment.go; loading compares the sizes.
+struct SegmentArgs {
+  const void* x;        // [table][width]
+  const void* indptr;   // [rows + 1], of id_bits, as all ids
+  const void* indices;  // [edges]
+  const void* weights;  // [edges][heads]; null: all are 1
+  void* out;            // [rows][width]; dots read it
+  void* best;           // [rows][width], written: sources; may be null. taken reads it: [sources][width]
+  void* dots;           // [edges][heads]
+  u64* bad;             // becomes at most the place of an id that is none; may be null
+  const void* ids;      // [sources]: rows of x; null: a source's row is its own
+  const void* degrees;  // [sources + 1]: offsets, by whose steps rows are divided; null: by 1
+  const void* places;   // [edges]: whose weights an edge has; null: its own
+  u64 sources, rows, edges, table;
+  u32 width, heads;
+  u32 mean;        // whether sums are divided by the number of edges
+  u32 id_bits;     // 32 or 64
+  u32 float_bits;  // 16, 32 or 64
+  u32 brain;       // whether those of 16 are bfloat16
+  u32 vector;      // N: divides the width, or a head's, and so wide are addresses aligned; 16 bytes at most
+  u32 group;       // 2^group lanes take a row; 5 where its part has more than 16 vectors
+};
+
+// What is read where there is nothing to read.
+__device__ const uint4 segment_nothing = {0, 0, 0, 0};
+
+// Ids, of which the low words are read: there are fewer than 2^32 of anything that they name, and those of both
+// widths are one code.
+__device__ __forceinline__ const u32* id_at(const SegmentArgs& a, const void* ids, u64 i) {
+  return (const u32*)ids + (i << (a.id_bits == 64));
+}
+__device__ __forceinline__ u64 offset_at(const SegmentArgs& a, const void* offsets, u64 i) {
+  return a.id_bits == 64 ? __ldg((const u64*)offsets + i) : (u64)__ldg((const u32*)offsets + i);
+}
+__device__ __forceinline__ void put_id(const SegmentArgs& a, void* ids, u64 i, u32 id) {
+  if (a.id_bits == 64) ((long long*)ids)[i] = id == ~0u ? -1 : (long long)id;
+  else ((u32*)ids)[i] = id;
+}
+
+// Edges of a row, AHEAD at a time, with the ids of the next ones on their way. OF: rows of x are named by ids.
+template <int AHEAD, bool OF>
+struct RowEdges {
+  const u32* ids;  // of the first that is left
+  u64 left;
+  u64 place;   // of the first that is left, among all edges
+  u64 degree;  // as indptr says
+  u32 next[AHEAD];                               // sources
+  u32 after[OF ? AHEAD : 1], rows[OF ? AHEAD : 1];  // those behind the next ones, whose rows of x are on their way
+  u32 source[AHEAD], row[AHEAD];
+  bool on[AHEAD];  // whether there is an edge and its source is one, with a row of x
+
+  __device__ __forceinline__ void begin(const SegmentArgs& a, u64 r) {
+    u64 low = offset_at(a, a.indptr, r), high = offset_at(a, a.indptr, r + 1);
+    degree = high - low;
+    high = high < a.edges ? high : a.edges;
+    place = low;
+    left = low < high ? high - low : 0;
+    ids = id_at(a, a.indices, low);
+    if (!left) return;
+    fetch(a, next, 0);
+    if constexpr (OF) {
+      look(a);
+      fetch(a, after, AHEAD);
+    }
+  }
+
+  // How many are left, as far as anybody asks.
+  __device__ __forceinline__ u32 few() const { return left < 4 * AHEAD ? (u32)left : 4 * AHEAD; }
+
+  // Loads the ids from one on; of edges that there are none of, the last one's, so that no lane skips a load.
+  __device__ __forceinline__ void fetch(const SegmentArgs& a, u32* to, u32 first) {
+    u32 n = few();
+#pragma unroll
+    for (u32 c = 0; c < AHEAD; c++) to[c] = __ldg(ids + ((first + c < n ? first + c : n - 1) << (a.id_bits == 64)));
+  }
+
+  // Loads what rows the next ones have.
+  __device__ __forceinline__ void look(const SegmentArgs& a) {
+#pragma unroll
+    for (int c = 0; c < AHEAD; c++)
+      rows[c] = __ldg(next[c] < a.sources ? id_at(a, a.ids, next[c]) : (const u32*)&segment_nothing);
+  }
+
+  // Decides whose rows are read; note says whether this lane is the one to report ids that are none.
+  __device__ __forceinline__ void take(const SegmentArgs& a, bool note) {
+    u32 n = few();
+#pragma unroll
+    for (int c = 0; c < AHEAD; c++) {
+      source[c] = next[c];
+      row[c] = OF ? rows[c] : source[c];
+      bool is_row = source[c] < a.sources && (!OF || row[c] < a.table);
+      on[c] = (u32)c < n && is_row;
+      if (note && (u32)c < n && !is_row && a.bad) atomicMin(a.bad, place + c);
+    }
+  }
+
+  // Asks for the ids of the next ones, once the rows of these have been asked for.
+  __device__ __forceinline__ void ask(const SegmentArgs& a) {
+    if (!left) return;
+    if constexpr (OF) {
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) next[c] = after[c];
+      look(a);
+      fetch(a, after, 2 * AHEAD);
+    } else {
+      fetch(a, next, AHEAD);
+    }
+  }
+
+  __device__ __forceinline__ void advance(const SegmentArgs& a) {
+    u64 step = left < AHEAD ? left : AHEAD;
+    left -= step, place += step, ids += step << (a.id_bits == 64);
+  }
+};
+
+// The rows of a group of lanes, and which columns of them are this lane's.
+struct Task {
+  u64 row, stride;
+  u32 column;
+
+  __device__ __forceinline__ Task(const SegmentArgs& a, u32 part, u32 n) {
+    row = ((u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x) >> a.group;
+    stride = ((u64)gridDim.x * SEGMENT_THREADS) >> a.group;
+    column = (part * 32 + (threadIdx.x & ((1u << a.group) - 1))) * n;
+  }
+};
+
+// What a row of x is multiplied by: nothing, a weight of its edge, that of its place, one over its degree.
+enum Factor { NONE, WEIGHT, PLACED, DEGREE };
+
+template <typename V, int N, bool OF, Factor FACTOR>
+__device__ __forceinline__ void sums(const SegmentArgs& a, u32 part) {
+  typedef typename Wide<V>::type Sum;
+  const int AHEAD = 4;
+  const bool WEIGHTED = FACTOR == WEIGHT || FACTOR == PLACED;
+  const V* nothing = (const V*)&segment_nothing;
+  const u32* none = (const u32*)&segment_nothing;
+  Task t(a, part, N);
+  if (t.column >= a.width) return;
+  u32 column = t.column;
+  for (u64 row = t.row; row < a.rows; row += t.stride) {
+    const V* x = (const V*)a.x + column;
+    const V* weights = nullptr;
+    if (WEIGHTED) weights = (const V*)a.weights + column / (a.width / a.heads);
+    RowEdges<AHEAD, OF> edges;
+    edges.begin(a, row);
+    Sum sum[N] = {};
+    while (edges.left) {
+      Values<V, N> value[AHEAD];
+      Values<V, 1> weight[AHEAD];
+      u32 low[AHEAD], high[AHEAD];
+      edges.take(a, column == 0);
+      if (FACTOR == PLACED) {
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++) low[c] = __ldg(edges.on[c] ? id_at(a, a.places, edges.place + c) : none);
+      }
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        value[c].load(edges.on[c] ? x + (u64)edges.row[c] * a.width : nothing);
+        if (FACTOR == WEIGHT) weight[c].load(edges.on[c] ? weights + (edges.place + c) * a.heads : nothing);
+        if (FACTOR == DEGREE) {
+          low[c] = __ldg(edges.on[c] ? id_at(a, a.degrees, edges.source[c]) : none);
+          high[c] = __ldg(edges.on[c] ? id_at(a, a.degrees, (u64)edges.source[c] + 1) : none);
+        }
+      }
+      if (FACTOR == PLACED) {
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++) weight[c].load(edges.on[c] ? weights + (u64)low[c] * a.heads : nothing);
+      }
+      edges.ask(a);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        Sum factor = 1;
+        if (WEIGHTED) factor = weight[c][0];
+        // Where there is no edge a row of zeros, which stays one.
+        if (FACTOR == DEGREE) factor = over((Sum)1, edges.on[c] ? (Sum)(high[c] - low[c]) : (Sum)1);
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[j] = plus(sum[j], FACTOR == NONE ? value[c][j] : times(factor, value[c][j]));
+      }
+      edges.advance(a);
+    }
+    Values<V, N> made;
+    if (a.mean && edges.degree) {
+#pragma unroll
+      for (int j = 0; j < N; j++) sum[j] = over(sum[j], (Sum)(long long)edges.degree);
+    }
+#pragma unroll
+    for (int j = 0; j < N; j++) made.set(j, sum[j]);
+    made.store((V*)a.out + row * a.width + column);
+  }
+}
+
+template <typename V, int N, bool OF, Factor>
+__device__ __forceinline__ void largest(const SegmentArgs& a, u32 part) {
+  typedef typename Wide<V>::type Sum;
+  const int AHEAD = 4;
+  const V* nothing = (const V*)&segment_nothing;
+  Task t(a, part, N);
+  if (t.column >= a.width) return;
+  u32 column = t.column;
+  for (u64 row = t.row; row < a.rows; row += t.stride) {
+    const V* x = (const V*)a.x + column;
+    RowEdges<AHEAD, OF> edges;
+    edges.begin(a, row);
+    Sum most[N] = {};
+    u32 best[N];
+#pragma unroll
+    for (int j = 0; j < N; j++) best[j] = ~0u;
+    while (edges.left) {
+      Values<V, N> value[AHEAD];
+      edges.take(a, column == 0);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) value[c].load(edges.on[c] ? x + (u64)edges.row[c] * a.width : nothing);
+      edges.ask(a);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++)
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+          Sum v = value[c][j];
+          // A NaN wins, and the first of equals.
+          bool wins = edges.on[c] && (best[j] == ~0u || v > most[j] || (v != v && most[j] == most[j]));
+          most[j] = wins ? v : most[j];
+          best[j] = wins ? edges.source[c] : best[j];
+        }
+      edges.advance(a);
+    }
+    u64 at = row * a.width + column;
+    Values<V, N> made;
+#pragma unroll
+    for (int j = 0; j < N; j++) made.set(j, most[j]);
+    made.store((V*)a.out + at);
+    if (a.best) {
+#pragma unroll
+      for (int j = 0; j < N; j++) put_id(a, a.best, at + j, best[j]);
+    }
+  }
+}
+
+// Rows here are sources of the CSR that was reduced, and sources its rows: x are their gradients. Edges of one
+// source that lead to one row stand side by side, and the first of them has all of it.
+template <typename V, int N, bool, Factor>
+__device__ __forceinline__ void taken(const SegmentArgs& a, u32 part) {
+  typedef typename Wide<V>::type Sum;
+  const int AHEAD = 2;
+  const V* nothing = (const V*)&segment_nothing;
+  Task t(a, part, N);
+  if (t.column >= a.width) return;
+  u32 column = t.column;
+  for (u64 row = t.row; row < a.rows; row += t.stride) {
+    const V* x = (const V*)a.x + column;
+    RowEdges<AHEAD, false> edges;
+    edges.begin(a, row);
+    Sum sum[N] = {};
+    u32 before = ~0u;
+    while (edges.left) {
+      Values<V, N> value[AHEAD];
+      u32 winner[AHEAD][N];
+      edges.take(a, column == 0);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        u64 at = (u64)edges.source[c] * a.width;
+        value[c].load(edges.on[c] ? x + at : nothing);
+#pragma unroll
+        for (int j = 0; j < N; j++) winner[c][j] = __ldg(edges.on[c] ? id_at(a, a.best, at + column + j) : (const u32*)&segment_nothing);
+      }
+      edges.ask(a);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        bool counts = edges.on[c] && edges.source[c] != before;
+        before = edges.source[c];
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[j] = plus(sum[j], counts && winner[c][j] == (u32)row ? value[c][j] : (Sum)0);
+      }
+      edges.advance(a);
+    }
+    Values<V, N> made;
+#pragma unroll
+    for (int j = 0; j < N; j++) made.set(j, sum[j]);
+    made.store((V*)a.out + row * a.width + column);
+  }
+}
+
+template <typename V, int N, bool OF, Factor>
+__device__ __forceinline__ void dots(const SegmentArgs& a, u32 head) {
+  typedef typename Wide<V>::type Sum;
+  const int AHEAD = 4;
+  const V* nothing = (const V*)&segment_nothing;
+  Task t(a, 0, N);
+  u32 each = a.width / a.heads, at = t.column;
+  const V* x = (const V*)a.x + (u64)head * each;
+  V zero;
+  narrow(zero, (Sum)0);
+  // Nothing else writes what padding has.
+  u64 thread = (u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x, threads = (u64)gridDim.x * SEGMENT_THREADS;
+  for (u64 e = offset_at(a, a.indptr, a.rows) + thread; e < a.edges; e += threads)
+    ((V*)a.dots)[e * a.heads + head] = zero;
+  // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
+  for (u64 row = t.row; __any_sync(~0u, row < a.rows); row += t.stride) {
+    RowEdges<AHEAD, OF> edges;
+    edges.left = 0;
+    const V* y = (const V*)a.out + row * a.width + (u64)head * each;
+    Values<V, N> mine;
+    mine.load(nothing);
+    if (row < a.rows) {
+      edges.begin(a, row);
+      if (at < each) mine.load(y + at);
+    }
+    while (__any_sync(~0u, edges.left != 0)) {
+      Values<V, N> value[AHEAD];
+      Sum sum[AHEAD] = {};
+      const V* from[AHEAD];
+      if (edges.left) edges.take(a, false);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++) {
+        from[c] = edges.left && edges.on[c] ? x + (u64)edges.row[c] * a.width : nullptr;
+        value[c].load(from[c] && at < each ? from[c] + at : nothing);
+      }
+      edges.ask(a);
+#pragma unroll
+      for (int c = 0; c < AHEAD; c++)
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[c] += value[c][j] * mine[j];
+      // What is behind 32 vectors: there all lanes have one row.
+      for (u32 column = at + 32 * N; column < each; column += 32 * N) {
+        Values<V, N> other;
+        other.load(y + column);
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++) value[c].load(from[c] ? from[c] + column : nothing);
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++)
+#pragma unroll
+          for (int j = 0; j < N; j++) sum[c] += value[c][j] * other[j];
+      }
+      for (u32 d = (1u << a.group) / 2; d; d /= 2)
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++) sum[c] += __shfl_xor_sync(~0u, sum[c], d);
+      if (at == 0) {
+#pragma unroll
+        for (int c = 0; c < AHEAD; c++)
+          if ((u64)c < edges.left) narrow(((V*)a.dots)[(edges.place + c) * a.heads + head], sum[c]);
+      }
+      edges.advance(a);
+    }
+  }
+}
+
+// A kernel of a function, by the vectors that FLOATS knows. OF and FACTOR are the function's; blocks say how many
+// of them a multiprocessor has registers for.
+#define SEGMENT_KERNEL(name, blocks, function, OF, FACTOR)                                                           \
+  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ SegmentArgs a) { \
+    FLOATS(function, OF, FACTOR)                                                                                     \
+  }
+#define SEGMENT_KERNELS(name)                                 \
+  SEGMENT_KERNEL(name##_sum, 4, sums, false, NONE)            \
+  SEGMENT_KERNEL(name##_weighted, 4, sums, false, WEIGHT)     \
+  SEGMENT_KERNEL(name##_placed, 4, sums, false, PLACED)       \
+  SEGMENT_KERNEL(name##_by_degree, 4, sums, false, DEGREE)    \
+  SEGMENT_KERNEL(name##_sum_of, 4, sums, true, NONE)          \
+  SEGMENT_KERNEL(name##_weighted_of, 4, sums, true, WEIGHT)   \
+  SEGMENT_KERNEL(name##_max, 4, largest, false, NONE)         \
+  SEGMENT_KERNEL(name##_max_of, 4, largest, true, NONE)       \
+  SEGMENT_KERNEL(name##_taken, 4, taken, false, NONE)         \
+  SEGMENT_KERNEL(name##_dots, 3, dots, false, NONE)           \
+  SEGMENT_KERNEL(name##_dots_of, 3, dots, true, NONE)

@@ -1,0 +1,20 @@
+// What only the kernels of disjoint trees need: where trees share nothing, a number
+// belongs to a pair of tree and vertex, and the map's words stand in an open-addressing table of pairs.
+// The host empties it before the launch, and it is at most half full.
+#pragma once
+#include "neighbor/neighbor.cuh"
+
+// The slot of a pair, a new one where it has none.
+template <class Args>
+__device__ __noinline__ u32 slot_of(const Args& a, u32 tree, u64 v) {
+  const u64 FREE = ~0ull;
+  u64 key = (u64)tree << a.tree_shift | v;
+  u32 last = (1u << a.table_bits) - 1, at = (u32)(key * GOLDEN >> (64 - a.table_bits));
+  for (;; at = (at + 1) & last) {
+    u64 old = load_relaxed(a.keys + at);
+    if (old == FREE) old = atomicCAS(a.keys + at, FREE, key);
+    if (old == FREE || old == key) return at;
+  }
+}
+template <class Args>
+__device__ __forceinline__ u32 tree_of(const Args& a, u32 slot) { return (u32)(load_relaxed(a.keys + slot) >> a.tree_shift); }

@@ -1,0 +1,29 @@
+// Vertices beside walks, uniform or by an alias table over all of them: the negative samples of skip-gram.
+//
+// A walk has a state of its own for them, and every number is a draw of it that its place says, so neither grid
+// nor the places beside it change a bit, and who leaves pairs out leaves the others as they were. The unit of work
+// is a number: lanes side by side write side by side, and what they have in common, ten rounds of Philox, is less
+// than one read of the table.
+//
+// Go caller: internal/engine/cuda/negatives.go. Go twin: internal/engine/cpu/negatives.
+#include "neighbor/weighted.cuh"
+
+// Mirrors negativeArgs in internal/engine/cuda/negatives.go; loading compares the sizes.
+struct NegativeArgs {
+  const u64* alias;      // [below]; null: all are equally likely
+  const u64* places;     // [numbers / count]; null: 0, 1, ...
+  void* out;             // [numbers], of out_bits
+  u64 numbers, count;    // count: of a place
+  u64 slots, below;      // places of a walk; what numbers are below
+  u32 key0, key1, batch0, batch1;
+  u32 site, out_bits;
+};
+
+extern "C" __global__ void __launch_bounds__(NEGATIVE_THREADS) negatives(const __grid_constant__ NegativeArgs a) {
+  const Stream stream = stream_of(a.key0, a.key1, a.site, a.batch0, a.batch1, PURPOSE_NEGATIVES);
+  for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < a.numbers; i += (u64)gridDim.x * blockDim.x) {
+    u64 row = i / a.count, place = a.places ? a.places[row] : row, walk = place / a.slots;
+    u64 bits = draw_bits64(row_state(stream, walk), (place - walk * a.slots) * a.count + (i - row * a.count));
+    write(a.out, a.out_bits, i, a.alias ? weighted_pick(a.alias, bits, a.below) : below(bits, a.below));
+  }
+}
