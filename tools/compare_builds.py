@@ -38,7 +38,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 WORKER = Path(__file__).with_name("build_cases.py")
 # The class OtherLoad, which benchmarks/ takes from here too. By its file: no build is needed.
-MACHINE = ROOT / "python" / "pygsampler" / "bench" / "machine.py"
+MACHINE = ROOT / "python" / "pygsampler" / "_cli" / "bench" / "machine.py"
 
 ROUNDS, SLICE_SECONDS, OTHER_SHARE = 40, 0.12, 0.05
 SCALE = 200_000, 3_000_000

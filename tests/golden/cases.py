@@ -229,7 +229,7 @@ def labor() -> Iterator[Case]:
         for added, options in hetero.items():
             yield Sampled(
                 f"{what} labor {added}".strip(),
-                partial(pgs.HeteroLabor, fanouts, seed=seed, **options),
+                partial(pgs.HeteroLaborSampler, fanouts, seed=seed, **options),
                 graph=name,
                 seeds=seeds,
             )

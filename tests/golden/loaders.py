@@ -354,9 +354,9 @@ def links() -> Iterator[Case]:
 
 
 def _law(*arguments: Any, **options: Any) -> Any:
-    from pygsampler.torch import Negatives
+    from pygsampler.torch import NegativeSampling
 
-    return Negatives(*arguments, **options)
+    return NegativeSampling(*arguments, **options)
 
 
 def _pairs() -> tuple[Any, Any]:

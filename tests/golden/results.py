@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from pygsampler.block import Block
-from pygsampler.converted import ConvertedBatch, TorchBatch
-from pygsampler.converted_block import ConvertedBlock, TorchBlock
-from pygsampler.hetero_batch import HeteroBatch
-from pygsampler.hetero_converted import TorchHeteroBatch
-from pygsampler.minibatch import MiniBatch
-from pygsampler.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
-from pygsampler.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, TorchSubgraph
-from pygsampler.typed_program import RelationBatch, RelationEdges
-from pygsampler.visits import SeedVisits, TorchVisits, TypedVisits, Visits
-from pygsampler.walks import NumpyWalks, TorchWalks, Walks
+from pygsampler._batch.block import Block
+from pygsampler._batch.torch_minibatch import ConvertedBatch, TorchBatch
+from pygsampler._batch.torch_block import ConvertedBlock, TorchBlock
+from pygsampler._batch.hetero_minibatch import HeteroBatch
+from pygsampler._batch.hetero_torch_minibatch import TorchHeteroBatch
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
+from pygsampler._batch.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, TorchSubgraph
+from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
+from pygsampler.walks.visits import SeedVisits, TorchVisits, TypedVisits, Visits
+from pygsampler.walks.result import NumpyWalks, TorchWalks, Walks
 
 # The digits of the first 59 digests, which are SHA-256; the others are BLAKE2b.
 SHA256 = 16
