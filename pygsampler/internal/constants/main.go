@@ -106,11 +106,11 @@ func generate(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tablesRows, err := rows(root, "pygsampler/internal/graph/weights/rows.go", map[string]string{"Rows": "TABLES_ROWS"})
+	tablesRows, err := rows(root, "pygsampler/internal/graph/weights/descriptors.go", map[string]string{"Rows": "TABLES_ROWS"})
 	if err != nil {
 		return nil, err
 	}
-	timesRows, err := rows(root, "pygsampler/internal/graph/times/rows.go", map[string]string{"TableRows": "TIMES_ROWS"})
+	timesRows, err := rows(root, "pygsampler/internal/graph/times/descriptors.go", map[string]string{"TableRows": "TIMES_ROWS"})
 	if err != nil {
 		return nil, err
 	}
