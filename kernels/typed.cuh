@@ -1,9 +1,9 @@
-// What typed.cu and its launcher, internal/engine/cuda/typed.go, agree on beside constants.cuh.
+// What typed.cu and its launcher, internal/engine/cuda/hetero.go, agree on beside constants.cuh.
 #pragma once
 #include "choose.cuh"
 #include "typed_constants.cuh"
 
-// A type of vertices. Mirrors typedKind in internal/engine/cuda/typed.go.
+// A type of vertices. Mirrors typedKind in internal/engine/cuda/hetero.go.
 struct TypedKind {
   u64 nodes, seeds;
   u64 map_at, list_at;  // where its words of the map begin, and its vertices by their numbers

@@ -26,7 +26,7 @@
 // one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
 // are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/graph/times).
 //
-// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu, typed_labor.cu. Go twin: internal/engine/cpu/typed.go.
+// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu, typed_labor.cu. Go twin: internal/engine/cpu/hetero.go.
 #pragma once
 #include "trees.cuh"
 #include "typed_rows.cuh"

@@ -2,7 +2,7 @@ package rng
 
 // #cgo noescape pgs_draw_left
 // #cgo nocallback pgs_draw_left
-// #include "left.h"
+// #include "pending_row.h"
 import "C"
 
 import "unsafe"
@@ -15,7 +15,9 @@ type PendingRow struct {
 }
 
 // DrawLeft is Again of many short rows.
-func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) { drawLeft(positions, sums, rows, widest) }
+func DrawLeft(positions []int64, sums []uint64, rows []PendingRow) {
+	drawLeft(positions, sums, rows, widest)
+}
 
 func drawLeft(positions []int64, sums []uint64, rows []PendingRow, widest int) {
 	for i := range rows {
