@@ -1,4 +1,4 @@
-// Floats of 16 bits, to and from float, rounded to nearest and ties to even. C twin: internal/engine/cpu/layers/narrow.h.
+// Floats of 16 bits, to and from float, rounded to nearest and ties to even. C twin: internal/engine/cpu/layers/half.h.
 #pragma once
 #include "common/philox.cuh"
 

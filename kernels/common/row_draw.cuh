@@ -9,7 +9,7 @@
 #include "common/choose.cuh"
 #include "common/grid.cuh"
 
-// Mirrors rowsArgs in internal/engine/cuda/rows.go.
+// Mirrors rowsArgs in internal/engine/cuda/row_args.go.
 struct RowsArgs {
   const void *indptr, *indices, *edge_ids;
   const u64* excluded;  // CSC positions to sample around, ascending

@@ -1,6 +1,6 @@
 // The L-hop uniform sampler of graphs with types in one cooperative launch, whatever the number of types and of
 // relations: hetero_batch.cuh. The kernels whose names end in _all also know weights, factors, trees and times.
-// Go caller: internal/engine/cuda/typed.go.
+// Go caller: internal/engine/cuda/hetero.go.
 #include "hetero/hetero_batch.cuh"
 
 #define HETERO(name, I, ALL) \

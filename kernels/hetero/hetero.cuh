@@ -1,9 +1,9 @@
-// What hetero.cu and its launcher, internal/engine/cuda/typed.go, agree on beside common/constants.cuh.
+// What hetero.cu and its launcher, internal/engine/cuda/hetero.go, agree on beside common/constants.cuh.
 #pragma once
 #include "common/choose.cuh"
 #include "hetero/hetero_constants.cuh"
 
-// A type of vertices. Mirrors heteroNodeType in internal/engine/cuda/typed.go.
+// A type of vertices. Mirrors heteroNodeType in internal/engine/cuda/hetero.go.
 struct HeteroNodeType {
   u64 nodes, seeds;
   u64 map_at, list_at;  // where its words of the map begin, and its vertices by their numbers

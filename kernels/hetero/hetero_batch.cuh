@@ -26,7 +26,7 @@
 // one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
 // are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/graph/times).
 //
-// What one row gives: hetero_rows.cuh. Kernels: hetero.cu, static/static_hetero.cu, labor.cu. Go twin: internal/engine/cpu/typed.go.
+// What one row gives: hetero_rows.cuh. Kernels: hetero.cu, static/static_hetero.cu, labor.cu. Go twin: internal/engine/cpu/hetero.go.
 #pragma once
 #include "neighbor/disjoint_map.cuh"
 #include "hetero/hetero_rows.cuh"

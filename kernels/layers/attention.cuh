@@ -16,11 +16,11 @@
 //
 // x, out and the weights are values of any width; scores and their gradients are those they are added as.
 //
-// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attend.go. Go twin: internal/engine/cpu/layers (attend.h).
+// Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
 #pragma once
 #include "layers/segment.cuh"
 
-// Mirrors attendArgs in internal/engine/cuda/attend.go; loading compares the sizes.
+// Mirrors attendArgs in internal/engine/cuda/attention.go; loading compares the sizes.
 struct AttentionArgs {
   SegmentArgs of;       // x by heads; out is written, or in attend_back the gradient, which is read
   const void* source;   // [sources][heads]

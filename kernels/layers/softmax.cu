@@ -8,10 +8,10 @@
 //
 // What is behind the last offset is padding, and becomes 0.
 //
-// Go caller: internal/engine/cuda/attend.go. Go twin: internal/engine/cpu/layers (attend.h).
+// Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
 #include "common/half.cuh"
 
-// Mirrors softmaxArgs in internal/engine/cuda/attend.go; loading compares the sizes.
+// Mirrors softmaxArgs in internal/engine/cuda/attention.go; loading compares the sizes.
 struct SoftmaxArgs {
   const void* indptr;  // [rows + 1], of id_bits
   const void* x;       // [edges][heads]: scores, or with grad what their softmax was

@@ -37,7 +37,7 @@
 //
 // Tags fall from launch to launch: an old entry is larger than any new one, so the map is never
 // cleared. When they run out the host fills it with ones. A word of the map has 32 bits, of which ranks
-// take as many as the batch needs, or 64 (hop.cuh, Go: internal/engine/cuda/vertexmap.go).
+// take as many as the batch needs, or 64 (hop.cuh, Go: internal/engine/cuda/node_map.go).
 //
 // Several batches in one launch, as gSampler's super-batches: each row of the grid makes one, in memory
 // of its own, and knows nothing of the others. What says blocks of all here are those of the row.

@@ -7,7 +7,7 @@
 // read, 1/32 of what ids take, and nothing is sorted.
 //
 // Which way is for the batch to say (between), by the degrees of R and S and what both ways cost. What it loses while
-// there are no out-edges it adds up, and the host hears it. Go caller: internal/engine/cuda/turn.go. Go twin:
+// there are no out-edges it adds up, and the host hears it. Go caller: internal/engine/cuda/out_edges.go. Go twin:
 // internal/program/run (layout.go).
 #pragma once
 #include "program/edges.cuh"

@@ -9,7 +9,7 @@
 // which has arrays for every hop: so what is copied is a list of pieces in device memory, and blocks take equal parts
 // of all of them.
 //
-// Go caller: internal/engine/cuda/statictyped.go.
+// Go caller: internal/engine/cuda/static_hetero.go.
 #include "static/static.cuh"
 #include "hetero/hetero_batch.cuh"
 

@@ -34,11 +34,11 @@ const (
 )
 
 var (
-	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/typed.go", "pygsampler/internal/batch/hops.go"}
+	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/hetero.go", "pygsampler/internal/batch/edge_list_words.go"}
 	ofGraphs = []string{"pygsampler/internal/graph/csc/words.go", "pygsampler/internal/graph/weights/words.go", "pygsampler/internal/graph/times/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/graph/csc/limits.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/engine/cuda/constants.go"}
-	ofTyped  = []string{"pygsampler/internal/batch/typed.go", "pygsampler/internal/request/budget.go"}
+	ofTyped  = []string{"pygsampler/internal/batch/hetero.go", "pygsampler/internal/request/budget.go"}
 )
 
 const (
@@ -98,11 +98,11 @@ func generate(root string) (map[string]string, error) {
 			*part.to = append(*part.to, groups...)
 		}
 	}
-	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "StepRows": "STEP_ROWS", "TypeRows": "TYPE_ROWS", "BlockRows": "BLOCK_ROWS"})
+	batchRows, err := rows(root, "pygsampler/internal/batch/descriptors.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "StepRows": "STEP_ROWS", "TypeRows": "TYPE_ROWS", "BlockRows": "BLOCK_ROWS"})
 	if err != nil {
 		return nil, err
 	}
-	cscRows, err := rows(root, "pygsampler/internal/graph/csc/rows.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS", "JoinedRows": "JOINED_ROWS"})
+	cscRows, err := rows(root, "pygsampler/internal/graph/csc/descriptors.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS", "JoinedRows": "JOINED_ROWS"})
 	if err != nil {
 		return nil, err
 	}

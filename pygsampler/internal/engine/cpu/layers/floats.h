@@ -10,7 +10,7 @@
 #define SUM float
 #define NAME(name) NAMED(name##_float)
 #include "body.h"
-#include "attend.h"
+#include "attention.h"
 #undef AHEAD
 #undef VALUE
 #undef SUM
@@ -23,7 +23,7 @@
 #define SUM double
 #define NAME(name) NAMED(name##_double)
 #include "body.h"
-#include "attend.h"
+#include "attention.h"
 #undef AHEAD
 #undef VALUE
 #undef SUM
@@ -43,7 +43,7 @@
 #define NARROW pgs_to_half
 #define NAME(name) NAMED(name##_half)
 #include "body.h"
-#include "attend.h"
+#include "attention.h"
 #undef AHEAD
 #undef WIDE
 #undef NARROW
@@ -52,7 +52,7 @@
 #define NARROW pgs_to_brain
 #define NAME(name) NAMED(name##_brain)
 #include "body.h"
-#include "attend.h"
+#include "attention.h"
 #undef AHEAD
 #undef WIDE
 #undef NARROW

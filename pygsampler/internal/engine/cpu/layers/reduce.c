@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "narrow.h"
+#include "half.h"
 
 // The wider registers of newer machines, but no fused multiply-add: sums have the same bits everywhere. gcc does
 // not fuse in ISO C, and for ARM, which has the instruction always, setup.py tells clang not to.

@@ -1,5 +1,5 @@
 // Draws by weight among what is left of short rows: of Chooser.Weighted the last step, which a test compares.
-#include "left.h"
+#include "pending_row.h"
 
 #include <string.h>
 

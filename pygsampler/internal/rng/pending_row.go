@@ -2,7 +2,7 @@ package rng
 
 // #cgo noescape pgs_draw_left
 // #cgo nocallback pgs_draw_left
-// #include "left.h"
+// #include "pending_row.h"
 import "C"
 
 import "unsafe"
