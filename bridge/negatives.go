@@ -3,9 +3,9 @@ package bridge
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
 // Negatives draws vertices beside walks, as core.Negatives says.
-func NegativeSampling(list int64) (zero int64, err error) {
+func Negatives(list int64) (zero int64, err error) {
 	defer finish(&err)
-	return 0, core.NegativeSampling(list)
+	return 0, core.Negatives(list)
 }
 
 // DeviceNegatives puts the same on a device into a stream.

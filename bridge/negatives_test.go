@@ -47,7 +47,7 @@ func TestNegativesArguments(t *testing.T) {
 	if err := call(map[int]int64{8: int64(uintptr(unsafe.Pointer(&alias[0])))}, Negatives); err != nil {
 		t.Error(err)
 	}
-	if _, err := NegativeSampling(0); err == nil {
+	if _, err := Negatives(0); err == nil {
 		t.Error("expected an error without a list")
 	}
 	if _, err := NegativesStart(1<<40, 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError") {

@@ -56,7 +56,7 @@ func negativesAt(list int64) (r negatives.Request, w []int64, err error) {
 // Negatives draws what negatives.Request says, on the caller's thread and those that are idle. At the
 // address list are seed, epoch, batch, site, what numbers are below, rows, slots and count, the
 // addresses of the alias table, the places (either may be 0) and the numbers, and their bits.
-func NegativeSampling(list int64) error {
+func Negatives(list int64) error {
 	r, w, err := negativesAt(list)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func DeviceNegatives(device, list, stream int64) error {
 	if err != nil {
 		return err
 	}
-	return onDevice(e.NegativeSampling(&cuda.Negatives{
+	return onDevice(e.Negatives(&cuda.Negatives{
 		Request: r, Alias: gpu.Address(w[negativesAlias]), Places: gpu.Address(w[negativesPlaces]),
 		Out: gpu.Address(w[negativesOut]), OutBits: int(w[negativesBits]),
 	}, s))

@@ -2,7 +2,7 @@
 // What the kernels share with Go, and where it stands there.
 #pragma once
 
-// ---- pygsampler/internal/batch/hetero.go --------------------------------------------------------
+// ---- pygsampler/internal/batch/hetero.go -------------------------------------------------------
 
 // TYPED_MAGIC is the first word of a batch of a graph with types ("PGST").
 #define TYPED_MAGIC 0x50475354

@@ -52,13 +52,13 @@ start.
 
 from __future__ import annotations
 
-from pygsampler._engine.array_descriptor import Row
+from pygsampler._engine.array_descriptor import ArrayDescriptor
 `
 	graphDoc = `"""The words that describe graphs which the engine has made, and the rows of their arrays."""
 
 from __future__ import annotations
 
-from pygsampler._engine.array_descriptor import Row
+from pygsampler._engine.array_descriptor import ArrayDescriptor
 `
 	numWords = `
 
@@ -222,7 +222,7 @@ func (s shared) String() string {
 	return s.value.ExactString()
 }
 
-// rows is the directories of a file, as tuples of Python's Row under the given names.
+// rows is the directories of a file, as tuples of Python's ArrayDescriptor under the given names.
 func rows(root, file string, names map[string]string) (string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ParseComments)
 	if err != nil {
@@ -250,7 +250,11 @@ func rows(root, file string, names map[string]string) (string, error) {
 					of[pair.Key.(*ast.Ident).Name] = short(value.Name)
 				}
 			}
-			fmt.Fprintf(&text, "    Row(%s, %s, %s, %s, %s),\n", of["Name"], of["DType"]+of["Bits"], of["Length"], of["More"], of["Offset"])
+			fields := strings.Join([]string{of["Name"], of["DType"] + of["Bits"], of["Length"], of["More"], of["Offset"]}, ", ")
+			if len("    ArrayDescriptor(),")+len(fields) > 100 { // as ruff formats it
+				fields = "\n        " + fields + "\n    "
+			}
+			fmt.Fprintf(&text, "    ArrayDescriptor(%s),\n", fields)
 		}
 		fmt.Fprint(&text, ")\n")
 	}

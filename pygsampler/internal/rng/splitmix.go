@@ -25,9 +25,9 @@ func Advance(state uint64, n int) uint64 { return state + uint64(n)*golden }
 // row has where all trees are one.
 func Part(state, t uint64) uint64 { return Mix(state ^ (t+1)*golden) }
 
-// NodeTypeView is the state of a row for edges of a type, whose hash h is, of the state that the
+// OfType is the state of a row for edges of a type, whose hash h is, of the state that the
 // row has in a graph without types.
-func NodeTypeView(state, h uint64) uint64 { return Mix(state ^ h) }
+func OfType(state, h uint64) uint64 { return Mix(state ^ h) }
 
 // Below reduces a draw to [0, n) by the high half of a 64-bit multiplication.
 // The bias is below n / 2^64, which no test of a sampler can see.

@@ -28,7 +28,7 @@ type Negatives struct {
 }
 
 // Negatives puts the numbers into a stream.
-func (e *Engine) NegativeSampling(n *Negatives, s gpu.Stream) error {
+func (e *Engine) Negatives(n *Negatives, s gpu.Stream) error {
 	if err := n.Check(); err != nil {
 		return err
 	}

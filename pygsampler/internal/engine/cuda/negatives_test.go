@@ -74,7 +74,7 @@ func TestNegatives(t *testing.T) {
 					if bits == 64 {
 						n.Out = lentTo(t, e, s, got.I64)
 					}
-					if err := e.NegativeSampling(&n, s); err != nil {
+					if err := e.Negatives(&n, s); err != nil {
 						t.Fatal(err)
 					}
 					if err := s.Download(got.Pointer(), n.Out, uint64(got.Len()*int64(bits/8))); err != nil {
