@@ -5,7 +5,7 @@
 
 Contenders take turns as in ``python -m benchmarks``, with the same checks of counts, rows and
 edges. Before those, each samples a small graph some of whose weights are 0: see `check_law`.
-What weights cost beside uniform sampling is ``go test -bench Weighted ./pygsampler/internal/engine/cpu``.
+The cost of weights beside uniform sampling: ``go test -bench Weighted`` in the CPU engine.
 """
 
 from __future__ import annotations

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from pygsampler._batch.block import Block
-from pygsampler._batch.torch_minibatch import ConvertedBatch, TorchBatch
-from pygsampler._batch.torch_block import ConvertedBlock, TorchBlock
 from pygsampler._batch.hetero_minibatch import HeteroBatch
 from pygsampler._batch.hetero_torch_minibatch import TorchHeteroBatch
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
 from pygsampler._batch.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, TorchSubgraph
+from pygsampler._batch.torch_block import ConvertedBlock, TorchBlock
+from pygsampler._batch.torch_minibatch import ConvertedBatch, TorchBatch
 from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
-from pygsampler.walks.visits import SeedVisits, TorchVisits, TypedVisits, Visits
+from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
 from pygsampler.walks.result import NumpyWalks, TorchWalks, Walks
+from pygsampler.walks.visits import SeedVisits, TorchVisits, TypedVisits, Visits
 
 # The digits of the first 59 digests, which are SHA-256; the others are BLAKE2b.
 SHA256 = 16

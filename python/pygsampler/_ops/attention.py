@@ -140,7 +140,7 @@ class _Attend(torch.autograd.Function):
 def _attention(
     segments: Segments, x: RowTable, out: Tensor, slope: float, source: Tensor, *others: Tensor
 ) -> None:
-    """internal/engine/cpu/layers's Attention: others are target and log, then alpha, pre and to_target."""
+    """Attention of engine/cpu/layers: others are target and log, then alpha, pre and to_target."""
     about = segments._about(x, SUM, source.shape[1], None, out)
     addresses = [by_edge._address(tensor) for tensor in (source, *others)]
     about.extend([*addresses, *[0] * (6 - len(addresses))])

@@ -308,7 +308,7 @@ class SeedVisits(_SeedVisitsBase, TorchVisits):
     graph with types the attributes here are mappings of the type where it begins to tensors.
 
         own = batch.x[batch.output_index]   # x: rows of batch.input_nodes
-        near = batch.neighbor_rows(batch.x)       # [seeds, num_neighbors, ...], the most visited first
+        near = batch.neighbor_rows(batch.x)  # [seeds, num_neighbors, ...], most visited first
         mean = (near * batch.importance.unsqueeze(2)).sum(dim=1)
     """
 
