@@ -197,7 +197,7 @@ def _with_gradients(x: Any, *results: Any) -> list[Any]:
 def _reductions(dtype: str) -> list[Any]:
     block = _block()
     x = _tensor(feature_rows(block.num_src_nodes, 12), dtype).requires_grad_()
-    own, mean = block.own_and(x, "mean")
+    own, mean = block.self_and_reduce(x, "mean")
     return _with_gradients(x, block.sum(x), block.max(x), own, mean)
 
 
@@ -226,7 +226,7 @@ def _attention(dtype: str) -> list[Any]:
     source = -5000.0 * (integers(block.num_src_nodes * 2, 0, 3) == 1)
     target = np.zeros(block.num_dst_nodes * 2)
     scores = (_tensor(array, dtype).reshape(-1, 2) for array in (source, target))
-    return _with_gradients(x, block.attend(x, *scores))
+    return _with_gradients(x, block.attention(x, *scores))
 
 
 def _skip_gram() -> list[Any]:

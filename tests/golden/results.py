@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from pygsampler._batch.block import Block
-from pygsampler._batch.hetero_minibatch import HeteroBatch
-from pygsampler._batch.hetero_torch_minibatch import TorchHeteroBatch
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, TorchSubgraph
-from pygsampler._batch.torch_block import ConvertedBlock, TorchBlock
-from pygsampler._batch.torch_minibatch import ConvertedBatch, TorchBatch
+from pygsampler._batch.torch_block import ForeignBlock, TorchBlock
+from pygsampler._batch.torch_minibatch import ForeignMiniBatch, TorchMiniBatch
 from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
 from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
 from pygsampler.walks.result import NumpyWalks, TorchWalks, Walks
-from pygsampler.walks.visits import SeedVisits, TorchVisits, TypedVisits, Visits
+from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits
 
 # The digits of the first 59 digests, which are SHA-256; the others are BLAKE2b.
 SHA256 = 16
@@ -240,17 +240,17 @@ def _if_there(result: Any, name: str) -> Any:
 # The first class of a result's bases that is here decides.
 _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Block: block,
-    ConvertedBlock: block,
+    ForeignBlock: block,
     TorchBlock: torch_block,
     MiniBatch: minibatch,
-    ConvertedBatch: minibatch,
-    TorchBatch: torch_minibatch,
+    ForeignMiniBatch: minibatch,
+    TorchMiniBatch: torch_minibatch,
     Subgraph: subgraph,
     NumpySubgraph: subgraph,
     ArrowSubgraph: subgraph,
     TorchSubgraph: torch_subgraph,
-    HeteroBatch: hetero_minibatch,
-    TorchHeteroBatch: torch_hetero_minibatch,
+    HeteroMiniBatch: hetero_minibatch,
+    HeteroTorchMiniBatch: torch_hetero_minibatch,
     RelationBatch: relation_minibatch,
     RelationEdges: relation_edges,
     Walks: walks,
@@ -259,7 +259,7 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Visits: visits,
     SeedVisits: visits,
     TorchVisits: visits_of_type,
-    TypedVisits: visits_by_type,
+    HeteroVisits: visits_by_type,
     StepSamples: steps,
     NumpyStepSamples: steps,
     TorchStepSamples: steps,

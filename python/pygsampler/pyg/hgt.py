@@ -13,7 +13,7 @@ from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._engine.checks import describe
-from pygsampler.pyg import options
+from pygsampler.pyg import loader_inputs, options
 from pygsampler.pyg.base_sampler import NodeRequest, Sampler
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.graph import with_edge_index
@@ -246,7 +246,7 @@ class HGTLoader(_EngineLoader, loader.NodeLoader):  # type: ignore[misc]
         own = {"max_neighbors": max_neighbors, "seed": seed, "device": device}
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
-        input_nodes = input_nodes(input_nodes, True)
+        input_nodes = loader_inputs.input_nodes(input_nodes, True)
         rows = HeteroBatchFeatures(features, edge_features, sampler)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.

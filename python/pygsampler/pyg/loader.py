@@ -17,6 +17,7 @@ from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.schema import edge_type_of
+from pygsampler.pyg import loader_inputs
 from pygsampler.pyg.adj_loader import NeighborSampler
 from pygsampler.pyg.batch_features import BatchFeatures
 from pygsampler.pyg.check_graph import check_graph_matches
@@ -406,7 +407,7 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
         )
         if typed:
             check_input_type(data, input_nodes)
-        input_nodes = input_nodes(input_nodes, typed)
+        input_nodes = loader_inputs.input_nodes(input_nodes, typed)
         input_time = times_given(input_time, "input_time")
         kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
         rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
