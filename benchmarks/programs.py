@@ -6,7 +6,7 @@
 
 Both sample the same seeds in turn. Before the clock starts both sample a few batches, whose edges
 and vertices must agree in number within their noise. A batch of ours has numbered vertices and a
-CSR of local ids for each hop; torch's (``benchmarks/eager.py``) is what its operators leave.
+CSR of local ids for each hop; torch's (``benchmarks/eager_torch.py``) is what its operators leave.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pygsampler import samplers
 from pygsampler._cli.bench.check import CheckError
 from pygsampler._cli.bench.csc import CscGraph
 
-from . import eager, environment, graphs, report
+from . import eager_torch, environment, graphs, report
 from .weights import weights_of
 
 # Batches of a check, and the standard errors that means may differ by.
@@ -56,13 +56,13 @@ class Setting(NamedTuple):
     name: str
     seeds: int
     ours: Callable[..., Any]  # takes options of programs
-    torch: Callable[[Tables, torch.Tensor], list[eager.Hop]]
+    torch: Callable[[Tables, torch.Tensor], list[eager_torch.Hop]]
 
 
 class Tables(NamedTuple):
     """What torch's need: the graph, and vectors that depend on it alone."""
 
-    graph: eager.Graph
+    graph: eager_torch.Graph
     norms: torch.Tensor  # [V]: the squared norm of each row's weights
     degrees: torch.Tensor  # [V], float64
     scores: torch.Tensor  # [V, 2]
@@ -74,79 +74,79 @@ SETTINGS = (
         "graphsage 25,10",
         512,
         lambda **o: samplers.graphsage(fanouts=[10, 25], seed=1, **o),
-        lambda t, seeds: eager.sage(t.graph, seeds, [25, 10]),
+        lambda t, seeds: eager_torch.sage(t.graph, seeds, [25, 10]),
     ),
     Setting(
         "ladies 4000,4000,4000",
         512,
         lambda **o: samplers.ladies(nodes=[4000] * 3, weight="w", seed=1, **o),
-        lambda t, seeds: eager.ladies(t.graph, seeds, [4000] * 3),
+        lambda t, seeds: eager_torch.ladies(t.graph, seeds, [4000] * 3),
     ),
     Setting(
         "ladies 512,512",
         512,
         lambda **o: samplers.ladies(nodes=[512] * 2, weight="w", seed=1, **o),
-        lambda t, seeds: eager.ladies(t.graph, seeds, [512] * 2),
+        lambda t, seeds: eager_torch.ladies(t.graph, seeds, [512] * 2),
     ),
     Setting(
         "fastgcn 2000,2000",
         512,
         lambda **o: samplers.fastgcn(nodes=[2000] * 2, weight="w", seed=1, **o),
-        lambda t, seeds: eager.fastgcn(t.graph, seeds, [2000] * 2, t.norms),
+        lambda t, seeds: eager_torch.fastgcn(t.graph, seeds, [2000] * 2, t.norms),
     ),
     Setting(
         "asgcn 512,512",
         256,
         lambda **o: samplers.asgcn(nodes=[512] * 2, weight="w", seed=1, **o),
-        lambda t, seeds: eager.asgcn(t.graph, seeds, [512] * 2, t.scores),
+        lambda t, seeds: eager_torch.asgcn(t.graph, seeds, [512] * 2, t.scores),
     ),
     Setting(
         "labor 10,10",
         1024,
         lambda **o: samplers.labor(fanouts=[10, 10], seed=1, **o),
-        lambda t, seeds: eager.labor(t.graph, seeds, [10, 10]),
+        lambda t, seeds: eager_torch.labor(t.graph, seeds, [10, 10]),
     ),
     Setting(
         "kgcn 8,8",
         1024,
         lambda **o: samplers.kgcn(fanouts=[8, 8], seed=1, **o),
-        lambda t, seeds: eager.kgcn(t.graph, seeds, [8, 8]),
+        lambda t, seeds: eager_torch.kgcn(t.graph, seeds, [8, 8]),
     ),
     Setting(
         "kgcn 10,25",
         1024,
         lambda **o: samplers.kgcn(fanouts=[10, 25], seed=1, **o),
-        lambda t, seeds: eager.kgcn(t.graph, seeds, [25, 10]),
+        lambda t, seeds: eager_torch.kgcn(t.graph, seeds, [25, 10]),
     ),
     Setting(
         "with replacement 10,25",
         1024,
         lambda **o: samplers.graphsage(fanouts=[10, 25], replace=True, seed=1, **o),
-        lambda t, seeds: eager.again(t.graph, seeds, [25, 10]),
+        lambda t, seeds: eager_torch.again(t.graph, seeds, [25, 10]),
     ),
     Setting(
         "fastgcn 512,512",
         512,
         lambda **o: samplers.fastgcn(nodes=[512] * 2, weight="w", seed=1, **o),
-        lambda t, seeds: eager.fastgcn(t.graph, seeds, [512] * 2, t.norms),
+        lambda t, seeds: eager_torch.fastgcn(t.graph, seeds, [512] * 2, t.norms),
     ),
     Setting(
         "shadow 10,10",
         512,
         lambda **o: samplers.shadow(fanouts=[10, 10], seed=1, **o),
-        lambda t, seeds: eager.shadow(t.graph, seeds, [10, 10]),
+        lambda t, seeds: eager_torch.shadow(t.graph, seeds, [10, 10]),
     ),
     Setting(
         "saint, 6000 nodes",
         0,
         lambda **o: samplers.saint_node(budget=6000, by="in_degree", seed=1, **o),
-        lambda t, seeds: eager.saint_nodes(t.graph, 6000, t.degrees),
+        lambda t, seeds: eager_torch.saint_nodes(t.graph, 6000, t.degrees),
     ),
     Setting(
         "saint walks 2000x4",
         0,
         lambda **o: samplers.saint_walk(roots=2000, length=4, seed=1, **o),
-        lambda t, seeds: eager.saint_walks(t.graph, 2000, 4),
+        lambda t, seeds: eager_torch.saint_walks(t.graph, 2000, 4),
     ),
 )
 
@@ -174,7 +174,7 @@ def tables(
     indptr, indices = indptr.long(), indices.long()
     norms = torch.zeros(len(indptr) - 1, device=weight.device)
     norms.index_add_(0, indices, weight * weight)
-    return Tables(eager.Graph(indptr, indices, weight), norms, indptr.diff().double(), scores)
+    return Tables(eager_torch.Graph(indptr, indices, weight), norms, indptr.diff().double(), scores)
 
 
 def _counts_of_ours(made: Any) -> list[int]:

@@ -5,7 +5,7 @@
     python tools/figures.py --check    # 1 where a page shows others than the kept ones
 
 The text between `<!-- figures NAME -->` (a table) or `<!-- figure NAME -->` (inside a sentence) and
-`<!-- end -->` is replaced by the result of the function NAME in tools/shown.
+`<!-- end -->` is replaced by the result of the function NAME in tools/figure_tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from shown import FIGURES, ROOT
+from figure_tables import FIGURES, ROOT
 
 PAGES = tuple(
     ROOT / page

@@ -45,6 +45,14 @@ PARTS = (
     *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
     *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
 )
+# Parts are called as the files of their results, some modules by what they measure.
+_MODULES = {
+    "calls": "benchmarks.gpu.call_overhead",
+    "peers": "benchmarks.gpu.shared",
+    "steps": "benchmarks.gpu.training_steps",
+    "typed": "benchmarks.gpu.hetero",
+    **{name: f"benchmarks.research.{name}" for name in ("ablation", "khop", "transit", "turbo")},
+}
 # Of the budget, where all parts share it.
 _SHARES = {
     "latency": 5,
@@ -97,7 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n== {part}, up to {budget.seconds:.0f} s", flush=True)
         kept = record.Record(part, options.out, given, options.commit)
         try:
-            importlib.import_module(f".{part}", __package__).run(kept, budget, options.trial)
+            module = importlib.import_module(_MODULES.get(part, f"benchmarks.gpu.{part}"))
+            module.run(kept, budget, options.trial)
         except Exception as error:
             # The parts after it still say something, and so do its rows before.
             failed += 1

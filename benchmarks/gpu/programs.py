@@ -2,7 +2,7 @@
 
 The settings are those of gsampler.csv, which has what gSampler's code and eager torch took on an
 H200, on graphs of these counts, with where it comes from. torch's operators run here as well, in
-the same process, on the same graph (``benchmarks/eager.py``). Edges of a batch of ours and of
+the same process, on the same graph (``benchmarks/eager_torch.py``). Edges of a batch of ours and of
 torch's must agree within their noise, and one batch is compared with the CPU engine's, before a
 clock starts.
 
@@ -29,7 +29,7 @@ from pygsampler._engine import memory
 from pygsampler._engine.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
 
-from .. import eager, programs
+from .. import eager_torch, programs
 from .graphs import Made, make
 from .record import Budget, Record, spread
 
@@ -93,7 +93,7 @@ def _pass(**options: Any) -> Any:
 def _pass_of_torch(tables: programs.Tables, seeds: torch.Tensor) -> Any:
     assert tables.features is not None
     trained = _trained(tables.features.device)
-    return eager.passed(tables.graph, seeds, [10, 10], tables.features, trained)
+    return eager_torch.passed(tables.graph, seeds, [10, 10], tables.features, trained)
 
 
 PASS = programs.Setting("pass 10,10", 64, _pass, _pass_of_torch)

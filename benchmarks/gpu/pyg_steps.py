@@ -27,14 +27,14 @@ from pygsampler.pyg import EdgeIndex
 from pygsampler.torch import StaticBlock, capture
 
 from .. import models
-from . import check, steps
+from . import check, training_steps
 from .graphs import make
 from .record import Budget, Record
-from .steps import Task, alike, epochs, losses, replayed, rounded, tf32, training
+from .training_steps import Task, alike, epochs, losses, replayed, rounded, tf32, training
 
 FANOUTS = ((10, 10), (5, 10, 15))
 LAYOUTS = ("coo", "edge_index")
-# The names under which steps.DGL has them.
+# The names under which training_steps.DGL has them.
 LAYERS = {"SAGEConv": "SAGE", "GCNConv": "GCN", "GATConv": "GAT"}
 
 
@@ -112,14 +112,14 @@ def measure(task: Task, name: str, layout: str, fanouts: tuple[int, ...]) -> dic
     alike(loop.run()[: len(want)].tolist(), want, f"{name}, {layout}, one CUDA graph")
     eager = task.loader(fanouts, **options)
     row: dict[str, Any] = {"layer": name, "edges": layout, "fanouts": list(fanouts)}
-    row["batch"], count = steps.BATCH, len(eager)
-    row["eager_ms"] = epochs(steps.through(eager, step()), count)
+    row["batch"], count = training_steps.BATCH, len(eager)
+    row["eager_ms"] = epochs(training_steps.through(eager, step()), count)
     row["graph_ms"] = epochs(replayed(loop), count)
     del loop
     with tf32(True):
-        row["eager_tf32_ms"] = epochs(steps.through(eager, step()), count)
+        row["eager_tf32_ms"] = epochs(training_steps.through(eager, step()), count)
         row["graph_tf32_ms"] = epochs(replayed(capture(step(), fixed)), count)
-    row["dgl_ms"] = steps.DGL[LAYERS[name]].get(fanouts)
+    row["dgl_ms"] = training_steps.DGL[LAYERS[name]].get(fanouts)
     return rounded(row)
 
 
@@ -127,13 +127,13 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     """Every layer with every fanouts and both kinds of edges."""
     made = make("tiny" if trial else "products")
     if trial:
-        steps.shrink()
+        training_steps.shrink()
     on_cpu = made.on_cpu()
     for fanouts in FANOUTS:
         check.parity(made, on_cpu, fanouts, "auto")
     del on_cpu
     task = Task(made)
-    record.content["model"] = steps.about(made)
+    record.content["model"] = training_steps.about(made)
     for layout in LAYOUTS:
         for fanouts in FANOUTS:
             for name in LAYERS:

@@ -23,9 +23,9 @@ import pygsampler as pgs
 from pygsampler._cli.bench.check import CheckError
 from pygsampler.torch import DataLoader
 
-from .. import typed as mag
+from .. import hetero as mag
 from .record import Budget, Record
-from .steps import epochs, rounded
+from .training_steps import epochs, rounded
 
 FEATURES, HIDDEN, CLASSES = 128, 64, 349
 _STEPS, _CHECKED = 60, 8

@@ -89,8 +89,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def figures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """What the script tools/figures.py writes, and where it has it from."""
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    importlib.import_module("shown")
-    return importlib.import_module("shown.record")
+    importlib.import_module("figure_tables")
+    return importlib.import_module("figure_tables.record")
 
 
 def test_cases_of_others(folder: Path) -> None:

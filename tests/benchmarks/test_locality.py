@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def locality(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT))
-    return importlib.import_module("benchmarks.locality")
+    return importlib.import_module("benchmarks.research.locality")
 
 
 def test_a_row_for_each_way(locality: Any, tmp_path: Path) -> None:

@@ -20,13 +20,13 @@ def test_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     monkeypatch.chdir(ROOT)
-    parts: Any = importlib.import_module("benchmarks.parts")
+    parts: Any = importlib.import_module("benchmarks.partitioned")
     assert parts.main(["--quick", "--port", str(free_port()), "--out", str(tmp_path)]) == 0
     record = json.loads((tmp_path / "parts.json").read_text())
     assert [row["processes"] for row in record["rows"]] == [0, 1, 2]
     assert all(row[way]["median"] > 0 for row in record["rows"] for way in ("alone", "ahead"))
     assert [hop["rows"] for hop in record["hops"]] == sorted(hop["rows"] for hop in record["hops"])
-    model: Any = importlib.import_module("parts_model")
+    model: Any = importlib.import_module("partition_model")
     rows = model.modelled(record)
     assert [row["machines"] for row in rows] == [2**power for power in range(1, 11)]
     for row, after in itertools.pairwise(rows):

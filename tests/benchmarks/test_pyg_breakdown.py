@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    share: Any = importlib.import_module("benchmarks.pyg_share")
+    share: Any = importlib.import_module("benchmarks.pyg_breakdown")
     small = ["--scale", "200", "--repeat", "1", "--batches", "2", "--wait", "0"]
     assert share.main([*small, "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "pyg_share.json").read_text())["rows"]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_more_copies_answer_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    copies: Any = importlib.import_module("benchmarks.copies")
+    copies: Any = importlib.import_module("benchmarks.replication")
     given = ["--batches", "3", "--edges", "400000", "--out", str(tmp_path)]
     assert copies.main(given) == 0
     rows = json.loads((tmp_path / "copies.json").read_text())["rows"]

@@ -15,7 +15,7 @@ partner("torch")
 
 
 def test_bound_of_reads() -> None:
-    from benchmarks.gpu.peers import bound
+    from benchmarks.gpu.shared import bound
 
     assert bound(0.0) == bound(0.17) == 38
     assert bound(0.5) == pytest.approx(13.2)
@@ -23,7 +23,7 @@ def test_bound_of_reads() -> None:
 
 
 def test_share_of_reads_that_leave_the_device() -> None:
-    from benchmarks.gpu.peers_rank import remote
+    from benchmarks.gpu.shared_rank import remote
 
     values: Any = SimpleNamespace(_bits=32)
     pieces = [ArrayPiece(40, 0), ArrayPiece(40, EVERYONE), ArrayPiece(80, 1)]

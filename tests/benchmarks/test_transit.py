@@ -22,7 +22,8 @@ from unittest import mock
 sys.path[:0] = [{root!r}, {root!r} + "/tests/support"]
 import torch
 import torch_cpu
-from benchmarks.gpu import graphs, record, summary, transit, walks
+from benchmarks.gpu import graphs, record, summary, walks
+from benchmarks.research import transit
 
 def kernels(sampler, graph, seeds):
     return {{"transit_open": 1.0, "transit_step32": 3.0, "else": 9.0}} if {seen} else {{}}

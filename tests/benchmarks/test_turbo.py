@@ -23,8 +23,9 @@ sys.path[:0] = [{root!r}, {root!r} + "/tests/support"]
 import torch
 import pygsampler as pgs
 import torch_cpu
-from benchmarks.gpu import graphs, record, summary, turbo
+from benchmarks.gpu import graphs, record, summary
 from benchmarks.gpu.direct import Direct
+from benchmarks.research import turbo
 
 class Event:
     def __init__(self, enable_timing): pass

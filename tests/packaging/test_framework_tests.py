@@ -1,4 +1,4 @@
-"""What tools/peer_tests.py counts, on checkouts of a few tests of ours."""
+"""What tools/framework_tests.py counts, on checkouts of a few tests of ours."""
 
 from __future__ import annotations
 
@@ -205,7 +205,8 @@ reason = "long ago"
 
 
 def load(root: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("peer_tests", root / "tools" / "peer_tests.py")
+    path = root / "tools" / "framework_tests.py"
+    spec = importlib.util.spec_from_file_location("framework_tests", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -221,7 +222,7 @@ def run(root: Path, folder: Path, files: dict[str, str]) -> tuple[int, str, list
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
     known.write_text(KNOWN)
-    command = [sys.executable, str(root / "tools" / "peer_tests.py"), str(checkout)]
+    command = [sys.executable, str(root / "tools" / "framework_tests.py"), str(checkout)]
     command += ["--known", str(known), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert out.exists(), done.stdout + done.stderr
@@ -301,6 +302,6 @@ def test_what_is_no_checkout_is_refused(root: Path, tmp_path: Path) -> None:
 def test_every_known_difference_has_a_reason(root: Path) -> None:
     tool = load(root)
     for peer in tool.PEERS:
-        for known in tool.read_known(peer, root / "tools" / "peer_tests.toml"):
+        for known in tool.read_known(peer, root / "tools" / "framework_tests.toml"):
             assert "::" in known.test
             assert len(known.reason) > 20

@@ -1,0 +1,1 @@
+"""Experiments of the papers, with the modes that are there for comparison."""

@@ -1,0 +1,31 @@
+"""The figures that tools/figures.py writes into pages: a file for each kind."""
+
+from figure_tables import (
+    cpu,
+    loading,
+    neighbors,
+    partitioned,
+    programs,
+    prose,
+    shared,
+    training,
+    turbognn,
+    walks,
+)
+from figure_tables.record import FIGURES, ROOT
+
+# Each kind puts its own into FIGURES.
+__all__ = [
+    "FIGURES",
+    "ROOT",
+    "cpu",
+    "loading",
+    "neighbors",
+    "partitioned",
+    "programs",
+    "prose",
+    "shared",
+    "training",
+    "turbognn",
+    "walks",
+]

@@ -1,0 +1,318 @@
+"""Runs pytest with our classes under a framework's names; tools/framework_tests.py starts it.
+
+    python tools/framework_plugin.py pyg CHECKOUT RESULTS plain TEST...
+
+Writes lines of JSON to the file RESULTS: all tests that will run, then what became of each. With
+``ours`` in the place of ``plain`` the names stand for our classes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import mmap
+import os
+import socket
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import framework_stand_ins
+
+HERE = Path(__file__).resolve()
+# The packages whose names stand for ours: all that is not DGL is written for PyG.
+PACKAGES = {"dgl": "dgl", "graphstorm": "dgl"}
+# Peers whose tests get to our classes by code of their own.
+INDIRECT = {"relbench", "pygod", "contextgnn", "cugraph"}
+# Classes of PyG's that want torch-sparse, where ours do not.
+WITHOUT_SPARSE = {
+    "GraphSAINTEdgeSampler",
+    "GraphSAINTNodeSampler",
+    "GraphSAINTRandomWalkSampler",
+    "ShaDowKHopSampler",
+}
+
+
+# Tests of it that want a language model, or a GPU for each process.
+NOT_ALONE = ("Distill", "nccl")
+
+
+Marking = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def substitute_dgl(marking: Marking) -> dict[str, Any]:
+    """Our sampler and walks under DGL's names; returns what they then mean.
+
+    ``marking`` makes of a function one that leaves a mark when it is called.
+    """
+    import dgl
+
+    from pygsampler import dgl as face
+    from pygsampler.dgl import PGSampler
+
+    def full(num_layers: int, **options: Any) -> PGSampler:
+        return PGSampler([-1] * num_layers, **options)
+
+    ours = {
+        "NeighborSampler": PGSampler,
+        "MultiLayerNeighborSampler": PGSampler,
+        "MultiLayerFullNeighborSampler": full,
+    }
+    subgraphs = (
+        face.ClusterGCNSampler,
+        face.LaborSampler,
+        face.SAINTSampler,
+        face.ShaDowKHopSampler,
+    )
+    others: dict[str, Any] = {kind.__name__: kind for kind in subgraphs}
+    vars(dgl.dataloading).update(ours | others)
+    vars(dgl.dataloading.neighbor_sampler).update(ours)
+    walks: dict[str, Any] = {
+        each.__name__: marking(each)
+        for each in (face.node2vec_random_walk, face.pack_traces, face.random_walk)
+    }
+    for kind in (face.PinSAGESampler, face.RandomWalkNeighborSampler):
+        walks[kind.__name__] = kind
+    vars(dgl.sampling).update(walks)
+    return ours | others | walks
+
+
+def substitute_pyg(_: Marking) -> dict[str, Any]:
+    """Our loaders, sampler, stores and models under PyG's names, and what a test asks for that they
+    do without: pyg-lib, torch-sparse and PyG's METIS."""
+    import torch_geometric
+    from torch_geometric import loader, nn, sampler, testing
+
+    from pygsampler import pyg
+
+    with_package = testing.withPackage
+
+    def with_others(*packages: str) -> Callable[[Any], Any]:
+        def decorated(test: Any) -> Any:
+            # Others make matrices of torch-sparse's.
+            names = {*test.__code__.co_names}
+            older = "NeighborSampler" in names and "SparseTensor" not in names
+            sparse = older or not WITHOUT_SPARSE.isdisjoint(names)
+            without = ("pyg_lib", "torch_sparse") if sparse else ("pyg_lib",)
+            others = [name for name in packages if not name.startswith(without)]
+            return with_package(*others)(test) if others else test
+
+        return decorated
+
+    testing.withPackage = with_others
+    testing.onlyNeighborSampler = testing.withMETIS = lambda test: test
+    # Nothing but PyG's own sampler, and its tests, asks for these two.
+    torch_geometric.typing.WITH_EDGE_TIME_NEIGHBOR_SAMPLE = True
+    torch_geometric.typing.WITH_WEIGHTED_NEIGHBOR_SAMPLE = True
+    kinds = (
+        pyg.ClusterData,
+        pyg.ClusterLoader,
+        pyg.GraphSAINTEdgeSampler,
+        pyg.GraphSAINTNodeSampler,
+        pyg.GraphSAINTRandomWalkSampler,
+        pyg.HGTLoader,
+        pyg.LinkNeighborLoader,
+        pyg.NeighborLoader,
+        pyg.ShaDowKHopSampler,
+    )
+    loaders: dict[str, Any] = {kind.__name__: kind for kind in kinds}
+    vars(loader).update(loaders)
+
+    # An older class of the name of the first is in torch_geometric.loader.
+    samplers: dict[str, Any] = {
+        kind.__name__: kind for kind in (pyg.NeighborSampler, pyg.BidirectionalNeighborSampler)
+    }
+    vars(sampler).update(samplers)
+    vars(sampler.neighbor_sampler).update(samplers)
+    loader.NeighborSampler = pyg.loader.NeighborSampler
+    # Those of its tests alone, which print their names.
+    stores = {
+        "MyFeatureStore": type("MyFeatureStore", (pyg.FeatureStore,), {}),
+        "MyGraphStore": type("MyGraphStore", (pyg.GraphStore,), {}),
+    }
+    vars(testing).update(stores)
+    models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
+    vars(nn).update(models)
+    samplers["OlderLoader"] = pyg.loader.NeighborSampler
+    samplers |= {"PGSampler": pyg.PGSampler, "HeteroSampler": pyg.HeteroSampler}
+    return loaders | stores | models | samplers
+
+
+SUBSTITUTE = {"dgl": substitute_dgl, "graphstorm": substitute_dgl}
+STAND_IN = {
+    "dgl": framework_stand_ins.stand_in_dgl,
+    "cugraph": framework_stand_ins.stand_in_cugraph,
+    "pygod": framework_stand_ins.stand_in_pygod,
+}
+
+
+def names_in(function: Any, module: types.ModuleType) -> set[str]:
+    """The names that ``function`` uses, and those of the functions of its module that it calls."""
+    names: set[str] = set()
+    codes = [getattr(function, "__code__", None)]
+    while codes:
+        code = codes.pop()
+        if code is None:
+            continue
+        codes += [value for value in code.co_consts if isinstance(value, types.CodeType)]
+        for name in set(code.co_names) - names:
+            names.add(name)
+            value = getattr(module, name, None)
+            if getattr(value, "__module__", None) == module.__name__:
+                codes.append(getattr(value, "__code__", None))
+    return names
+
+
+class Plugin:
+    """Tells pytest which tests to run, and writes a line of JSON for each."""
+
+    def __init__(self, peer: str, out: Path, plain: bool) -> None:
+        self.out, self.plain, self.peer = out, plain, peer
+        # Its tests name loaders of its own, whose samplers are subclasses of ours.
+        self.by_loaders = peer == "graphstorm"
+        # What our classes are called, and what they are.
+        self.ours: dict[str, Any] = {}
+        # Shared with the processes that are forked, where samplers work too.
+        self.used = mmap.mmap(-1, 1)
+        if not plain:
+            self.ours = SUBSTITUTE.get(peer, substitute_pyg)(self.marking)
+            self.watch()
+
+    @property
+    def classes(self) -> tuple[type, ...]:
+        return tuple({each for each in self.ours.values() if isinstance(each, type)})
+
+    def watch(self) -> None:
+        """Have our classes leave a mark when one is made, and the engine when it samples."""
+        from pygsampler.programs import Program
+        from pygsampler.samplers.neighbor import PGSampler
+
+        # A class of ours that has another's is one of it, and is marked so.
+        methods = [
+            (each, "__init__")
+            for each in self.classes
+            if "__init__" in vars(each) or not set(each.__mro__[1:]) & set(self.classes)
+        ]
+        for owner, name in [*methods, (PGSampler, "launch"), (Program, "launch")]:
+            setattr(owner, name, self.marking(getattr(owner, name)))
+
+    def marking(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        # Lightning reads the signature.
+        @functools.wraps(function)
+        def marked(*values: Any, **options: Any) -> Any:
+            self.used[0] = 1
+            return function(*values, **options)
+
+        return marked
+
+    def write(self, **words: Any) -> None:
+        with self.out.open("a") as file:
+            file.write(json.dumps(words) + "\n")
+
+    def uses_ours(self, item: Any) -> bool:
+        """Whether a test makes a sampler or loader of one of the names that we took."""
+        if self.by_loaders:
+            return not any(each in item.nodeid for each in NOT_ALONE)
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if any(isinstance(value, self.classes) for value in parameters.values()):
+            return True
+        # A module may have imported another class of that name; without it is an attribute.
+        ours = set(map(id, self.ours.values()))
+        return any(
+            id(getattr(item.module, name, self.ours[name])) in ours
+            for name in names_in(item.function, item.module) & set(self.ours)
+        )
+
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        if self.plain:
+            return
+        if self.peer in INDIRECT:
+            return
+        wanted = [item for item in items if self.uses_ours(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+        items[:] = wanted
+        for item in items:
+            for name in ("WITH_PYG_LIB", "WITH_TORCH_SPARSE"):
+                # Within the tests they say what the sampler can do: without they end at once.
+                if hasattr(item.module, name):
+                    setattr(item.module, name, True)
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.write(all=[item.nodeid for item in session.items])
+
+    def pytest_runtest_logstart(self) -> None:
+        self.used[0] = 0
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        if call.excinfo is None:
+            if call.when == "call":
+                kind = "passed" if self.plain or self.used[0] else "unused"
+                self.write(test=item.nodeid, kind=kind, why="ends before it uses a sampler")
+            return
+        error = call.excinfo.value
+        kind, why = "failed", f"{type(error).__name__}: {error}".strip()
+        if type(error).__name__ == "Skipped":
+            kind = "skipped"
+        elif item.get_closest_marker("xfail"):
+            kind, why = "skipped", "marked by the peer as one that fails"
+        elif any(isinstance(each, (socket.gaierror, URLError)) for each in chain(error)):
+            kind, why = "network", "downloads data, and there is no network"
+        elif is_not_offered(error):
+            kind = "not offered"
+        place = [each for each in call.excinfo.traceback if Path(each.path) != HERE][-1]
+        self.write(test=item.nodeid, kind=kind, why=why, place=f"{place.path}:{place.lineno + 1}")
+
+    def pytest_runtest_logfinish(self) -> None:
+        """End the process group of a test that ended early: the next could make none."""
+        from torch import distributed
+
+        if distributed.is_available() and distributed.is_initialized():
+            distributed.destroy_process_group()
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.write(test=report.nodeid, kind="failed", why=str(report.longrepr))
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that it came of."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def is_not_offered(error: BaseException) -> bool:
+    """Whether it was raised in a file of ours, here or, as torch then says, in a worker."""
+    import pygsampler
+
+    folder = os.path.dirname(pygsampler.__file__)
+    if not isinstance(error, NotImplementedError):
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = trace is not None and trace.tb_frame.f_code.co_filename.startswith(folder)
+    return inside or folder in str(error)
+
+
+def main(peer: str, checkout: str, out: str, whose: str, *tests: str) -> int:
+    import pytest
+
+    name = PACKAGES.get(peer, "torch_geometric")
+    package = __import__(name)
+    plugin = Plugin(peer, Path(out), whose == "plain")
+    if peer in STAND_IN:
+        STAND_IN[peer](checkout)
+    if Path(package.__file__).resolve().is_relative_to(checkout):
+        raise SystemExit(f"{name} is that of the checkout: nothing was tested")
+    # Its settings are for its own machines.
+    options = ["-q", "-c", os.devnull, "--rootdir", checkout, "-p", "no:cacheprovider"]
+    status = pytest.main([*options, *tests], plugins=[plugin])
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
