@@ -20,14 +20,18 @@ PAGES = tuple(
     ROOT / page
     for page in (
         "README.md",
+        "docs/index.md",
+        "docs/get-started/pyg.md",
         *(
-            f"docs/{name}.md"
+            f"docs/guide/{name}.md"
             for name in (
-                *("index", "hetero", "performance", "features", "cuda-graphs", "turbognn"),
-                *("nextdoor", "pipeline", "pyg", "gnnsampler", "parts", "peers"),
-                *("several-gpus", "samplers", "walks"),
+                *("heterogeneous", "features", "cuda-graphs", "prefetching", "partitioned"),
+                *("shared-graphs", "multi-gpu", "walks"),
             )
         ),
+        "docs/algorithms/samplers.md",
+        "docs/performance/index.md",
+        *(f"docs/research/{name}.md" for name in ("gnnsampler", "nextdoor", "turbognn")),
     )
 )
 PLACE = re.compile(r"(<!-- figures? (\w+) -->\n?).*?(<!-- end -->)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""The picture of docs/samplers.md: what each algorithm samples around the same seeds.
+"""The picture of docs/algorithms/samplers.md: what each algorithm samples around the same seeds.
 
     python tools/gallery.py            # writes docs/assets/samplers.png
     python tools/gallery.py FILE

@@ -5,7 +5,7 @@
     python tools/make_debian.py packages.txt --title "Debian 12 (bookworm), main, amd64"
 
 The result depends on the text alone, not on the order of its stanzas: the same metadata gives the
-same arrays, and with the same zlib the same bytes. docs/debian.md explains every field.
+same arrays, and with the same zlib the same bytes. docs/guide/debian.md explains every field.
 ``--check`` compares with the file in the package instead of writing.
 """
 

@@ -8,7 +8,8 @@ tenth of ogbn-products, made from a seed; each with its ids as they come, and re
 Cuthill-McKee. For each way to draw, of one model: seconds to sample an epoch, to read its rows of
 features, and of a whole training epoch, the ways taking turns; accuracy on vertices that were not
 trained on, with uniform neighbours; the pages of features that a batch touches; and of the batches'
-graphs the clustering coefficient and closed triads. docs/gnnsampler.md says what comes of it.
+graphs the clustering coefficient and closed triads. docs/research/gnnsampler.md says what comes of
+it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // Dense rows of a program: float32 numbers of vertices, times inputs, and of edges the product of two. Products are
-// exact as doubles and are added in the order that docs/operators.md has. Rows come as functors of a row and a number
+// exact as doubles and are added in the order that docs/algorithms/operators.md has. Rows come as functors of a row and a number
 // of it. Go twin: internal/program/dense.
 #pragma once
 #include "program/sums.cuh"

@@ -1,4 +1,4 @@
-// How a program draws with replacement, by weight: integers in the ratio of the weights (docs/randomness.md),
+// How a program draws with replacement, by weight: integers in the ratio of the weights (docs/concepts/randomness.md),
 // their sums, and a draw in the part of one of them. Go twin: internal/graph/weights, internal/program/run.
 #pragma once
 #include "program/choose.cuh"

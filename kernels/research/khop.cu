@@ -20,7 +20,7 @@
 //   finish    the report
 //
 // Draws are those of sample, step and slot, never of the vertex: neither the execution nor the grid changes a
-// bit. docs/randomness.md has the rules.
+// bit. docs/concepts/randomness.md has the rules.
 //
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range; counts are
 // zero.

@@ -23,7 +23,7 @@
 // A tile of a block's first steps in shared memory, and a second kernel for walks that go on, took 2 to 7 % less.
 //
 // Draws are the walk's and the step's alone, not the vertex's, so that two walks on one vertex are
-// independent, and neither the grid nor the place of a walk changes a bit. docs/randomness.md has the rules.
+// independent, and neither the grid nor the place of a walk changes a bit. docs/concepts/randomness.md has the rules.
 //
 // Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range.
 //

@@ -1,4 +1,4 @@
-"""docs/cli.md: its commands run, in order, and it names all of them with their exit codes."""
+"""docs/guide/cli.md: its commands run, in order, and it names all of them with their exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partners import partner
 
 from pygsampler._cli import group
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "cli.md"
 # The command of tests/docs/test_quickstart.py, which takes its time.
 OTHER_LOADERS = "pygsampler quickstart"
 

@@ -412,5 +412,5 @@ def test_the_example_learns() -> None:
     assert done.returncode == 0, done.stderr
     found = re.search(r"test accuracy: ([\d.]+)%", done.stdout)
     assert found is not None, done.stdout
-    # An MLP that sees no edges reaches 60 % (docs/debian.md).
+    # An MLP that sees no edges reaches 60 % (docs/guide/debian.md).
     assert float(found[1]) > 60

@@ -64,7 +64,7 @@ def test_a_graph_without_directions_has_dense_ids(tmp_path: Path, source: str) -
     graph.save(tmp_path / "graph.pgs")
     for each in (pgs.Graph.open(tmp_path / "graph.pgs"), pickle.loads(pickle.dumps(graph))):
         assert check(each) == check(graph)
-    # What docs/torch.md does with the ids of edges.
+    # What docs/get-started/torch.md does with the ids of edges.
     block = pgs.PGSampler([-1]).sample(graph, range(3)).torch().blocks[0]
     assert torch.rand(graph.num_edges)[block.edge_ids].shape == (8,)
     loader = pgt.LinkLoader(graph, torch.arange(graph.num_edges), [2], batch_size=8)

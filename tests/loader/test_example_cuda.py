@@ -11,7 +11,7 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "graphsage_cuda.py"
 pytest.importorskip("torch", reason="needs torch")
-# An MLP that sees no edges reaches 60 % (docs/debian.md); two epochs are beyond it already.
+# An MLP that sees no edges reaches 60 % (docs/guide/debian.md); two epochs are beyond it already.
 WITHOUT_EDGES = 0.6
 
 

@@ -307,7 +307,11 @@ def test_times_of_edges() -> None:
             ValueError,
             "negatives: expected types of the",
         ),
-        ({"negatives": {CITES: 3}}, TypeError, r"negatives\[.*\]: expected Negatives or None"),
+        (
+            {"negatives": {CITES: 3}},
+            TypeError,
+            r"negatives\[.*\]: expected NegativeSampling or None",
+        ),
         ({"labels": {CITES: [1]}}, ValueError, r"labels\[.*\]: expected shape \[124, ...\]"),
         ({"exclude": "reverse_types"}, TypeError, "reverse_types: expected a mapping"),
         (

@@ -20,7 +20,7 @@ TYPES = pgs.HeteroGraph.from_coo(
     {("user", "buys", "item"): ([0, 1], [1, 0]), ("item", "of", "user"): ([0, 1], [1, 0])},
     {"user": 2, "item": 2},
 )
-PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
+PAGE = Path(__file__).parents[2] / "docs" / "get-started" / "torch.md"
 
 
 def page_table() -> dict[tuple[str, ...], str]:
@@ -90,19 +90,19 @@ def test_other_keywords_are_answered_by_all_options() -> None:
         (
             lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives=2),
             TypeError,
-            r"^negatives: expected Negatives or None, got int 2; Negatives\(amount=2\) draws 2",
+            r"^negatives: expected NegativeSampling or None, got int 2; NegativeSampling\(amount=2\) draws 2",
         ),
         (
             lambda: LinkLoader(
                 TYPES, {("user", "buys", "item"): [0]}, [2], batch_size=1, negatives=2
             ),
             TypeError,
-            r"^negatives: expected Negatives or None, got int 2; Negatives\(amount=2\) draws 2",
+            r"^negatives: expected NegativeSampling or None, got int 2; NegativeSampling\(amount=2\) draws 2",
         ),
         (
             lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives="degree"),
             TypeError,
-            r"got str 'degree'; Negatives\('degree', amount=1\) draws 1 for each edge$",
+            r"got str 'degree'; NegativeSampling\('degree', amount=1\) draws 1 for each edge$",
         ),
     ],
 )

@@ -330,7 +330,7 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
         ({"edges": [0.5]}, TypeError, "edges: expected int32 or int64"),
         ({"edges": "x"}, TypeError, "edges: expected an array"),
         ({"edges": [[0], [1]]}, ValueError, "exclude: expected None with pairs of vertices"),
-        ({"negatives": 2}, TypeError, "negatives: expected Negatives or None"),
+        ({"negatives": 2}, TypeError, "negatives: expected NegativeSampling or None"),
         ({"exclude": "all"}, ValueError, "exclude: expected 'self', 'reverse_id', a callable"),
         ({"exclude": 3}, TypeError, "exclude: expected a string, a callable or None"),
         ({"exclude": "reverse_id"}, ValueError, "reverse_eids: expected an edge id for each"),

@@ -61,7 +61,7 @@ def covering(tree: Path, *changed: str) -> list[str]:
         ("tests/support/reference.py", ["tests/test_nothing.py"]),
         ("tools/soak.py", ["tests/soak/test_soak.py"]),
         ("kernels/walk.cu", ["tests/test_walks.py"]),
-        ("docs/walks.md", []),
+        ("docs/guide/walks.md", []),
     ],
 )
 def test_tests_of_a_changed_file_come_nearest_first(

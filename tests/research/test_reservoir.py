@@ -72,7 +72,7 @@ def test_threads_and_switches_change_nothing(threads: int) -> None:
 
 
 def law(degree: int, fanout: int) -> dict[tuple[int, ...], Fraction]:
-    """The chance of each reservoir, slots in order, over all draws of docs/randomness.md."""
+    """The chance of each reservoir, slots in order, over all draws."""
     found = {tuple(range(fanout)): Fraction(1)}
     for position in range(fanout, degree):
         chances: dict[tuple[int, ...], Fraction] = {}

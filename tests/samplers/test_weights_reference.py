@@ -1,4 +1,4 @@
-"""Sampling by weight against the slow reimplementation, which follows docs/randomness.md."""
+"""Sampling by weight against the slow reimplementation, written from the rules of randomness."""
 
 from __future__ import annotations
 

@@ -528,7 +528,7 @@ def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
             pgs.PGSampler([3, 3], seed=1): {},
             pgs.PGSampler([3, 3], prob="w", disjoint=True, seed=1): {},
             pgs.PGSampler([3, 3], time="t", carry="edge", seed=1): {"seed_time": times},
-            pgs.HeteroLabor([3, 3], seed=1): {},
+            pgs.HeteroLaborSampler([3, 3], seed=1): {},
             pgs.HGTSampler(dict.fromkeys(kinds, [3, 3]), seed=1): {},
         }
         for one, more in samplers.items():

@@ -1,4 +1,4 @@
-"""The large run, whose table and picture docs/statistics.md shows.
+"""The large run, whose table and picture docs/developer/statistics.md shows.
 
     python -m tests.statistics                       # from the root of the repository
     python -m tests.statistics --seeds 100 --out /tmp/statistics

@@ -1,4 +1,4 @@
-"""The numbers of programs: maps, sums and draws, to the bit, as docs/operators.md has them."""
+"""The numbers of programs: maps, sums and draws, to the bit, as the page on operators has them."""
 
 from __future__ import annotations
 

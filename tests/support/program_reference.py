@@ -1,7 +1,8 @@
 """Programs once more, slowly and in plain Python.
 
-Written from docs/operators.md and not from the engine. A program is its text, a line a node; it is
-taken to be well typed. What no result needs is not made, unless ``everything`` is asked for.
+Written from docs/algorithms/operators.md and not from the engine. A program is its text, a line a
+node; it is taken to be well typed. What no result needs is not made, unless ``everything`` is asked
+for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HGT's sampling once more, slowly and in plain Python, from the paper and docs/randomness.md."""
+"""HGT's sampling once more, slowly and in plain Python, from the paper and the randomness page."""
 
 from __future__ import annotations
 

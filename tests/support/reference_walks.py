@@ -1,7 +1,7 @@
 """The contract of walks once more, slowly and in plain Python.
 
-Written from "Walks" in docs/randomness.md and not from the engine: whole walks one after another,
-rows as lists of edges, chances as numbers of 63 bits.
+Written from "Walks" in docs/concepts/randomness.md and not from the engine: whole walks one after
+another, rows as lists of edges, chances as numbers of 63 bits.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // Package graphfile is the on-disk form of a graph: a CSC, or with types one for each
-// relation, and any number of arrays beside it, laid out to be mapped into memory. docs/format.md describes it byte by
+// relation, and any number of arrays beside it, laid out to be mapped into memory. docs/developer/file-format.md describes it byte by
 // byte. All numbers are little-endian.
 //
 // A file has a header, which a checksum covers, and sections, each of which has a

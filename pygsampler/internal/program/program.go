@@ -1,5 +1,5 @@
 // Package program is samplers that users write: a function over the graph as a matrix, traced into a list
-// of nodes. gSampler (Gong et al., SOSP 2023), section 3, has the operators; docs/programs.md says what
+// of nodes. gSampler (Gong et al., SOSP 2023), section 3, has the operators; docs/algorithms/programs.md says what
 // each means. A program is one text, a line a node:
 //
 //	%0 = seeds

@@ -30,7 +30,7 @@ class MappedFile:
     """A mapped graph file: the arrays on it name this as their owner, and keep it mapped.
 
     The file stays what it was when its name goes to another one. It must not be made shorter:
-    see docs/format.md.
+    see docs/developer/file-format.md.
     """
 
     __slots__ = (

@@ -1,5 +1,5 @@
 """What is derived of a graph, in its file: a section for the tables of each array of weights, and
-one for the graph by its out-edges, both told in docs/format.md."""
+one for the graph by its out-edges, both told in docs/developer/file-format.md."""
 
 from __future__ import annotations
 

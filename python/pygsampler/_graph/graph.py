@@ -307,7 +307,7 @@ class Graph(RelationState):
         Header and sizes are checked, and nothing else is read before it is used, so that a file of
         any size opens at once; the pages that were read are shared by all processes. What changes
         under the file's name later does not change this graph, but the file itself must not be
-        written to or made shorter. docs/format.md says what is trusted.
+        written to or made shorter. docs/developer/file-format.md says what is trusted.
 
         Parameters
         ----------

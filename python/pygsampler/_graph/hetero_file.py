@@ -1,4 +1,4 @@
-"""Files of graphs with types: the sections of a graph for each relation, told in docs/format.md."""
+"""Files of heterogeneous graphs: sections for each relation (docs/developer/file-format.md)."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class DataLoader(StaticOption, Generic[BatchT]):
         Once ``prefetch`` batches are ahead no more are begun until so many are left, fewer than
         ``prefetch``; then as many as there is room for are, on a GPU by one call. By default one
         less than ``prefetch``: one is begun for each that is taken. On a GPU, where the sampler
-        starts groups, half of it. More is in docs/pipeline.md.
+        starts groups, half of it. More is in docs/guide/prefetching.md.
     sampler_share : float, optional
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
         blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
@@ -170,8 +170,8 @@ class DataLoader(StaticOption, Generic[BatchT]):
     seed_weights : array of shape [N], or a mapping of types to such, optional
         Each epoch draws ``num_samples`` of the seeds with replacement, each in proportion to its
         weight: finite numbers, 0 for never, as for rare classes. The draws are a function of
-        ``seed`` and the epoch (docs/randomness.md), the same on all ranks, which share them out
-        as they share seeds. A seed may be more than once in a batch: its outputs are rows
+        ``seed`` and the epoch (docs/concepts/randomness.md), the same on all ranks, which share
+        them out as they share seeds. A seed may be more than once in a batch: its outputs are rows
         ``batch.output_index``. Not with ``shuffle``.
     num_samples : int, optional
         With ``seed_weights``, how many seeds an epoch has on all ranks. Default: as many as there

@@ -86,7 +86,7 @@ class LinkLoader(StaticOption, Generic[BatchT]):
         hop first.
     batch_size : int
         Edges of a batch, at least 1, without negatives.
-    negatives : Negatives, optional
+    negatives : NegativeSampling, optional
         What is drawn for each edge. None at all by default. Of a ``HeteroGraph`` also a mapping of
         edge types, of which others get none; ``labels``, ``reverse_eids`` and ``seed_time`` are
         such mappings.

@@ -23,7 +23,7 @@ __all__ = ["NegativeSampling", "checked_weights"]
 
 _KINDS = "uniform", "degree", "in_batch", "structural"
 _MODES = "binary", "triplet"
-# Which draws of a link's state: docs/randomness.md, after those of walks.
+# Which draws of a link's state: docs/concepts/randomness.md, after those of walks.
 _SITE = 2
 # And those of sources.
 _SOURCES = 3
@@ -118,7 +118,7 @@ class NegativeSampling:
             # Tables and loaders are made of what they were when they were made.
             if name in NegativeSampling.__slots__ and hasattr(self, "_pools"):
                 raise AttributeError(
-                    f"{name}: expected no assignment, since Negatives do not change; "
+                    f"{name}: expected no assignment, since NegativeSampling does not change; "
                     f"make others, NegativeSampling({self.kind!r}, ...)"
                 )
             object.__setattr__(self, name, value)
@@ -152,7 +152,7 @@ class NegativeSampling:
         """The vertices of a batch of edges, on their device: shape [edges, amount].
 
         They are a function of the edges, of the place of each in the batch, and of the numbers:
-        the same on the CPU and on a GPU. docs/randomness.md has the rule.
+        the same on the CPU and on a GPU. docs/concepts/randomness.md has the rule.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., None])
 
-# The table of docs/torch.md, which a test compares: options of other loaders, and the way here.
+# The table of docs/get-started/torch.md, which a test compares: options of other loaders.
 OTHER_LOADERS: dict[tuple[str, ...], str] = {
     ("num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context"): (
         "none: the engine samples ahead, `prefetch=` says how far"

@@ -1,6 +1,6 @@
 """Numbers that the engine draws for negatives and windows, where the tensors are.
 
-docs/randomness.md has the rule, "Beside walks" and "Links".
+docs/concepts/randomness.md has the rule, "Beside walks" and "Links".
 """
 
 from __future__ import annotations

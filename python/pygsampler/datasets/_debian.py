@@ -1,4 +1,4 @@
-"""The packages of Debian 12 and their relations (docs/debian.md)."""
+"""The packages of Debian 12 and their relations (docs/guide/debian.md)."""
 
 from __future__ import annotations
 

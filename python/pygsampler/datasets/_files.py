@@ -73,7 +73,7 @@ def read(
     A row of the graph lists its edges in the order of the file, and the id of an edge is the
     number of its line, row or entry, from 0; comments, blank lines and the header do not count.
     A file without edges is a graph without vertices, or with ``num_nodes`` of them.
-    docs/datasets.md describes the formats.
+    docs/guide/datasets.md describes the formats.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ except ImportError as error:
         raise
     raise ImportError(
         "pygsampler.dgl needs DGL: pip install dgl==2.1.0 torch==2.2.1 torchdata==0.7.1 'numpy<2' "
-        "pandas pydantic pyyaml (or see docs/dgl.md for other versions)"
+        "pandas pydantic pyyaml (or see docs/get-started/dgl.md for other versions)"
     ) from error
 
 # Both names that DGL has for its sampler.

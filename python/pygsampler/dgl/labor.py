@@ -81,8 +81,9 @@ class LaborSampler(EdgeDirection, OptionSampler, Sampler):
 
     Of a heterograph each edge type is sampled by itself, by one number for each node
     in a hop: the nodes that one edge type keeps are likely those that others keep
-    (``pygsampler.HeteroLabor``). Edge types without ``prob`` are sampled uniformly. Blocks have all
-    types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a dict.
+    (``pygsampler.HeteroLaborSampler``). Edge types without ``prob`` are sampled uniformly. Blocks
+    have all types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a
+    dict.
 
     Batches are made where the seeds are, of a ``g`` there or in page-locked memory.
 

@@ -2,8 +2,8 @@
 
 A result is a schema and record batches of one row. Each is a part of the result: the batch, a
 block, vertices of a type, walks. Arrays are lists, so that those of a part may differ in length;
-they are views of the result's memory where it is, and one copy where it arrives. docs/service.md
-has the form for clients in other languages.
+they are views of the result's memory where it is, and one copy where it arrives.
+docs/guide/flight.md has the form for clients in other languages.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ class Server:
     """Serves samples of a graph to clients elsewhere, from when it is made until ``close()``.
 
     A request is a ticket: a sampler's plan, the seed, epoch and batch, and the seeds. Its answer is
-    what the sampler gives here, as Arrow record batches; docs/service.md has the form of both, for
-    clients in any language, and ``Client`` is the one in Python. Requests that cannot be answered
-    come back as errors, and the server goes on.
+    what the sampler gives here, as Arrow record batches; docs/guide/flight.md has the form of both,
+    for clients in any language, and ``Client`` is the one in Python. Requests that cannot be
+    answered come back as errors, and the server goes on.
 
     Parameters
     ----------

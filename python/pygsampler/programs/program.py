@@ -96,8 +96,8 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
     matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
     name; a tuple of one of the former and a dictionary; or ``A.walk(seeds, length)``, for
     ``Walks``: see ``WalkProgram``. With ``A["author", "writes", "paper"]``, the matrix of a
-    relation, it samples a ``HeteroGraph``: see ``HeteroProgram``. docs/operators.md has the
-    operators, which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+    relation, it samples a ``HeteroGraph``: see ``HeteroProgram``. docs/algorithms/operators.md has
+    the operators, which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
 
     A class makes samplers likewise, of the constants that its ``__init__`` takes:
 

@@ -35,7 +35,7 @@ class HeteroLaborSampler(HeteroSampler):
     num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
         The edges of a node in the mean, by each edge type, the seeds' number first; -1 takes all.
     importance, exact, layer_dependency
-        As ``pygsampler.HeteroLabor`` has them.
+        As ``pygsampler.HeteroLaborSampler`` has them.
     weight_attr : str, optional
         As for ``HeteroSampler``.
     edge_weights : str, optional

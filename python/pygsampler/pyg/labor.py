@@ -47,7 +47,7 @@ class LaborSampler(Sampler):
     num_neighbors : list of int or NumNeighbors
         The edges of a node in the mean, the seeds' number first; -1 takes all.
     importance, exact, layer_dependency
-        As ``pygsampler.HeteroLabor`` has them.
+        As ``pygsampler.HeteroLaborSampler`` has them.
     weight_attr : str, optional
         As for ``PGSampler``.
     edge_weights : str, optional

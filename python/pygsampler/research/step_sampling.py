@@ -159,8 +159,9 @@ class KHop(_StepSampler):
         Make ``StepSamples.edge_ids``.
     execution : str
         On a GPU: ``"sample"`` draws a slot a thread; ``"transit"`` groups the vertices that draw,
-        step by step (docs/nextdoor.md); ``"auto"`` is ``"sample"``. The samples are the same.
-        With ``unique=True`` a sample's nodes depend on each other, and ``"transit"`` is refused.
+        step by step (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``. The samples are the
+        same. With ``unique=True`` a sample's nodes depend on each other, and ``"transit"`` is
+        refused.
     seed : int, optional
         As for ``PGSampler``.
 
@@ -172,7 +173,7 @@ class KHop(_StepSampler):
     Notes
     -----
     Source: NextDoor (Jangda et al., 2021), sections 4 and 6; ``unique`` is of 4.1 and 6.3.
-    docs/randomness.md has the rules.
+    docs/concepts/randomness.md has the rules.
 
     One sampler may be used from many threads at once.
     """
@@ -217,8 +218,8 @@ class LayerSample(_StepSampler):
 
     Notes
     -----
-    Source: NextDoor (Jangda et al., 2021), section 4. docs/randomness.md has the rules. On a GPU a
-    block has a sample.
+    Source: NextDoor (Jangda et al., 2021), section 4. docs/concepts/randomness.md has the rules. On
+    a GPU a block has a sample.
 
     One sampler may be used from many threads at once.
     """

@@ -1,4 +1,4 @@
-"""Published sampling algorithms, as programs: see docs/samplers.md."""
+"""Published sampling algorithms, as programs: see docs/algorithms/samplers.md."""
 
 from pygsampler._sampling.job import SampleJob
 from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBatch, PendingGroup

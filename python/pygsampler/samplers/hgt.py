@@ -60,8 +60,8 @@ class HGTSampler(HeteroOnlySampler):
     the same bytes. ``exclude`` is a mapping of edge types to edge ids.
 
     Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, section
-    3.3, algorithms 1 and 2. docs/randomness.md has the rules. A sample is a pure function of
-    (graph, options, seed, epoch, batch, seeds), and the order of the types changes no choice.
+    3.3, algorithms 1 and 2. docs/concepts/randomness.md has the rules. A sample is a pure function
+    of (graph, options, seed, epoch, batch, seeds), and the order of the types changes no choice.
 
     One sampler may be used from many threads at once.
     """

@@ -107,7 +107,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         float64, one finite weight >= 0 for each edge id. A vertex then draws its edges one after
         another, each by its weight among those that are left (with ``replace``: among all). An
         edge of weight 0 is never drawn: not by fanout -1, and not where a vertex has fewer edges
-        of positive weight than ``fanout``, which then are all taken. docs/weights.md says how.
+        of positive weight than ``fanout``, which then are all taken. docs/guide/weights.md says
+        how.
     mask : str, optional
         The name of an edge array of the same dtypes: edges whose value is 0 are sampled around, as
         if the graph did not have them. At most one of ``prob`` and ``mask``.
@@ -116,13 +117,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         sum of factor times ``y`` over a vertex's sampled edges is, in the mean over samples, that
         of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a vertex
         gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
-        its places says (docs/weights.md). None: no factors.
+        its places says (docs/guide/weights.md). None: no factors.
     time : str, optional
         The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
         float64 (dates are taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
         and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
         later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
-        the order of time once, and kept with the graph. docs/time.md says more.
+        the order of time once, and kept with the graph. docs/guide/temporal.md says more.
     compare : str
         ``"le"``: up to the bound. ``"lt"``: before it.
     window : float or timedelta, optional
@@ -139,11 +140,11 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     -----
     Random numbers are counter-based (Philox4x32-10 for each row, SplitMix64 for each draw), and
     sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
-    any degree; docs/randomness.md has the rules. The hops of a batch and mode ``"queue"`` follow
-    the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload Fusion",
-    sections III-B and III-C; ``frontier`` is DGL's or PyG's. Mode ``"reservoir"`` follows the paper
-    "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on GPUs" (Wu et
-    al.), section III-B.
+    any degree; docs/concepts/randomness.md has the rules. The hops of a batch and mode ``"queue"``
+    follow the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload
+    Fusion", sections III-B and III-C; ``frontier`` is DGL's or PyG's. Mode ``"reservoir"`` follows
+    the paper "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on
+    GPUs" (Wu et al.), section III-B.
 
     Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
@@ -447,8 +448,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         Parameters
         ----------
         seed_time : array of shape [N], or one for all seeds, optional
-            Numbers, or dates of ``datetime``, NumPy, pandas, Arrow, or as text (docs/time.md).
-            The bound of each seed's tree: integers where the graph's times are such, else numbers.
+            Numbers, or dates of ``datetime``, NumPy, pandas, Arrow, or as text
+            (docs/guide/temporal.md). The bound of each seed's tree: integers where the graph's
+            times are such, else numbers.
         """
         job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)
         return job.result()

@@ -81,18 +81,18 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
     execution : str
         On a GPU: ``"sample"`` walks a walk a thread; ``"transit"`` groups walks, step by step, by
         the vertex that they are at, which needs a ``layout`` other than ``"packed"``
-        (docs/nextdoor.md); ``"auto"`` is ``"sample"``. The walks are the same.
+        (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``. The walks are the same.
     seed : int, optional
         As for ``PGSampler``.
 
     Notes
     -----
     A walk along out-edges needs the graph by its out-edges, which is made at the first use, on all
-    cores, and kept with the graph (docs/walks.md). With ``p`` and ``q`` edges are proposed by
+    cores, and kept with the graph (docs/guide/walks.md). With ``p`` and ``q`` edges are proposed by
     weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
     Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2);
     executions by sample and by transit are NextDoor's (Jangda et al., 2021, section 5).
-    docs/randomness.md has the rules.
+    docs/concepts/randomness.md has the rules.
 
     One sampler may be used from many threads at once.
     """

@@ -2,7 +2,7 @@
 
 They stand together since each makes the others: a matrix makes vectors, those choose vertices, and
 these slice matrices. The operators and their names are those of gSampler (Gong et al., SOSP 2023),
-Table 4, and what docs/operators.md has beside them.
+Table 4, and what docs/algorithms/operators.md has beside them.
 """
 
 from __future__ import annotations
