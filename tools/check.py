@@ -29,12 +29,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Samples as they always were, one comparison with the slow reference, names, plans, documents.
 CORE = (
-    "tests/packaging/test_digests.py",
-    "tests/test_sampler.py::test_the_engine_gives_what_the_contract_says",
+    "tests/samplers/test_neighbor.py::test_the_engine_gives_what_the_contract_says",
     "tests/packaging/test_public_names.py",
-    "tests/test_plan.py",
-    "tests/test_docs.py",
-    "tests/test_claims.py",
+    "tests/sampling/test_plan.py",
+    "tests/docs/test_docs.py",
+    "tests/docs/test_claims.py",
 )
 # All of what lies there belongs to the core, too.
 CORE_FOLDERS = ("tests/style", "tests/golden")

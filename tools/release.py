@@ -343,7 +343,7 @@ def project_components(wheels: dict[str, Path], version: str, licence: str) -> l
             "bom-ref": "debian.npz",
             "name": "debian.npz",
             "version": version,
-            "description": "the packages of Debian 12 as a graph; docs/guide/debian.md has its origin",
+            "description": "the packages of Debian 12 as a graph; origin: docs/guide/debian.md",
             "licenses": licensed(licence),
             "hashes": hashed(graph),
             "data": [{"type": "dataset", "name": "pygsampler/datasets/debian.npz"}],

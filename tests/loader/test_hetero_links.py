@@ -310,7 +310,7 @@ def test_times_of_edges() -> None:
         (
             {"negatives": {CITES: 3}},
             TypeError,
-            r"negatives\[.*\]: expected NegativeSampling or None",
+            r"negatives\[.*\]: expected NegativeS",
         ),
         ({"labels": {CITES: [1]}}, ValueError, r"labels\[.*\]: expected shape \[124, ...\]"),
         ({"exclude": "reverse_types"}, TypeError, "reverse_types: expected a mapping"),

@@ -90,14 +90,16 @@ def test_other_keywords_are_answered_by_all_options() -> None:
         (
             lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives=2),
             TypeError,
-            r"^negatives: expected NegativeSampling or None, got int 2; NegativeSampling\(amount=2\) draws 2",
+            r"^negatives: expected NegativeSampling or None, got int 2; "
+            r"NegativeSampling\(amount=2\) draws 2",
         ),
         (
             lambda: LinkLoader(
                 TYPES, {("user", "buys", "item"): [0]}, [2], batch_size=1, negatives=2
             ),
             TypeError,
-            r"^negatives: expected NegativeSampling or None, got int 2; NegativeSampling\(amount=2\) draws 2",
+            r"^negatives: expected NegativeSampling or None, got int 2; "
+            r"NegativeSampling\(amount=2\) draws 2",
         ),
         (
             lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives="degree"),

@@ -26,7 +26,7 @@ _BANNED_ALONE = (
 DROP_IN = frozenset(
     {
         *("PGSampler", "Sampler", "LaborSampler", "HeteroLaborSampler", "Node2Vec"),
-        *("HGTSampler", "ShaDowKHopSampler"),
+        *("HGTSampler", "NeighborSampler", "ShaDowKHopSampler"),
     }
 )
 # Arguments of PyG's own loaders.

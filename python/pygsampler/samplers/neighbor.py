@@ -47,7 +47,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class _Options(TypedDict, total=False):
+class _SampleOptions(TypedDict, total=False):
     """Options of ``sample`` and ``submit``, as type checkers see them."""
 
     epoch: int | None
@@ -427,10 +427,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     # Only of a graph without types are they the class's own kind of batches.
     @overload  # type: ignore[override]
-    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_Options]) -> MiniBatch: ...
+    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]) -> MiniBatch: ...
     @overload
     def sample(
-        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
+        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_SampleOptions]
     ) -> HeteroMiniBatch: ...
     def sample(
         self,
@@ -457,11 +457,11 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @overload  # type: ignore[override]
     def submit(
-        self, graph: Graph, seeds: Any, **options: Unpack[_Options]
+        self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]
     ) -> PendingBatch[MiniBatch]: ...
     @overload
     def submit(
-        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_Options]
+        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_SampleOptions]
     ) -> PendingBatch[HeteroMiniBatch]: ...
     def submit(
         self,
