@@ -17,7 +17,7 @@ from pygsampler._arrays.mmap_file import Identity, MappedFile
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe
-from pygsampler._engine.pickle_buffer import from_pickle
+from pygsampler._engine.memory import from_pickle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

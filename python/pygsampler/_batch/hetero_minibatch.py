@@ -14,7 +14,7 @@ from pygsampler._batch import layout as at
 from pygsampler._batch.block import Block
 from pygsampler._batch.exports import HeteroExports
 from pygsampler._engine import memory as memories
-from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
+from pygsampler._engine.memory import from_pickle, to_pickle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
 if TYPE_CHECKING:

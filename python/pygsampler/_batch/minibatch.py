@@ -24,8 +24,7 @@ from pygsampler._batch.torch_minibatch import (
 )
 from pygsampler._engine import memory as memories
 from pygsampler._engine.array_descriptor import ArrayDescriptor, dense_shape
-from pygsampler._engine.memory import Memory
-from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
+from pygsampler._engine.memory import Memory, from_pickle, to_pickle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from contextlib import contextmanager
+from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Literal
 
 from pygsampler._engine import library
@@ -197,3 +198,22 @@ def address_of(buffer: memoryview) -> int:
         return raw.buf or 0
     finally:
         _release_buffer(ctypes.byref(raw))
+
+
+def to_pickle(raw: memoryview | bytearray, protocol: int) -> PickleBuffer | bytes:
+    """Bytes as a pickle takes them: without a copy, and out of band, where its protocol can."""
+    return PickleBuffer(raw) if protocol >= 5 else bytes(raw)
+
+
+def from_pickle(values: bytes | bytearray | memoryview | PickleBuffer) -> tuple[memoryview, int]:
+    """The bytes that a pickle gives back as memory for arrays, and its address."""
+    buffer = memoryview(values)
+    if not buffer.nbytes:
+        # Of none there is no address.
+        buffer = memoryview(bytearray(8))
+    address = address_of(buffer)
+    if buffer.readonly or address % 8:
+        # A copy may be written to; and bytes handed over out of band may lie anywhere.
+        buffer = memoryview(bytearray(buffer))
+        address = address_of(buffer)
+    return buffer, address

@@ -23,9 +23,9 @@ from pygsampler._graph import (
     scipy_conversion,
     shared_arrays,
 )
+from pygsampler._graph import csc_arrays as host_graph
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import host_arrays as host_graph
 from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.degrees import degrees_of

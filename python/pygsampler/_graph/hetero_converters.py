@@ -11,7 +11,7 @@ from pygsampler._engine import memory
 from pygsampler._engine.checks import describe
 from pygsampler._graph import converters
 from pygsampler._graph.converters import check_dgl, csr_arrays
-from pygsampler._graph.host_arrays import NUMBERING, edge_ends, is_sparse
+from pygsampler._graph.csc_arrays import NUMBERING, edge_ends, is_sparse
 from pygsampler._graph.schema import node_count
 
 if TYPE_CHECKING:

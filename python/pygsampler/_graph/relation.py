@@ -10,8 +10,8 @@ from pygsampler._arrays import devices
 from pygsampler._engine import library
 from pygsampler._engine.compile_log import log_warnings
 from pygsampler._engine.handle import EngineHandle
+from pygsampler._graph import csc_arrays as host_graph
 from pygsampler._graph import device as device_graph
-from pygsampler._graph import host_arrays as host_graph
 from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.named_arrays import NO_DATA, NamedArrays
 from pygsampler._graph.program_arrays import NONE_LENT, ProgramArrays

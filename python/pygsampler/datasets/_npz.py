@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.array import as_array
 from pygsampler._engine.progress import Progress, progress_callback
-from pygsampler.datasets import _sparse_ids
+from pygsampler.datasets._read_job import warn_sparse_ids
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
@@ -51,7 +51,7 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
         except (TypeError, ValueError, IndexError) as error:
             raise type(error)(f"{name}: {error}") from None
         report(size, size)
-    _sparse_ids.warn_sparse_ids(path, plan, graph.num_nodes, graph.num_edges)
+    warn_sparse_ids(path, plan, graph.num_nodes, graph.num_edges)
     return graph
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 from typing import Any, ClassVar
 
 from pygsampler._engine import memory
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler._engine.progress import Progress, progress_callback
-from pygsampler.datasets import _sparse_ids
 
 
 def run(
@@ -36,9 +36,7 @@ def run(
                 # As soon as it is known: large memory is taken only then.
                 if state["shape"]["nodes"] and not told:
                     told = True
-                    _sparse_ids.warn_sparse_ids(
-                        source, plan, state["shape"]["nodes"], state["shape"]["edges"]
-                    )
+                    warn_sparse_ids(source, plan, state["shape"]["nodes"], state["shape"]["edges"])
                 if state["total"]:
                     report(state["done"], state["total"])
                 if state["finished"]:
@@ -62,3 +60,24 @@ class _ReadJob(EngineHandle):
     __slots__ = ()
 
     _close_function: ClassVar[str] = "EdgesCancel"
+
+
+# Below this memory is of no concern, and above it only where most vertices cannot have an edge.
+_MANY_NODES = 10**6
+_NODES_PER_EDGE = 20
+
+
+def warn_sparse_ids(source: str, plan: dict[str, Any], num_nodes: int, num_edges: int) -> None:
+    """A warning in the log where a single large id has made nearly all of the vertices.
+
+    Not where the caller has decided on the numbering.
+    """
+    if plan["decided"] or num_nodes <= max(_MANY_NODES, _NODES_PER_EDGE * num_edges):
+        return
+    logging.getLogger("pygsampler").warning(
+        "%s: %s vertices for %s edge%s; renumber=True numbers those that have edges",
+        os.path.basename(source),
+        f"{num_nodes:,}",
+        f"{num_edges:,}",
+        "" if num_edges == 1 else "s",
+    )

@@ -30,7 +30,6 @@ from pygsampler._sampling.sampler import Sampler, check_graph
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.programs._language import inputs
 from pygsampler.programs._language.class_frontend import function_of_class
-from pygsampler.programs._language.determinism_check import check_deterministic
 from pygsampler.programs._language.expressions import (
     Input,
     NodeList,
@@ -40,7 +39,12 @@ from pygsampler.programs._language.inputs import InputContent
 from pygsampler.programs._language.outputs import output_line
 from pygsampler.programs._language.reports import Explanation, Profile
 from pygsampler.programs._language.text import arrays, extras, nodes_follow_seeds, operator_arrays
-from pygsampler.programs._language.trace import ProgramTrace, constant, source_location
+from pygsampler.programs._language.trace import (
+    ProgramTrace,
+    check_deterministic,
+    constant,
+    source_location,
+)
 from pygsampler.programs.hetero_program import HeteroProgram
 from pygsampler.programs.walk_program import WalkProgram
 

@@ -12,8 +12,7 @@ from pygsampler._batch.buffer import integer_view
 from pygsampler._batch.html_tables import arrays_html, walks_html
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import integer
-from pygsampler._engine.memory import Memory
-from pygsampler._engine.pickle_buffer import from_pickle, to_pickle
+from pygsampler._engine.memory import Memory, from_pickle, to_pickle
 from pygsampler.walks.visits import TorchVisits, top_visits
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,25 @@ def _place() -> str:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def check_deterministic(
+    trace: ProgramTrace, last: str, again: ProgramTrace, other_last: str
+) -> None:
+    """TypeError where two runs of a function note different lines, or return something else: it
+    names the first place.
+
+    Generators and clocks are many, and two runs show all of them, wherever they are asked.
+    """
+    if trace.lines == again.lines and last == other_last:
+        return
+    where = trace.where()
+    if trace.lines != again.lines:
+        longer = max(trace, again, key=lambda run: len(run.lines))
+        pairs = zip_longest(trace.lines, again.lines)
+        first = next(i for i, (one, other) in enumerate(pairs) if one != other)
+        where = f"program {trace.name}, {longer.places[first]}"
+    raise TypeError(
+        f"{where}: a random number that is drawn while the program is traced, or a time: expected "
+        "A.random() or C.random(), since it would be the same in all batches"
+    )
