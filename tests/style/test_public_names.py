@@ -1,6 +1,6 @@
 """The public surface: how many names there are is held by `limits`, here is which modules count.
 
-Other tests hold that public names exist (tests/packaging) and have a page (tests/test_docs.py).
+Other tests hold that public names exist (tests/packaging) and have a page (tests/docs).
 """
 
 from __future__ import annotations
