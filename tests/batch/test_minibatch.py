@@ -64,7 +64,7 @@ def test_conversions_share_the_memory_and_keep_the_values(batch, name):
         for field in ("num_src_nodes", "num_dst_nodes", "num_edges"):
             assert getattr(theirs, field) == getattr(ours, field)
         assert repr(theirs).endswith(repr(ours).removeprefix("Block"))
-    name = f"{name.title()}Batch"
+    name = f"{name.title()}MiniBatch"
     assert repr(converted).startswith(f"{name}(seeds=4, input_nodes={len(batch.input_nodes)}, ")
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from pygsampler import cuda
 from pygsampler._cli import doctor
-from pygsampler._cli.doctor import environment, gpu, self_test
+from pygsampler._cli.doctor import environment, gpu
 from pygsampler._cli.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler._cli.doctor.report import Problem, Report, Section, size
+from pygsampler._cli.doctor.self_test import CPU_MODES, DEVICE_MODES
 from pygsampler._engine import library
 from tests.gpu import fake_driver, need_cuda, no_driver, run_with_driver
 
@@ -78,7 +79,7 @@ def test_no_gpu_is_well(tmp_path: Path) -> None:
     assert report["cuda"]["driver"] is None
     assert report["cuda"]["devices"] == []
     assert [(run["device"], run["mode"], run["ok"]) for run in report["self_test"]["runs"]] == [
-        ("cpu", mode, True) for mode in self_test.CPU_MODES
+        ("cpu", mode, True) for mode in CPU_MODES
     ]
 
 
@@ -125,7 +126,7 @@ def test_emulated_gpus_are_well(emulator: Path) -> None:
             "validate",
         }
     runs = {(run["device"], run["mode"]): run["ok"] for run in report["self_test"]["runs"]}
-    wanted = {(f"cuda:{d['index']}", mode) for d in devices for mode in self_test.DEVICE_MODES}
+    wanted = {(f"cuda:{d['index']}", mode) for d in devices for mode in DEVICE_MODES}
     assert all(runs[unit] for unit in wanted)
 
 
@@ -138,7 +139,7 @@ def test_the_machine_s_own_gpus_are_well() -> None:
     assert len(devices) == cuda.device_count()
     assert all(device["kernels"] for device in devices)
     tested = {(run["device"], run["mode"]) for run in report["self_test"]["runs"] if run["ok"]}
-    assert tested >= {(f"cuda:{d['index']}", m) for d in devices for m in self_test.DEVICE_MODES}
+    assert tested >= {(f"cuda:{d['index']}", m) for d in devices for m in DEVICE_MODES}
 
 
 def test_no_framework_is_imported(tmp_path: Path) -> None:
