@@ -76,7 +76,7 @@ class Losing(contenders.OneBatch):
         def short(batch: Any) -> list[Any]:
             first, *others = views(batch)
             ends = {name: getattr(first, name)[:-1] for name in ("row", "col", "eid")}
-            return [check.BlockView(dst=first.dst, src=first.src, **ends), *others]
+            return [check.CheckedBlock(dst=first.dst, src=first.src, **ends), *others]
 
         session.views = short
         return session
@@ -130,7 +130,7 @@ def test_pyg_is_compared_by_its_own_contract(
 
 
 def blocks(graph: Graph, frontier: str) -> tuple[Any, np.ndarray, list[Any]]:
-    csc = importlib.import_module("pygsampler._cli.bench.csc").Csc(
+    csc = importlib.import_module("pygsampler._cli.bench.csc").CscGraph(
         "g", graph.indptr.numpy(), graph.indices.numpy()
     )
     session = contenders.OneBatch(frontier=frontier).open(csc, [3, 3], 1)

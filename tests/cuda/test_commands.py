@@ -50,7 +50,7 @@ def test_bench_checks_the_batches_of_a_device() -> None:
     csc = importlib.import_module("pygsampler._cli.bench.csc")
     rows = GRAPH.num_nodes + 1 - len(GRAPH.indptr)
     indptr = np.concatenate([GRAPH.indptr, np.full(rows, GRAPH.indptr[-1])])
-    graph = csc.Csc("random", indptr, GRAPH.indices)
+    graph = csc.CscGraph("random", indptr, GRAPH.indices)
     form = contenders.OneBatch(device="cuda")
     assert (form.name, form.label) == ("sample:cuda", "PGSampler.sample, cuda")
     session = form.open(graph, [4, 3], 1)

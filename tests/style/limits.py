@@ -19,7 +19,7 @@ LIMITS = {
 GOALS = {
     "entries at the top of the package": 26,
     "floors of the import graph": 16,
-    "arrows between entries": 156,
+    "arrows between entries": 154,
     "import circles of entries": 0,
     "Python files below 70 lines": 50,
     "class names in two modules or more": 8,
@@ -30,5 +30,5 @@ GOALS = {
     "folders side by side in the Go core": 19,
     "files of the Go root package": 36,
     "kernel folders": 10,
-    "kernel sources in the largest folder": 16,
+    "kernel sources in the largest folder": 15,
 }
