@@ -30,7 +30,7 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
 
 
-PARTS = ("cache", "graphs", "pipeline", "report", "scaling", "step", "weights")
+PARTS = ("cache", "graphs", "pipeline", "report", "scaling", "training_step", "weights")
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ class Exact:
         place = np.zeros(self._graph.num_nodes, np.int64)
         place[src] = np.arange(len(src))
         col = place[self._graph.indices[eid]]
-        return self._bench.check.BlockView(dst, src, row, col, eid)
+        return self._bench.check.CheckedBlock(dst, src, row, col, eid)
 
 
 def changed(block: Any, **arrays: Any) -> Any:
@@ -317,7 +317,7 @@ def test_scaling_entry_point(tmp_path: Path) -> None:
 def test_step_compares_and_refuses(
     bench: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert bench.step.main(["--quick", "--threads", "1", "--out", str(tmp_path)]) == 0
+    assert bench.training_step.main(["--quick", "--threads", "1", "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "step.json").read_text())["rows"]
     assert [row["task"] for row in rows] == [
         "features",
@@ -331,7 +331,7 @@ def test_step_compares_and_refuses(
     assert all(value > 0 for row in rows for key, value in row.items() if "/" in key)
     wrong = {"pygsampler": lambda _: (torch.zeros(3),), "other": lambda _: (torch.ones(3),)}
     with pytest.raises(bench.check.CheckError, match="other gives another result"):
-        bench.step.compare(wrong, [None], 1)
+        bench.training_step.compare(wrong, [None], 1)
 
 
 def test_pipeline_compares_and_refuses(
