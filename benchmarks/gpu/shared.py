@@ -37,6 +37,9 @@ CASES = (
 )
 THREADS = ((10, 10), (5, 10, 15))
 BATCH, FLIGHTS, ROUNDS = 1024, 8, 7
+# The programs of processes; each has a GPU.
+RANK = "benchmarks.gpu.shared_rank"
+EPOCH = "benchmarks.gpu.shared_epoch"
 # Of one process with a thread for each GPU.
 WAYS = ("engine", "engine, many to a call", "sample_many")
 
@@ -47,7 +50,7 @@ def bound(share: float) -> float:
 
 
 def processes(
-    about: dict[str, Any], world: int, timeout: float, module: str = "peers_rank"
+    about: dict[str, Any], world: int, timeout: float, module: str = RANK
 ) -> list[dict[str, Any]]:
     """The rows of a module in so many processes; RuntimeError where one fails."""
     # Torch's notes on CUDA graphs of collectives ask for it.
@@ -57,7 +60,7 @@ def processes(
         started = []
         for rank in range(world):
             given = json.dumps({**about, "rank": rank, "world": world, "meeting": meeting})
-            command = [sys.executable, "-m", f"benchmarks.gpu.{module}", given]
+            command = [sys.executable, "-m", module, given]
             with (Path(folder) / f"out{rank}").open("w") as out:
                 started.append(
                     subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
@@ -223,6 +226,6 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
             "devices": devices,
             "batch": 64 if trial else BATCH,
         }
-        for row in processes(about, world, max(budget.left(), 120), "peers_epoch"):
+        for row in processes(about, world, max(budget.left(), 120), EPOCH):
             print(line(row), flush=True)
             record.add(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -91,6 +92,13 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     importlib.import_module("figure_tables")
     return importlib.import_module("figure_tables.record")
+
+
+def test_every_part_has_a_module() -> None:
+    from benchmarks.gpu.__main__ import _MODULES, PARTS
+
+    for part in PARTS:
+        assert importlib.util.find_spec(_MODULES.get(part, f"benchmarks.gpu.{part}")), part
 
 
 def test_cases_of_others(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,13 @@ def test_bound_of_reads() -> None:
     assert bound(0.0) == bound(0.17) == 38
     assert bound(0.5) == pytest.approx(13.2)
     assert bound(1.0) == pytest.approx(6.6)
+
+
+def test_programs_of_processes_exist() -> None:
+    from benchmarks.gpu.shared import EPOCH, RANK
+
+    for name in (RANK, EPOCH):
+        assert importlib.util.find_spec(name), name
 
 
 def test_share_of_reads_that_leave_the_device() -> None:
