@@ -574,7 +574,7 @@ every = torch.arange(NODES)
 @contextmanager
 def counting(*about):
     yield lambda size: None
-loading.counting = counting
+loading.progress_counter = counting
 
 def work():
     cached._cache._window = None

@@ -98,4 +98,4 @@ def test_a_pickled_copy_is_apart() -> None:
     copy = pickle.loads(pickle.dumps(number))
     number.set_epoch(4)
     ids = torch.arange(5)
-    assert (number.number(ids)[0], copy.of(ids)[0], copy.seed) == (4, 3, 7)
+    assert (number.number(ids)[0], copy.number(ids)[0], copy.seed) == (4, 3, 7)

@@ -323,10 +323,10 @@ for given, error, text in (
 with pytest.raises(ValueError, match="capacities: expected None without static=True"):
     DataLoader(there, SEEDS, [5, 3], batch_size=64, capacities=[(1, 2), (3, 4)])
 with pytest.raises(ValueError, match="loader: expected a loader with static=True"):
-    loaders.capture(print, DataLoader(there, SEEDS, [5, 3], batch_size=64))
+    pgs.torch.capture(print, DataLoader(there, SEEDS, [5, 3], batch_size=64))
 with pytest.raises(TypeError, match="step: expected a function"):
-    loaders.capture(3, DataLoader(there, SEEDS, [5, 3], **options))
+    pgs.torch.capture(3, DataLoader(there, SEEDS, [5, 3], **options))
 with pytest.raises(TypeError, match="stream: expected a torch.cuda.Stream or None, got int 3"):
-    loaders.capture(print, DataLoader(there, SEEDS, [5, 3], **options), stream=3)
+    pgs.torch.capture(print, DataLoader(there, SEEDS, [5, 3], **options), stream=3)
 """
     run_with_driver(emulator, PRELUDE + code)

@@ -281,7 +281,7 @@ for _ in range(3):
         assert rows(made[1:]) == rows(expected[1:])
 assert loop.captured and fixed._passes.remade > 0
 with pytest.raises(TypeError, match="loader: expected a DataLoader or LinkLoader of pygsampler"):
-    loaders.capture(print, [])
+    pgs.torch.capture(print, [])
 """
     run_with_driver(emulator, PRELUDE + REPLAYS + code)
 
@@ -312,7 +312,7 @@ state = loader.state_dict() | {"start": 3}
 with pytest.raises(ValueError, match="one between epochs with static=True, got one after 3"):
     loader.load_state_dict(state)
 with pytest.raises(ValueError, match="loader: expected a loader with static=True, got one without"):
-    loaders.capture(print, LinkLoader(there, edges, [5, 3], batch_size=64))
+    pgs.torch.capture(print, LinkLoader(there, edges, [5, 3], batch_size=64))
 assert list(LinkLoader(there, edges[:0], [5, 3], **options)) == []
 """
     run_with_driver(emulator, PRELUDE + code)

@@ -50,7 +50,7 @@ class ReferenceSampler(BaseSampler):
             self.rows[target].append((source, edge))
 
     def sample_from_nodes(self, index: Any, **kwargs: Any) -> SamplerOutput:
-        out = self.sample(index.node.tolist(), self.like._identity.of(index.node.long()))
+        out = self.sample(index.node.tolist(), self.like._identity.number(index.node.long()))
         out.metadata = (index.input_id, index.time)
         return out
 

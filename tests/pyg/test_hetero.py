@@ -292,7 +292,9 @@ def test_types_of_seeds_are_other_batches(monkeypatch: pytest.MonkeyPatch) -> No
     sampler = HeteroSampler(typed_data(), [2], seed=1)
     sampler.set_epoch(0)
     of, numbers = sampler._identity.number, []
-    monkeypatch.setattr(sampler._identity, "of", lambda *ids: numbers.append(of(*ids)) or of(*ids))
+    monkeypatch.setattr(
+        sampler._identity, "number", lambda *ids: numbers.append(of(*ids)) or of(*ids)
+    )
     for kind in ("paper", "author", "paper"):
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(4), input_type=kind))
     assert numbers[0] == numbers[2] != numbers[1]

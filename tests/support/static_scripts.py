@@ -109,11 +109,11 @@ def typed_content(b):
 
 # And those of loaders of links.
 LINKS = """
-from pygsampler._loading import links, links_of
+from pygsampler._loader import link_loader as links, seed_edges
 
-links_of.moved = lambda values, index: values.clone()
+seed_edges.to_device = lambda values, index: values.clone()
 # Seeds, for which rows may be taken here, go where the engine takes them for a GPU's.
-links.moved = copied
+links.to_device = copied
 """
 
 # What lets steps be captured: a replay is a call.

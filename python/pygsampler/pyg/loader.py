@@ -637,7 +637,7 @@ def _sampler(
     if not (hasattr(given, "sample_from_nodes") or hasattr(given, "sample_from_edges")):
         kind = type(given)
         # The core's class and that for DGL have the same name, and are known by where they are.
-        module = kind.__module__.removesuffix(".sampler")
+        module = kind.__module__.partition(".samplers")[0].removesuffix(".sampler")
         raise TypeError(
             f"neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a "
             f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one, and "
