@@ -142,7 +142,7 @@ class BidirectionalNeighborSampler(NeighborSampler):
         nodes, edges = [seen[:0]], [(seen[:0], seen[:0], seen[:0])]
         for hop, fanout in enumerate(self.num_neighbors.values):
             for side, way in enumerate((self.forward_sampler, self.backward_sampler)):
-                way._sampler = self._made()._with(fanouts=[fanout])
+                way._sampler = self._engine_sampler()._with(fanouts=[fanout])
                 number = batch_number_of_ids(torch.tensor([batch, hop, side]))
                 out = way._finished(way._sample(current % max(count, 1), (epoch, number), None))
                 keys = out.node.long().cpu()

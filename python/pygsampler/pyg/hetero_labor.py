@@ -106,7 +106,7 @@ class HeteroLaborSampler(HeteroSampler):
         """None: edges have no times."""
         return None
 
-    def _made(self) -> Any:
+    def _engine_sampler(self) -> Any:
         return self._sampler
 
     def __repr__(self) -> str:

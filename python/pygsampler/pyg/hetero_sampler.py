@@ -190,18 +190,18 @@ class HeteroSampler(PGSampler):
         self, num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
     ) -> None:
         given, fanouts = self._of_data(num_neighbors)
-        self._sampler = self._made()._with(fanouts=fanouts or [0])
+        self._sampler = self._engine_sampler()._with(fanouts=fanouts or [0])
         self._num_neighbors = given
 
     @property
     def weight_attr(self) -> str | None:
         """The name of the weights of edges; None: edges are equal."""
-        return self._made().prob
+        return self._engine_sampler().prob
 
     @weight_attr.setter
     def weight_attr(self, weight_attr: str | None) -> None:
         known = dict.fromkeys(name for of in self._types.edata.values() for name in of)
-        self._sampler = self._made()._with(prob=options.weights(weight_attr, known))
+        self._sampler = self._engine_sampler()._with(prob=options.weights(weight_attr, known))
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
         """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.

@@ -204,13 +204,13 @@ class PGSampler(Attributes, Sampler):
     @num_neighbors.setter
     def num_neighbors(self, num_neighbors: Sequence[int] | NumNeighbors) -> None:
         counts = options.num_neighbors(num_neighbors)
-        self._sampler = self._made()._with(fanouts=counts[::-1] or [0])
+        self._sampler = self._engine_sampler()._with(fanouts=counts[::-1] or [0])
         self._num_neighbors = NumNeighbors(list(counts))
 
     @property
     def time_attr(self) -> str | None:
         """The name of the times; None: edges have none."""
-        return self._made().time
+        return self._engine_sampler().time
 
     @time_attr.setter
     def time_attr(self, time_attr: str | None) -> None:
@@ -219,7 +219,7 @@ class PGSampler(Attributes, Sampler):
     @property
     def temporal_strategy(self) -> str:
         """``"uniform"`` or ``"last"``."""
-        return self._made().strategy
+        return self._engine_sampler().strategy
 
     @temporal_strategy.setter
     def temporal_strategy(self, temporal_strategy: str) -> None:
@@ -257,44 +257,44 @@ class PGSampler(Attributes, Sampler):
     @property
     def replace(self) -> bool:
         """Whether edges are sampled with replacement."""
-        return self._made().replace
+        return self._engine_sampler().replace
 
     @replace.setter
     def replace(self, replace: bool) -> None:
-        self._sampler = self._made()._with(replace=options.flag(replace, "replace"))
+        self._sampler = self._engine_sampler()._with(replace=options.flag(replace, "replace"))
 
     @property
     def disjoint(self) -> bool:
         """Whether each seed has a tree of its own."""
-        return self._made().disjoint
+        return self._engine_sampler().disjoint
 
     @disjoint.setter
     def disjoint(self, disjoint: bool) -> None:
-        self._sampler = self._made()._with(disjoint=options.flag(disjoint, "disjoint"))
+        self._sampler = self._engine_sampler()._with(disjoint=options.flag(disjoint, "disjoint"))
 
     @property
     def weight_attr(self) -> str | None:
         """The name of the weights of edges; None: edges are equal."""
-        return self._made().prob
+        return self._engine_sampler().prob
 
     @weight_attr.setter
     def weight_attr(self, weight_attr: str | None) -> None:
         name = options.weights(weight_attr, self.graph.edata)
-        self._sampler = self._made()._with(prob=name)
+        self._sampler = self._engine_sampler()._with(prob=name)
 
     @property
     def edge_weights(self) -> str | None:
         """``"ht"``, or None: edges have no factors."""
-        return self._made().edge_weights
+        return self._engine_sampler().edge_weights
 
     @edge_weights.setter
     def edge_weights(self, edge_weights: str | None) -> None:
-        self._sampler = self._made()._with(edge_weights=edge_weights)
+        self._sampler = self._engine_sampler()._with(edge_weights=edge_weights)
 
     def _names(self) -> tuple[str | None, str | None]:
         return self.time_attr, self.weight_attr
 
-    def _made(self) -> neighbor.PGSampler:
+    def _engine_sampler(self) -> neighbor.PGSampler:
         made = self._sampler
         assert isinstance(made, neighbor.PGSampler)
         return made
