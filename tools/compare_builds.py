@@ -322,7 +322,8 @@ def compare(options: argparse.Namespace, folder: Path) -> tuple[list[Row], dict[
     if options.device != "cpu" and not options.force:
         refuse_shared_gpu()
     paths = {"old": options.old, "new": options.new}
-    builds = [build_at(path, options.python, folder / name) for name, path in paths.items()]
+    python = options.python.absolute()
+    builds = [build_at(path, python, folder / name) for name, path in paths.items()]
     rows = []
     with processes(builds, options.device, (options.nodes, options.edges)) as both:
         offered = [name for name in both[OLD].about["cases"] if name in both[NEW].about["cases"]]
