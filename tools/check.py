@@ -264,7 +264,9 @@ class Commands(threading.Thread):
         scripts = Path(sys.executable).parent
         self.command(f"{scripts}/ruff", "check", ".")
         self.command(f"{scripts}/ruff", "format", "--check", ".")
-        self.command(f"{scripts}/lint-imports", "--no-cache", "--no-logo")
+        # The package as it lies here, not one that is installed.
+        contract = f"{scripts}/lint-imports", "--no-cache", "--no-logo"
+        self.command("env", "PYTHONPATH=python", *contract)
         self.command(f"{scripts}/mypy")
         if gofiles := [path for path in self.changed if path.endswith(".go")]:
             self.command("gofmt", "-l", *gofiles)
