@@ -189,7 +189,7 @@ class TensorSource:
 
 
 class HostBlock(Protocol):
-    """What ``HostSource`` needs of a block."""
+    """The parts of a block that ``HostSource`` reads."""
 
     @property
     def num_src_nodes(self) -> int: ...
@@ -202,7 +202,7 @@ class HostBlock(Protocol):
 
 
 class HostBatch(Protocol):
-    """What ``HostSource`` needs of a batch."""
+    """The parts of a batch that ``HostSource`` reads."""
 
     @property
     def blocks(self) -> Sequence[HostBlock]: ...

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, _copy_to_device
-from pygsampler._batch import buffer as whole
+from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
 from pygsampler._batch.block import Block
 from pygsampler._batch.exports import HeteroExports
@@ -285,7 +285,7 @@ class HeteroMiniBatch(HeteroExports):
             found = self._of(raw, memories.address_of(raw), self._schema, self.epoch, self.batch)
         else:
             found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
-        whole.write_words(words, found._data)
+        batch_buffer.write_words(words, found._data)
         return found
 
     def to(self, device: Any) -> HeteroMiniBatch:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
-from pygsampler._batch import buffer as whole
+from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
 from pygsampler._batch.array_sources import HostSource, TensorSource
 from pygsampler._batch.block import Block
@@ -303,7 +303,9 @@ class MiniBatch(Exports):
         if self._device < 0:
             return self
         words = [*self._words, *self._extra_words]
-        memory = whole.copy_to_host(self._data, self._size, words, self._memory, self._device)
+        memory = batch_buffer.copy_to_host(
+            self._data, self._size, words, self._memory, self._device
+        )
         numbers = self.epoch, self.batch
         return self._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._names)
 

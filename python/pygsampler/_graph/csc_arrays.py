@@ -35,7 +35,7 @@ class CscArrays(NamedTuple):
         return CscArrays(*(None if part is None else change(part, name) for part, name in named))  # type: ignore[arg-type]
 
     def shares(self, other: CscArrays) -> bool:
-        """Whether one of the arrays is one of the others."""
+        """True if the two have an array in common."""
         known = {id(part) for part in other if part is not None}
         return any(id(part) in known for part in self)
 

@@ -117,9 +117,6 @@ class HeteroSeeds:
         return {kind: values[place == i] for i, kind in enumerate(self._kinds)}
 
 
-__all__ = ["seed_tensor"]
-
-
 def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
     if seeds is None:
@@ -154,9 +151,6 @@ def seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
     check_node_ids(tensor, "seeds", num_nodes)
     return tensor
-
-
-__all__ = ["check_dates", "seed_times_tensor"]
 
 
 def check_dates(given: Any, graph: Any, *names: str | None) -> None:

@@ -11,7 +11,7 @@ from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
 from pygsampler.dgl.option_sampler import SamplerOption
 
-__all__ = ["array_name", "check_unsupported"]
+__all__ = ["EdgeDirection", "array_name", "as_ids", "check_direction", "check_unsupported"]
 
 
 def check_unsupported(name: str, value: Any, expected: Any, remedy: str) -> None:
@@ -29,9 +29,6 @@ def array_name(prob: Any) -> str | None:
     return prob
 
 
-__all__ = ["EdgeDirection", "check_direction"]
-
-
 class EdgeDirection:
     """The option ``edge_dir`` of a sampler."""
 
@@ -46,9 +43,6 @@ def check_direction(edge_dir: Any) -> None:
     """ValueError for what is no direction of edges."""
     if edge_dir not in ("in", "out"):
         raise ValueError(f"edge_dir: expected 'in' or 'out', got {edge_dir!r}")
-
-
-__all__ = ["as_ids"]
 
 
 def as_ids(values: Any, where: str) -> torch.Tensor:

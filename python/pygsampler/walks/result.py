@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
-from pygsampler._batch import buffer as whole
+from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
 from pygsampler._batch.buffer import integer_view
 from pygsampler._batch.html_tables import arrays_html, walks_html
@@ -227,7 +227,9 @@ class Walks:
         if self._device < 0:
             return self
         words = self._words
-        memory = whole.copy_to_host(self._data(), words[at.SIZE], words, self._memory, self._device)
+        memory = batch_buffer.copy_to_host(
+            self._data(), words[at.SIZE], words, self._memory, self._device
+        )
         numbers = self.epoch, self.batch, self.seed
         place = memory.data, memory.data, devices.CPU
         return type(self)._read(memory, *place, *numbers, self._again)
