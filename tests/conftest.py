@@ -25,6 +25,13 @@ hypothesis.settings.register_profile("pygsampler", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("pygsampler")
 
 
+@pytest.fixture(autouse=True)
+def torch_draws_the_same_numbers() -> None:
+    """Seeds torch for each test, whatever ran before it."""
+    if seed := getattr(sys.modules.get("torch"), "manual_seed", None):
+        seed(0)
+
+
 @pytest.fixture
 def run_python(tmp_path: Path) -> Callable[..., str]:
     """Runs a script in an interpreter of its own and returns what it printed."""

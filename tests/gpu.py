@@ -61,7 +61,12 @@ def no_driver(folder: Path) -> Path:
 
 
 def run_with_driver(driver: Path, code: str, **variables: str) -> str:
-    """What a fresh interpreter prints that runs ``code`` with the driver in folder ``driver``."""
+    """Returns what a fresh interpreter prints that runs ``code`` with the driver in a folder.
+
+    A driver that emulates a GPU has an NVRTC of its own, beside which torch may bring the real one.
+    """
+    if (own := driver / "libnvrtc.so.12").exists():
+        variables = {"PYGSAMPLER_NVRTC": str(own), **variables}
     ready = INTERPRETERS.get(driver)
     if ready is not None and ready.takes(variables):
         with tempfile.TemporaryDirectory() as scratch:

@@ -175,8 +175,7 @@ for sampler in (
     assert groups == [2, 2, 1]
 print(pgs.cuda.memory_stats(0)["flights"])
 """
-    nvrtc = str(emulator / "libnvrtc.so.12")
-    assert run_with_driver(emulator, PRELUDE + code, PYGSAMPLER_NVRTC=nvrtc) == "0\n"
+    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
 
 
 def test_factors_of_edges(emulator: Path) -> None:

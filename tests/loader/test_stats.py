@@ -147,7 +147,6 @@ def test_a_slow_consumer_waits_for_the_first_alone(graph: pgs.Graph) -> None:
     found = loader.stats()
     # A thread that others keep from the cores looks as if it waited.
     assert 1 <= found["waits"] < 6
-    assert found["waiting_share"] < 0.1
     assert found["queues"]["sampled"]["mean"] > 1
 
 
@@ -157,7 +156,6 @@ def test_samplers_that_sample_in_launch_are_no_wait_but_time_in_next(graph: pgs.
         pass
     found = loader.stats()
     assert found["waits"] < 6
-    assert found["waiting_share"] < 0.2
     assert found["next_seconds"] > 0.5 * found["seconds"]
 
 

@@ -114,14 +114,16 @@ def test_gradients_by_differences() -> None:
 )
 def test_awkward_blocks(indptr: list[int], indices: list[int]) -> None:
     block = block_of(indptr, indices, 5)
-    given = [torch.randn(*s) for s in ((5, 2, 3), (5, 2), (len(indptr) - 1, 2))]
+    shapes = ((5, 2, 3), (5, 2), (len(indptr) - 1, 2))
+    # In float64, since a long row's error in float32 has no bound that all draws keep.
+    given = [torch.randn(*shape, dtype=torch.float64) for shape in shapes]
     mine, theirs = ([t.clone().requires_grad_() for t in given] for _ in range(2))
     got, want = block.attention(*mine), attention(block, *theirs, 0.2)
     torch.testing.assert_close(got, want)
     got.square().sum().backward()
     want.square().sum().backward()
     for a, b in zip(mine, theirs, strict=True):
-        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(a.grad, b.grad)
     empty = (torch.tensor(indptr).diff() == 0).nonzero().squeeze(1)
     assert not got[empty].any()
     scores = torch.randn(len(indices), 2)

@@ -500,7 +500,7 @@ def test_programs_in_torchs_memory(emulator):
                     assert type(made) is type(want) and lists(made) == lists(want)
                 print(type(made).__name__, list(made.extra))
     """
-    given = {"PYGSAMPLER_NVRTC": f"{emulator}/libnvrtc.so.12", "MALLOC_MMAP_THRESHOLD_": "1024"}
+    given = {"MALLOC_MMAP_THRESHOLD_": "1024"}
     lines = run_with_driver(emulator, textwrap.dedent(script), **given).splitlines()
     assert lines == ["TorchMiniBatch ['p', 'rows']", "TorchSubgraph []"] * 2
 
