@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays.array import Array
+from pygsampler._batch import layout as at
 from pygsampler._engine.memory import Memory
 
 if TYPE_CHECKING:
@@ -28,6 +29,22 @@ def write_words(words: Sequence[int], address: int) -> None:
     """Writes words to where a result begins."""
     told = (ctypes.c_int64 * len(words))(*words)
     ctypes.memmove(address, told, ctypes.sizeof(told))
+
+
+def check_signature(found: int, expected: int) -> None:
+    """ValueError unless the first word of a result is that of this version of the words."""
+    if found != expected:
+        got = f"version {found >> 32 or 1}" if (found ^ expected) & 0xFFFFFFFF == 0 else hex(found)
+        raise ValueError(
+            f"header: expected version {at.HEADER_VERSION} of a result's words, got {got}; results "
+            "of another version of pygsampler have to be sampled again"
+        )
+
+
+def edges_of_blocks(words: Sequence[int]) -> Sequence[int]:
+    """Returns how many edges each block of a batch has, outermost hop first."""
+    end = at.edge_id_bits_at(words[at.NUM_HOPS], words[at.NUM_TYPES], words[at.NUM_RELATIONS])
+    return words[at.first_block(words[at.NUM_TYPES]) + at.NUM_EDGES : end : at.WORDS]
 
 
 def integer_view(region: torch.Tensor, offset: int, length: int, bits: int) -> torch.Tensor:
