@@ -31,10 +31,11 @@ def write_words(words: Sequence[int], address: int) -> None:
     ctypes.memmove(address, told, ctypes.sizeof(told))
 
 
-def check_signature(found: int, expected: int) -> None:
-    """ValueError unless the first word of a result is that of this version of the words."""
-    if found != expected:
-        got = f"version {found >> 32 or 1}" if (found ^ expected) & 0xFFFFFFFF == 0 else hex(found)
+def check_signature(signature: int, expected: int) -> None:
+    """Checks the first word of a result: ValueError for words of another version."""
+    if signature != expected:
+        alike = (signature ^ expected) & 0xFFFFFFFF == 0
+        got = f"version {signature >> 32 or 1}" if alike else hex(signature)
         raise ValueError(
             f"header: expected version {at.HEADER_VERSION} of a result's words, got {got}; results "
             "of another version of pygsampler have to be sampled again"

@@ -31,7 +31,7 @@ from pygsampler.research.step_samples import StepSamples
 from pygsampler.walks.result import HeteroWalks, Walks
 from pygsampler.walks.visits import Visits
 
-VERSION = 1
+VERSION = 2
 # Where the schema's metadata say what the parts are of.
 KEY = b"pygsampler"
 
@@ -265,7 +265,7 @@ def _check_words(kind: str, words: list[int], more: dict[str, Any]) -> None:
 
 
 def _num_words(words: Sequence[int], types: int, relations: int, extras: int) -> int:
-    """How many words a batch of so many types has; -1 where its words say others."""
+    """Returns how many words a batch of so many types has, or -1 if its words say others."""
     said = words[at.NUM_TYPES : at.NUM_EXTRAS + 1]
     if list(said) != [types, relations, extras]:
         return -1
