@@ -11,10 +11,10 @@ import dgl
 import torch
 from dgl import DGLError, graph_index, heterograph_index, ndarray, utils
 from dgl.backend import to_dgl_nd
-from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from pygsampler._adapters.batch_number import BatchNumber
+from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
@@ -123,7 +123,7 @@ def sample_hetero(
         epoch=epoch,
         batch=batch,
         exclude={kind: ids for kind, ids in exclude.items() if len(ids)} or None,
-        threads=0 if get_worker_info() is None else 1,
+        threads=worker_threads(),
     )
     made: Any = job.result()
     sources, blocks = _blocks(g, made, seeds)

@@ -84,7 +84,6 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
         self._options = options
         self._sampler: Any = None
         self._made_of: Any = None
-        self._made_as: Any = None
         if self._samples():
             self._current()
 
@@ -112,12 +111,12 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
         """The sampler, made anew where an option or an item of the list of fanouts has changed."""
         fanouts = self._options.get("fanouts")
         # A list may have been written to; options are another dict where one was assigned.
-        now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed
-        if self._made_of is not self._options or self._made_as != now:
+        now = self._options, tuple(fanouts) if isinstance(fanouts, list) else None
+        if self._made_of is None or self._made_of[0] is not now[0] or self._made_of[1] != now[1]:
             self._sampler = self._make_sampler(self._options, self._identity.seed)
-            self._made_of, self._made_as = self._options, now
-        made: sampler_base.Sampler[Any] = self._sampler
-        return made
+            self._made_of = now
+        current: sampler_base.Sampler[Any] = super()._current()
+        return current
 
     @staticmethod
     def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:

@@ -10,12 +10,10 @@ from dgl import NID, DGLGraph
 from dgl.dataloading import BlockSampler, neighbor_sampler
 from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from dgl.distributed import DistGraph
-from torch.utils.data import get_worker_info
 
 from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._adapters.extra_arrays import extra_arrays
+from pygsampler._adapters.engine_batch import engine_batch, extra_arrays
 from pygsampler._batch.subgraph import TorchSubgraph
-from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
@@ -79,8 +77,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         array of that name. By default ``"w"`` of programs, and ``"edge_weights"`` of others.
     """
 
-    # Whether a batch's ids are vertices: else they say no more than which batch it is.
-    _of_vertices: ClassVar[bool] = True
+    # False where the seeds of a batch say no more than which batch it is.
+    _seeds_matter: ClassVar[bool] = True
     # What the values of edges are called in blocks; None: as the sampler says.
     _values_as: str | None = None
 
@@ -198,17 +196,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             places = edge_places(g, graph)
             if places is not None:
                 graph, exclude = places.graph, places.of(exclude)
-        threads = 0 if get_worker_info() is None else 1
-        job = sampler.launch(
-            graph,
-            self._given(graph, seeds, epoch, batch),
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            into="torch",
-        )
-        sampled = as_torch(job.result())
+        seeds = seeds if self._seeds_matter else seeds[:0]
+        sampled = engine_batch(sampler, graph, seeds, epoch, batch, exclude)
         if isinstance(sampled, TorchSubgraph):
             return self._of_subgraph(g, sampled, seed_nodes)
         hops = hop_arrays(sampled)
@@ -270,10 +259,6 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         set_node_lazy_features(subgraph, self.prefetch_labels)
         set_edge_lazy_features(subgraph, self.prefetch_edge_feats)
         return nodes, output_nodes, subgraph
-
-    def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
-        """The seeds of a batch of these ids."""
-        return ids if self._of_vertices else ids[:0]
 
     def _current(self) -> sampler_base.Sampler[Any]:
         """The sampler, made anew where its seed has changed."""

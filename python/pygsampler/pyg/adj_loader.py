@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, get_worker_info
+from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
 from pygsampler._adapters.batch_number import BatchNumber
+from pygsampler._adapters.engine_batch import engine_batch
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced_edges import edge_rows
-from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
@@ -126,15 +126,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         epoch, number = self._numbers.number(seeds)
         if self._sampler.seed != self._numbers.seed:
             self._sampler = self._sampler.with_seed(self._numbers.seed)
-        job = self._sampler.launch(
-            self._graph,
-            seeds,
-            epoch=epoch,
-            batch=number,
-            threads=0 if get_worker_info() is None else 1,
-            into="torch",
-        )
-        made: Any = as_torch(job.result())
+        made = engine_batch(self._sampler, self._graph, seeds, epoch, number)
         n_id = made.input_nodes.long()
         adjs = [self._adjacency(*layer) for layer in _layers(made)] if fanouts else []
         more = len(seeds) - made._distinct_seeds()

@@ -8,13 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
-from torch.utils.data import get_worker_info
 from torch_geometric.sampler import BaseSampler, EdgeSamplerInput, NodeSamplerInput, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._adapters.extra_arrays import extra_arrays
+from pygsampler._adapters.engine_batch import extra_arrays, worker_threads
 from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import TorchSubgraph
@@ -361,7 +360,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             seeds,
             epoch=epoch,
             batch=batch,
-            threads=0 if get_worker_info() is None else 1,
+            threads=worker_threads(),
             into="hops" if hops else "torch",
             **about,
         )

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 
+from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
@@ -94,7 +94,7 @@ class BatchFeatures:
             wanted += [(each, edges) for each in self._edges.values()]
         if not wanted and not stored:
             return
-        found = read_many(wanted, threads=0 if get_worker_info() is None else 1)
+        found = read_many(wanted, threads=worker_threads())
         for name, rows in zip((*self._nodes, *self._edges), found, strict=True):
             batch[name] = rows
         if isinstance(edges, Mapping):

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch.utils.data import get_worker_info
 from torch_geometric.data import HeteroData
 
+from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
@@ -92,7 +92,7 @@ class HeteroBatchFeatures(BatchFeatures):
         wanted += [(each.features, edges[each.kind]) for each in self._of_edges]
         if not wanted:
             return
-        found = read_many(wanted, threads=0 if get_worker_info() is None else 1)
+        found = read_many(wanted, threads=worker_threads())
         for each, rows in zip((*self._of_nodes, *self._of_edges), found, strict=True):
             batch[each.kind][each.name] = rows
 

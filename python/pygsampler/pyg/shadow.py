@@ -13,7 +13,7 @@ from pygsampler._engine.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
 from pygsampler.pyg.neighbor_sampler import PGSampler
 from pygsampler.pyg.options import check_range, ids
-from pygsampler.pyg.subgraph_loader import SubgraphLoader, filter_data, source_order
+from pygsampler.pyg.subgraph_loader import SubgraphLoader, fill_batch
 
 __all__ = ["ShaDowKHopSampler"]
 
@@ -123,14 +123,11 @@ class _Rooted:
         ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64)
         torch.cumsum(torch.bincount(trees, minlength=len(seeds)), 0, out=ptr[1:])
         row, col = place[out.row.long()], place[out.col.long()]
-        sorted_edges = source_order(row, col, len(nodes))
-        edges = out.edge[sorted_edges].long()
         batch = Batch(batch=trees, ptr=ptr)
         # The roots were the first nodes.
         batch.root_n_id = place[: len(seeds)].clone()
-        batch.edge_index = torch.stack([row[sorted_edges], col[sorted_edges]])
-        batch.n_id, batch.e_id = nodes, edges
-        filter_data(batch, self._data, nodes, edges, ("batch", "ptr", "root_n_id"))
+        skip = "batch", "ptr", "root_n_id"
+        fill_batch(batch, self._data, nodes, row, col, out.edge.long(), skip)
         y = self._data.get("y")
         if isinstance(y, torch.Tensor) and y.dim() and len(y) == self._data.num_nodes:
             batch.y = y[seeds.to(y.device)]

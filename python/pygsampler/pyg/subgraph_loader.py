@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from pygsampler.pyg.base_sampler import Sampler
 from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
 
-__all__ = ["SubgraphLoader", "filter_data", "source_order"]
+__all__ = ["SubgraphLoader", "fill_batch"]
 
 
 class SubgraphLoader(DataLoader):  # type: ignore[type-arg]
@@ -40,15 +40,23 @@ class SubgraphLoader(DataLoader):  # type: ignore[type-arg]
         self._sampled_by.set_epoch(epoch)
 
 
-def source_order(row: torch.Tensor, col: torch.Tensor, nodes: int) -> torch.Tensor:
-    """The order of edges by their source, then by their target, as in PyG's batches."""
-    return (row.long() * nodes + col.long()).argsort(stable=True)
-
-
-def filter_data(
-    batch: Any, data: Any, nodes: torch.Tensor, edges: torch.Tensor, skip: tuple[str, ...]
+def fill_batch(
+    batch: Any,
+    data: Any,
+    nodes: torch.Tensor,
+    row: torch.Tensor,
+    col: torch.Tensor,
+    edges: torch.Tensor,
+    skip: tuple[str, ...] = (),
 ) -> None:
-    """Attributes of ``data`` for these nodes and edges, and the others as they are."""
+    """Gives a batch of these nodes and edges their ids, and the attributes of ``data`` but some.
+
+    Edges are ordered by their source, then by their target, as in PyG's batches.
+    """
+    order = (row.long() * len(nodes) + col.long()).argsort(stable=True)
+    edges = edges[order]
+    batch.edge_index = torch.stack([row[order], col[order]])
+    batch.n_id, batch.e_id = nodes, edges
     for name, value in data:
         if name in ("edge_index", "adj_t", "num_nodes", *skip):
             continue
