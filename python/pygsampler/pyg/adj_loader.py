@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
@@ -21,13 +20,13 @@ from pygsampler._graph.graph import Graph
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.loader_inputs import check_mask
 from pygsampler.pyg.options import check_range, flag, ids, num_neighbors
-from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.pyg.order import SeededLoader
 from pygsampler.samplers import neighbor
 
 __all__ = ["NeighborSampler"]
 
 
-class NeighborSampler(DataLoader):  # type: ignore[type-arg]
+class NeighborSampler(SeededLoader):
     """``torch_geometric.loader.NeighborSampler``, without torch-sparse: change the import only.
 
         from pygsampler.pyg.loader import NeighborSampler
@@ -82,15 +81,11 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         device: Any = "cpu",
         **kwargs: Any,
     ) -> None:
-        # As in PyG, for Lightning.
-        for name in ("dataset", "collate_fn"):
-            kwargs.pop(name, None)
         self.edge_index, self.node_idx, self.num_nodes = edge_index, node_idx, num_nodes
         self.sizes, self.transform = sizes, transform
         self.return_e_id = flag(return_e_id, "return_e_id")
         graph, self._matrix = _graph(edge_index, node_idx, num_nodes)
         self._graph = graph.to(device)
-        self._numbers = BatchNumber(seed)
         self._sampler = neighbor.PGSampler(num_neighbors(sizes, "sizes")[::-1] or [0], seed=seed)
         if node_idx is None:
             node_idx = torch.arange(graph.num_nodes)
@@ -101,21 +96,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
             node_idx = node_idx.nonzero().view(-1)
         seeds = ids(node_idx, "node_idx")
         check_range(seeds, "node_idx", graph.num_nodes)
-        numbers: Any = seeds.tolist()
-        super().__init__(numbers, collate_fn=self.sample, **kwargs)
-        shuffle_by_seed(self, self._numbers, kwargs)
-
-    def __iter__(self) -> Any:
-        begin_epoch(self, self._numbers)
-        return super().__iter__()
-
-    def set_seed(self, seed: int | None) -> None:
-        """Takes another seed, as ``PGSampler.set_seed`` does."""
-        self._numbers.set_seed(seed)
-
-    def set_epoch(self, epoch: int | None) -> None:
-        """Chooses the epoch, as ``PGSampler.set_epoch`` does."""
-        self._numbers.set_epoch(epoch)
+        super().__init__(seeds.tolist(), BatchNumber(seed), self.sample, **kwargs)
 
     def sample(self, batch: Any) -> Any:
         """The batch of these seeds, ids of nodes."""

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 from torch_geometric.loader.cluster import ClusterData as _ClusterData
 from torch_geometric.loader.cluster import Partition
@@ -17,7 +16,7 @@ from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.clusters import cluster_places, induced_subgraph
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
-from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.pyg.order import SeededLoader
 from pygsampler.pyg.shadow import check_data
 from pygsampler.samplers import clusters
 
@@ -82,7 +81,7 @@ class ClusterData(_ClusterData):  # type: ignore[misc]
         return super()._permute_data(data, partition)
 
 
-class ClusterLoader(DataLoader):  # type: ignore[type-arg]
+class ClusterLoader(SeededLoader):
     """Batches of clusters, in the place of ``torch_geometric.loader.ClusterLoader``.
 
     A batch is a ``Data`` of the nodes of ``batch_size`` clusters, one behind the other, and of all
@@ -102,26 +101,9 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
     def __init__(self, cluster_data: Any, *, seed: int | None = None, **kwargs: Any) -> None:
         if not isinstance(cluster_data, _ClusterData):
             raise TypeError(f"cluster_data: expected a ClusterData, got {describe(cluster_data)}")
-        # As in PyG, for Lightning.
-        for name in ("dataset", "collate_fn"):
-            kwargs.pop(name, None)
         self.cluster_data = cluster_data
-        numbers: Any = range(len(cluster_data))
-        self._numbers = BatchNumber(seed)
-        super().__init__(numbers, collate_fn=_ClusterCollate(cluster_data), **kwargs)
-        shuffle_by_seed(self, self._numbers, kwargs)
-
-    def __iter__(self) -> Any:
-        begin_epoch(self, self._numbers)
-        return super().__iter__()
-
-    def set_seed(self, seed: int | None) -> None:
-        """Takes another seed of the order, from the next pass on; None: torch's."""
-        self._numbers.set_seed(seed)
-
-    def set_epoch(self, epoch: int | None) -> None:
-        """Makes the order of a chosen seed from now on a function of ``epoch``; None: of passes."""
-        self._numbers.set_epoch(epoch)
+        clusters, collate = range(len(cluster_data)), _ClusterCollate(cluster_data)
+        super().__init__(clusters, BatchNumber(seed), collate, **kwargs)
 
 
 class _ClusterCollate:

@@ -19,15 +19,15 @@ from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.base_sampler import Sampler
-from pygsampler.pyg.shadow import check_data
-from pygsampler.pyg.subgraph_loader import SubgraphLoader, fill_batch
+from pygsampler.pyg.order import SeededLoader
+from pygsampler.pyg.shadow import check_data, fill_batch
 
 __all__ = ["GraphSAINTEdgeSampler", "GraphSAINTNodeSampler", "GraphSAINTRandomWalkSampler"]
 
 _MOST = (1 << 31) - 1
 
 
-class _SaintLoader(SubgraphLoader):
+class _SaintLoader(SeededLoader):
     """What all have: batches of the numbers of their steps, by a program, and norms.
 
     ``N``, ``E``, ``num_steps``, ``sample_coverage``, ``save_dir``, ``log``, ``node_norm`` and
@@ -56,7 +56,8 @@ class _SaintLoader(SubgraphLoader):
         self.N, self.E = sampler.num_nodes, data.num_edges
         self._norms = self._make_norms(sampler.graph, program.with_seed(sampler.seed))
         collate = _SaintCollate(data, sampler, self._norms)
-        super().__init__(range(self.num_steps), sampler, collate, batch_size=1, **kwargs)
+        steps = range(self.num_steps)
+        super().__init__(steps, sampler._identity, collate, batch_size=1, **kwargs)
 
     def _make_norms(self, graph: Graph, program: Any) -> ExactNorms | CountedNorms | None:
         """Returns what gives batches their norms; None: they have none."""

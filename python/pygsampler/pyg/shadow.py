@@ -13,14 +13,14 @@ from pygsampler._engine.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
 from pygsampler.pyg.neighbor_sampler import PGSampler
 from pygsampler.pyg.options import check_range, ids
-from pygsampler.pyg.subgraph_loader import SubgraphLoader, fill_batch
+from pygsampler.pyg.order import SeededLoader
 
 __all__ = ["ShaDowKHopSampler"]
 
 _MOST_HOPS, _MOST = 256, (1 << 31) - 1
 
 
-class ShaDowKHopSampler(SubgraphLoader):
+class ShaDowKHopSampler(SeededLoader):
     """ShaDow (Zeng et al., 2021) in the place of ``torch_geometric.loader.ShaDowKHopSampler``.
 
     It does not need torch-sparse. A batch is a ``Batch`` of one subgraph for each root: some hops
@@ -103,7 +103,8 @@ class ShaDowKHopSampler(SubgraphLoader):
         self.node_idx = ids(node_idx, "node_idx")
         check_range(self.node_idx, "node_idx", sampler.num_nodes)
         self.data, self.replace = data, replace
-        super().__init__(self.node_idx.tolist(), sampler, _Rooted(data, sampler), **kwargs)
+        roots = self.node_idx.tolist()
+        super().__init__(roots, sampler._identity, _Rooted(data, sampler), **kwargs)
 
 
 class _Rooted:
@@ -139,3 +140,30 @@ def check_data(data: Any) -> None:
     homogeneous(data)
     if not isinstance(data, Data):
         raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")
+
+
+def fill_batch(
+    batch: Any,
+    data: Any,
+    nodes: torch.Tensor,
+    src: torch.Tensor,
+    dst: torch.Tensor,
+    edges: torch.Tensor,
+    skip: tuple[str, ...] = (),
+) -> None:
+    """Gives a batch of these nodes and edges their ids, and the attributes of ``data`` but some.
+
+    Edges are ordered by their source, then by their target, as in PyG's batches.
+    """
+    order = (src.long() * len(nodes) + dst.long()).argsort(stable=True)
+    edges = edges[order]
+    batch.edge_index = torch.stack([src[order], dst[order]])
+    batch.n_id, batch.e_id = nodes, edges
+    for name, value in data:
+        if name in ("edge_index", "adj_t", "num_nodes", *skip):
+            continue
+        if isinstance(value, torch.Tensor) and value.dim() and len(value) == data.num_nodes:
+            value = value[nodes.to(value.device)]
+        elif isinstance(value, torch.Tensor) and value.dim() and len(value) == data.num_edges:
+            value = value[edges.to(value.device)]
+        batch[name] = value
