@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from pygsampler._adapters.clusters import cluster_places, stored_clusters
+from pygsampler._adapters.sampler_options import Renamed
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._graph.graph import Graph
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.option_sampler import Renamed
 from pygsampler.dgl.options import as_ids, check_unsupported
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walk_arguments import DGLValueError

@@ -9,10 +9,11 @@ import torch
 from dgl.dataloading import graphsaint
 
 from pygsampler._adapters.graphsaint import EdgeDraws, SaintSubgraphs, WalkDraws, by_out_degree
+from pygsampler._adapters.sampler_options import Renamed, SamplerOption
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.option_sampler import OptionSampler, Renamed, SamplerOption
+from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walk_arguments import DGLValueError
 

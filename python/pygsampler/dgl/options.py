@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from dgl import DGLGraph
 
+from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
-from pygsampler.dgl.option_sampler import SamplerOption
 
 __all__ = ["EdgeDirection", "array_name", "as_ids", "check_direction", "check_unsupported"]
 

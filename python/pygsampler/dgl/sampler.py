@@ -13,6 +13,7 @@ from dgl.distributed import DistGraph
 
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import engine_batch, extra_arrays
+from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._batch.subgraph import TorchSubgraph
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.arguments import check_not_function
@@ -34,12 +35,12 @@ from pygsampler.dgl.hetero import (
     reverse_types,
     sample_hetero,
 )
-from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
+from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.options import EdgeDirection, as_ids, check_direction
 from pygsampler.dgl.walk_arguments import is_typed
 from pygsampler.samplers import neighbor
 
-__all__ = ["PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
+__all__ = ["HeteroOptionSampler", "PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
 
 # Ours may stand under this name by the time that it is needed.
 _OfDGL = neighbor_sampler.NeighborSampler
@@ -284,7 +285,51 @@ def _free(g: Any, name: str, held: Any) -> None:
         )
 
 
-class PGSampler(EdgeDirection, OptionSampler, Sampler):
+class HeteroOptionSampler(EdgeDirection, OptionSampler, Sampler):
+    """A sampler by options that heterographs, and some other graphs, are sampled by types with."""
+
+    # The sampler by types that was used last, and what it was made of.
+    _by_types: tuple[Any, Any] | None = None
+
+    def sample_blocks(
+        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """Samples around ``seed_nodes`` of ``g``, without ``exclude_eids``: by types where needed.
+
+        Without fanouts the seeds are input nodes and output nodes, and there are no blocks.
+        """
+        if has_no_hops(self.fanouts):
+            return seed_nodes, seed_nodes, []
+        reverses = self._reverses(g)
+        of, g = g, reverse(g) if reverses else g
+        if not isinstance(g, DGLGraph) or g.is_block or not self._needs_types(g, exclude_eids):
+            return super().sample_blocks(g, seed_nodes, exclude_eids)
+        self._current()
+        fanouts = fanouts_by_type(of, list(self.fanouts))
+        if reverses:
+            exclude_eids = reverse_types(of, exclude_eids)
+            fanouts = [reverse_types(of, hop) for hop in fanouts]
+        key = repr((fanouts, self._options)), self._identity.seed
+        if self._by_types is None or self._by_types[0] != key:
+            self._by_types = key, self._make_hetero_sampler(fanouts, self._identity.seed)
+        sampler = self._by_types[1]
+        result = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
+        self._keep_weights(g, result[2])
+        return batch_to(result, self.output_device)
+
+    def _needs_types(self, g: Any, exclude_eids: Any) -> bool:
+        """True if a batch is to be sampled by types."""
+        return is_typed(g) or is_by_type(self.fanouts)
+
+    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> Any:
+        """Returns what samples by types with these fanouts."""
+        raise NotImplementedError
+
+    def _keep_weights(self, g: Any, blocks: Sequence[Any]) -> None:
+        """Takes the weights of edge types away that blocks of ``g`` are not to have."""
+
+
+class PGSampler(HeteroOptionSampler):
     """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``:
@@ -419,8 +464,6 @@ class PGSampler(EdgeDirection, OptionSampler, Sampler):
             "replace": replace,
             "edge_weights": edge_weights,
         }
-        # Of heterographs: what the sampler was made of, and the sampler.
-        self._typed: tuple[Any, neighbor.PGSampler] | None = None
         # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
         self.fused, self.g = fused, None
         self.mapping: dict[Any, Any] = {}
@@ -468,23 +511,9 @@ class PGSampler(EdgeDirection, OptionSampler, Sampler):
         A ``dgl.distributed.DistGraph`` is sampled by DGL's own method, with DGL's random numbers.
         NotImplementedError for ``edge_weights`` of one.
         """
-        if has_no_hops(self.fanouts):
-            return seed_nodes, seed_nodes, []
-        if isinstance(g, DistGraph):
-            return self._by_dgl(g, seed_nodes, exclude_eids)
-        typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
-        turned = self._reverses(g)
-        of, g = g, reverse(g) if turned else g
-        if not typed and not is_by_type(self.fanouts):
+        if has_no_hops(self.fanouts) or not isinstance(g, DistGraph):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        if turned:
-            exclude_eids = reverse_types(of, exclude_eids)
-        sampler = self._of_types(of, turned)
-        found = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
-        return batch_to(found, self.output_device)
-
-    def _by_dgl(self, g: Any, seed_nodes: Any, exclude_eids: Any) -> tuple[Any, Any, Any]:
-        """A batch of a DistGraph, whose edges are in other processes."""
+        # Its edges are in other processes.
         if self._options["edge_weights"] is not None:
             raise NotImplementedError(
                 "edge_weights: expected None for a DistGraph, which DGL's own method samples, got "
@@ -493,22 +522,10 @@ class PGSampler(EdgeDirection, OptionSampler, Sampler):
         batch: tuple[Any, Any, Any] = _OfDGL.sample_blocks(self, g, seed_nodes, exclude_eids)
         return batch
 
-    def _of_types(self, g: Any, turned: bool) -> neighbor.PGSampler:
-        """What samples heterographs of these types, or turned round, made anew where an attribute
-        has changed."""
-        plain = self._current()
-        fanouts = fanouts_by_type(g, list(self.fanouts))
-        if turned:
-            fanouts = [reverse_types(g, hop) for hop in fanouts]
-        key = repr(fanouts), plain
-        if self._typed is None or self._typed[0] != key:
-            self._typed = key, neighbor.PGSampler(fanouts, **self._plain_options(), seed=plain.seed)
-        return self._typed[1]
-
-    def _plain_options(self) -> dict[str, Any]:
-        """Returns the options that the core's sampler has too, without the fanouts."""
+    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> neighbor.PGSampler:
         names = ("replace", "prob", "mask", "edge_weights")
-        return {name: self._options[name] for name in names}
+        options = {name: self._options[name] for name in names}
+        return neighbor.PGSampler(fanouts, **options, seed=seed)
 
     @staticmethod
     def _make_sampler(options: dict[str, Any], seed: int | None) -> neighbor.PGSampler:
