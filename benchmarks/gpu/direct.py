@@ -29,14 +29,13 @@ class Direct:
         fanouts: Sequence[int],
         mode: str = "auto",
         *,
-        ordered: bool = True,
         replace: bool = False,
-        reservoir: dict[str, Any] | None = None,
+        mode_options: dict[str, Any] | None = None,
     ) -> None:
         self.made = made
         self.hops = len(fanouts)
         self.sampler = pgs.PGSampler(
-            fanouts, seed=1, mode=mode, ordered=ordered, replace=replace, reservoir=reservoir
+            fanouts, seed=1, mode=mode, mode_options=mode_options, replace=replace
         )
         loaded = library.engine()
         self._submit = loaded.module.bridge_DeviceSubmit

@@ -34,7 +34,7 @@ def test_many_batches_on_the_cpu():
 def test_modes_and_order_change_nothing_on_the_cpu(mode, ordered):
     graph = circulant(300, 9)
     want = pgs.PGSampler([4, 3], seed=1).sample(graph, range(0, 300, 7), batch=0)
-    sampler = pgs.PGSampler([4, 3], seed=1, mode=mode, ordered=ordered)
+    sampler = pgs.PGSampler([4, 3], seed=1, mode=mode, mode_options={"ordered": ordered})
     got = sampler.sample(graph, range(0, 300, 7), batch=0)
     assert (sampler.mode, sampler.ordered) == (mode, ordered)
     assert got.input_nodes.tolist() == want.input_nodes.tolist()

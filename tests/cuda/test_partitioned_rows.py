@@ -130,7 +130,7 @@ def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
                 sampler.sample(g, seeds, epoch=1, batch=2, exclude=without) for g in (graph, whole)
             )
             assert partitioned_graphs.content(made) == partitioned_graphs.content(want), how
-        timed = pgs.PGSampler([3, 2], seed=5, time="t")
+        timed = pgs.PGSampler([3, 2], seed=5, temporal="t")
         made, want = (timed.sample(g, [1, 9], seed_time=30, batch=0) for g in (graph, whole))
         assert partitioned_graphs.content(made) == partitioned_graphs.content(want)
         walk = pgs.RandomWalk(5, seed=5)
@@ -144,7 +144,7 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(5)
     partition_types(whole, tmp_path / "types", 1)
     with pgs.distributed.open_graph(tmp_path / "types", Alone(), device="cuda:0") as graph:
-        for how in ({}, {"prob": "w"}, {"disjoint": True}, {"time": "t"}):
+        for how in ({}, {"prob": "w"}, {"disjoint": True}, {"temporal": "t"}):
             sampler = pgs.PGSampler([3, -1], seed=5, **how)
             seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
             when = {"seed_time": 5} if "time" in how else {}

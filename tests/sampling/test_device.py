@@ -461,6 +461,7 @@ def test_programs_in_torchs_memory(emulator):
         import numpy as np
         import torch
         import pygsampler as pgs
+        from pygsampler.samplers import Temporal
         from pygsampler import samplers
         from pygsampler._sampling import device_job
 
@@ -524,10 +525,11 @@ def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
             with open(os.environ["FAKE_CUDA_LOG"]) as log:
                 return sum("Launch" in line for line in log)
 
+        carried = Temporal("t", carry="edge")
         samplers = {
             pgs.PGSampler([3, 3], seed=1): {},
             pgs.PGSampler([3, 3], prob="w", disjoint=True, seed=1): {},
-            pgs.PGSampler([3, 3], time="t", carry="edge", seed=1): {"seed_time": times},
+            pgs.PGSampler([3, 3], temporal=carried, seed=1): {"seed_time": times},
             pgs.HeteroLaborSampler([3, 3], seed=1): {},
             pgs.HGTSampler(dict.fromkeys(kinds, [3, 3]), seed=1): {},
         }

@@ -26,7 +26,7 @@ from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import edge_type_of
 from pygsampler.pyg import options
 from pygsampler.pyg.base_sampler import NodeRequest, bits, on
-from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.comparison import mirrored, temporal_rule
 from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import hetero_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, is_hetero
@@ -119,8 +119,9 @@ class HeteroSampler(PGSampler):
         options.flag(share_memory, "share_memory")
         options.flag(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
-        times = options.times(time_attr, temporal_strategy)
-        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
+        temporal, self._mirrored = temporal_rule(
+            time_attr, temporal_strategy, temporal_comparison, carry
+        )
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -143,7 +144,7 @@ class HeteroSampler(PGSampler):
             prob=weight_attr,
             edge_weights=edge_weights,
             seed=seed,
-            **(times and times | compared),
+            temporal=temporal,
         )
         self._check_factors()
         self._identity, self._beginning = BatchNumber(self._sampler.seed), LookaheadState()

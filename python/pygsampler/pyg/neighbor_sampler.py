@@ -17,7 +17,7 @@ from pygsampler._graph.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base_sampler import Sampler
-from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.comparison import mirrored, temporal_rule
 from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.samplers import neighbor
 
@@ -160,8 +160,9 @@ class PGSampler(Attributes, Sampler):
         carry: str | None = None,
     ) -> None:
         options.flag(share_memory, "share_memory")
-        times = options.times(time_attr, temporal_strategy)
-        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
+        temporal, self._mirrored = temporal_rule(
+            time_attr, temporal_strategy, temporal_comparison, carry
+        )
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -179,7 +180,7 @@ class PGSampler(Attributes, Sampler):
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,
-                **(times and times | compared),
+                temporal=temporal,
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
             device=device,
@@ -210,7 +211,8 @@ class PGSampler(Attributes, Sampler):
     @property
     def time_attr(self) -> str | None:
         """The name of the times; None: edges have none."""
-        return self._engine_sampler().time
+        rule = self._engine_sampler().temporal
+        return None if rule is None else rule.attr
 
     @time_attr.setter
     def time_attr(self, time_attr: str | None) -> None:
@@ -219,7 +221,8 @@ class PGSampler(Attributes, Sampler):
     @property
     def temporal_strategy(self) -> str:
         """``"uniform"`` or ``"last"``."""
-        return self._engine_sampler().strategy
+        rule = self._engine_sampler().temporal
+        return "uniform" if rule is None else rule.strategy
 
     @temporal_strategy.setter
     def temporal_strategy(self, temporal_strategy: str) -> None:

@@ -157,19 +157,6 @@ def subgraph_type(subgraph_type: Any) -> SubgraphType:
         ) from None
 
 
-def times(time_attr: Any, temporal_strategy: Any) -> dict[str, Any]:
-    """What the core's sampler is told of times."""
-    if temporal_strategy not in ("uniform", "last"):
-        raise ValueError(
-            f"temporal_strategy: expected 'uniform' or 'last', got {describe(temporal_strategy)}"
-        )
-    if time_attr is None:
-        return {}
-    if not isinstance(time_attr, str):
-        raise TypeError(f"time_attr: expected the name of an attribute, got {describe(time_attr)}")
-    return {"time": time_attr, "strategy": temporal_strategy}
-
-
 def no_induced(subgraph_type: SubgraphType) -> None:
     """ValueError for what has edges of any time."""
     if subgraph_type == SubgraphType.induced:

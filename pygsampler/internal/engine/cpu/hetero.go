@@ -31,7 +31,7 @@ type HeteroRequest struct {
 	EdgeWeights bool
 	// Poisson says that rows have their fanouts in the mean, and may have any number of edges.
 	Poisson  bool
-	MapLimit int64
+	MapBytes int64
 	Most     int64 // edges of a hop; 0: any number
 	// Where the rows of each relation lie elsewhere: as Partition has them, of all relations; nil: here.
 	Bounds [][]int64
@@ -340,7 +340,7 @@ func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 		}
 		k.n = count
 	} else {
-		k.numbers.Limit = s.MapLimit
+		k.numbers.Limit = s.MapBytes
 		if err := k.numbers.Begin(k.Nodes, int64(min(s.bound()+1, float64(k.Nodes)))); err != nil {
 			return err
 		}

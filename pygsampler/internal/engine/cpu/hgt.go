@@ -26,7 +26,7 @@ type HGTRequest struct {
 	// MaxNeighbors is how many in-edges of a relation a row keeps, drawn once for the batch:
 	// budgets and edges are those of the graph of these. -1: all.
 	MaxNeighbors int64
-	MapLimit     int64
+	MapBytes     int64
 	Most         int64 // edges of an iteration; 0: any number
 	// Where the rows of each relation lie elsewhere, as TypedRequest has them; nil: here.
 	Bounds [][]int64
@@ -193,7 +193,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 		given[i] = I(s.Batch.Seeds.At(first + i))
 	}
 	copy(local, given)
-	k.numbers.Limit = s.MapLimit
+	k.numbers.Limit = s.MapBytes
 	if err := k.numbers.Begin(k.Nodes, k.Nodes); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// DefaultMapLimit is the largest direct map that a batch in flight gets unless
+// DefaultMapBytes is the largest direct map that a batch in flight gets unless
 // the caller says otherwise: 256 MiB are 64 million vertices.
-const DefaultMapLimit = 256 << 20
+const DefaultMapBytes = 256 << 20
 
 // sampling is one batch in the making; I is the type of the graph's ids.
 type sampling[I csc.Index] struct {
@@ -98,9 +98,9 @@ const (
 
 // numberBy chooses the numbering: a direct map while it is within the limit.
 func (r *Request) numberBy() numbering {
-	limit := r.MapLimit
+	limit := r.MapBytes
 	if limit == 0 {
-		limit = DefaultMapLimit
+		limit = DefaultMapBytes
 	}
 	switch narrow := r.bound() <= narrowNumbers; {
 	case narrow && r.Graph.NumNodes*4 <= limit:
