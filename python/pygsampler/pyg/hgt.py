@@ -11,9 +11,9 @@ from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._engine.checks import describe
 from pygsampler.pyg import loader_inputs, options
+from pygsampler.pyg.batch_features import BatchFeatures
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.graph import with_edge_index
-from pygsampler.pyg.hetero_batch_features import HeteroBatchFeatures
 from pygsampler.pyg.hetero_output import hetero_output
 from pygsampler.pyg.hetero_sampler import HeteroRequests
 from pygsampler.pyg.loader import _EngineLoader, check_input_type
@@ -203,7 +203,7 @@ class HGTLoader(_EngineLoader, loader.NodeLoader):  # type: ignore[misc]
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
         input_nodes = loader_inputs.input_nodes(input_nodes, True)
-        rows = HeteroBatchFeatures(features, edge_features, sampler)
+        rows = BatchFeatures(features, edge_features, sampler, hetero=True)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False

@@ -23,7 +23,6 @@ from pygsampler.pyg.batch_features import BatchFeatures
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
-from pygsampler.pyg.hetero_batch_features import HeteroBatchFeatures
 from pygsampler.pyg.hetero_sampler import HeteroSampler
 from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.pyg.labor import labor_sampler
@@ -409,8 +408,7 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
             check_input_type(data, input_nodes)
         input_nodes = loader_inputs.input_nodes(input_nodes, typed)
         input_time = times_given(input_time, "input_time")
-        kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
-        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
+        rows = BatchFeatures(features, edge_features, _ours(neighbor_sampler), typed)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -537,8 +535,7 @@ class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ign
         edge_label_index = input_edges(edge_label_index, typed, isinstance(data, tuple))
         edge_label = input_rows(edge_label, "edge_label")
         edge_label_time = times_given(edge_label_time, "edge_label_time")
-        kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
-        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
+        rows = BatchFeatures(features, edge_features, _ours(neighbor_sampler), typed)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
