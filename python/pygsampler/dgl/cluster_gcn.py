@@ -11,10 +11,10 @@ import torch
 
 from pygsampler._adapters.clusters import cluster_places, stored_clusters
 from pygsampler._adapters.sampler_options import Renamed
-from pygsampler._engine.checks import boolean, integer
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.options import as_ids, check_unsupported
+from pygsampler.dgl.options import as_ids
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walk_arguments import DGLValueError
 from pygsampler.samplers import clusters
@@ -92,7 +92,11 @@ class ClusterGCNSampler(Sampler):
             prefetch_edge_feats=prefetch_edata,
             output_device=output_device,
         )
-        check_unsupported("balance_ntypes", balance_ntypes, None, "samplers.clusters takes weights")
+        if balance_ntypes is not None:
+            raise NotImplementedError(
+                f"balance_ntypes: expected None, got {describe(balance_ntypes)}; samplers.clusters "
+                "takes weights"
+            )
         by_edges = boolean(balance_edges, "balance_edges")
 
         def make() -> Any:

@@ -16,15 +16,13 @@ from torch.utils.dlpack import from_dlpack
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.dgl.block import (
     all_formats,
     block_from_types,
     frames_on,
-    index_with_repeats,
-    rows_of,
-    rows_with_repeats,
     subframe,
 )
 from pygsampler.dgl.id_range import id_range
@@ -339,7 +337,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
                 indptr, indices = block.indptr.torch(), block.indices.torch()
                 if dst in repeated:
                     rows = rows_with_repeats(row_of[dst], distinct[dst], ends[dst][0])
-                    indptr, chosen = rows_of(indptr, rows)
+                    indptr, chosen = select_rows(indptr, rows)
                     indices, edges = indices[chosen], edges[chosen]
                     factors = None if factors is None else factors[chosen]
                 if src in repeated:

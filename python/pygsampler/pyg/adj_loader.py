@@ -14,6 +14,7 @@ from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import engine_batch
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced_edges import edge_rows
+from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
@@ -139,21 +140,14 @@ def _layers(batch: Any) -> Iterator[Layer]:
     """
     distinct = batch._distinct_seeds()
     seeds, more = batch.output_index.long(), len(batch.output_nodes) - distinct
-    if more:
-        place = torch.arange(len(batch.input_nodes), device=seeds.device) + more
-        rows = torch.arange(len(seeds), device=seeds.device)
-        place.scatter_reduce_(0, seeds, rows, "amin", include_self=False)
+    place = index_with_repeats(seeds, distinct, len(batch.input_nodes)) if more else seeds
     for block in batch.blocks:
         indptr, source, edge = block.indptr.long(), block.indices.long(), block.edge_ids
         size = block.num_src_nodes + more, block.num_dst_nodes + more
         if more:
-            others = torch.arange(distinct, block.num_dst_nodes, device=seeds.device)
-            rows = torch.cat([seeds, others])
-            degrees = indptr.diff()[rows]
-            starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
-            each = edge_rows(degrees)
-            edges = torch.arange(len(each), device=each.device) + (indptr[rows] - starts[:-1])[each]
-            indptr, source, edge = starts, place[source[edges]], edge[edges]
+            rows = rows_with_repeats(seeds, distinct, block.num_dst_nodes)
+            indptr, edges = select_rows(indptr, rows)
+            source, edge = place[source[edges]], edge[edges]
         yield indptr, source, edge, size
 
 

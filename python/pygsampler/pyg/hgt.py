@@ -120,7 +120,10 @@ class HGTSampler(HeteroRequests):
         return None, None
 
     def _check_call(self, times: Any, where: str, more: dict[str, Any]) -> None:
-        options.check_unsupported(where, times, None, "temporal sampling")
+        if times is not None:
+            raise NotImplementedError(
+                f"{where}: expected None, got {describe(times)}; HGT's subgraphs have no times"
+            )
         super()._check_call(times, where, more)
 
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any) -> Any:
