@@ -12,15 +12,14 @@ from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import engine_batch
-from pygsampler._arrays.tensors import as_tensor
 from pygsampler._batch.induced_edges import edge_rows
 from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.loader_inputs import check_mask
-from pygsampler.pyg.options import check_range, flag, ids, num_neighbors
+from pygsampler.pyg.loader_inputs import node_ids
+from pygsampler.pyg.options import flag, num_neighbors
 from pygsampler.pyg.order import SeededLoader
 from pygsampler.samplers import neighbor
 
@@ -88,15 +87,7 @@ class NeighborSampler(SeededLoader):
         graph, self._matrix = _graph(edge_index, node_idx, num_nodes)
         self._graph = graph.to(device)
         self._sampler = neighbor.PGSampler(num_neighbors(sizes, "sizes")[::-1] or [0], seed=seed)
-        if node_idx is None:
-            node_idx = torch.arange(graph.num_nodes)
-        else:
-            node_idx = as_tensor(node_idx)
-        if node_idx.dtype == torch.bool:
-            check_mask(node_idx, graph.num_nodes, "node_idx")
-            node_idx = node_idx.nonzero().view(-1)
-        seeds = ids(node_idx, "node_idx")
-        check_range(seeds, "node_idx", graph.num_nodes)
+        seeds = node_ids(node_idx, "node_idx", graph.num_nodes)
         super().__init__(seeds.tolist(), BatchNumber(seed), self.sample, **kwargs)
 
     def sample(self, batch: Any) -> Any:

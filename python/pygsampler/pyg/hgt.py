@@ -16,8 +16,8 @@ from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import hetero_output
 from pygsampler.pyg.hetero_sampler import HeteroRequests
-from pygsampler.pyg.loader import _EngineLoader, check_input_type
-from pygsampler.pyg.loader_inputs import check_mask, inputs_at
+from pygsampler.pyg.loader import _EngineLoader
+from pygsampler.pyg.loader_inputs import check_input_type, check_mask, inputs_at
 from pygsampler.samplers import hgt
 
 if TYPE_CHECKING:

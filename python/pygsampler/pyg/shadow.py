@@ -8,11 +8,10 @@ import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.sampler import NodeSamplerInput
 
-from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
+from pygsampler.pyg.loader_inputs import node_ids
 from pygsampler.pyg.neighbor_sampler import PGSampler
-from pygsampler.pyg.options import check_range, ids
 from pygsampler.pyg.order import SeededLoader
 
 __all__ = ["ShaDowKHopSampler"]
@@ -83,25 +82,7 @@ class ShaDowKHopSampler(SeededLoader):
             seed=seed,
             device="cpu",
         )
-        if node_idx is None:
-            node_idx = torch.arange(sampler.num_nodes)
-        elif not isinstance(node_idx, torch.Tensor):
-            try:
-                node_idx = as_tensor(node_idx)
-            except (TypeError, ValueError, RuntimeError) as error:
-                expected = "a tensor of ids, or a mask"
-                raise TypeError(
-                    f"node_idx: expected {expected}, got {describe(node_idx)}: {error}"
-                ) from None
-        if node_idx.dtype == torch.bool:
-            if node_idx.shape != (sampler.num_nodes,):
-                raise ValueError(
-                    f"node_idx: expected a mask of {sampler.num_nodes} nodes, got shape "
-                    f"{list(node_idx.shape)}"
-                )
-            node_idx = node_idx.nonzero().view(-1)
-        self.node_idx = ids(node_idx, "node_idx")
-        check_range(self.node_idx, "node_idx", sampler.num_nodes)
+        self.node_idx = node_ids(node_idx, "node_idx", sampler.num_nodes)
         self.data, self.replace = data, replace
         roots = self.node_idx.tolist()
         super().__init__(roots, sampler._identity, _Rooted(data, sampler), **kwargs)
