@@ -207,13 +207,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         values = self._values_as or sampler.edge_values
         blocks = [make_block(g, hop, values) for hop in hops]
         self._put_beside(g, blocks[-1], sampled)
-        input_nodes, output_nodes = hops[0].src, seed_nodes
-        if self.output_device is not None:
-            device = _complete(torch.device(self.output_device))
-            if device != input_nodes.device:
-                blocks = [block.to(device) for block in blocks]
-                input_nodes = input_nodes.to(device)
-        return input_nodes, output_nodes, blocks
+        return batch_to((hops[0].src, seed_nodes, blocks), self.output_device)
 
     def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
         """What a program returned of vertices, for the destinations of the last block."""
@@ -244,10 +238,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                     "of each vertex"
                 )
             subgraph.ndata["trees"] = sampled.trees
-        if self.output_device is not None:
-            device = _complete(torch.device(self.output_device))
-            if device != nodes.device:
-                subgraph, nodes = subgraph.to(device), nodes.to(device)
+        nodes, _, subgraph = batch_to((nodes, seed_nodes, subgraph), self.output_device)
         return nodes, seed_nodes if rooted else nodes, subgraph
 
     def assign_lazy_features(self, result: Any) -> Any:
@@ -575,13 +566,6 @@ def _only(values: Any, where: str) -> Any:
             "PGSampler makes blocks, and dgl.to_homogeneous(g) makes a graph of one type"
         )
     return next(iter(values.values()))
-
-
-def _complete(device: torch.device) -> torch.device:
-    """``device`` with the number that it has, as tensors say it: "cuda" is the current one."""
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return device
 
 
 class MultiLayerFullNeighborSampler(PGSampler):
