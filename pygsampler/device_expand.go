@@ -47,16 +47,26 @@ func expansion(words, data, bits int64, both bool) (x cuda.Expansion, err error)
 		return x, Errorf(KindValue, "batch: expected addresses of its words and of itself, got %#x and %#x", words, data)
 	}
 	x = cuda.Expansion{Words: memory.View[int64](words, batch.FixedWords), Data: gpu.Address(data), Bits: int(bits), Both: both}
-	l, is := batch.LayoutOf(x.Words)
-	if !is || l.Hops < 0 || l.Hops > cuda.MostHops || l.Types != 1 || l.Relations != 1 {
-		return x, Errorf(KindValue, "batch: expected the words of a homogeneous graph's batch, got signature %#x, %d hops and %d types",
-			x.Words[batch.WordSignature], l.Hops, l.Types)
+	l, err := homogeneous(x.Words)
+	if err != nil {
+		return x, err
 	}
 	if bits != 64 && bits != x.Words[batch.WordIDBits] {
 		return x, Errorf(KindValue, "bits: expected 64 or the ids' %d, got %d", x.Words[batch.WordIDBits], bits)
 	}
 	x.Words = memory.View[int64](words, int64(l.Words()))
 	return x, nil
+}
+
+// homogeneous is the layout of a batch's blocks by its first words; an error unless they are those
+// of a homogeneous graph's batch.
+func homogeneous(words []int64) (batch.Layout, error) {
+	l, is := batch.LayoutOf(words)
+	if !is || l.Hops < 0 || l.Hops > cuda.MostHops || l.Types != 1 || l.Relations != 1 {
+		return l, Errorf(KindValue, "batch: expected the words of a homogeneous graph's batch, got signature %#x, %d hops and %d types",
+			words[batch.WordSignature], l.Hops, l.Types)
+	}
+	return batch.Homogeneous(l.Hops), nil
 }
 
 // DeviceDestinations is the address of a memory with the destinations of the edges of
@@ -71,9 +81,12 @@ func DeviceDestinations(mem, stream int64) (int64, error) {
 	if m.Device() < 0 {
 		return 0, Errorf(KindValue, "batch: expected one on a CUDA device, got one on the CPU")
 	}
+	l, err := homogeneous(header)
+	if err != nil {
+		return 0, err
+	}
 	x := cuda.Expansion{
-		Words: m.Header(int64(batch.Homogeneous(int(header[batch.WordNumHops])).Words())), Data: gpu.Address(uintptr(m.Data())),
-		Bits: int(header[batch.WordIDBits]),
+		Words: m.Header(int64(l.Words())), Data: gpu.Address(uintptr(m.Data())), Bits: int(header[batch.WordIDBits]),
 	}
 	e, s, out, err := block(int64(m.Device()), int64(x.Bytes()), stream)
 	if err != nil {

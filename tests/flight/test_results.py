@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from typing import Any
 
@@ -12,12 +13,15 @@ from partners import partner
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler._batch import layout as at
 
 partner("pyarrow")
 
-from pygsampler.flight import Client, Server  # noqa: E402
+from pygsampler.flight import Client, Server, results  # noqa: E402
 
 SEEDS = [5, 3, 3, 9, 100, 44]
+# Of a batch that has no types and more hops than a loop ends with.
+EMPTY_WORDS = [at.MAGIC, 64, 2**60, 0, 0, 0, 64, 0]
 
 
 @pgs.program
@@ -170,3 +174,22 @@ def test_what_is_served(client: Client, typed_client: Client) -> None:
     about = typed_client.about()
     assert about["num_nodes"] == {"paper": 90, "author": 40}
     assert about["num_edges"]["paper__cites__paper"] == 700
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"version": 1}, "result: expected version 2, got int 1"),
+        ({"words": [0x50475342]}, "words: expected those of blocks, got 1 words"),
+        (
+            {"kind": "typed", "node_types": [], "edge_types": [], "words": EMPTY_WORDS},
+            "words: expected those of typed, got 8 words",
+        ),
+    ],
+)
+def test_words_of_other_versions_are_refused(changed: dict[str, Any], text: str) -> None:
+    sent = results.SentResult(pgs.PGSampler([2], seed=0).sample(untyped(), SEEDS))
+    about = {**json.loads(sent.schema.metadata[results.KEY]), **changed}
+    schema = sent.schema.with_metadata({results.KEY: json.dumps(about)})
+    with pytest.raises(ValueError, match=text):
+        results.decode_result(schema, sent.batches())

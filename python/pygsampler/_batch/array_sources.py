@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import torch
 
-# How many edges each block has, among a batch's words.
 _ROWS = {row.name: row for row in at.ROWS}
 
 

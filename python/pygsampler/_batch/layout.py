@@ -184,14 +184,16 @@ def first_block(types: int = 1) -> int:
 
 def edge_id_bits_at(hops: int, types: int = 1, relations: int = 1) -> int:
     """Returns the word with the width of the first relation's edge ids; others follow it."""
-    return first_block(types) + WORDS * hops * relations
+    return FIXED_WORDS + TYPE_WORDS * types + WORDS * hops * relations
 
 
 def counts_at(hops: int, types: int = 1, relations: int = 1) -> int:
     """Returns the first word of node counts; a type has as many as there are hops, and one."""
-    return edge_id_bits_at(hops, types, relations) + relations
+    return FIXED_WORDS + TYPE_WORDS * types + (WORDS * hops + 1) * relations
 
 
 def num_words(hops: int, types: int = 1, relations: int = 1, extras: int = 0) -> int:
     """Returns how many words describe a batch; those of extra arrays are the last."""
-    return counts_at(hops, types, relations) + types * (hops + 1) + EXTRA_WORDS * extras
+    # In one expression, since each batch asks: a call costs as much as all of it.
+    of_types = (TYPE_WORDS + hops + 1) * types
+    return FIXED_WORDS + of_types + (WORDS * hops + 1) * relations + EXTRA_WORDS * extras

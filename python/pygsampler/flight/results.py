@@ -253,21 +253,22 @@ def _check_words(kind: str, words: list[int], more: dict[str, Any]) -> None:
     count = len(words)
     expected = at.WALK_WORDS
     if count < at.FIXED_WORDS or words[at.SIGNATURE] != _KINDS[kind].magic:
-        raise _damaged("words", f"those of {kind}", f"{count} words")
-    if kind in ("blocks", "subgraph"):
+        expected = -1
+    elif kind in ("blocks", "subgraph"):
         expected = _num_words(words, 1, 1, len(more["names"]))
     elif kind == "typed":
         expected = _num_words(words, len(more["node_types"]), len(more["edge_types"]), 0)
     elif kind == "steps":
         expected = at.STEP_WORDS
     if count != expected:
-        raise _damaged("words", f"{expected} of {kind}", str(count))
+        raise _damaged("words", f"those of {kind}", f"{count} words")
 
 
 def _num_words(words: Sequence[int], types: int, relations: int, extras: int) -> int:
     """Returns how many words a batch of so many types has, or -1 if its words say others."""
     said = words[at.NUM_TYPES : at.NUM_EXTRAS + 1]
-    if list(said) != [types, relations, extras]:
+    # Without a type their number would not depend on the hops, of which there may be any number.
+    if types < 1 or list(said) != [types, relations, extras]:
         return -1
     return at.num_words(words[at.NUM_HOPS], types, relations, extras)
 
