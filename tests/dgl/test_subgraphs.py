@@ -224,3 +224,22 @@ def test_mistakes(g: Any) -> None:
     typed = dgl.heterograph({("a", "x", "b"): ([0], [0]), ("b", "y", "a"): ([0], [0])})
     with pytest.raises(NotImplementedError):
         SAINTSampler("node", 3).sample(typed, torch.arange(2))
+
+
+@pytest.mark.parametrize(("mode", "budget"), [("walk", (6, 2)), ("edge", 5)])
+def test_saint_has_the_nodes_of_pygs(g: Any, mode: str, budget: Any) -> None:
+    pyg = pytest.importorskip("torch_geometric")
+    from pygsampler.pyg import GraphSAINTEdgeSampler, GraphSAINTRandomWalkSampler
+
+    data = pyg.data.Data(edge_index=torch.stack(g.edges(order="eid")), num_nodes=g.num_nodes())
+    ours = SAINTSampler(mode, budget, seed=4)
+    if mode == "walk":
+        loader: Any = GraphSAINTRandomWalkSampler(data, *budget, num_steps=3, seed=4)
+    else:
+        loader = GraphSAINTEdgeSampler(data, budget, num_steps=3, seed=4)
+    ours.set_epoch(2)
+    loader.set_epoch(2)
+    for step, batch in enumerate(loader):
+        subgraph = ours.sample(g, torch.tensor([step]))
+        assert subgraph.ndata[dgl.NID].tolist() == sorted(batch.n_id.tolist())
+        assert sorted(subgraph.edata[dgl.EID].tolist()) == sorted(batch.e_id.tolist())
