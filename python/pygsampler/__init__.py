@@ -24,9 +24,8 @@ from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.walks.metapath_walk import MetaPathWalk
-from pygsampler.walks.multi_root import MultiRW
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
-from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
+from pygsampler.walks.random_walk import RandomWalk
 from pygsampler.walks.result import HeteroWalks, Walks
 from pygsampler.walks.visits import Visits
 
@@ -40,7 +39,6 @@ __all__ = [
     "Block",
     "ClosedError",
     "CudaError",
-    "DeepWalk",
     "Error",
     "Features",
     "Graph",
@@ -53,10 +51,7 @@ __all__ = [
     "LayerSample",
     "MetaPathWalk",
     "MiniBatch",
-    "MultiRW",
-    "Node2Vec",
     "PGSampler",
-    "PersonalizedPageRank",
     "PinSAGE",
     "Program",
     "RandomWalk",

@@ -42,7 +42,7 @@ def first(loader: Any) -> Any:
 def batches() -> dict[str, Any]:
     sampler, walk = pgs.PGSampler([3, 2], seed=1), pgs.RandomWalk(12, walks_per_seed=3, seed=1)
     both = {"user": [3, 4], "item": [1]}
-    roots = pgs.MultiRW(2, 6, seed=1).sample(GRAPH, SEEDS[:2])
+    roots = pgs.walks.MultiRW(2, 6, seed=1).sample(GRAPH, SEEDS[:2])
     khop = pgs.KHop([3, 2], seed=1).sample(GRAPH, SEEDS)
     options: dict[str, Any] = {"batch_size": 3, "seed": 1}
     batch, walks = sampler.sample(GRAPH, SEEDS), walk.sample(GRAPH, SEEDS)

@@ -50,7 +50,7 @@ def results() -> dict[str, Any]:
         "program": several(weight="w", seed=1).sample(GRAPH, SEEDS),
         "subgraph": samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS),
         "walks": pgs.RandomWalk(4, walks_per_seed=2, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
-        "roots": pgs.MultiRW(2, 6, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
+        "roots": pgs.walks.MultiRW(2, 6, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "metapath": pgs.MetaPathWalk(PATH, seed=1, edge_ids=True).sample(TYPES, SEEDS),
         "khop": pgs.KHop([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "layers": pgs.LayerSample([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),

@@ -93,11 +93,11 @@ weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1)
 graph = graph.with_data(edge_data={{"w": weights}})
 samplers = [
     pgs.RandomWalk(6, edge_ids=True, seed=3),
-    pgs.Node2Vec(6, p=0.25, q=4.0, walks_per_seed=2, seed=3),
-    pgs.RandomWalk(9, prob="w", stop=0.2, restart=0.1, layout="csr", seed=3),
-    pgs.RandomWalk(5, execution="transit", layout="csr", seed=3),
+    pgs.walks.Node2Vec(6, p=0.25, q=4.0, walks_per_seed=2, seed=3),
+    pgs.RandomWalk(9, prob="w", stop=0.2, restart=0.1, mode_options={"layout": "csr"}, seed=3),
+    pgs.RandomWalk(5, mode_options={"execution": "transit", "layout": "csr"}, seed=3),
     pgs.PinSAGE(2, 0.5, 4, 3, seed=3),
-    pgs.MultiRW(3, 7, edge_ids=True, seed=3),
+    pgs.walks.MultiRW(3, 7, edge_ids=True, seed=3),
     pgs.KHop([3, 2], seed=3),
     pgs.LayerSample([4, 3], seed=3),
 ]

@@ -243,7 +243,7 @@ def test_several_roots_are_those_of_the_reference(roots: int, direction: str) ->
         form = form_of(shape, direction=direction)
         want, slots = reference.of_several_roots(form, roots, 30, seeds, seed=9, **AT)
         for bits in (32, 64):
-            sampler = pgs.MultiRW(roots, 30, direction=direction, edge_ids=True, seed=9)
+            sampler = pgs.walks.MultiRW(roots, 30, direction=direction, edge_ids=True, seed=9)
             got = sampler.sample(shape.graph(bits), seeds, **AT)
             assert got.nodes.numpy().tolist() == want.nodes, name
             assert got.edge_ids.numpy().tolist() == want.edge_ids, name
@@ -256,7 +256,7 @@ def test_many_roots() -> None:
     shape = SHAPES["scattered"]
     seeds = [v * 7 % 40 for v in range(1000)]
     want, slots = reference.of_several_roots(form_of(shape), 500, 60, seeds, seed=9, **AT)
-    got = pgs.MultiRW(500, 60, seed=9).sample(shape.graph(), seeds, **AT)
+    got = pgs.walks.MultiRW(500, 60, seed=9).sample(shape.graph(), seeds, **AT)
     assert got.nodes.numpy().tolist() == want.nodes
     assert got.slots.numpy().tolist() == slots
 
@@ -268,14 +268,14 @@ def test_roots_are_chosen_by_their_degree() -> None:
         rows[v] = [0]
     rows[101] = [1]
     # Whatever is arrived at has no edges: the first step says all.
-    walks = pgs.MultiRW(2, 1, seed=3).sample(of_rows(rows, 103).graph(), [0, 1] * 20000)
+    walks = pgs.walks.MultiRW(2, 1, seed=3).sample(of_rows(rows, 103).graph(), [0, 1] * 20000)
     share = (walks.slots.numpy() == 1).mean()
     assert abs(share - 0.01) < 5 * (0.01 * 0.99 / 20000) ** 0.5
 
 
 def test_a_root_moves_from_its_first_step_on() -> None:
     ring = of_rows([[(v - 1) % 50] for v in range(50)], 50)
-    walks = pgs.MultiRW(3, 40, seed=3).sample(ring.graph(), [0, 10, 20] * 30)
+    walks = pgs.walks.MultiRW(3, 40, seed=3).sample(ring.graph(), [0, 10, 20] * 30)
     for nodes, slots in zip(walks.nodes.tolist(), walks.slots.tolist(), strict=True):
         at = [0, 10, 20]
         for slot, v in zip(slots, nodes[1:], strict=True):
@@ -286,7 +286,7 @@ def test_a_root_moves_from_its_first_step_on() -> None:
 
 def test_roots_without_edges() -> None:
     shape = of_rows([[], [0], [1], [], []], 5)  # 0 -> 1 -> 2, and two more vertices
-    walks = pgs.MultiRW(3, 4, seed=3).sample(shape.graph(), [3, 4, 0, 3, 4, 4])
+    walks = pgs.walks.MultiRW(3, 4, seed=3).sample(shape.graph(), [3, 4, 0, 3, 4, 4])
     assert walks.nodes.tolist() == [[3, 1, 2, -1, -1], [3, -1, -1, -1, -1]]
     assert walks.slots.tolist() == [[2, 2, -1, -1], [-1] * 4]
     assert walks.lengths.tolist() == [2, 0]
@@ -294,12 +294,14 @@ def test_roots_without_edges() -> None:
 
 def test_what_is_no_frontier() -> None:
     for roots in (0, 4097):
-        with pytest.raises(ValueError, match="roots: expected"):
-            pgs.MultiRW(roots, 5)
-    with pytest.raises(ValueError, match=r"length|budget"):
-        pgs.MultiRW(3, -1)
+        with pytest.raises(ValueError, match="num_roots: expected"):
+            pgs.walks.MultiRW(roots, 5)
+    with pytest.raises(ValueError, match="num_roots: expected walks of several roots without"):
+        pgs.RandomWalk(5, num_roots=2, restart=0.5)
+    with pytest.raises(ValueError, match="length: expected"):
+        pgs.walks.MultiRW(3, -1)
     with pytest.raises(ValueError, match=r"seeds: expected a multiple of 3, .* got 4"):
-        pgs.MultiRW(3, 5).sample(SHAPES["scattered"].graph(), [0, 1, 2, 3])
+        pgs.walks.MultiRW(3, 5).sample(SHAPES["scattered"].graph(), [0, 1, 2, 3])
 
 
 # ---- HetGNN ----------------------------------------------------------------------------------
@@ -447,7 +449,7 @@ def test_what_is_no_neighbourhood() -> None:
 def test_visits_of_any_walks() -> None:
     """Counted by hand, whatever the walks; ends alone, too."""
     graph = pgs.Graph.from_coo([0, 0, 1, 2, 3, 3], [1, 2, 0, 3, 0, 2])
-    walks = pgs.PersonalizedPageRank(0.3, walks_per_seed=40, length=12, seed=3)
+    walks = pgs.walks.PersonalizedPageRank(0.3, walks_per_seed=40, length=12, seed=3)
     found = walks.sample(graph, [0, 3, 0], batch=0).torch()
     for ends in (False, True):
         made = found.visits(3, ends=ends)

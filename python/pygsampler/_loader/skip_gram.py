@@ -52,7 +52,7 @@ def skip_gram(
     contexts. Pairs stand by the place of the centre, then of the context, then walk by walk.
     Nothing behind the end of a walk is in a pair. A GPU is waited for once, for their number.
 
-        for walks in DataLoader(graph, seeds, pgs.Node2Vec(40, q=0.5), batch_size=512):
+        for walks in DataLoader(graph, seeds, pgs.walks.Node2Vec(40, q=0.5), batch_size=512):
             centres, contexts, negatives = skip_gram(graph, walks, 5)
             ...
 

@@ -14,7 +14,7 @@ from pygsampler._sampling.hetero_inputs import homogeneous_ids
 from pygsampler._sampling.pending import GroupLauncher, MappedJob, PendingBatch
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.random_walk import RandomWalk, mode_fields
 from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits, top_visits
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ class PinSAGE(RandomWalk):
         As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
         ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
         that leads back to where it begins; seeds and visits are ids of that type of vertices.
-    prob, direction, layout, seed
+    prob, direction, seed
         As for ``RandomWalk``.
+    mode_options : mapping, optional
+        ``layout``, as for ``RandomWalk``.
     """
 
     __slots__ = ("_path",)
@@ -73,6 +75,7 @@ class PinSAGE(RandomWalk):
     _path: tuple[Any, ...]
 
     _called: ClassVar[Mapping[str, str]] = {
+        **RandomWalk._called,
         "length": "num_traversals",
         "stop": "termination_prob",
         "walks_per_seed": "num_random_walks",
@@ -90,7 +93,7 @@ class PinSAGE(RandomWalk):
         edge_types: str | None = None,
         prob: str | None = None,
         direction: str = "out",
-        layout: str = "auto",
+        mode_options: Mapping[str, str] | None = None,
         seed: int | None = None,
     ) -> None:
         cycle = 1 if metapath is None else len(metapath)
@@ -110,7 +113,7 @@ class PinSAGE(RandomWalk):
             edge_types=edge_types,
             prob=prob,
             direction=direction,
-            layout=layout,
+            **mode_fields(mode_options, ("layout",)),
         )
 
     @property

@@ -150,8 +150,10 @@ class Walks:
 
     @property
     def slots(self) -> Array | None:
-        """Of ``MultiRW``: which of its roots took each step, shape [walks, length], int32; -1 after
-        the end. None of other samplers."""
+        """The root that took each step: shape [walks, length], int32; -1 after the end of a walk.
+
+        None for walks without ``num_roots``.
+        """
         flat = self._arrays.get("slots")
         if flat is None:
             return None
