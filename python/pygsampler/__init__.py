@@ -26,7 +26,7 @@ from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.walks.metapath_walk import MetaPathWalk
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.walks.random_walk import RandomWalk
-from pygsampler.walks.result import HeteroWalks, Walks
+from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ __all__ = [
     "HeteroGraph",
     "HeteroLaborSampler",
     "HeteroMiniBatch",
-    "HeteroWalks",
     "KHop",
     "LayerSample",
     "MetaPathWalk",

@@ -21,8 +21,8 @@ from pygsampler._batch.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, T
 from pygsampler._batch.torch_block import ForeignBlock, TorchBlock
 from pygsampler._batch.torch_minibatch import ForeignMiniBatch, TorchMiniBatch
 from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
-from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
-from pygsampler.walks.result import NumpyWalks, TorchWalks, Walks
+from pygsampler.research.step_samples import StepSamples
+from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits
 
 # The digits of the first 59 digests, which are SHA-256; the others are BLAKE2b.
@@ -254,15 +254,11 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     RelationBatch: relation_minibatch,
     RelationEdges: relation_edges,
     Walks: walks,
-    NumpyWalks: walks,
-    TorchWalks: walks,
     Visits: visits,
     SeedVisits: visits,
     TorchVisits: visits_of_type,
     HeteroVisits: visits_by_type,
     StepSamples: steps,
-    NumpyStepSamples: steps,
-    TorchStepSamples: steps,
 }
 if find_spec("torch") is not None:
     from pygsampler.torch import HeteroLinkBatch, LinkBatch

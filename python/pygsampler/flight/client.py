@@ -147,7 +147,7 @@ class Client:
 
         Returns
         -------
-        MiniBatch, Subgraph, HeteroMiniBatch, Walks, HeteroWalks, Visits or StepSamples
+        MiniBatch, Subgraph, HeteroMiniBatch, Walks, Visits or StepSamples
             On the CPU.
 
         Raises

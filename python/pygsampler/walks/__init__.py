@@ -11,24 +11,21 @@ from pygsampler.walks.random_walk import (
     PersonalizedPageRank,
     RandomWalk,
 )
-from pygsampler.walks.result import HeteroWalks, NumpyWalks, TorchWalks, Walks
+from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits
 
 __all__ = [
     "DeepWalk",
     "HeteroVisits",
-    "HeteroWalks",
     "MetaPathWalk",
     "MultiRW",
     "Node2Vec",
-    "NumpyWalks",
     "PersonalizedPageRank",
     "PinSAGE",
     "RandomWalk",
     "RestartNeighbors",
     "SeedVisits",
     "TorchVisits",
-    "TorchWalks",
     "Visits",
     "Walks",
 ]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.homogeneous import HomogeneousView
-    from pygsampler.walks.result import TorchWalks
+    from pygsampler.walks.result import Walks
 
 __all__ = ["PinSAGE", "RestartNeighbors"]
 
@@ -412,7 +412,10 @@ class RestartNeighbors(Sampler[HeteroVisits]):
         return short, enough
 
     def _counted(
-        self, walks: TorchWalks, short: torch.Tensor, kinds: _NodeTypeArray | _NodeTypeRanges
+        self,
+        walks: Walks[torch.Tensor],
+        short: torch.Tensor,
+        kinds: _NodeTypeArray | _NodeTypeRanges,
     ) -> HeteroVisits:
         of, there = kinds.of(short), short >= 0
         visits = {}

@@ -14,7 +14,7 @@ from pygsampler._sampling.pending import GroupLauncher, PendingBatch
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.walks.result import TorchWalks, Walks
+from pygsampler.walks.result import Walks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ R = TypeVar("R", bound="RandomWalk")
 MODE_OPTIONS = ("layout", "execution")
 
 
-class RandomWalk(EngineSampler, Sampler["Walks"]):
+class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     """Walks from seeds along edges: uniform or by weight, of first or second order.
 
     Each walk takes one edge after another of the vertex that it is at, drawn afresh. What it draws
@@ -250,26 +250,25 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             setattr(other, name, getattr(self, name))
         return other
 
-    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
-        def again(roots: Array) -> Walks:
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks[Array]:
+        def again(roots: Array) -> Any:
             job = dispatch(self._with_edges(), graph, roots, epoch=epoch, batch=batch)
-            walks: Walks = job.result()
-            return walks
+            return job.result().per_step_edges()
 
         numbers = epoch, batch, self.seed
         return Walks._of(memory, *numbers, again if self._repeats() else None)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> TorchWalks:
-        def again(roots: torch.Tensor) -> TorchWalks:
-            if not self._repeats():
-                raise ValueError("edge_ids: expected a sampler with edge_ids=True, got one without")
+    ) -> Any:
+        def again(roots: torch.Tensor) -> Any:
             job = TorchJob(graph, self._with_edges(), roots, epoch, batch, False)
-            walks: TorchWalks = job.result()
-            return walks
+            return job.result().per_step_edges()
 
-        return TorchWalks._of_region(region, words, epoch, batch, self.seed, again)
+        attributes: dict[str, Any] = {"epoch": epoch, "batch": batch, "seed": self.seed}
+        if self._repeats():
+            attributes["_again"] = again
+        return Walks._of_region(region, words, attributes)
 
     def _repeats(self) -> bool:
         """True if walks follow from their first nodes alone."""
