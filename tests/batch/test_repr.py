@@ -68,8 +68,8 @@ def batches() -> dict[str, Any]:
         "StepSamples in NumPy": khop.numpy(),
         "StepSamples in torch": khop.torch(),
         "Visits": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
-        "SeedVisits": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
-        "TorchVisits": walks.torch().visits(2),
+        "Visits in torch": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
+        "Visits of walks": walks.torch().visits(2),
         "SkipGram": skip_gram(GRAPH, walks, 2, negatives=3),
         "LinkBatch": first(LinkLoader(GRAPH, [0, 1, 2], [3], negatives=negatives, **options)),
         "LinkBatch of triplets": first(

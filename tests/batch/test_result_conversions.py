@@ -80,8 +80,13 @@ def arrays(of: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     elif type(of).__module__.startswith("pygsampler"):
         for name in dir(type(of)):
             kind = getattr(type(of), name)
-            if not name.startswith("_") and not callable(kind):
-                yield from arrays(getattr(of, name), f"{where}.{name}")
+            if name.startswith("_") or callable(kind):
+                continue
+            try:
+                value = getattr(of, name)
+            except TypeError:  # visits have it in torch's tensors alone
+                continue
+            yield from arrays(value, f"{where}.{name}")
 
 
 def at(of: Any, where: str) -> np.ndarray[Any, Any]:

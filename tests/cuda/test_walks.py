@@ -233,7 +233,10 @@ def test_visits(graph: str) -> None:
         (many,) = sampler.sample_many(there, [seeds], **NUMBERS)
         for one in (got, want, many):
             assert one.output_nodes.tolist() == seeds.tolist()
-        for mine, theirs in zip(got.cpu(), want.cpu(), strict=True):
+        here = got.cpu()
+        assert here.device == "cpu" and want.cpu() is want
+        assert here.output_nodes.tolist() == seeds.tolist()
+        for mine, theirs in ((here.nodes, want.nodes), (here.counts, want.counts)):
             assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
             np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
 

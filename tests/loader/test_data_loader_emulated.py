@@ -505,13 +505,12 @@ edges = {
 graph = pgs.HeteroGraph.from_coo(edges, nodes)
 
 def content(batch):
-    told = {k: (v.nodes.tolist(), v.counts.tolist()) for k, v in batch.items()}
     lists = [
         {kind: ids.tolist() for kind, ids in each.items()}
-        for each in (batch.input_nodes, batch.output_nodes, batch.output_index,
-                     batch.neighbor_index)
+        for each in (batch.nodes, batch.counts, batch.input_nodes, batch.output_nodes,
+                     batch.output_index, batch.neighbor_index)
     ]
-    return told, lists, batch.epoch, batch.batch
+    return lists, batch.epoch, batch.batch
 
 seeds = {"a": torch.arange(60), "b": torch.arange(50)}
 for caps in (None, {"a": 15, "b": 3}):

@@ -12,11 +12,10 @@ from pygsampler.walks.random_walk import (
     RandomWalk,
 )
 from pygsampler.walks.result import Walks
-from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits
+from pygsampler.walks.visits import Visits
 
 __all__ = [
     "DeepWalk",
-    "HeteroVisits",
     "MetaPathWalk",
     "MultiRW",
     "Node2Vec",
@@ -24,8 +23,6 @@ __all__ = [
     "PinSAGE",
     "RandomWalk",
     "RestartNeighbors",
-    "SeedVisits",
-    "TorchVisits",
     "Visits",
     "Walks",
 ]

@@ -8,7 +8,7 @@ from pygsampler._batch import layout as at
 from pygsampler._batch.engine_result import ArrayT, EngineResult
 from pygsampler._batch.html_tables import arrays_html, walks_html
 from pygsampler._engine.checks import integer
-from pygsampler.walks.visits import TorchVisits, top_visits
+from pygsampler.walks.visits import Visits, top_visits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,7 +212,7 @@ class Walks(EngineResult[ArrayT]):
         steps = self._tensors("staying").per_step()
         return torch.where(steps < 0, self.ends(), steps).t()
 
-    def visits(self, top: int, *, ends: bool = False) -> TorchVisits:
+    def visits(self, top: int, *, ends: bool = False) -> Visits:
         """Returns the nodes that the walks of each seed are at most often, and how often.
 
         Parameters
@@ -227,11 +227,21 @@ class Walks(EngineResult[ArrayT]):
         ------
         TypeError
             As ``ends``.
+        ValueError
+            For walks along edge types, whose places are of several node types.
         """
         walks = self._tensors("visits")
-        seeds = len(self) // self.walks_per_seed
+        if self.node_types is not None:
+            raise ValueError(
+                "visits: expected walks on a homogeneous graph, got some along edge types; "
+                "PinSAGE(metapath=) counts the visits of one type"
+            )
+        seeds = walks.per_step()[0, :: self.walks_per_seed]
         places = walks.ends() if ends else walks.nodes
-        return TorchVisits(*top_visits(places.reshape(seeds, -1), integer(top, "top", 1)))
+        rows = places.reshape(len(seeds), -1)
+        nodes, counts = top_visits(rows, integer(top, "top", 1))
+        arrays = {None: nodes}, {None: counts}, {None: seeds}
+        return Visits._new("torch", *arrays, self.epoch, self.batch)
 
     def _tensors(self, what: str) -> Walks[Tensor]:
         if self.form != "torch":
