@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
-from pygsampler._batch.buffer import copy_to_host, integer_view
+from pygsampler._batch.buffer import check_signature, copy_to_host, integer_view
 from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory, from_pickle, to_pickle
 
@@ -58,7 +58,7 @@ class EngineResult(Generic[ArrayT]):
     def _new(cls: type[E], attributes: dict[str, Any]) -> E:
         result = object.__new__(cls)
         result.__dict__ = attributes
-        assert result._words[at.SIGNATURE] == cls._signature
+        check_signature(result._words[at.SIGNATURE], cls._signature)
         return result
 
     @classmethod
