@@ -92,11 +92,9 @@ class HetGNN(nn.Module):
                 rows.new_ones(len(rows), 1), 0.5, self.training
             )
         own = content["package"][batch.output_index["package"]]
-        there = {kind: visits.counts > 0 for kind, visits in batch.items()}
-        heard = [
-            neighbors(batch.neighbor_rows(kind, content[kind]), there[kind])
-            for kind, neighbors in self.neighbors.items()
-        ]
+        there = {kind: counts > 0 for kind, counts in batch.counts.items()}
+        rows = batch.neighbor_rows(content)
+        heard = [neighbors(rows[kind], there[kind]) for kind, neighbors in self.neighbors.items()]
         found = torch.stack([there[kind].any(1) for kind in self.neighbors], 1)
         h = self.attention(own, torch.stack(heard, 1), found)
         return self.out(functional.dropout(h.relu(), 0.5, self.training))
@@ -124,7 +122,7 @@ def heard(batch: Any) -> int:
     """How many neighbours a batch has."""
     if hasattr(batch, "blocks"):
         return int(batch.num_edges)
-    return sum(int((visits.counts > 0).sum()) for visits in batch.values())
+    return sum(int((counts > 0).sum()) for counts in batch.counts.values())
 
 
 def train(model: nn.Module, loader: DataLoader, held_out: DataLoader, epochs: int) -> float:

@@ -55,7 +55,7 @@ def embed(
     """A row of unit length for each vertex: float32 [num_nodes, size], on the CPU."""
     torch.manual_seed(0)
     vertices = torch.arange(graph.num_nodes)
-    walks = pgs.Node2Vec(8, p=p, q=q, walks_per_seed=1, seed=0)
+    walks = pgs.walks.Node2Vec(8, p=p, q=q, walks_per_seed=1, seed=0)
     loader = DataLoader(graph, vertices, walks, batch_size=1024, shuffle=True, device=device)
     centres, contexts = (
         torch.nn.Embedding(graph.num_nodes, size, device=loader.device) for _ in range(2)

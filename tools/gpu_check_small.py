@@ -281,12 +281,12 @@ def walks() -> None:
             for way in ({"layout": "packed"}, {"layout": "csr"}, {"execution": "transit"}):
                 if "metapath" in options and way == {"layout": "packed"}:
                     continue
-                sampler = pgs.RandomWalk(12, walks_per_seed=2, seed=1, **options, **way)
+                sampler = pgs.RandomWalk(12, walks_per_seed=2, seed=1, mode_options=way, **options)
                 got = sampler.sample(there, np.arange(300), batch=0).cpu().numpy()
                 want = sampler.sample(cpu, np.arange(300), batch=0).numpy()
                 assert (got.nodes == want.nodes).all(), (options, way)
                 assert (got.edge_ids == want.edge_ids).all(), (options, way)
-        for sampler in (pgs.PinSAGE(2, 0.5, 10, 5, seed=1), pgs.MultiRW(150, 40, seed=1)):
+        for sampler in (pgs.PinSAGE(2, 0.5, 10, 5, seed=1), pgs.walks.MultiRW(150, 40, seed=1)):
             found = [sampler.sample(g, np.arange(300), batch=0).nodes for g in (there, cpu)]
             assert (found[0].cpu().numpy() == found[1].numpy()).all(), sampler
         # Steps of one sample, of several tasks a hub, and of sums that are not in shared memory.

@@ -80,7 +80,9 @@ def measured(made: Made, on_cpu: pgs.Graph, given: dict[str, Any]) -> dict[str, 
     seconds = together(rounds, lambda: in_flight(direct, batches, FLIGHTS))
     few = direct.sampler.sample(made.graph, batches[0], epoch=0, batch=0)
     positions = np.concatenate([block.edge_ids.cpu().numpy() for block in few.blocks])
-    walks = pgs.RandomWalk(length=_LENGTH, seed=1, layout="csr", direction="in", edge_ids=True)
+    walks = pgs.RandomWalk(
+        length=_LENGTH, seed=1, mode_options={"layout": "csr"}, direction="in", edge_ids=True
+    )
     starts = torch.randint(
         made.num_nodes, (given["walks"],), dtype=made.indices.dtype, device="cuda"
     )
@@ -93,7 +95,7 @@ def measured(made: Made, on_cpu: pgs.Graph, given: dict[str, Any]) -> dict[str, 
     steps = walks.sample(made.graph, starts, epoch=0, batch=1).cpu()
     walked_at = steps.edge_ids.numpy().ravel()
     walked_at = walked_at[walked_at >= 0]
-    bare = pgs.RandomWalk(length=_LENGTH, seed=1, layout="csr", direction="in")
+    bare = pgs.RandomWalk(length=_LENGTH, seed=1, mode_options={"layout": "csr"}, direction="in")
 
     def walk() -> None:
         bare.launch(made.graph, starts, epoch=0, batch=1, into="torch").result()

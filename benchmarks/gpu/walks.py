@@ -238,12 +238,12 @@ def samplers(shape: str) -> dict[str, Callable[..., pgs.RandomWalk]]:
     def of(**options: Any) -> Callable[..., pgs.RandomWalk]:
         return lambda **more: pgs.RandomWalk(LENGTH, direction="in", seed=7, **options, **more)
 
-    found = {"uniform": of(), "csr": of(layout="csr"), "ppr": of(stop=STOP)}
+    found = {"uniform": of(), "csr": of(mode_options={"layout": "csr"}), "ppr": of(stop=STOP)}
     # More than half of the memory that is free, for the largest graph: so it is asked for.
-    found["weighted"] = of(prob="w", layout="packed")
+    found["weighted"] = of(prob="w", mode_options={"layout": "packed"})
     if shape != "papers100m":
         found["with edges"] = of(edge_ids=True)
-        found["weighted csr"] = of(prob="w", layout="csr")
+        found["weighted csr"] = of(prob="w", mode_options={"layout": "csr"})
         found["node2vec"] = of(p=2.0, q=0.5)
         found["node2vec p=.25 q=4"] = of(p=0.25, q=4.0)
     return found
@@ -253,7 +253,7 @@ def neighbours() -> dict[str, pgs.RandomWalk]:
     """Samplers of which the latency is measured alone."""
     return {
         "pinsage": pgs.PinSAGE(2, 0.5, 10, 10, direction="in", seed=7),
-        "multirw": pgs.MultiRW(128, LENGTH, direction="in", seed=7),
+        "multirw": pgs.walks.MultiRW(128, LENGTH, direction="in", seed=7),
     }
 
 

@@ -52,7 +52,7 @@ def samplers(kind: str) -> dict[str, pgs.RandomWalk]:
     """A sampler for each way."""
     # A graph's columns are walked, so that nothing has to be turned over.
     return {
-        way: pgs.RandomWalk(direction="in", seed=7, **KINDS[kind], **options)
+        way: pgs.RandomWalk(direction="in", seed=7, mode_options=options, **KINDS[kind])
         for way, options in WAYS.items()
     }
 

@@ -24,10 +24,9 @@ from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.walks.metapath_walk import MetaPathWalk
-from pygsampler.walks.multi_root import MultiRW
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
-from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
-from pygsampler.walks.result import HeteroWalks, Walks
+from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ __all__ = [
     "Block",
     "ClosedError",
     "CudaError",
-    "DeepWalk",
     "Error",
     "Features",
     "Graph",
@@ -48,15 +46,11 @@ __all__ = [
     "HeteroGraph",
     "HeteroLaborSampler",
     "HeteroMiniBatch",
-    "HeteroWalks",
     "KHop",
     "LayerSample",
     "MetaPathWalk",
     "MiniBatch",
-    "MultiRW",
-    "Node2Vec",
     "PGSampler",
-    "PersonalizedPageRank",
     "PinSAGE",
     "Program",
     "RandomWalk",

@@ -42,7 +42,7 @@ def first(loader: Any) -> Any:
 def batches() -> dict[str, Any]:
     sampler, walk = pgs.PGSampler([3, 2], seed=1), pgs.RandomWalk(12, walks_per_seed=3, seed=1)
     both = {"user": [3, 4], "item": [1]}
-    roots = pgs.MultiRW(2, 6, seed=1).sample(GRAPH, SEEDS[:2])
+    roots = pgs.walks.MultiRW(2, 6, seed=1).sample(GRAPH, SEEDS[:2])
     khop = pgs.KHop([3, 2], seed=1).sample(GRAPH, SEEDS)
     options: dict[str, Any] = {"batch_size": 3, "seed": 1}
     batch, walks = sampler.sample(GRAPH, SEEDS), walk.sample(GRAPH, SEEDS)
@@ -60,16 +60,16 @@ def batches() -> dict[str, Any]:
         "HeteroMiniBatch": sampler.sample(TYPES, both),
         "HeteroTorchMiniBatch": first(DataLoader(TYPES, both, [3, 2], **options)),
         "Walks": walks,
-        "NumpyWalks": walks.numpy(),
-        "TorchWalks": walks.torch(),
-        "HeteroWalks": pgs.MetaPathWalk([BUYS, OF], seed=1).sample(TYPES, SEEDS),
+        "Walks in NumPy": walks.numpy(),
+        "Walks in torch": walks.torch(),
+        "Walks by type": pgs.MetaPathWalk([BUYS, OF], seed=1).sample(TYPES, SEEDS),
         "Walks of several roots": roots,
         "StepSamples": khop,
-        "NumpyStepSamples": khop.numpy(),
-        "TorchStepSamples": khop.torch(),
+        "StepSamples in NumPy": khop.numpy(),
+        "StepSamples in torch": khop.torch(),
         "Visits": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
-        "SeedVisits": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
-        "TorchVisits": walks.torch().visits(2),
+        "Visits in torch": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
+        "Visits of walks": walks.torch().visits(2),
         "SkipGram": skip_gram(GRAPH, walks, 2, negatives=3),
         "LinkBatch": first(LinkLoader(GRAPH, [0, 1, 2], [3], negatives=negatives, **options)),
         "LinkBatch of triplets": first(
@@ -124,7 +124,7 @@ def test_a_table_of_types_has_those_with_edges() -> None:
 
 def test_a_table_of_walks_has_the_first_of_them() -> None:
     walks = BATCHES["Walks"]
-    for name in ("Walks", "NumpyWalks", "TorchWalks"):
+    for name in ("Walks", "Walks in NumPy", "Walks in torch"):
         ((_, head, *rows),) = cells(BATCHES[name]._repr_html_())
         assert head == ["walk", *map(str, range(9)), "", "steps"]
         assert [row[0] for row in rows] == ["0", "1", "2", "3", "4", "5", "…"]

@@ -50,7 +50,7 @@ def results() -> dict[str, Any]:
         "program": several(weight="w", seed=1).sample(GRAPH, SEEDS),
         "subgraph": samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS),
         "walks": pgs.RandomWalk(4, walks_per_seed=2, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
-        "roots": pgs.MultiRW(2, 6, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
+        "roots": pgs.walks.MultiRW(2, 6, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "metapath": pgs.MetaPathWalk(PATH, seed=1, edge_ids=True).sample(TYPES, SEEDS),
         "khop": pgs.KHop([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "layers": pgs.LayerSample([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
@@ -80,8 +80,13 @@ def arrays(of: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     elif type(of).__module__.startswith("pygsampler"):
         for name in dir(type(of)):
             kind = getattr(type(of), name)
-            if not name.startswith("_") and not callable(kind):
-                yield from arrays(getattr(of, name), f"{where}.{name}")
+            if name.startswith("_") or callable(kind):
+                continue
+            try:
+                value = getattr(of, name)
+            except TypeError:  # visits have it in torch's tensors alone
+                continue
+            yield from arrays(value, f"{where}.{name}")
 
 
 def at(of: Any, where: str) -> np.ndarray[Any, Any]:

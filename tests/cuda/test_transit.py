@@ -42,7 +42,7 @@ def test_those_of_the_cpu(graph: pgs.Graph, how: str, options: dict[str, Any]) -
     draw = np.random.default_rng(2)
     # Some from everywhere, and more than a block takes from the hub and from its neighbour.
     for seeds in (draw.integers(0, NODES, 700), np.repeat([0, 5], 1500)):
-        sampler = pgs.RandomWalk(7, execution="transit", seed=3, **options)
+        sampler = pgs.RandomWalk(7, mode_options={"execution": "transit"}, seed=3, **options)
         want = arrays(sampler.sample(graph, seeds, epoch=1, batch=2))
         assert arrays(sampler.sample(there, seeds, epoch=1, batch=2)) == want
         assert max(want[1]) > 1
@@ -51,7 +51,7 @@ def test_those_of_the_cpu(graph: pgs.Graph, how: str, options: dict[str, Any]) -
 def test_one_call_after_another(graph: pgs.Graph) -> None:
     there = graph.to("cuda")
     transit, sample = (
-        pgs.RandomWalk(9, execution=execution, seed=5, stop=0.2)
+        pgs.RandomWalk(9, mode_options={"execution": execution}, seed=5, stop=0.2)
         for execution in ("transit", "sample")
     )
     # More, then fewer, and none: rooms are kept from one to the next.

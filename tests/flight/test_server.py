@@ -153,7 +153,7 @@ def test_the_worst_case_bounds_what_is_drawn() -> None:
                 count = 150 if graph is untyped() else 90
                 batch: Any = sampler.sample(graph, seeds)
                 assert batch.num_edges <= most.edges(sampler.plan, count), (sampler, graph)
-    exact = [pgs.RandomWalk(5, walks_per_seed=2), pgs.MultiRW(3, 7), pgs.KHop([3, 2, 2])]
+    exact = [pgs.RandomWalk(5, walks_per_seed=2), pgs.walks.MultiRW(3, 7), pgs.KHop([3, 2, 2])]
     for walker in (*exact, pgs.LayerSample([3, 4])):
         made: Any = walker.sample(untyped(), range(30))
         assert made.num_edges == Most(untyped()).edges(walker.plan, 30)

@@ -253,14 +253,14 @@ def walks() -> Iterator[Case]:
             walk, 8, metapath=[0, 1, 2], edge_types="kind", prob="w"
         ),
         "walk second order stop": partial(walk, 9, p=0.5, q=2.0, stop=0.1, direction="in"),
-        "deepwalk": partial(pgs.DeepWalk, 10, seed=3),
-        "deepwalk weighted": partial(pgs.DeepWalk, 10, walks_per_seed=3, prob="w", seed=3),
-        "node2vec": partial(pgs.Node2Vec, 12, p=0.25, q=4.0, seed=3),
-        "node2vec weighted": partial(pgs.Node2Vec, 6, p=2.0, q=0.5, prob="w", seed=3),
-        "pagerank": partial(pgs.PersonalizedPageRank, 0.15, seed=3),
-        "pagerank weighted": partial(pgs.PersonalizedPageRank, 0.3, prob="w", seed=3),
-        "multi-dimensional": partial(pgs.MultiRW, 5, 30, seed=3),
-        "multi-dimensional in": partial(pgs.MultiRW, 8, 20, direction="in", seed=3),
+        "deepwalk": partial(pgs.walks.DeepWalk, 10, seed=3),
+        "deepwalk weighted": partial(pgs.walks.DeepWalk, 10, walks_per_seed=3, prob="w", seed=3),
+        "node2vec": partial(pgs.walks.Node2Vec, 12, p=0.25, q=4.0, seed=3),
+        "node2vec weighted": partial(pgs.walks.Node2Vec, 6, p=2.0, q=0.5, prob="w", seed=3),
+        "pagerank": partial(pgs.walks.PersonalizedPageRank, 0.15, seed=3),
+        "pagerank weighted": partial(pgs.walks.PersonalizedPageRank, 0.3, prob="w", seed=3),
+        "multi-dimensional": partial(pgs.walks.MultiRW, 5, 30, seed=3),
+        "multi-dimensional in": partial(pgs.walks.MultiRW, 8, 20, direction="in", seed=3),
         "pinsage": partial(pgs.PinSAGE, 3, 0.4, 9, 5, seed=3),
         "pinsage weighted": partial(pgs.PinSAGE, 2, 0.5, 9, 4, prob="w", seed=3),
         "pinsage in": partial(pgs.PinSAGE, 2, 0.5, 9, 4, direction="in", seed=3),
@@ -274,10 +274,10 @@ def walks() -> Iterator[Case]:
     for name in ("walk weighted", "node2vec", "multi-dimensional"):
         yield of_80(f"{name} int32", makers[name], bits=32, forms=TABLES)
     for execution in ("sample", "transit"):
-        same = partial(walk, 20, edge_ids=True, execution=execution)
+        same = partial(walk, 20, edge_ids=True, mode_options={"execution": execution})
         yield of_80(f"walk by {execution}", same, like="walk", forms=TABLES)
     for layout in ("packed", "csr"):
-        same = partial(walk, 20, edge_ids=True, layout=layout)
+        same = partial(walk, 20, edge_ids=True, mode_options={"layout": layout})
         yield of_80(f"walk {layout}", same, like="walk", forms=TABLES)
     yield of_80("pinsage int32", makers["pinsage"], bits=32, forms=())
     path = [("user", "buys", "item"), ("item", "bought", "user")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from pygsampler._batch.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, T
 from pygsampler._batch.torch_block import ForeignBlock, TorchBlock
 from pygsampler._batch.torch_minibatch import ForeignMiniBatch, TorchMiniBatch
 from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
-from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
-from pygsampler.walks.result import NumpyWalks, TorchWalks, Walks
-from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits
+from pygsampler.research.step_samples import StepSamples
+from pygsampler.walks.result import Walks
+from pygsampler.walks.visits import Visits
 
 # The digits of the first 59 digests, which are SHA-256; the others are BLAKE2b.
 SHA256 = 16
@@ -147,15 +147,29 @@ def walks(walks: Any) -> dict[str, Any]:
     }
 
 
+class VisitsOfType(NamedTuple):
+    """The neighbors of one type that `RestartNeighbors` finds."""
+
+    nodes: Any
+    counts: Any
+
+
 def visits(visits: Any) -> dict[str, Any]:
+    if isinstance(visits.nodes, Mapping) and visits.form == "torch":
+        return visits_by_type(visits)
     return {
         "batch": visits.batch,
-        "counts": visits.counts,
+        "counts": _only(visits.counts),
         "epoch": visits.epoch,
-        "nodes": visits.nodes,
+        "nodes": _only(visits.nodes),
         "num_edges": visits.num_edges,
-        "output_nodes": visits.output_nodes,
+        "output_nodes": _only(visits.output_nodes),
     }
+
+
+def _only(values: Any) -> Any:
+    """Returns the values of the one type that a result along a metapath has."""
+    return next(iter(values.values())) if isinstance(values, Mapping) else values
 
 
 def steps(samples: Any) -> dict[str, Any]:
@@ -183,7 +197,9 @@ def visits_by_type(visits: Any) -> dict[str, Any]:
         "num_edges": visits.num_edges,
         "output_index": visits.output_index,
         "output_nodes": visits.output_nodes,
-        "visits": dict(visits),
+        "visits": {
+            kind: VisitsOfType(visits.nodes[kind], visits.counts[kind]) for kind in visits.nodes
+        },
     }
 
 
@@ -254,15 +270,9 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     RelationBatch: relation_minibatch,
     RelationEdges: relation_edges,
     Walks: walks,
-    NumpyWalks: walks,
-    TorchWalks: walks,
     Visits: visits,
-    SeedVisits: visits,
-    TorchVisits: visits_of_type,
-    HeteroVisits: visits_by_type,
+    VisitsOfType: visits_of_type,
     StepSamples: steps,
-    NumpyStepSamples: steps,
-    TorchStepSamples: steps,
 }
 if find_spec("torch") is not None:
     from pygsampler.torch import HeteroLinkBatch, LinkBatch

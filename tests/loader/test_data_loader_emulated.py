@@ -75,13 +75,11 @@ print(pgs.cuda.memory_stats(0)["flights"])
 def test_walks_of_the_cpu(emulator: Path, dtype: str) -> None:
     code = f"""
 from pygsampler._sampling.torch_group import TorchGroup
-from pygsampler.research.step_samples import TorchStepSamples
-from pygsampler.walks.result import TorchWalks
 
 def tensors(batch):
-    if isinstance(batch, TorchWalks):
+    if isinstance(batch, pgs.Walks):
         found = [batch.nodes, batch.lengths, batch.edge_ids, batch.slots]
-    elif isinstance(batch, TorchStepSamples):
+    elif isinstance(batch, pgs.StepSamples):
         found = batch.steps
     else:
         found = [batch.nodes, batch.counts, batch.importance, batch.output_nodes]
@@ -93,11 +91,11 @@ weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1)
 graph = graph.with_data(edge_data={{"w": weights}})
 samplers = [
     pgs.RandomWalk(6, edge_ids=True, seed=3),
-    pgs.Node2Vec(6, p=0.25, q=4.0, walks_per_seed=2, seed=3),
-    pgs.RandomWalk(9, prob="w", stop=0.2, restart=0.1, layout="csr", seed=3),
-    pgs.RandomWalk(5, execution="transit", layout="csr", seed=3),
+    pgs.walks.Node2Vec(6, p=0.25, q=4.0, walks_per_seed=2, seed=3),
+    pgs.RandomWalk(9, prob="w", stop=0.2, restart=0.1, mode_options={{"layout": "csr"}}, seed=3),
+    pgs.RandomWalk(5, mode_options={{"execution": "transit", "layout": "csr"}}, seed=3),
     pgs.PinSAGE(2, 0.5, 4, 3, seed=3),
-    pgs.MultiRW(3, 7, edge_ids=True, seed=3),
+    pgs.walks.MultiRW(3, 7, edge_ids=True, seed=3),
     pgs.KHop([3, 2], seed=3),
     pgs.LayerSample([4, 3], seed=3),
 ]
@@ -507,13 +505,12 @@ edges = {
 graph = pgs.HeteroGraph.from_coo(edges, nodes)
 
 def content(batch):
-    told = {k: (v.nodes.tolist(), v.counts.tolist()) for k, v in batch.items()}
     lists = [
         {kind: ids.tolist() for kind, ids in each.items()}
-        for each in (batch.input_nodes, batch.output_nodes, batch.output_index,
-                     batch.neighbor_index)
+        for each in (batch.nodes, batch.counts, batch.input_nodes, batch.output_nodes,
+                     batch.output_index, batch.neighbor_index)
     ]
-    return told, lists, batch.epoch, batch.batch
+    return lists, batch.epoch, batch.batch
 
 seeds = {"a": torch.arange(60), "b": torch.arange(50)}
 for caps in (None, {"a": 15, "b": 3}):

@@ -138,7 +138,7 @@ def test_near_contexts_have_more_weight() -> None:
     ("change", "kind", "text"),
     [
         ({"graph": 3}, TypeError, "graph: expected a pygsampler.Graph, got int"),
-        ({"walks": [[0]]}, TypeError, "walks: expected TorchWalks or Walks, got list"),
+        ({"walks": [[0]]}, TypeError, "walks: expected Walks, got list"),
         ({"window": 0}, ValueError, "window: expected an integer from 1 to 4096, got 0"),
         ({"window": 1.5}, TypeError, "window: expected an integer from 1 to 4096, got float"),
         ({"negatives": -1}, ValueError, "negatives: expected an integer >= 0, got -1"),

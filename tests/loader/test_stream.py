@@ -31,7 +31,7 @@ def lists(found: Any) -> Any:
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("seeds", [None, np.arange(7, 450, dtype=np.int32), [3, 3, 499]])
 def test_batches_are_those_of_the_loader(graph: pgs.Graph, shuffle: bool, seeds: Any) -> None:
-    sampler = pgs.DeepWalk(5, walks_per_seed=2, seed=11)
+    sampler = pgs.walks.DeepWalk(5, walks_per_seed=2, seed=11)
     given = np.arange(NODES) if seeds is None else seeds
     loader = DataLoader(graph, given, sampler, batch_size=64, shuffle=shuffle)
     for epoch in range(2):
@@ -84,7 +84,7 @@ def in_use() -> int:
 
 def test_memory_is_that_of_the_batches_ahead(graph: pgs.Graph) -> None:
     """A corpus of 400 MB goes by in a few: every batch has 0.8 MB, and five are there."""
-    sampler = pgs.DeepWalk(99, walks_per_seed=10, seed=1)
+    sampler = pgs.walks.DeepWalk(99, walks_per_seed=10, seed=1)
     seeds = np.tile(np.arange(NODES, dtype=np.int64), 100)
     gc.collect()
     # A batch takes the smallest block that is pooled, which counts by its room: other tests leave
@@ -104,7 +104,7 @@ def test_what_is_in_flight_is_cancelled(graph: pgs.Graph) -> None:
         found = json.loads(library.call("MemoryStats"))
         return found["jobs"], found["live"]
 
-    sampler = pgs.DeepWalk(50, seed=1)
+    sampler = pgs.walks.DeepWalk(50, seed=1)
     next(iter(pgs.stream(graph, sampler)))
     before = stats()
     batches = pgs.stream(graph, sampler, batch_size=10)

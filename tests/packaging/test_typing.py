@@ -38,9 +38,9 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # HeteroTorchMiniBatch
     reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # HeteroTorchMiniBatch
     reveal_type(next(iter(data(h, both, labor, batch_size=3))))  # HeteroTorchMiniBatch
-    reveal_type(next(iter(data(g, ids, pgs.RandomWalk(5), batch_size=3))))  # TorchWalks
-    reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # TorchStepSamples
-    reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # SeedVisits
+    reveal_type(next(iter(data(g, ids, pgs.RandomWalk(5), batch_size=3))))  # Walks[torch
+    reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # StepSamples[torch
+    reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # Visits
     reveal_type(next(iter(data(g, ids, fanouts, batch_size=3, static=True))))  # StaticMiniBatch
     reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticHeteroMiniBatch
     reveal_type(next(iter(links(g, ids, fanouts, batch_size=3))))  # LinkBatch

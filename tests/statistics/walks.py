@@ -92,7 +92,7 @@ class WalkEngine:
     def roots(
         self, graph: Small, roots: tuple[int, ...], steps: int, count: int, at: At
     ) -> tuple[Positions, Positions]:
-        sampler = pgs.MultiRW(len(roots), steps, seed=at.seed)
+        sampler = pgs.walks.MultiRW(len(roots), steps, seed=at.seed)
         there = _there(graph, self.device)
         found = sampler.sample(there, list(roots) * count, epoch=at.epoch, batch=at.batch).cpu()
         slots, nodes = found.slots.numpy(), found.nodes.numpy()[:, 1:]

@@ -65,7 +65,7 @@ def content(result: Any) -> Any:
     for name in _NAMES:
         try:
             found[name] = content(getattr(result, name))
-        except (AttributeError, ValueError):
-            # Walks without edges say so by a ValueError.
+        except (AttributeError, TypeError, ValueError):
+            # Walks without edges raise a ValueError; some visits are in torch's tensors alone.
             found[name] = "none"
     return found

@@ -42,11 +42,11 @@ WALKS = (
     pgs.RandomWalk(5, seed=5, metapath=[1], edge_types="k", prob="w", edge_ids=True),
     pgs.PinSAGE(3, num_random_walks=5, seed=5),
     pgs.RandomWalk(0, seed=5, edge_ids=True),
-    pgs.Node2Vec(5, p=0.25, q=2, seed=5),
+    pgs.walks.Node2Vec(5, p=0.25, q=2, seed=5),
     pgs.RandomWalk(5, p=1e9, q=1e-9, seed=5, prob="w", restart=0.1, edge_ids=True),
     pgs.RandomWalk(5, p=0.1, q=4, seed=5, metapath=[0, 2], edge_types="k", edge_ids=True),
     pgs.RandomWalk(4, p=3, q=1e9, seed=5, prob="w", metapath=[1, 1], edge_types="k", edge_ids=True),
-    pgs.MultiRW(5, 9, seed=5, edge_ids=True),
+    pgs.walks.MultiRW(5, 9, seed=5, edge_ids=True),
 )
 
 
@@ -543,7 +543,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(
             ValueError,
             "seeds: expected a multiple of 2, the roots of a walk, got 1",
-            lambda: pgs.MultiRW(2, 3, direction="in").sample(graph, [1]),
+            lambda: pgs.walks.MultiRW(2, 3, direction="in").sample(graph, [1]),
         )
         fails(
             ValueError,

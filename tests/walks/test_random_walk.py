@@ -25,14 +25,13 @@ from walk_graphs import Shape, of_rows, shapes
 import pygsampler as pgs
 from pygsampler._engine import library
 from pygsampler.torch import DataLoader
-from pygsampler.walks.result import TorchWalks
 
 SHAPE = shapes()["ids"]
 MAKERS = {
     "walk": lambda **how: pgs.RandomWalk(7, **how),
-    "deep": lambda **how: pgs.DeepWalk(9, walks_per_seed=3, prob="w", **how),
-    "node2vec": lambda **how: pgs.Node2Vec(5, p=0.5, q=2.0, direction="in", **how),
-    "ppr": lambda **how: pgs.PersonalizedPageRank(0.2, walks_per_seed=2, length=6, **how),
+    "deep": lambda **how: pgs.walks.DeepWalk(9, walks_per_seed=3, prob="w", **how),
+    "node2vec": lambda **how: pgs.walks.Node2Vec(5, p=0.5, q=2.0, direction="in", **how),
+    "ppr": lambda **how: pgs.walks.PersonalizedPageRank(0.2, walks_per_seed=2, length=6, **how),
     "typed": lambda **how: pgs.RandomWalk(6, metapath=[0, 2], edge_types="t", **how),
     "jumps": lambda **how: pgs.RandomWalk(
         6, restart=0.25, count_jumps=True, edge_ids=True, stop=0.125, **how
@@ -71,7 +70,7 @@ def test_a_row_is_a_walk_and_not_a_step() -> None:
 def test_a_length_counts_steps() -> None:
     """And not vertices, as the authors of node2vec and PyG do."""
     for length in (0, 1, 5):
-        found = pgs.Node2Vec(length, p=0.5, walks_per_seed=1).sample(ring(9).graph(), [3])
+        found = pgs.walks.Node2Vec(length, p=0.5, walks_per_seed=1).sample(ring(9).graph(), [3])
         assert found.nodes.shape == (1, length + 1) and found.edge_ids.shape == (1, length)
         assert found.lengths.tolist() == [length]
 
@@ -135,7 +134,7 @@ def test_an_edge_back_is_told_by_its_vertex() -> None:
     """Where p forbids it, no walk goes back, whatever the places and numbers of edges are."""
     rows = [[u for u in range(12) if u != v] for v in range(12)]
     shape = of_rows(rows, 12, "mixed")
-    found = pgs.Node2Vec(30, p=1e60, q=1.0, walks_per_seed=20, seed=3)
+    found = pgs.walks.Node2Vec(30, p=1e60, q=1.0, walks_per_seed=20, seed=3)
     nodes = found.sample(shape.graph(), range(12)).nodes.numpy()
     assert (nodes[:, 2:] != nodes[:, :-2]).all()
 
@@ -144,7 +143,7 @@ def test_an_edge_that_is_refused_is_not_tried_as_another() -> None:
     """Where p and q leave common neighbours alone, walks stay in their clique."""
     clique = range(6)
     rows = [[u for u in clique if u != v] + [6 + v] for v in clique] + [[v] for v in clique]
-    sampler = pgs.Node2Vec(40, p=1e60, q=1e60, walks_per_seed=30, seed=3)
+    sampler = pgs.walks.Node2Vec(40, p=1e60, q=1e60, walks_per_seed=30, seed=3)
     nodes = sampler.sample(of_rows(rows, 12).graph(), list(clique)).nodes.numpy()
     # The first step knows no vertex before it; from a leaf the only way is back.
     inside = nodes[nodes[:, 1] < 6]
@@ -216,7 +215,17 @@ HUGE = 10**30
         ({"count_jumps": True}, ValueError, "count_jumps: expected False without restart"),
         ({"count_jumps": 1, "restart": 0.5}, TypeError, "count_jumps: expected"),
         ({"edge_ids": "yes"}, TypeError, "edge_ids: expected"),
-        ({"layout": "rows"}, ValueError, "layout: expected .* got .*'rows'"),
+        (
+            {"mode_options": {"layout": "rows"}},
+            ValueError,
+            r"mode_options\['layout'\]: expected .* got .*'rows'",
+        ),
+        (
+            {"mode_options": {"layuot": "csr"}},
+            ValueError,
+            "mode_options: expected 'layout' and 'execution', got str 'layuot'",
+        ),
+        ({"mode_options": "csr"}, TypeError, "mode_options: expected a mapping, got "),
         ({"prob": 3}, TypeError, "prob: expected"),
         ({"seed": "a"}, TypeError, "seed: expected"),
         ({"seed": 1 << 64}, ValueError, "seed: expected"),
@@ -349,16 +358,18 @@ def test_a_part_of_a_gpu_changes_nothing_here(graph: pgs.Graph) -> None:
     assert lists(part.sample(graph, range(40))) == lists(sampler.sample(graph, range(40)))
 
 
-def test_named_forms_are_walks(graph: pgs.Graph) -> None:
+def test_functions_of_papers_return_random_walks(graph: pgs.Graph) -> None:
     pairs = [
-        (pgs.DeepWalk(seed=1), pgs.RandomWalk(79, walks_per_seed=10, seed=1)),
-        (pgs.Node2Vec(p=0.5, seed=1), pgs.RandomWalk(79, p=0.5, walks_per_seed=10, seed=1)),
-        (pgs.PersonalizedPageRank(seed=1), pgs.RandomWalk(80, stop=0.15, seed=1)),
+        (pgs.walks.DeepWalk(seed=1), pgs.RandomWalk(79, walks_per_seed=10, seed=1)),
+        (pgs.walks.Node2Vec(p=0.5, seed=1), pgs.RandomWalk(79, p=0.5, walks_per_seed=10, seed=1)),
+        (pgs.walks.PersonalizedPageRank(seed=1), pgs.RandomWalk(80, stop=0.15, seed=1)),
+        (pgs.walks.MultiRW(1, 9, seed=1), pgs.RandomWalk(9, num_roots=1, seed=1)),
     ]
     for named, walk in pairs:
         assert named.plan == walk.plan
-        assert isinstance(named, pgs.RandomWalk)
-        assert lists(named.sample(graph, [3])) == lists(walk.sample(graph, [3]))
+        assert type(named) is pgs.RandomWalk and repr(named) == repr(walk)
+        here, there = named.sample(graph, [3]), walk.sample(graph, [3])
+        assert here.nodes.tolist() == there.nodes.tolist()
 
 
 def test_repr_is_how_it_is_written() -> None:
@@ -372,7 +383,7 @@ def test_repr_is_how_it_is_written() -> None:
 def test_options_have_their_usual_values() -> None:
     sampler = pgs.RandomWalk(5)
     assert (sampler.length, sampler.walks_per_seed, sampler.drawn_by) == (5, 1, None)
-    assert pgs.DeepWalk(prob="w").drawn_by == ("prob", "w")
+    assert pgs.walks.DeepWalk(prob="w").drawn_by == ("prob", "w")
     assert sampler.plan == pgs.RandomWalk(5, p=1, q=1.0, direction="out").plan
     assert sampler.plan != pgs.RandomWalk(5, direction="in").plan
 
@@ -405,7 +416,7 @@ def test_the_loader_has_the_samplers_walks(name: str, graph: pgs.Graph) -> None:
             for number, got in enumerate(loader):
                 chosen = seeds[16 * number : 16 * number + 16]
                 want = sampler.sample(graph, chosen, epoch=epoch, batch=number)
-                assert isinstance(got, TorchWalks)
+                assert got.form == "torch"
                 assert (got.epoch, got.batch) == (epoch, number)
                 assert lists(got) == lists(want)
             assert number == 2 == len(loader) - 1
@@ -413,7 +424,7 @@ def test_the_loader_has_the_samplers_walks(name: str, graph: pgs.Graph) -> None:
 
 def test_ranks_walk_from_their_seeds(graph: pgs.Graph) -> None:
     """All seeds once, and walks of the same seed differ from epoch to epoch."""
-    sampler = pgs.DeepWalk(8, walks_per_seed=2, seed=4)
+    sampler = pgs.walks.DeepWalk(8, walks_per_seed=2, seed=4)
     for epoch in range(2):
         found = []
         for rank in range(3):
@@ -496,7 +507,9 @@ def test_ctrl_c_at_every_moment(graph: pgs.Graph) -> None:
 def test_packed_edges_change_no_walk(graph: pgs.Graph) -> None:
     seeds = np.arange(graph.num_nodes)
     plain, packed = (
-        pgs.RandomWalk(12, layout=layout, edge_ids=True, seed=3).sample(graph, seeds).numpy()
+        pgs.RandomWalk(12, mode_options={"layout": layout}, edge_ids=True, seed=3)
+        .sample(graph, seeds)
+        .numpy()
         for layout in ("csr", "packed")
     )
     assert (plain.nodes == packed.nodes).all() and (plain.edge_ids == packed.edge_ids).all()

@@ -16,7 +16,7 @@ from walk_graphs import Shape, of_rows, shapes
 import pygsampler as pgs
 from pygsampler._batch import layout as at
 from pygsampler.torch import DataLoader
-from pygsampler.walks.visits import SeedVisits, TorchVisits, Visits
+from pygsampler.walks.visits import Visits
 
 SHAPES = shapes()
 AT = {"epoch": 5, "batch": 1 << 33}
@@ -75,6 +75,10 @@ def test_visits_are_those_of_the_reference(case: int) -> None:
             assert got.counts.tolist() == counts, name
             assert (got.nodes.dtype, got.counts.dtype) == (f"int{bits}", "int32")
             assert got.nodes.shape == got.counts.shape == (len(seeds), given[3])
+            arrays = got.numpy()
+            assert (arrays.form, got.cpu() is got, arrays.torch().form) == ("numpy", True, "torch")
+            assert arrays.nodes.tolist() == arrays.torch().nodes.tolist() == nodes
+            assert arrays.output_nodes.tolist() == arrays.torch().numpy().output_nodes.tolist()
 
 
 def test_however_visits_are_asked_for() -> None:
@@ -97,7 +101,7 @@ def test_however_visits_are_asked_for() -> None:
     loader = DataLoader(graph, seeds, sampler, batch_size=16)
     for number, got in enumerate(loader):
         own = sampler.sample(graph, seeds[16 * number : 16 * number + 16], epoch=0, batch=number)
-        assert isinstance(got, TorchVisits)
+        assert isinstance(got, Visits) and got.form == "torch"
         assert got.nodes.tolist() == own.nodes.tolist()
         assert got.counts.tolist() == own.counts.tolist()
 
@@ -121,7 +125,7 @@ def test_a_loader_tells_whose_visits_they_are(prefetch: int) -> None:
     for number, made in enumerate(loader):
         again = sampler.sample(graph, made.output_nodes, epoch=0, batch=number).torch()
         for got in (made, pickle.loads(pickle.dumps(made))):
-            assert isinstance(got, SeedVisits) and (got.epoch, got.batch) == (0, number)
+            assert got.form == "torch" and (got.epoch, got.batch) == (0, number)
             assert torch.equal(got.nodes, again.nodes) and torch.equal(got.counts, again.counts)
             assert got.output_nodes.dtype == got.input_nodes.dtype == torch.int32
             assert torch.equal(got.x, x[got.input_nodes.long()]) and set(got.features) == {"x", "y"}
@@ -135,7 +139,7 @@ def test_a_loader_tells_whose_visits_they_are(prefetch: int) -> None:
             assert near.shape == (*got.nodes.shape, 3) and not near[~there].any()
         seen += made.output_nodes.tolist()
     assert sorted(seen) == list(range(40)) != seen
-    with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ vertices, got 41"):
+    with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ nodes, got 41"):
         made.neighbor_rows(torch.zeros(41, 3))
 
 
@@ -243,7 +247,7 @@ def test_several_roots_are_those_of_the_reference(roots: int, direction: str) ->
         form = form_of(shape, direction=direction)
         want, slots = reference.of_several_roots(form, roots, 30, seeds, seed=9, **AT)
         for bits in (32, 64):
-            sampler = pgs.MultiRW(roots, 30, direction=direction, edge_ids=True, seed=9)
+            sampler = pgs.walks.MultiRW(roots, 30, direction=direction, edge_ids=True, seed=9)
             got = sampler.sample(shape.graph(bits), seeds, **AT)
             assert got.nodes.numpy().tolist() == want.nodes, name
             assert got.edge_ids.numpy().tolist() == want.edge_ids, name
@@ -256,7 +260,7 @@ def test_many_roots() -> None:
     shape = SHAPES["scattered"]
     seeds = [v * 7 % 40 for v in range(1000)]
     want, slots = reference.of_several_roots(form_of(shape), 500, 60, seeds, seed=9, **AT)
-    got = pgs.MultiRW(500, 60, seed=9).sample(shape.graph(), seeds, **AT)
+    got = pgs.walks.MultiRW(500, 60, seed=9).sample(shape.graph(), seeds, **AT)
     assert got.nodes.numpy().tolist() == want.nodes
     assert got.slots.numpy().tolist() == slots
 
@@ -268,14 +272,14 @@ def test_roots_are_chosen_by_their_degree() -> None:
         rows[v] = [0]
     rows[101] = [1]
     # Whatever is arrived at has no edges: the first step says all.
-    walks = pgs.MultiRW(2, 1, seed=3).sample(of_rows(rows, 103).graph(), [0, 1] * 20000)
+    walks = pgs.walks.MultiRW(2, 1, seed=3).sample(of_rows(rows, 103).graph(), [0, 1] * 20000)
     share = (walks.slots.numpy() == 1).mean()
     assert abs(share - 0.01) < 5 * (0.01 * 0.99 / 20000) ** 0.5
 
 
 def test_a_root_moves_from_its_first_step_on() -> None:
     ring = of_rows([[(v - 1) % 50] for v in range(50)], 50)
-    walks = pgs.MultiRW(3, 40, seed=3).sample(ring.graph(), [0, 10, 20] * 30)
+    walks = pgs.walks.MultiRW(3, 40, seed=3).sample(ring.graph(), [0, 10, 20] * 30)
     for nodes, slots in zip(walks.nodes.tolist(), walks.slots.tolist(), strict=True):
         at = [0, 10, 20]
         for slot, v in zip(slots, nodes[1:], strict=True):
@@ -286,7 +290,7 @@ def test_a_root_moves_from_its_first_step_on() -> None:
 
 def test_roots_without_edges() -> None:
     shape = of_rows([[], [0], [1], [], []], 5)  # 0 -> 1 -> 2, and two more vertices
-    walks = pgs.MultiRW(3, 4, seed=3).sample(shape.graph(), [3, 4, 0, 3, 4, 4])
+    walks = pgs.walks.MultiRW(3, 4, seed=3).sample(shape.graph(), [3, 4, 0, 3, 4, 4])
     assert walks.nodes.tolist() == [[3, 1, 2, -1, -1], [3, -1, -1, -1, -1]]
     assert walks.slots.tolist() == [[2, 2, -1, -1], [-1] * 4]
     assert walks.lengths.tolist() == [2, 0]
@@ -294,12 +298,14 @@ def test_roots_without_edges() -> None:
 
 def test_what_is_no_frontier() -> None:
     for roots in (0, 4097):
-        with pytest.raises(ValueError, match="roots: expected"):
-            pgs.MultiRW(roots, 5)
-    with pytest.raises(ValueError, match=r"length|budget"):
-        pgs.MultiRW(3, -1)
+        with pytest.raises(ValueError, match="num_roots: expected"):
+            pgs.walks.MultiRW(roots, 5)
+    with pytest.raises(ValueError, match="num_roots: expected walks of several roots without"):
+        pgs.RandomWalk(5, num_roots=2, restart=0.5)
+    with pytest.raises(ValueError, match="length: expected"):
+        pgs.walks.MultiRW(3, -1)
     with pytest.raises(ValueError, match=r"seeds: expected a multiple of 3, .* got 4"):
-        pgs.MultiRW(3, 5).sample(SHAPES["scattered"].graph(), [0, 1, 2, 3])
+        pgs.walks.MultiRW(3, 5).sample(SHAPES["scattered"].graph(), [0, 1, 2, 3])
 
 
 # ---- HetGNN ----------------------------------------------------------------------------------
@@ -344,7 +350,7 @@ def test_neighbours_by_types(caps: dict[int, int], most: int) -> None:
     for seed, walk in enumerate(walks.nodes.numpy().tolist()):
         want = collected(walk, kinds, caps, most)
         for kind, count in top.items():
-            nodes, counts = found[kind].nodes[seed].tolist(), found[kind].counts[seed].tolist()
+            nodes, counts = found.nodes[kind][seed].tolist(), found.counts[kind][seed].tolist()
             there = [v for v in nodes if v >= 0]
             assert nodes == there + [-1] * (count - len(there))
             assert len(there) == min(count, len(want[kind])) and seed not in there
@@ -366,22 +372,23 @@ def test_a_loader_tells_whose_neighbours_they_are() -> None:
     for number, made in enumerate(loader):
         again = sampler.sample(graph, made.output_nodes, epoch=0, batch=number)
         for got in (made, pickle.loads(pickle.dumps(made))):
-            assert list(got) == [0, 1] and (got.epoch, got.batch) == (0, number)
+            assert list(got.nodes) == list(got.counts) == [0, 1]
+            assert (got.epoch, got.batch, len(got)) == (0, number, len(got.output_nodes))
             assert torch.equal(got.x, x[got.input_nodes.long()])
             assert torch.equal(got.y, x[got.output_nodes.long(), 0])
             assert torch.equal(got.input_nodes[got.output_index], got.output_nodes)
             assert len(got.input_nodes.unique()) == len(got.input_nodes)
-            for kind, visits in got.items():
-                assert torch.equal(visits.nodes, again[kind].nodes)
-                assert torch.equal(visits.counts, again[kind].counts)
-                near = got.neighbor_rows(kind, got.x)
-                there = visits.nodes >= 0
-                assert torch.equal(near[there], x[visits.nodes[there].long()])
-                assert near.shape == (*visits.nodes.shape, 3) and not near[~there].any()
+            rows = got.neighbor_rows(got.x)
+            for kind, nodes in got.nodes.items():
+                assert torch.equal(nodes, again.nodes[kind])
+                assert torch.equal(got.counts[kind], again.counts[kind])
+                near, there = rows[kind], nodes >= 0
+                assert torch.equal(near[there], x[nodes[there].long()])
+                assert near.shape == (*nodes.shape, 3) and not near[~there].any()
         seen += made.output_nodes.tolist()
     assert sorted(seen) == list(range(60)) != seen
-    with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ vertices, got 60"):
-        made.neighbor_rows(0, x)
+    with pytest.raises(ValueError, match=r"x: expected a row for each of \d+ nodes, got 60"):
+        made.neighbor_rows(x)
 
 
 def test_gradients_of_neighbours() -> None:
@@ -389,11 +396,11 @@ def test_gradients_of_neighbours() -> None:
     sampler = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=6, direction="in", seed=5)
     found = sampler.sample(graph, [0, 2])
     x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
-    sum(found.neighbor_rows(kind, x).sum() for kind in found).backward()
-    told = torch.cat([visits.nodes[visits.nodes >= 0] for visits in found.values()])
+    sum(rows.sum() for rows in found.neighbor_rows(x).values()).backward()
+    told = torch.cat([nodes[nodes >= 0] for nodes in found.nodes.values()])
     assert x.grad[:, 0].tolist() == [int((told == v).sum()) for v in found.input_nodes]
     # Vertex 2 hears nobody.
-    assert found[0].nodes[1].tolist() == found[1].nodes[1].tolist() == [-1, -1]
+    assert found.nodes[0][1].tolist() == found.nodes[1][1].tolist() == [-1, -1]
 
 
 def test_rows_that_a_loader_refuses() -> None:
@@ -412,7 +419,7 @@ def test_rows_that_a_loader_refuses() -> None:
         with pytest.raises(ValueError, match=text):
             DataLoader(graph, range(count), sampler, **how, **given)
     for sampler, name in (
-        (visits, "items"),
+        (visits, "neighbor_rows"),
         (pgs.PinSAGE(), "importance"),
         (pgs.PinSAGE(), "counts"),
     ):
@@ -426,9 +433,9 @@ def test_types_that_cannot_be_reached_end() -> None:
     ring = of_rows([[1], [0]], 3)
     graph = ring.graph().with_data(node_data={"kind": [0, 0, 1]})
     found = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=10, seed=5).sample(graph, [0, 2])
-    assert found[0].nodes.tolist() == [[1, -1], [-1, -1]]
-    assert found[0].counts[0, 0] == 10
-    assert found[1].nodes.tolist() == [[-1, -1], [-1, -1]]
+    assert found.nodes[0].tolist() == [[1, -1], [-1, -1]]
+    assert found.counts[0][0, 0] == 10
+    assert found.nodes[1].tolist() == [[-1, -1], [-1, -1]]
 
 
 def test_what_is_no_neighbourhood() -> None:
@@ -447,7 +454,7 @@ def test_what_is_no_neighbourhood() -> None:
 def test_visits_of_any_walks() -> None:
     """Counted by hand, whatever the walks; ends alone, too."""
     graph = pgs.Graph.from_coo([0, 0, 1, 2, 3, 3], [1, 2, 0, 3, 0, 2])
-    walks = pgs.PersonalizedPageRank(0.3, walks_per_seed=40, length=12, seed=3)
+    walks = pgs.walks.PersonalizedPageRank(0.3, walks_per_seed=40, length=12, seed=3)
     found = walks.sample(graph, [0, 3, 0], batch=0).torch()
     for ends in (False, True):
         made = found.visits(3, ends=ends)
@@ -461,6 +468,9 @@ def test_visits_of_any_walks() -> None:
             assert made.nodes[seed].tolist() == want
             assert made.counts[seed].tolist() == [counts.get(v, 0) for v in want]
     assert made.nodes.dtype == torch.int64 and len(made) == 3
+    assert made.output_nodes.tolist() == [0, 3, 0] and made.output_index.tolist() == [0, 1, 0]
+    with pytest.raises(TypeError, match=r"Walks.visits: expected walks in torch tensors"):
+        walks.sample(graph, [0], batch=0).visits(3)
     with pytest.raises(ValueError, match="top: expected an integer >= 1, got 0"):
         found.visits(0)
 
@@ -471,6 +481,6 @@ def test_visits_of_no_seeds_have_no_rows() -> None:
     made = pgs.PinSAGE(num_neighbors=3, seed=1).sample(graph, np.zeros(0, np.int64))
     assert made.nodes.shape == (0, 0)
     words = [0] * at.WALK_WORDS
-    words[at.WALK_PER_SEED] = 10
-    tensors = TorchVisits._of_region(torch.zeros(64, dtype=torch.int64), words, 0, 0)
+    words[at.WALK_PER_SEED], words[at.ID_BITS] = 10, 64
+    tensors = Visits._of_region(torch.zeros(64, dtype=torch.int64), words, 0, 0)
     assert tensors.nodes.shape == tensors.counts.shape == made.torch().nodes.shape

@@ -44,15 +44,17 @@ def test_pinsage_along_edge_types(graph: pgs.HeteroGraph, options: dict[str, Any
     flat = alone.to_homogeneous(edge_data=["w"])
     plain = pgs.PinSAGE(3, 0.3, 8, 4, metapath=[0, 1], edge_types="_TYPE", seed=9, **options)
     want = plain.sample(flat, seeds, **AT)
-    assert found.nodes.tolist() == want.nodes.tolist()
-    assert found.counts.tolist() == want.counts.tolist()
-    assert 0 <= np.asarray(found.nodes).max() < NODES["user"]
+    assert list(found.nodes) == list(found.counts) == list(found.output_nodes) == ["user"]
+    assert found.nodes["user"].tolist() == want.nodes.tolist()
+    assert found.counts["user"].tolist() == want.counts.tolist()
+    assert found.output_nodes["user"].tolist() == seeds
+    assert 0 <= np.asarray(found.nodes["user"]).max() < NODES["user"]
     for other in (
         pickle.loads(pickle.dumps(sampler)).sample(graph, {"user": seeds}, **AT),
         sampler.with_seed(9).submit(graph, {"user": seeds}, **AT).result(),
         sampler.sample_many(graph, [{"user": seeds}], **AT)[0],
     ):
-        assert other.nodes.tolist() == want.nodes.tolist()
+        assert other.nodes["user"].tolist() == want.nodes.tolist()
     assert "'buys'" in repr(sampler)
 
 
@@ -73,14 +75,13 @@ def test_neighbours_by_names_of_types(graph: pgs.HeteroGraph) -> None:
         caps={place[kind]: count for kind, count in caps.items()},
         **how,
     ).sample(flat, joined, **AT)
-    assert list(found) == list(top)
+    assert list(found.nodes) == list(top)
     for kind in top:
-        nodes = want[place[kind]].nodes
+        nodes = want.nodes[place[kind]]
         expected = nodes.where(nodes < 0, nodes - starts[kind])
-        assert found[kind].nodes.tolist() == expected.tolist()
-        assert found[kind].counts.tolist() == want[place[kind]].counts.tolist()
-        assert found[kind].nodes.max() >= 0
-        assert found[kind].nodes.max() < NODES[kind]
+        assert found.nodes[kind].tolist() == expected.tolist()
+        assert found.counts[kind].tolist() == want.counts[place[kind]].tolist()
+        assert 0 <= found.nodes[kind].max() < NODES[kind]
 
 
 def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
@@ -97,7 +98,7 @@ def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
         own = {kind: batch.output_nodes[kind] for kind in seen}
         # In the order of the graph's types, as the rows stand.
         again = sampler.sample(graph, own, epoch=0, batch=number)
-        assert list(batch) == ["user", "shop", "alone"]
+        assert list(batch.nodes) == ["user", "shop", "alone"]
         assert set(batch.input_nodes) == set(batch.output_nodes) == set(counts)
         for kind, ids in batch.input_nodes.items():
             assert torch.equal(batch.x[kind], x[kind][ids]) and len(ids.unique()) == len(ids)
@@ -105,13 +106,14 @@ def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
         for kind, ids in own.items():
             assert torch.equal(batch.y[kind], ids)
             seen[kind] += ids.tolist()
-        for kind, visits in batch.items():
-            assert len(visits) == 20 or number == 3
-            assert torch.equal(visits.nodes, again[kind].nodes)
-            near, there = batch.neighbor_rows(kind, batch.x[kind]), visits.nodes >= 0
-            assert torch.equal(near[there], x[kind][visits.nodes[there]])
+        assert len(batch) == 20 or number == 3
+        rows = batch.neighbor_rows(batch.x)
+        for kind, nodes in batch.nodes.items():
+            assert torch.equal(nodes, again.nodes[kind])
+            near, there = rows[kind], nodes >= 0
+            assert torch.equal(near[there], x[kind][nodes[there]])
             assert not near[~there].any()
-        assert not len(batch.input_nodes["alone"]) and batch["shop"].nodes.max() >= 0
+        assert not len(batch.input_nodes["alone"]) and batch.nodes["shop"].max() >= 0
         other = pickle.loads(pickle.dumps(batch))
         assert torch.equal(other.x["shop"], batch.x["shop"]) and repr(other) == repr(batch)
     assert sorted(seen["item"]) == list(range(50)) and sorted(seen["user"]) == list(range(5, 30))
@@ -129,16 +131,16 @@ def test_a_loader_reads_rows_along_a_metapath(graph: pgs.HeteroGraph) -> None:
     seen: list[int] = []
     for number, batch in enumerate(loader):
         again = sampler.sample(graph, dict(batch.output_nodes), epoch=0, batch=number)
-        assert batch.nodes.tolist() == again.nodes.tolist()
-        assert again.output_nodes.tolist() == batch.output_nodes["user"].tolist()
+        assert batch.nodes["user"].tolist() == again.nodes["user"].tolist()
+        assert again.output_nodes["user"].tolist() == batch.output_nodes["user"].tolist()
         for got in (batch, pickle.loads(pickle.dumps(batch))):
             assert list(got.input_nodes) == list(got.x) == list(got.y) == ["user"]
             ids, rows = got.input_nodes["user"], got.x["user"]
             assert torch.equal(rows, x["user"][ids]) and len(ids.unique()) == len(ids)
             assert torch.equal(got.y["user"], got.output_nodes["user"])
             assert torch.equal(ids[got.output_index["user"]], got.output_nodes["user"])
-            there = got.nodes >= 0
-            assert torch.equal(got.neighbor_rows(rows)[there], x["user"][got.nodes[there]])
+            nodes, near = got.nodes["user"], got.neighbor_rows(got.x)["user"]
+            assert torch.equal(near[nodes >= 0], x["user"][nodes[nodes >= 0]])
         seen += batch.output_nodes["user"].tolist()
     assert sorted(seen) == list(range(5, 30))
 
@@ -146,8 +148,8 @@ def test_a_loader_reads_rows_along_a_metapath(graph: pgs.HeteroGraph) -> None:
 def test_a_type_without_edges_is_no_neighbour(graph: pgs.HeteroGraph) -> None:
     sampler = pgs.RestartNeighbors(None, {"alone": 2, "item": 2}, max_steps=30, seed=5)
     found = sampler.sample(graph, {"user": [0, 1]})
-    assert found["alone"].nodes.tolist() == [[-1, -1], [-1, -1]]
-    assert found["item"].nodes.max() >= 0
+    assert found.nodes["alone"].tolist() == [[-1, -1], [-1, -1]]
+    assert found.nodes["item"].max() >= 0
 
 
 def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:

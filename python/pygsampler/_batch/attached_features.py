@@ -16,6 +16,9 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 class HasFeatures:
     """Of torch's tensors: rows beside a batch or a block, by name, which a loader read for it."""
 
+    form: str = "torch"
+    """Whose arrays these are: only torch's tensors have rows of features."""
+
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> torch.Tensor: ...

@@ -213,7 +213,9 @@ class TorchMiniBatch(ForeignMiniBatch["torch.Tensor", TorchBlock], HasFeatures, 
 def as_torch(batch: TorchMiniBatch | HasTorchForm) -> TorchMiniBatch:
     """What a sampler gave, in torch's tensors."""
     # Of a graph with types it is a HeteroTorchMiniBatch, which is one of these too.
-    return batch if isinstance(batch, HasFeatures) else batch.torch()
+    if isinstance(batch, HasFeatures) and batch.form == "torch":
+        return batch
+    return batch.torch()  # type: ignore[operator]
 
 
 class NumpyMiniBatch(ForeignMiniBatch["numpy.ndarray[Any, Any]", NumpyBlock]):

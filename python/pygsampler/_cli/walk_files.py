@@ -29,7 +29,7 @@ WITH_EDGES = (*PARQUET, *ARROW, ".npz")
 
 
 class _WalkWriter(Protocol):
-    def add(self, walks: Walks) -> None:
+    def add(self, walks: Walks[Any]) -> None:
         """Appends a batch that is on the CPU."""
 
     def finish(self) -> None:
@@ -50,7 +50,7 @@ def check(suffix: str) -> None:
 @contextmanager
 def walk_file(
     path: Path, count: int, length: int, about: dict[str, Any], labels: Labels, edge_ids: bool
-) -> Iterator[Callable[[Walks], None]]:
+) -> Iterator[Callable[[Walks[Any]], None]]:
     """Takes batches, in all ``count`` walks of ``length`` steps at most; the file ``path`` is there
     once the block has ended well.
 
@@ -74,12 +74,12 @@ def walk_file(
             writer.close()
 
 
-def _nodes(walks: Walks, labels: Labels, *, text: bool = False) -> Any:
+def _nodes(walks: Walks[Any], labels: Labels, *, text: bool = False) -> Any:
     """Returns the labels of nodes, [walks, length + 1], -1 after the end; with ``text`` names."""
     import numpy as np
 
     nodes = walks.numpy().nodes
-    types = getattr(walks, "node_types", None)
+    types = walks.node_types
     if types is None:
         return labels.numpy(None, nodes, text=text)
     columns = [labels.numpy(kind, nodes[:, i], text=text) for i, kind in enumerate(types)]
@@ -106,7 +106,7 @@ class _Table:
         else:
             self._writer = pa.ipc.new_file(str(path), self._schema)
 
-    def add(self, walks: Walks) -> None:
+    def add(self, walks: Walks[Any]) -> None:
         import pyarrow as pa
 
         found = walks.numpy()
@@ -146,7 +146,7 @@ class _Array:
         self,
         path: Path,
         shape: tuple[int, ...],
-        rows: Callable[[Walks], Any],
+        rows: Callable[[Walks[Any]], Any],
         dtype: str = "<i8",
     ) -> None:
         self._file: BinaryIO = open(path, "wb")  # noqa: SIM115 - close() does it
@@ -156,7 +156,7 @@ class _Array:
         header = {"descr": dtype, "fortran_order": False, "shape": shape}
         numpy_format.write_array_header_1_0(self._file, header)
 
-    def add(self, walks: Walks) -> None:
+    def add(self, walks: Walks[Any]) -> None:
         import numpy as np
 
         rows = np.ascontiguousarray(self._rows(walks), self._dtype)
@@ -178,7 +178,7 @@ class _Archive:
     def __init__(self, path: Path, count: int, length: int, labels: Labels, edge_ids: bool) -> None:
         self._path = path
         self._parts: dict[str, _Array] = {}
-        parts: dict[str, tuple[tuple[int, ...], Callable[[Walks], Any], str]] = {
+        parts: dict[str, tuple[tuple[int, ...], Callable[[Walks[Any]], Any], str]] = {
             "nodes": ((count, length + 1), lambda walks: _nodes(walks, labels), "<i8"),
             "lengths": ((count,), lambda walks: walks.numpy().lengths, "<i4"),
         }
@@ -194,7 +194,7 @@ class _Archive:
     def _part(self, name: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{name}.npy")
 
-    def add(self, walks: Walks) -> None:
+    def add(self, walks: Walks[Any]) -> None:
         for part in self._parts.values():
             part.add(walks)
 
@@ -222,7 +222,7 @@ class _Text:
         self._file = open(path, "w", encoding="utf-8", buffering=1 << 20)  # noqa: SIM115
         self._labels = labels
 
-    def add(self, walks: Walks) -> None:
+    def add(self, walks: Walks[Any]) -> None:
         found = walks.numpy()
         rows = _nodes(walks, self._labels, text=True).tolist()
         lengths = (found.lengths + 1).tolist()

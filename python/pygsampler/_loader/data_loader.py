@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
     from pygsampler._loader.options import DataLoaderOptions
     from pygsampler.walks.pinsage import PinSAGE
-    from pygsampler.walks.visits import SeedVisits
+    from pygsampler.walks.visits import Visits
 
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8
@@ -287,7 +287,7 @@ class DataLoader(StaticOption, Generic[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[SeedVisits],
+        self: DataLoader[Visits],
         graph: Graph | HeteroGraph,
         seeds: Any,
         sampler_or_fanouts: PinSAGE,

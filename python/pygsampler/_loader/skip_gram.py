@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,7 +11,7 @@ from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler._loader.rng import BatchId, DrawShape, check_power, draw
-from pygsampler.walks.result import TorchWalks, Walks
+from pygsampler.walks.result import Walks
 
 __all__ = ["SkipGram", "skip_gram"]
 
@@ -39,7 +39,7 @@ class SkipGram(NamedTuple):
 
 def skip_gram(
     graph: Graph,
-    walks: TorchWalks | Walks,
+    walks: Walks[Any],
     window: int,
     *,
     negatives: int = 5,
@@ -52,7 +52,7 @@ def skip_gram(
     contexts. Pairs stand by the place of the centre, then of the context, then walk by walk.
     Nothing behind the end of a walk is in a pair. A GPU is waited for once, for their number.
 
-        for walks in DataLoader(graph, seeds, pgs.Node2Vec(40, q=0.5), batch_size=512):
+        for walks in DataLoader(graph, seeds, pgs.walks.Node2Vec(40, q=0.5), batch_size=512):
             centres, contexts, negatives = skip_gram(graph, walks, 5)
             ...
 
@@ -60,7 +60,7 @@ def skip_gram(
     ----------
     graph : Graph
         The one that was walked on: negatives are its vertices.
-    walks : TorchWalks or Walks
+    walks : Walks
     window : int
         1 to 4096; node2vec has 10.
     negatives : int
@@ -91,8 +91,8 @@ def skip_gram(
     """
     if not isinstance(graph, Graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
-    if not isinstance(walks, (TorchWalks, Walks)):
-        raise TypeError(f"walks: expected TorchWalks or Walks, got {describe(walks)}")
+    if not isinstance(walks, Walks):
+        raise TypeError(f"walks: expected Walks, got {describe(walks)}")
     walks = walks.torch()
     count = integer(negatives, "negatives", 0)
     window = integer(window, "window", 1, _MOST_WINDOW)

@@ -42,7 +42,7 @@ def stream(
     It needs neither torch nor NumPy, and works for every sampler: a corpus of walks goes by in the
     memory of a few batches, whatever the graph's size:
 
-        for walks in pgs.stream(graph, pgs.DeepWalk(seed=0), shuffle=True):
+        for walks in pgs.stream(graph, pgs.walks.DeepWalk(seed=0), shuffle=True):
             ...
 
     Parameters

@@ -133,9 +133,9 @@ class Client:
         Parameters
         ----------
         sampler : Sampler, Plan or mapping
-            ``PGSampler``, ``RandomWalk`` and its named forms, ``MetaPathWalk``, ``MultiRW``,
-            ``PinSAGE``, ``KHop``, ``LayerSample``, ``HGTSampler``, ``HeteroLaborSampler`` or a
-            program's; or a plan, such as ``sampler.plan``, or its fields.
+            ``PGSampler``, ``RandomWalk``, ``MetaPathWalk``, ``PinSAGE``, ``KHop``,
+            ``LayerSample``, ``HGTSampler``, ``HeteroLaborSampler`` or a program's;
+            or a plan, such as ``sampler.plan``, or its fields.
         seeds : int32 or int64, shape [N], or a mapping of types to such
             As the sampler takes them, on the CPU.
         seed : int, optional
@@ -147,7 +147,7 @@ class Client:
 
         Returns
         -------
-        MiniBatch, Subgraph, HeteroMiniBatch, Walks, HeteroWalks, Visits or StepSamples
+        MiniBatch, Subgraph, HeteroMiniBatch, Walks, Visits or StepSamples
             On the CPU.
 
         Raises

@@ -18,22 +18,17 @@ from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.samplers.neighbor_plan import rule_of_plan
 from pygsampler.walks.metapath_walk import MetaPathWalk
-from pygsampler.walks.multi_root import MultiRW
 from pygsampler.walks.pinsage import PinSAGE
-from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
+from pygsampler.walks.random_walk import RandomWalk
 
 # Whose batches are a function of their plans, and, along types of edges, of the path.
 SERVED = (
-    DeepWalk,
     HGTSampler,
     HeteroLaborSampler,
     KHop,
     LayerSample,
     MetaPathWalk,
-    MultiRW,
-    Node2Vec,
     PGSampler,
-    PersonalizedPageRank,
     PinSAGE,
     Program,
     RandomWalk,
@@ -105,7 +100,7 @@ def _along(plan: Plan, seed: int, path: list[Any]) -> Sampler[Any]:
             metapath=path,
             prob=plan["prob"],
             direction=plan["direction"],
-            layout=plan["layout"],
+            mode_options={"layout": plan["layout"]},
             seed=seed,
         )
     if made.plan != plan:

@@ -28,7 +28,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._graph.schema import Schema, relation_name
 from pygsampler.research.step_samples import StepSamples
-from pygsampler.walks.result import HeteroWalks, Walks
+from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
 
 VERSION = 2
@@ -80,8 +80,7 @@ _KINDS = {
     "blocks": _ResultKind(MiniBatch, at.MAGIC, ()),
     "subgraph": _ResultKind(Subgraph, at.MAGIC, ()),
     "typed": _ResultKind(HeteroMiniBatch, at.MAGIC, ()),
-    "walks": _ResultKind(Walks, at.WALK_MAGIC, ("seed",)),
-    "typed walks": _ResultKind(HeteroWalks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
+    "walks": _ResultKind(Walks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
     "visits": _ResultKind(Visits, at.WALK_MAGIC, ()),
     "steps": _ResultKind(StepSamples, at.STEP_MAGIC, ("seed",)),
 }
@@ -94,7 +93,7 @@ class SentResult:
     def __init__(self, result: Any) -> None:
         """TypeError for a result that has no such form."""
         kind = _NAMES.get(type(result))
-        if kind is None:
+        if kind is None or getattr(result, "form", "array") != "array":
             raise TypeError(
                 f"sampler: expected one whose results are arrays, got {describe(result)}"
             )
@@ -190,7 +189,7 @@ def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
     if isinstance(result, Visits):
         memory = result._memory
         return memory.data, memories.read_int64(memory.header, at.WALK_WORDS), {}
-    return result._data(), list(result._words), {}
+    return result._address, list(result._words), {}
 
 
 def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
@@ -203,7 +202,7 @@ def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
     if kind == "visits":
         return Visits._of(memory, *numbers)
     made = _KINDS[kind].made._of(memory, *numbers, about["seed"])
-    if kind == "typed walks":
+    if kind == "walks" and about["node_types"] is not None:
         made.node_types = tuple(about["node_types"])
         made.edge_types = tuple(map(tuple, about["edge_types"]))
     return made

@@ -21,7 +21,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class WalkProgram(ProgramSamplerWithInputs[Walks]):
+class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
     """A sampler of walks, which a program makes that returns ``A.walk(seeds, length)``.
 
     It runs as ``RandomWalk(length, direction="in")``, whose batches these are: a ``Walks``, of
@@ -66,7 +66,7 @@ class WalkProgram(ProgramSamplerWithInputs[Walks]):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> PendingBatch[Walks]:
+    ) -> PendingBatch[Walks[Any]]:
         """As ``RandomWalk.launch``."""
         return self._walk.launch(
             graph,
@@ -94,7 +94,7 @@ class WalkProgram(ProgramSamplerWithInputs[Walks]):
     def _of(self, program: Any) -> WalkProgram:
         return WalkProgram(program, self._walk.length)
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks[Any]]:
         return self._walk._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:

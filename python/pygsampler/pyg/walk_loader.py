@@ -17,7 +17,7 @@ from pygsampler._graph.graph import Graph
 from pygsampler.pyg.options import ids
 from pygsampler.pyg.order import SeededLoader
 from pygsampler.walks.random_walk import RandomWalk
-from pygsampler.walks.result import TorchWalks
+from pygsampler.walks.result import Walks
 
 __all__ = ["WalkSampler", "loader", "windows"]
 
@@ -47,14 +47,14 @@ class WalkSampler:
 
     def walk(
         self, batch: torch.Tensor, device: torch.device, length: int, **options: Any
-    ) -> TorchWalks:
+    ) -> Walks[torch.Tensor]:
         """A walk from each vertex of ``batch``, of int32 or int64, on ``device``."""
         seeds = ids(batch, "batch")
         self._number = epoch, number = self.numbers.number(seeds)
         sampler = self._sampler(length, **options)
         graph = self._on(device)
         job = sampler.launch(graph, seeds, epoch=epoch, batch=number, into="torch")
-        walks: TorchWalks = job.result().torch()
+        walks: Walks[torch.Tensor] = job.result().torch()
         return walks
 
     @contextmanager

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pygsampler.research.step_samples import NumpyStepSamples, StepSamples, TorchStepSamples
+from pygsampler.research.step_samples import StepSamples
 from pygsampler.research.step_sampling import KHop, LayerSample
 
-__all__ = ["KHop", "LayerSample", "NumpyStepSamples", "StepSamples", "TorchStepSamples"]
+__all__ = ["KHop", "LayerSample", "StepSamples"]
 
 
 def __dir__() -> list[str]:

@@ -12,13 +12,14 @@ from pygsampler._sampling.pending import GroupLauncher
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.research.step_samples import StepSamples, TorchStepSamples
+from pygsampler.research.step_samples import StepSamples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import torch
 
+    from pygsampler._arrays.array import Array
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
     from pygsampler._sampling.job import SampleJob
@@ -33,7 +34,7 @@ def __dir__() -> list[str]:
 S = TypeVar("S", bound="_StepSampler")
 
 
-class _StepSampler(EngineSampler, Sampler["StepSamples"]):
+class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
     """What ``KHop`` and ``LayerSample`` share."""
 
     __slots__ = ("__weakref__", "_numbers")
@@ -94,15 +95,19 @@ class _StepSampler(EngineSampler, Sampler["StepSamples"]):
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return _from_fields(type(self), self._fields(), seed)
 
-    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> StepSamples:
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> StepSamples[Array]:
         return StepSamples._of(memory, epoch, batch, self.seed)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> TorchStepSamples:
-        return TorchStepSamples._of_region(region, words, epoch, batch, self.seed)
+    ) -> StepSamples[torch.Tensor]:
+        return StepSamples._of_region(
+            region, words, {"epoch": epoch, "batch": batch, "seed": self.seed}
+        )
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[StepSamples]:
+    def _many(
+        self, graph: Graph, many: list[Any], epoch: int, batch: int
+    ) -> list[StepSamples[Array]]:
         if graph._device >= 0:
             return sample_many(graph, self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from pygsampler.walks.metapath_walk import MetaPathWalk
-from pygsampler.walks.multi_root import MultiRW
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
-from pygsampler.walks.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
-from pygsampler.walks.result import HeteroWalks, NumpyWalks, TorchWalks, Walks
-from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits
+from pygsampler.walks.random_walk import (
+    DeepWalk,
+    MultiRW,
+    Node2Vec,
+    PersonalizedPageRank,
+    RandomWalk,
+)
+from pygsampler.walks.result import Walks
+from pygsampler.walks.visits import Visits
 
 __all__ = [
     "DeepWalk",
-    "HeteroVisits",
-    "HeteroWalks",
     "MetaPathWalk",
     "MultiRW",
     "Node2Vec",
-    "NumpyWalks",
     "PersonalizedPageRank",
     "PinSAGE",
     "RandomWalk",
     "RestartNeighbors",
-    "SeedVisits",
-    "TorchVisits",
-    "TorchWalks",
     "Visits",
     "Walks",
 ]

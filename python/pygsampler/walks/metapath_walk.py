@@ -15,17 +15,17 @@ from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.partitioned_job import PartitionedJob
 from pygsampler._sampling.pending import MappedJob
 from pygsampler.walks.random_walk import RandomWalk
-from pygsampler.walks.result import HeteroWalks
+from pygsampler.walks.result import Walks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pygsampler._arrays.array import Array
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler._sampling.pending import PendingBatch
-    from pygsampler.walks.result import Walks
 
 __all__ = ["MetaPathWalk"]
 
@@ -39,7 +39,7 @@ class MetaPathWalk(RandomWalk):
 
     Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
     ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
-    mapping of that type to them, and gives ``HeteroWalks``.
+    mapping of that type to them, and gives ``Walks``.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ class MetaPathWalk(RandomWalk):
 
     @property
     def node_types(self) -> tuple[str, ...]:
-        """The type of each column of ``HeteroWalks.nodes``; ValueError for a metapath of names of
-        relations, whose types a graph knows: ``HeteroWalks.node_types`` has them."""
+        """The type of each column of ``Walks.nodes``; ValueError for a metapath of names of
+        relations, whose types a graph knows: ``Walks.node_types`` has them."""
         if is_named(self._path):
             raise ValueError(
                 "node_types: expected a metapath of (source, relation, destination), got names of "
@@ -151,7 +151,7 @@ class MetaPathWalk(RandomWalk):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> PendingBatch[HeteroWalks]:
+    ) -> PendingBatch[Walks[Array]]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         if not isinstance(graph, HeteroGraph):
             raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
@@ -173,7 +173,7 @@ class MetaPathWalk(RandomWalk):
 
     def _in_parts(
         self, graph: HeteroGraph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
-    ) -> PendingBatch[HeteroWalks]:
+    ) -> PendingBatch[Walks[Array]]:
         """Of a graph whose parts lie in several processes; ids are those of types there."""
         if exclude is not None:
             raise NotImplementedError(
@@ -184,28 +184,28 @@ class MetaPathWalk(RandomWalk):
         job = PartitionedJob.start_along(graph, self, types, roots, seeds, epoch=epoch, batch=batch)
         return MappedJob(job, lambda walks: self._named(walks, path))
 
-    def _named(self, walks: HeteroWalks, path: tuple[EdgeType, ...]) -> HeteroWalks:
+    def _named(self, walks: Walks[Array], path: tuple[EdgeType, ...]) -> Walks[Array]:
         """The walks, with the types of what they have."""
         walks.node_types = columns(path, self._against, self.length)
         walks.edge_types = tuple(itertools.islice(itertools.cycle(path), self.length))
         return walks
 
-    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
-        return HeteroWalks._of(memory, epoch, batch, self.seed)
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks[Array]:
+        return Walks._of(memory, epoch, batch, self.seed)
 
     def _by_type(
-        self, walks: HeteroWalks, path: tuple[EdgeType, ...], joint: HomogeneousView
-    ) -> HeteroWalks:
+        self, walks: Walks[Array], path: tuple[EdgeType, ...], joint: HomogeneousView
+    ) -> Walks[Array]:
         """New walks with the ids of their types, where they had those of the joint graph."""
         self._named(walks, path)
-        nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])
-        edges = array("q", [joint.edges[kind] for kind in walks.edge_types])
+        nodes = array("q", [joint.nodes[kind] for kind in walks.node_types or ()])
+        edges = array("q", [joint.edges[kind] for kind in walks.edge_types or ()])
         if joint.graph._device >= 0:
             _ids_by_type_on_device(walks, nodes, edges, joint.roots)
             return walks
         library.call(
             "WalksByType",
-            walks._memory.address,  # type: ignore[union-attr]
+            walks._memory.address,
             nodes.buffer_info()[0],
             edges.buffer_info()[0],
             self.length,
@@ -217,7 +217,9 @@ class MetaPathWalk(RandomWalk):
         return f"MetaPathWalk({list(self._path)}, length={self.length}, seed={self.seed})"
 
 
-def _ids_by_type_on_device(walks: Walks, nodes: array[int], edges: array[int], roots: int) -> None:
+def _ids_by_type_on_device(
+    walks: Walks[Array], nodes: array[int], edges: array[int], roots: int
+) -> None:
     """Writes the ids of their types into walks on a GPU, by torch."""
     steps = walks.per_step().torch()
     if bool((steps[0] >= roots).any()):
@@ -227,8 +229,8 @@ def _ids_by_type_on_device(walks: Walks, nodes: array[int], edges: array[int], r
             f"got {int(steps[0][wrong])}"
         )
     tables = [(steps, nodes)]
-    if "edge_ids" in walks._arrays:
-        tables.append((walks._edges().torch(), edges))
+    if walks._array("edge_ids") is not None:
+        tables.append((walks.per_step_edges().torch(), edges))
     for ids, starts in tables:
         begins = ids.new_tensor(starts.tolist()).unsqueeze(1)
         ids -= begins * (ids >= 0)

@@ -14,8 +14,8 @@ from pygsampler._sampling.hetero_inputs import homogeneous_ids
 from pygsampler._sampling.pending import GroupLauncher, MappedJob, PendingBatch
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.walks.random_walk import RandomWalk
-from pygsampler.walks.visits import HeteroVisits, SeedVisits, TorchVisits, Visits, top_visits
+from pygsampler.walks.random_walk import RandomWalk, mode_fields
+from pygsampler.walks.visits import Visits, top_visits
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.homogeneous import HomogeneousView
-    from pygsampler.walks.result import TorchWalks
+    from pygsampler.walks.result import Walks
 
 __all__ = ["PinSAGE", "RestartNeighbors"]
 
@@ -44,7 +44,7 @@ class PinSAGE(RandomWalk):
     Walks from a seed make traversals: the first always, and each further one unless the walk ends
     before it, with ``termination_prob``. The vertices at the ends of traversals are its visits, the
     seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds, and a
-    loader ``SeedVisits``, with features and labels.
+    loader those in torch tensors, with features and labels.
 
     Parameters
     ----------
@@ -60,8 +60,10 @@ class PinSAGE(RandomWalk):
         As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
         ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
         that leads back to where it begins; seeds and visits are ids of that type of vertices.
-    prob, direction, layout, seed
+    prob, direction, seed
         As for ``RandomWalk``.
+    mode_options : mapping, optional
+        ``layout``, as for ``RandomWalk``.
     """
 
     __slots__ = ("_path",)
@@ -73,6 +75,7 @@ class PinSAGE(RandomWalk):
     _path: tuple[Any, ...]
 
     _called: ClassVar[Mapping[str, str]] = {
+        **RandomWalk._called,
         "length": "num_traversals",
         "stop": "termination_prob",
         "walks_per_seed": "num_random_walks",
@@ -90,7 +93,7 @@ class PinSAGE(RandomWalk):
         edge_types: str | None = None,
         prob: str | None = None,
         direction: str = "out",
-        layout: str = "auto",
+        mode_options: Mapping[str, str] | None = None,
         seed: int | None = None,
     ) -> None:
         cycle = 1 if metapath is None else len(metapath)
@@ -110,7 +113,7 @@ class PinSAGE(RandomWalk):
             edge_types=edge_types,
             prob=prob,
             direction=direction,
-            layout=layout,
+            **mode_fields(mode_options, ("layout",)),
         )
 
     @property
@@ -153,7 +156,7 @@ class PinSAGE(RandomWalk):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> PendingBatch[Visits | SeedVisits]:
+    ) -> PendingBatch[Visits]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         kind = None
         if self._path:
@@ -211,13 +214,13 @@ class PinSAGE(RandomWalk):
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
-        return SeedVisits._of_region(region, words, epoch, batch)
+        return Visits._of_region(region, words, epoch, batch)
 
 
 def _with_seeds(made: list[Any], views: Sequence[IdView]) -> list[Any]:
     """Visits of several batches, each told of its seeds; behind a failure there are none."""
     for visits, ids in zip(made, views, strict=False):
-        if isinstance(visits, (Visits, SeedVisits)):
+        if isinstance(visits, Visits):
             visits._by(ids, None)
     return made
 
@@ -246,13 +249,13 @@ def _closed_metapath(
     return path, [known.index(kind) for kind in path]
 
 
-class RestartNeighbors(Sampler[HeteroVisits]):
+class RestartNeighbors(Sampler[Visits]):
     """HetGNN's neighbours (Zhang et al., 2019, section 3.1): by the visits of a walk with restarts.
 
     A walk from each seed goes back to it with a chance before each step, until it has collected
     ``collect`` vertices other than the seed, of each type at most its cap; of each type the most
-    visited are the neighbours. It needs torch; ``sample`` gives ``HeteroVisits``, for each type
-    ``TorchVisits``, on the graph's device, and so does a loader, with features and labels.
+    visited are the neighbours. It needs torch; ``sample`` gives ``Visits`` by type in torch
+    tensors, on the graph's device, and so does a loader, with features and labels.
 
     Parameters
     ----------
@@ -349,7 +352,7 @@ class RestartNeighbors(Sampler[HeteroVisits]):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> PendingBatch[HeteroVisits]:
+    ) -> PendingBatch[Visits]:
         """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
         if self._types is None:
             joint = self._joint(graph)
@@ -360,7 +363,7 @@ class RestartNeighbors(Sampler[HeteroVisits]):
         how: dict[str, Any] = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
         job = self._begun.launch(graph, seeds, **how, exclude=exclude, beside=beside)
 
-        def made(begun: Any) -> HeteroVisits:
+        def made(begun: Any) -> Visits:
             walks = begun.torch()
             collected, enough = self._collected(walks.nodes, kinds)
             if not enough and self._begun.length < self._walk.length:
@@ -409,19 +412,19 @@ class RestartNeighbors(Sampler[HeteroVisits]):
         return short, enough
 
     def _counted(
-        self, walks: TorchWalks, short: torch.Tensor, kinds: _NodeTypeArray | _NodeTypeRanges
-    ) -> HeteroVisits:
+        self,
+        walks: Walks[torch.Tensor],
+        short: torch.Tensor,
+        kinds: _NodeTypeArray | _NodeTypeRanges,
+    ) -> Visits:
         of, there = kinds.of(short), short >= 0
-        visits = {}
+        nodes, counts = {}, {}
         for kind, top in self._top.items():
             rows = short.where(there & (of == kinds.number(kind)), -1)
-            most, counts = top_visits(rows, top)
-            visits[kind] = TorchVisits(most.where(most < 0, most - kinds.first(kind)), counts)
-        found = HeteroVisits(visits, kinds.split(walks.nodes[:, 0].contiguous()))
-        found.epoch, found.batch = walks.epoch, walks.batch
-        for of_type in visits.values():
-            of_type.epoch, of_type.batch = walks.epoch, walks.batch
-        return found
+            most, counts[kind] = top_visits(rows, top)
+            nodes[kind] = most.where(most < 0, most - kinds.first(kind))
+        seeds = kinds.split(walks.nodes[:, 0].contiguous())
+        return Visits._new("torch", nodes, counts, seeds, walks.epoch, walks.batch)
 
     def __repr__(self) -> str:
         return (
@@ -448,9 +451,9 @@ class _NodeTypeArray:
         """The vertex that is 0 among those of its type."""
         return 0
 
-    def split(self, seeds: torch.Tensor) -> torch.Tensor:
-        """The seeds as visits tell them."""
-        return seeds
+    def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
+        """Returns the seeds by type, which a homogeneous graph does not have."""
+        return {None: seeds}
 
 
 class _NodeTypeRanges:
@@ -475,7 +478,7 @@ class _NodeTypeRanges:
         """As that of ``_Array``."""
         return self._starts.get(kind, 0)
 
-    def split(self, seeds: torch.Tensor) -> dict[str, torch.Tensor]:
+    def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
         """As that of ``_Array``: by type."""
         of = self.of(seeds)
         return {kind: seeds[of == self.number(kind)] - self.first(kind) for kind in self._types}

@@ -1,8 +1,9 @@
-"""``RandomWalk``: walks over a graph, and their named forms."""
+"""``RandomWalk``: walks over a graph, and functions that return the walks of papers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
@@ -13,17 +14,18 @@ from pygsampler._sampling.pending import GroupLauncher, PendingBatch
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.walks.result import TorchWalks, Walks
+from pygsampler.walks.result import Walks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import torch
+    from typing_extensions import Unpack
 
     from pygsampler._arrays.array import Array
     from pygsampler._engine.memory import Memory
 
-__all__ = ["DeepWalk", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
+__all__ = ["DeepWalk", "MultiRW", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
 
 
 def __dir__() -> list[str]:
@@ -32,8 +34,11 @@ def __dir__() -> list[str]:
 
 R = TypeVar("R", bound="RandomWalk")
 
+# Options of a plan that change the speed of walks on some devices, and never the walks.
+MODE_OPTIONS = ("layout", "execution")
 
-class RandomWalk(EngineSampler, Sampler["Walks"]):
+
+class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     """Walks from seeds along edges: uniform or by weight, of first or second order.
 
     Each walk takes one edge after another of the vertex that it is at, drawn afresh. What it draws
@@ -58,6 +63,12 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         node2vec's return and in-out parameters, above 0. Having come from t to v, an edge to x has
         its weight times 1/p where x is t, 1 where an edge leads from x to t, and 1/q else. Rows are
         searched in the order of ids then, so walks with p = q = 1 are those without.
+    num_roots : int, optional
+        Frontier sampling, 1 to 4096: a walk is at so many nodes at once, and ``sample`` takes the
+        roots of one walk after another. A step takes one of all edges that leave the walk's
+        nodes, each as likely as any other, and the node that it leaves moves along it.
+        ``Walks.nodes`` has where each step arrived, after the first root, and ``Walks.slots`` which
+        of the roots stepped. It goes with ``direction``, ``edge_ids`` and ``mode_options``.
     metapath : sequence of int, optional
         The types of edges to take, step by step, again from the first on for longer walks: up to
         64. A walk ends where its vertex has no edge of the step's type.
@@ -71,17 +82,15 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         Going back to the seed is a step of its own, whose edge id is -1.
     edge_ids : bool
         Make ``Walks.edge_ids`` at once. Without, they are made when they are first asked for.
-    layout : str
-        On a GPU: ``"packed"`` keeps 16 bytes for each edge there (32 with ``prob``) beside the
-        graph, so that a step is one read; ``"csr"`` keeps 4 for each vertex; ``"auto"`` takes the
-        former where that is at most half of the memory that is free. On the CPU ``"packed"`` keeps
-        16 bytes an edge, made by the first call, for walks without ``prob``, stops, restarts,
-        metapath, ``p`` and ``q``; ``"auto"``, and all other walks, are ``"csr"``. The walks are
-        the same.
-    execution : str
-        On a GPU: ``"sample"`` walks a walk a thread; ``"transit"`` groups walks, step by step, by
-        the vertex that they are at, which needs a ``layout`` other than ``"packed"``
-        (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``. The walks are the same.
+    mode_options : mapping, optional
+        Options that change the speed, and never the walks. ``layout``: on a GPU ``"packed"`` keeps
+        16 bytes per edge with the graph (32 with ``prob``), and a step is one read; ``"csr"`` keeps
+        4 bytes per node; ``"auto"`` takes the former if half of the free memory has room for it. On
+        the CPU ``"packed"`` keeps 16 bytes per edge, made by the first call, for walks without
+        ``prob``, stops, restarts, metapath, ``p`` and ``q``; ``"auto"``, and all other walks, are
+        ``"csr"``. ``execution``: on a GPU ``"sample"`` gives each walk a thread; ``"transit"``
+        groups walks, step by step, by their nodes, and needs a ``layout`` other than ``"packed"``
+        (docs/research/nextdoor.md); ``"auto"`` is ``"sample"``.
     seed : int, optional
         As for ``PGSampler``.
 
@@ -99,8 +108,12 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     __slots__ = ("__weakref__", "_numbers")
 
-    # What a named form calls a plan's fields, for errors.
-    _called: ClassVar[Mapping[str, str]] = {}
+    # The arguments that set fields of a plan with other names, for errors.
+    _called: ClassVar[Mapping[str, str]] = {
+        "roots": "num_roots",
+        "layout": "mode_options['layout']",
+        "execution": "mode_options['execution']",
+    }
     # Attributes beside the plan that samplers made of this one, and its pickles, have too.
     _beside: ClassVar[tuple[str, ...]] = ()
 
@@ -113,14 +126,14 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         restart: float = 0.0,
         p: float = 1.0,
         q: float = 1.0,
+        num_roots: int | None = None,
         metapath: Sequence[int] | None = None,
         edge_types: str | None = None,
         direction: str = "out",
         walks_per_seed: int = 1,
         count_jumps: bool = False,
         edge_ids: bool = False,
-        layout: str = "auto",
-        execution: str = "auto",
+        mode_options: Mapping[str, str] | None = None,
         seed: int | None = None,
     ) -> None:
         self._begin(
@@ -131,18 +144,18 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             restart=restart,
             p=p,
             q=q,
+            roots=num_roots,
             metapath=metapath,
             edge_types=edge_types,
             direction=direction,
             walks_per_seed=walks_per_seed,
             count_jumps=count_jumps,
             edge_ids=edge_ids,
-            layout=layout,
-            execution=execution,
+            **mode_fields(mode_options),
         )
 
     def _begin(self, seed: int | None, **fields: Any) -> None:
-        """Takes a plan's fields: those of the walks, and those that a named form adds."""
+        """Takes the fields of a plan."""
         Sampler.__init__(self, seed)
         try:
             plan = Plan(family="walk", **fields)
@@ -166,6 +179,12 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
     def walks_per_seed(self) -> int:
         """How many walks begin at each seed."""
         value: int = self._plan["walks_per_seed"] or 1
+        return value
+
+    @property
+    def num_roots(self) -> int | None:
+        """The number of roots of a walk by frontier sampling; None for other walks."""
+        value: int | None = self._plan["roots"]
         return value
 
     @property
@@ -231,30 +250,29 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             setattr(other, name, getattr(self, name))
         return other
 
-    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
-        def again(roots: Array) -> Walks:
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks[Array]:
+        def again(roots: Array) -> Any:
             job = dispatch(self._with_edges(), graph, roots, epoch=epoch, batch=batch)
-            walks: Walks = job.result()
-            return walks
+            return job.result().per_step_edges()
 
         numbers = epoch, batch, self.seed
         return Walks._of(memory, *numbers, again if self._repeats() else None)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> TorchWalks:
-        def again(roots: torch.Tensor) -> TorchWalks:
-            if not self._repeats():
-                raise ValueError("edge_ids: expected a sampler with edge_ids=True, got one without")
+    ) -> Any:
+        def again(roots: torch.Tensor) -> Any:
             job = TorchJob(graph, self._with_edges(), roots, epoch, batch, False)
-            walks: TorchWalks = job.result()
-            return walks
+            return job.result().per_step_edges()
 
-        return TorchWalks._of_region(region, words, epoch, batch, self.seed, again)
+        attributes: dict[str, Any] = {"epoch": epoch, "batch": batch, "seed": self.seed}
+        if self._repeats():
+            attributes["_again"] = again
+        return Walks._of_region(region, words, attributes)
 
     def _repeats(self) -> bool:
-        """Whether walks follow from their roots alone."""
-        return self._plan["roots"] is None
+        """True if walks follow from their first nodes alone."""
+        return self.num_roots is None
 
     def _with_edges(self) -> RandomWalk:
         """The sampler that walks once more from each walk's root, and notes the edges."""
@@ -268,17 +286,20 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         return super()._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:
-        """The plan's fields, but for what is as by default."""
+        """Shows the options, but for those that are as by default."""
         usual = {**_USUAL, **(type(self).__init__.__kwdefaults__ or {})}
         fields = self._fields()
-        length = fields.pop("length")
+        length, roots = fields.pop("length"), fields.pop("roots")
+        modes = {name: fields.pop(name) for name in MODE_OPTIONS}
+        modes = {name: value for name, value in modes.items() if value != "auto"}
+        fields |= {"num_roots": roots, "mode_options": modes or None}
         options = [
             f"{name}={value!r}"
             for name, value in fields.items()
             if value is not None and value != usual.get(name)
         ]
-        given = ", ".join([f"length={length}", *options])
-        return f"{type(self).__name__}({given}, seed={self.seed})"
+        text = ", ".join([f"length={length}", *options])
+        return f"{type(self).__name__}({text}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         beside = {name: getattr(self, name) for name in self._beside}
@@ -305,122 +326,83 @@ def _restored(
     return sampler
 
 
-class DeepWalk(RandomWalk):
-    """Uniform walks, or by weight (Perozzi et al., 2014): ``RandomWalk(length, prob=)``.
+def mode_fields(options: Any, names: Sequence[str] = MODE_OPTIONS) -> dict[str, Any]:
+    """Returns the fields of a plan that ``mode_options`` has."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"mode_options: expected a mapping, got {describe(options)}")
+    for name in options:
+        if name not in names:
+            expected = " and ".join(map(repr, names))
+            raise ValueError(f"mode_options: expected {expected}, got {describe(name)}")
+    return dict(options)
 
-    Parameters
-    ----------
-    length : int
-        Steps of a walk; the paper's 40 vertices are 39 steps.
-    walks_per_seed : int
-        The paper has 80.
-    prob, direction, edge_ids, layout, seed
-        As for ``RandomWalk``.
+
+class _WalkOptions(TypedDict, total=False):
+    """Options of ``RandomWalk`` that the functions below take as well."""
+
+    prob: str | None
+    direction: str
+    edge_ids: bool
+    mode_options: Mapping[str, str] | None
+    seed: int | None
+
+
+def DeepWalk(
+    length: int = 79, *, walks_per_seed: int = 10, **options: Unpack[_WalkOptions]
+) -> RandomWalk:
+    """Returns DeepWalk's walks, uniform or by ``prob``: ``RandomWalk(length, walks_per_seed=)``.
+
+    Source: Perozzi, Al-Rfou and Skiena, KDD 2014, section 4.2; the paper has 80 walks of 40 nodes,
+    which are 39 steps.
     """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        length: int = 79,
-        *,
-        walks_per_seed: int = 10,
-        prob: str | None = None,
-        direction: str = "out",
-        edge_ids: bool = False,
-        layout: str = "auto",
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(
-            length,
-            walks_per_seed=walks_per_seed,
-            prob=prob,
-            direction=direction,
-            edge_ids=edge_ids,
-            layout=layout,
-            seed=seed,
-        )
+    return RandomWalk(length, walks_per_seed=walks_per_seed, **options)
 
 
-class Node2Vec(RandomWalk):
-    """node2vec's walks (Grover and Leskovec, 2016): ``RandomWalk(length, p=, q=)``.
+def Node2Vec(
+    length: int = 79,
+    *,
+    p: float = 1.0,
+    q: float = 1.0,
+    walks_per_seed: int = 10,
+    **options: Unpack[_WalkOptions],
+) -> RandomWalk:
+    """Returns node2vec's walks: ``RandomWalk(length, p=, q=, walks_per_seed=)``.
 
-    Parameters
-    ----------
-    length : int
-        Steps of a walk; the authors' code counts vertices, one more.
-    p, q : float
-        Return and in-out; the paper searches {0.25, 0.5, 1, 2, 4}.
-    walks_per_seed : int
-        The paper has 10.
-    prob, direction, edge_ids, layout, seed
-        As for ``RandomWalk``.
+    Source: Grover and Leskovec, KDD 2016, section 3.2; the paper has 10 walks of 80 nodes, and
+    searches ``p`` and ``q`` in {0.25, 0.5, 1, 2, 4}.
     """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        length: int = 79,
-        *,
-        p: float = 1.0,
-        q: float = 1.0,
-        walks_per_seed: int = 10,
-        prob: str | None = None,
-        direction: str = "out",
-        edge_ids: bool = False,
-        layout: str = "auto",
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(
-            length,
-            p=p,
-            q=q,
-            walks_per_seed=walks_per_seed,
-            prob=prob,
-            direction=direction,
-            edge_ids=edge_ids,
-            layout=layout,
-            seed=seed,
-        )
+    return RandomWalk(length, p=p, q=q, walks_per_seed=walks_per_seed, **options)
 
 
-class PersonalizedPageRank(RandomWalk):
-    """Walks that end with a chance before each step: their ends are drawn by personalised PageRank.
+def PersonalizedPageRank(
+    stop: float = 0.15,
+    *,
+    walks_per_seed: int = 1,
+    length: int = 80,
+    **options: Unpack[_WalkOptions],
+) -> RandomWalk:
+    """Returns walks whose ends are drawn by personalized PageRank: ``RandomWalk(length, stop=)``.
 
-    Parameters
-    ----------
-    stop : float
-        The chance, PageRank's teleport.
-    walks_per_seed : int
-        More give finer estimates.
-    length : int
-        Walks are cut after so many steps; ``(1 - stop) ** length`` of them are.
-    prob, direction, edge_ids, layout, seed
-        As for ``RandomWalk``.
+    ``stop`` is PageRank's teleport, and ``(1 - stop) ** length`` of the walks are cut short.
+    Source: Fogaras, Racz, Csalogany and Sarlos, Internet Mathematics 2005, section 2.
     """
+    return RandomWalk(length, stop=stop, walks_per_seed=walks_per_seed, **options)
 
-    __slots__ = ()
 
-    def __init__(
-        self,
-        stop: float = 0.15,
-        *,
-        walks_per_seed: int = 1,
-        length: int = 80,
-        prob: str | None = None,
-        direction: str = "out",
-        edge_ids: bool = False,
-        layout: str = "auto",
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(
-            length,
-            stop=stop,
-            walks_per_seed=walks_per_seed,
-            prob=prob,
-            direction=direction,
-            edge_ids=edge_ids,
-            layout=layout,
-            seed=seed,
-        )
+def MultiRW(
+    roots: int,
+    budget: int,
+    *,
+    direction: str = "out",
+    edge_ids: bool = False,
+    seed: int | None = None,
+) -> RandomWalk:
+    """Returns walks of frontier sampling: ``RandomWalk(budget, num_roots=roots)``.
+
+    A root is chosen by its degree; one without edges never is, and where all are such the walk
+    ends. GraphSAINT's and NextDoor's multi-dimensional walk. Source: Ribeiro and Towsley, IMC 2010,
+    section 5.
+    """
+    return RandomWalk(budget, num_roots=roots, direction=direction, edge_ids=edge_ids, seed=seed)

@@ -1,459 +1,390 @@
-"""``Visits``: the vertices that a seed's walks have visited most."""
+"""``Visits``: the nodes that the walks of each seed visit most."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
-from pygsampler._arrays.ids import IdView, as_ids
+from pygsampler._arrays.ids import IdView
 from pygsampler._batch import layout as at
 from pygsampler._batch.attached_features import HasFeatures
+from pygsampler._batch.buffer import integer_view
 from pygsampler._batch.hetero_torch_minibatch import NodeTypeView
 from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine import memory as memories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
 
     from pygsampler._engine.memory import Memory
 
-__all__ = ["HeteroVisits", "SeedVisits", "TorchVisits", "Visits"]
+__all__ = ["Visits"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-V = TypeVar("V", bound="TorchVisits")
+_ROWS = {row.name: row for row in at.WALK_ROWS}
 
 
-class Visits:
-    """For each seed the vertices that its walks have visited most, and how often.
+class Visits(HasFeatures):
+    """The nodes that the walks of each seed visit most, and how often.
 
-    A row is a seed: the most visited vertex first, and among those with as many visits the one that
-    came first, walk after walk. -1 (and 0 visits) stands behind the last. All arrays are views of
-    one memory; those of a graph on a GPU are there, complete for every stream.
+    A row is a seed: the most visited node first, and among nodes with as many visits the one that
+    came first, walk after walk. -1 (and 0 visits) stands behind the last. ``form`` says whose
+    arrays these are: ``"array"`` (``pygsampler.Array``), views of one memory, ``"torch"``, as a
+    ``DataLoader`` yields them, or ``"numpy"``. Arrays of a graph on a GPU are there, complete for
+    every stream.
+
+    ``nodes``, ``counts`` and everything else that has a value per neighbor are arrays for
+    ``PinSAGE`` on a homogeneous graph, and else mappings of node types to arrays, each with a row
+    for each seed. ``output_nodes``, ``input_nodes`` and ``output_index`` are arrays for a
+    homogeneous graph and mappings of node types for a heterogeneous one.
+
+    A loader with ``features`` puts the rows of ``input_nodes`` there too, as attributes and in
+    ``features``, and the ``labels`` of ``output_nodes`` as ``y``:
+
+        own = batch.x[batch.output_index]    # x: rows of batch.input_nodes
+        near = batch.neighbor_rows(batch.x)  # [seeds, num_neighbors, ...], most visited first
+        mean = (near * batch.importance.unsqueeze(2)).sum(dim=1)
     """
 
-    __slots__ = ("__weakref__", "_device", "_kind", "_memory", "_rows", "_seeds", "batch", "epoch")
-
+    form: str
+    """Whose arrays the visits have: ``"array"``, ``"torch"`` or ``"numpy"``."""
     epoch: int
     batch: int
+    # By node type; of a homogeneous graph under None.
+    _nodes: dict[Any, Any]
+    _counts: dict[Any, Any]
+    _seeds: dict[Any, Any]
     _memory: Memory
-    _device: int
-    _rows: dict[str, Array]
-    _seeds: IdView
-    # Of a graph with types that of the seeds and of the vertices.
-    _kind: str | None
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self) -> None:
-        raise TypeError("Visits: made by PinSAGE.sample")
+        raise TypeError("Visits: made by PinSAGE.sample, RestartNeighbors.sample and Walks.visits")
+
+    @classmethod
+    def _new(
+        cls,
+        form: str,
+        nodes: dict[Any, Any],
+        counts: dict[Any, Any],
+        seeds: dict[Any, Any],
+        epoch: int,
+        batch: int,
+    ) -> Visits:
+        visits = object.__new__(cls)
+        visits.__dict__ = {"form": form, "epoch": epoch, "batch": batch}
+        visits.__dict__ |= {"_nodes": nodes, "_counts": counts, "_seeds": seeds}
+        return visits
 
     @classmethod
     def _of(cls, memory: Memory, epoch: int, batch: int) -> Visits:
-        made = object.__new__(cls)
-        made.epoch, made.batch = epoch, batch
-        made._memory, made._device = memory, memory.device
         words = memories.read_int64(memory.header, at.WALK_WORDS)
-        made._rows = {}
-        seeds = words[at.WALK_NUM_WALKS] // words[at.WALK_PER_SEED]
-        for row in at.WALK_ROWS:
-            array = Array._of_row(row, words, words, memory.data, memory, memory.device)
-            if array is not None and row.name in ("top_nodes", "visits"):
-                top = words[at.WALK_NUM_TOP] // max(seeds, 1)
-                made._rows[row.name] = array._at(array._address, (seeds, top))
-        return made
+        found = []
+        for name in ("top_nodes", "visits"):
+            place = words, words, memory.data, memory, memory.device
+            flat = Array._of_row(_ROWS[name], *place)
+            assert flat is not None
+            found.append({None: flat._at(flat._address, _shape(words))})
+        nodes, counts = found
+        visits = cls._new("array", nodes, counts, {}, epoch, batch)
+        visits._memory = memory
+        return visits
 
-    def _by(self, seeds: IdView, kind: str | None) -> Visits:
-        """Itself, of these seeds."""
-        self._seeds, self._kind = seeds, kind
+    @classmethod
+    def _of_region(
+        cls, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> Visits:
+        """Returns the visits that lie in a torch tensor of the dtype of ids."""
+        shape, count = _shape(words), words[at.WALK_NUM_TOP]
+        nodes = integer_view(region, words[at.WALK_TOP_NODES], count, words[at.ID_BITS])
+        counts = integer_view(region, words[at.WALK_VISITS], count, 32)
+        return cls._new(
+            "torch", {None: nodes.view(shape)}, {None: counts.view(shape)}, {}, epoch, batch
+        )
+
+    def _by(self, seeds: IdView, node_type: str | None) -> Visits:
+        """Returns itself, with its seeds; of a heterogeneous graph all nodes are of one type."""
+        self._seeds = {node_type: seeds}
+        if node_type is not None:
+            self._nodes = {node_type: self._nodes[None]}
+            self._counts = {node_type: self._counts[None]}
         return self
 
     def __len__(self) -> int:
-        return self.nodes.shape[0]
+        return int(self._first.shape[0])
 
     @property
-    def output_nodes(self) -> Array:
-        """The seeds, in the order of the rows, as they were given: shape [seeds], int32 or int64.
+    def _first(self) -> Any:
+        """The nodes of the first type."""
+        return next(iter(self._nodes.values()))
 
-        A copy on the CPU, or what was given on a GPU.
+    @property
+    def nodes(self) -> Any:
+        """The nodes: shape [seeds, num_neighbors], in the graph's id dtype; -1 behind the last."""
+        return _value(self._nodes)
+
+    @property
+    def counts(self) -> Any:
+        """How often each was visited: shape [seeds, num_neighbors], int32; 0 behind the last."""
+        return _value(self._counts)
+
+    @cached_property
+    def output_nodes(self) -> Any:
+        """The seeds, in the order of the rows, with duplicates; several types one after another.
+
+        In NumPy and ``pygsampler.Array`` of the dtype they were given in.
         """
-        return Array._of_view(self._seeds)
+        return _value({node_type: self._ids(ids) for node_type, ids in self._seeds.items()})
+
+    def _ids(self, ids: Any) -> Any:
+        if isinstance(ids, IdView):
+            ids = Array._of_view(ids)
+        if self.form == "array":
+            return ids
+        if isinstance(ids, Array):
+            ids = getattr(ids, self.form)()
+        return ids.to(self._first.device, self._first.dtype) if self.form == "torch" else ids
 
     @property
-    def nodes(self) -> Array:
-        """The vertices: shape [seeds, num_neighbors], in the graph's id dtype."""
-        return self._rows["top_nodes"]
-
-    @property
-    def counts(self) -> Array:
-        """How often each was visited: shape [seeds, num_neighbors], int32."""
-        return self._rows["visits"]
-
-    @property
-    def device(self) -> str:
-        """Where the arrays are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return devices.name(self._device)
+    def device(self) -> Any:
+        """The device of the arrays: ``"cpu"`` or ``"cuda:0"``, for tensors a ``torch.device``."""
+        return "cpu" if self.form == "numpy" else self._first.device
 
     @property
     def num_edges(self) -> int:
-        """Places for neighbours of all seeds."""
-        return self.nodes._length
+        """The number of places for neighbors of all seeds."""
+        return sum(math.prod(nodes.shape) for nodes in self._nodes.values())
 
-    def torch(self) -> SeedVisits:
-        """The same in torch tensors, which share the memory."""
-        made = SeedVisits(self.nodes.torch(), self.counts.torch())
-        made.epoch, made.batch = self.epoch, self.batch
-        return made._by(self._seeds, self._kind)
+    @property
+    def importance(self) -> Any:
+        """PinSAGE's weights: the share of each node in the visits of its row that ``counts`` has.
 
-    def cpu(self) -> tuple[Array, Array]:
-        """``nodes`` and ``counts`` on the CPU: themselves, or copies."""
-        return self.nodes.cpu(), self.counts.cpu()
+        Shape [seeds, num_neighbors], float32; 0 behind the last (section 3.2 of the paper).
+        """
+        return _value(
+            {
+                node_type: counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+                for node_type, counts in self._tensors("importance")._counts.items()
+            }
+        )
+
+    def coo(self) -> Any:
+        """Returns edges from neighbors to seeds: nodes, row of the seed, and counts.
+
+        Three tensors of shape [edges], seed after seed; ``nodes`` that are a mapping give one.
+        """
+        edges = {}
+        for node_type, nodes in self._tensors("coo")._nodes.items():
+            there = nodes >= 0
+            rows = there.nonzero()[:, 0]
+            edges[node_type] = nodes[there], rows, self._counts[node_type][there]
+        return _value(edges)
+
+    @property
+    def input_nodes(self) -> Any:
+        """The distinct seeds and neighbors, the seeds first: features are needed of these."""
+        return _value({node_type: found.nodes for node_type, found in self._numbered.items()})
+
+    @property
+    def output_index(self) -> Any:
+        """The place of each seed among ``input_nodes`` of its type."""
+        return _value({node_type: found.seeds for node_type, found in self._numbered.items()})
+
+    @property
+    def neighbor_index(self) -> Any:
+        """The place of each neighbor among ``input_nodes`` of its type.
+
+        Shape [seeds, num_neighbors]; -1 behind the last.
+        """
+        return _value(self._indices)
+
+    def neighbor_rows(self, x: Any) -> Any:
+        """Returns the rows of each seed's neighbors: shape [seeds, num_neighbors, ...].
+
+        Parameters
+        ----------
+        x : tensor or mapping of node types to tensors
+            A row for each of ``input_nodes``. Gradients go to it. Of a mapping the types that it
+            has are taken.
+
+        Returns
+        -------
+        tensor or mapping of node types to tensors
+            As ``nodes``; 0 behind the last.
+
+        Raises
+        ------
+        ValueError
+            For another number of rows.
+        """
+        rows = {}
+        for node_type, index in self._indices.items():
+            if not isinstance(x, Mapping):
+                rows[node_type] = self._take(index, x, None)
+            elif node_type in x:
+                rows[node_type] = self._take(index, x[node_type], node_type)
+        return _value(rows)
+
+    def _take(self, index: torch.Tensor, x: torch.Tensor, node_type: str | None) -> torch.Tensor:
+        count = len(self._numbered[node_type].nodes)
+        if len(x) != count:
+            raise ValueError(f"x: expected a row for each of {count} nodes, got {len(x)}")
+        there = index >= 0
+        rows = x.new_zeros(*index.shape, *x.shape[1:])
+        rows[there] = x[index[there].long()]
+        return rows
+
+    @cached_property
+    def _numbered(self) -> dict[Any, _UniqueNodes]:
+        nodes = self._tensors("input_nodes")._nodes
+        seeds = {node_type: self._ids(ids) for node_type, ids in self._seeds.items()}
+        if None in seeds:
+            return {None: _unique(seeds[None], nodes)}
+        return {
+            node_type: _unique(ids, {node_type: nodes[node_type]} if node_type in nodes else {})
+            for node_type, ids in seeds.items()
+        }
+
+    @property
+    def _indices(self) -> dict[Any, torch.Tensor]:
+        found: dict[Any, torch.Tensor] = {}
+        for numbered in self._numbered.values():
+            found |= numbered.neighbors
+        return {node_type: found[node_type] for node_type in self._nodes}
+
+    @property
+    def features(self) -> Mapping[str, Any]:
+        """The rows that a loader was asked for, by name; each is an attribute too."""
+        return super().features
+
+    def _of_type(self, node_type: str) -> NodeTypeView:
+        return NodeTypeView(self, node_type)
+
+    def _attach(self, name: str, rows: Any) -> None:
+        if hasattr(type(self), name) or name in type(self).__annotations__:
+            raise ValueError(f"features: expected names that visits do not have, got {name!r}")
+        super()._attach(name, rows)
+
+    def _tensors(self, what: str) -> Visits:
+        if self.form != "torch":
+            raise TypeError(
+                f"Visits.{what}: expected visits in torch tensors, got form {self.form!r}; "
+                "use .torch()"
+            )
+        return self
+
+    def torch(self) -> Visits:
+        """Returns the same visits with torch tensors, which share the memory."""
+        if self.form == "torch":
+            return self
+        if self.form == "numpy":
+            from torch import from_numpy
+
+            return self._moved(from_numpy, "torch")
+        return self._moved(lambda array: array.torch(), "torch")
+
+    def numpy(self) -> Visits:
+        """Returns the same visits with NumPy arrays, which share the memory.
+
+        TypeError for visits on a device, which ``cpu()`` copies.
+        """
+        return self if self.form == "numpy" else self._moved(lambda array: array.numpy(), "numpy")
+
+    def cpu(self) -> Visits:
+        """Returns these visits if they are on the CPU, or a copy of them on the CPU."""
+        if str(self.device) == "cpu":
+            return self
+        visits = self._moved(lambda array: array.cpu(), self.form)
+        for name, rows in self.features.items():
+            by_type = isinstance(rows, Mapping)
+            visits._attach(name, {k: v.cpu() for k, v in rows.items()} if by_type else rows.cpu())
+        return visits
+
+    def _moved(self, move: Callable[[Any], Any], form: str) -> Visits:
+        nodes = {node_type: move(ids) for node_type, ids in self._nodes.items()}
+        counts = {node_type: move(values) for node_type, values in self._counts.items()}
+        seeds = self._seeds
+        # Arrays, and what a caller gave, become tensors or NumPy arrays when they are needed.
+        if self.form != "array" or form == "array":
+            seeds = {node_type: move(self._ids(ids)) for node_type, ids in seeds.items()}
+        return self._new(form, nodes, counts, seeds, self.epoch, self.batch)
+
+    def __repr__(self) -> str:
+        widths: Any = {node_type: ids.shape[1] for node_type, ids in self._nodes.items()}
+        form = "" if self.form == "array" else f", form={self.form!r}"
+        place = "" if str(self.device) == "cpu" else f", device={str(self.device)!r}"
+        widths = widths.get(None, widths)
+        return (
+            f"Visits({len(self)}, num_neighbors={widths}, epoch={self.epoch}, "
+            f"batch={self.batch}{form}{place})"
+        )
+
+    def _repr_html_(self) -> str:
+        arrays = []
+        for name, values in (("nodes", self._nodes), ("counts", self._counts)):
+            for node_type, array in values.items():
+                arrays.append((name if node_type is None else f"{name}[{node_type!r}]", array))
+        return arrays_html(repr(self), arrays)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        if self._device >= 0:
+        if self.form == "array" and self.device != "cpu":
             raise TypeError(
                 f"Visits.pickle: expected visits on the CPU, got some on {self.device}; "
                 ".torch() makes tensors, which pickle"
             )
-        return _restored, (self._rows, self.output_nodes, self._kind, self.epoch, self.batch)
-
-    def __repr__(self) -> str:
-        where = "" if self._device < 0 else f", device={self.device}"
-        seeds, top = self.nodes.shape
-        numbers = f"epoch={self.epoch}, batch={self.batch}"
-        return f"Visits({seeds}, num_neighbors={top}, {numbers}{where})"
-
-    def _repr_html_(self) -> str:
-        return arrays_html(repr(self), (("nodes", self.nodes), ("counts", self.counts)))
+        seeds = {node_type: self._ids(ids) for node_type, ids in self._seeds.items()}
+        arrays = self.form, self._nodes, self._counts, seeds, self.epoch, self.batch
+        return _restored, arrays, dict(self.features)
 
 
-def _restored(
-    rows: dict[str, Array], seeds: Array, kind: str | None, epoch: int, batch: int
-) -> Visits:
-    made = object.__new__(Visits)
-    made.epoch, made.batch = epoch, batch
-    # Arrays have memory of their own.
-    made._rows, made._device = rows, devices.CPU
-    return made._by(as_ids(seeds, "seeds"), kind)
+def _restored(*arrays: Any) -> Visits:
+    return Visits._new(*arrays)
 
 
-class TorchVisits:
-    """``Visits`` in torch tensors, on the device where they are."""
+def _shape(words: Sequence[int]) -> tuple[int, int]:
+    seeds = words[at.WALK_NUM_WALKS] // words[at.WALK_PER_SEED]
+    return seeds, words[at.WALK_NUM_TOP] // max(seeds, 1)
 
-    nodes: torch.Tensor
-    """The vertices: shape [seeds, num_neighbors], -1 behind the last."""
-    counts: torch.Tensor
-    """How often each was visited: shape [seeds, num_neighbors], int32."""
-    epoch: int = 0
-    batch: int = 0
 
-    def __init__(self, nodes: torch.Tensor, counts: torch.Tensor) -> None:
-        self.nodes, self.counts = nodes, counts
-
-    @classmethod
-    def _of_region(
-        cls: type[V], region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> V:
-        import torch
-
-        seeds = words[at.WALK_NUM_WALKS] // words[at.WALK_PER_SEED]
-        count, width = words[at.WALK_NUM_TOP], region.element_size()
-        shape = seeds, count // max(seeds, 1)
-        first = words[at.WALK_TOP_NODES] // width
-        narrow = region if width == 4 else region.view(torch.int32)
-        visits = words[at.WALK_VISITS] // 4
-        made = cls(
-            region[first : first + count].view(shape),
-            narrow[visits : visits + count].view(shape),
-        )
-        made.epoch, made.batch = epoch, batch
-        return made
-
-    def __len__(self) -> int:
-        return int(self.nodes.shape[0])
-
-    @property
-    def num_edges(self) -> int:
-        """Places for neighbours of all seeds."""
-        return self.nodes.numel()
-
-    @property
-    def importance(self) -> torch.Tensor:
-        """The part of a seed's visits that each vertex has of those that are told: PinSAGE's
-        importance pooling (section 3.2). Shape [seeds, num_neighbors], float32; 0 behind the last.
-        """
-        return self.counts / self.counts.sum(dim=1, keepdim=True).clamp(min=1)
-
-    def coo(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Edges from neighbours to seeds: the vertices, the place of the seed of each, and the
-        counts; shape [edges] each, seed after seed."""
-        found = self.nodes >= 0
-        place = found.nonzero()[:, 0]
-        return self.nodes[found], place, self.counts[found]
-
-    def torch(self: V) -> V:
-        """Itself."""
-        return self
-
-    def __repr__(self) -> str:
-        seeds, top = self.nodes.shape
-        return (
-            f"{type(self).__name__}({seeds}, num_neighbors={top}, epoch={self.epoch}, "
-            f"batch={self.batch}, device={str(self.nodes.device)!r})"
-        )
-
-    def _repr_html_(self) -> str:
-        return arrays_html(repr(self), (("nodes", self.nodes), ("counts", self.counts)))
+def _value(values: dict[Any, Any]) -> Any:
+    """Returns the value of a homogeneous graph, or a mapping of node types."""
+    return values[None] if None in values else MappingProxyType(values)
 
 
 class _UniqueNodes(NamedTuple):
-    """Seeds and their neighbours as distinct vertices."""
+    """Seeds and their neighbors as distinct nodes."""
 
     nodes: torch.Tensor
     seeds: torch.Tensor
     neighbors: dict[Any, torch.Tensor]
 
 
-class _SeedVisitsBase(HasFeatures):
-    """Visits that say whose they are, and have rows beside them.
-
-    Of a graph with types ``output_nodes``, and what else here is of vertices, are mappings of types
-    to tensors; else each is one tensor.
-    """
-
-    output_nodes: Any
-    """The seeds, in the order of the rows, duplicates kept: those of one type behind each other."""
-    epoch: int
-    batch: int
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
-
-    def _kinds(self) -> Mapping[Any, TorchVisits]:
-        """The visits by type; of a graph without types under anything."""
-        raise NotImplementedError
-
-    @property
-    def input_nodes(self) -> Any:
-        """The distinct seeds and neighbours, the seeds first: of which features are needed."""
-        return self._of_numbered({kind: made.nodes for kind, made in self._numbered.items()})
-
-    @property
-    def output_index(self) -> Any:
-        """For each seed its place among ``input_nodes``, of its type."""
-        return self._of_numbered({kind: made.seeds for kind, made in self._numbered.items()})
-
-    def _indices(self) -> dict[Any, torch.Tensor]:
-        """By type, for each neighbour its place among ``input_nodes``; -1 behind the last."""
-        made: dict[Any, torch.Tensor] = {}
-        for numbered in self._numbered.values():
-            made |= numbered.neighbors
-        return made
-
-    def _near(self, kind: Any, x: torch.Tensor) -> torch.Tensor:
-        """Of ``x``, rows of ``input_nodes``, those of each seed's neighbours of a type."""
-        nodes = self.input_nodes
-        count = len(nodes[kind] if isinstance(nodes, Mapping) else nodes)
-        if len(x) != count:
-            raise ValueError(f"x: expected a row for each of {count} vertices, got {len(x)}")
-        index = self._indices()[kind]
-        there = index >= 0
-        made = x.new_zeros(*index.shape, *x.shape[1:])
-        made[there] = x[index[there].long()]
-        return made
-
-    @property
-    def features(self) -> Mapping[str, Any]:
-        """Those that a loader was asked for, by name; each is an attribute too."""
-        return super().features
-
-    @cached_property
-    def _numbered(self) -> dict[Any, _UniqueNodes]:
-        """By type; of a graph without types all vertices, under None."""
-        seeds, visits = self.output_nodes, self._kinds()
-        if not isinstance(seeds, Mapping):
-            return {None: _numbered(seeds, visits)}
-        return {
-            kind: _numbered(ids, {kind: visits[kind]} if kind in visits else {})
-            for kind, ids in seeds.items()
-        }
-
-    def _of_numbered(self, made: dict[Any, torch.Tensor]) -> Any:
-        return MappingProxyType(made) if isinstance(self.output_nodes, Mapping) else made[None]
-
-    def _of_type(self, kind: str) -> NodeTypeView:
-        return NodeTypeView(self, kind)
-
-    def _attach(self, name: str, rows: Any) -> None:
-        # Mappings have names that batches have not, as "items".
-        of = type(self)
-        if hasattr(of, name) or any(name in vars(k).get("__annotations__", ()) for k in of.__mro__):
-            raise ValueError(f"features: expected names that visits do not have, got {name!r}")
-        super()._attach(name, rows)
-
-
-class SeedVisits(_SeedVisitsBase, TorchVisits):
-    """PinSAGE's neighbours: ``TorchVisits`` that say whose they are.
-
-    A loader that was given ``features`` puts the rows of ``input_nodes`` beside them, as attributes
-    and in ``features``, and the ``labels`` of ``output_nodes`` as ``y``. Along a metapath of a
-    graph with types the attributes here are mappings of the type where it begins to tensors.
-
-        own = batch.x[batch.output_index]   # x: rows of batch.input_nodes
-        near = batch.neighbor_rows(batch.x)  # [seeds, num_neighbors, ...], most visited first
-        mean = (near * batch.importance.unsqueeze(2)).sum(dim=1)
-    """
-
-    _seeds: IdView
-    _kind: str | None = None
-
-    def _by(self, seeds: IdView, kind: str | None) -> SeedVisits:
-        """As that of ``Visits``."""
-        self._seeds, self._kind = seeds, kind
-        return self
-
-    @cached_property
-    def output_nodes(self) -> Any:
-        """The seeds, in the order of the rows, duplicates kept."""
-        given = Array._of_view(self._seeds).torch()
-        ids = given.to(self.nodes.device, self.nodes.dtype)
-        return ids if self._kind is None else MappingProxyType({self._kind: ids})
-
-    def _kinds(self) -> Mapping[Any, TorchVisits]:
-        return {self._kind: self}
-
-    @property
-    def neighbor_index(self) -> torch.Tensor:
-        """For each neighbour its place among ``input_nodes``: shape [seeds, num_neighbors]; -1
-        behind the last."""
-        return self._indices()[self._kind]
-
-    def neighbor_rows(self, x: torch.Tensor) -> torch.Tensor:
-        """The rows of each seed's neighbours: shape [seeds, num_neighbors, ...], 0 behind the last.
-
-        ``x`` has a row for each of ``input_nodes``. Gradients go to it. ValueError for another
-        number of rows.
-        """
-        return self._near(self._kind, x)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        seeds = self.output_nodes if self._kind is None else self.output_nodes[self._kind]
-        about = self.nodes, self.counts, seeds, self._kind, self.epoch, self.batch
-        return _seeded, about, dict(self.features)
-
-
-def _seeded(nodes: Any, counts: Any, seeds: Any, kind: Any, epoch: int, batch: int) -> SeedVisits:
-    made = SeedVisits(nodes, counts)
-    made.epoch, made.batch = epoch, batch
-    return made._by(as_ids(seeds, "seeds", seeds.get_device()), kind)
-
-
-class HeteroVisits(_SeedVisitsBase, Mapping[Any, TorchVisits]):
-    """HetGNN's neighbours: a mapping of types to ``TorchVisits``, each with a row for each seed.
-
-    Of a graph with types the ids of a type's ``TorchVisits`` are that type's, and the attributes
-    here are mappings of all types of the graph to tensors; else each is one tensor. A loader that
-    was given ``features`` puts the rows of ``input_nodes`` beside them, as attributes and in
-    ``features``, and the ``labels`` of ``output_nodes`` as ``y``: of a graph with types mappings.
-
-        own = x[batch.output_index]         # x: rows of batch.input_nodes
-        near = batch.neighbor_rows(kind, x)       # [seeds, top, ...], the most visited first
-        there = batch[kind].counts > 0      # which of them are
-    """
-
-    _visits: dict[Any, TorchVisits]
-
-    def __init__(self, visits: Mapping[Any, TorchVisits], output_nodes: Any) -> None:
-        self._visits = dict(visits)
-        self.output_nodes = output_nodes
-        if isinstance(output_nodes, Mapping):
-            self.output_nodes = MappingProxyType(output_nodes)
-
-    def __getitem__(self, kind: Any) -> TorchVisits:
-        return self._visits[kind]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._visits)
-
-    def __len__(self) -> int:
-        return len(self._visits)
-
-    def _kinds(self) -> Mapping[Any, TorchVisits]:
-        return self._visits
-
-    @property
-    def neighbor_index(self) -> Mapping[Any, torch.Tensor]:
-        """For each neighbour its place among ``input_nodes``, of its type: a mapping of the types
-        asked for to tensors of shape [seeds, top]; -1 behind the last."""
-        made = self._indices()
-        return MappingProxyType({kind: made[kind] for kind in self})
-
-    def neighbor_rows(self, kind: Any, x: torch.Tensor) -> torch.Tensor:
-        """The rows of each seed's neighbours of a type: shape [seeds, top, ...], 0 behind the last.
-
-        ``x`` has a row for each of ``input_nodes``, of a graph with types for each of that type.
-        Gradients go to it. ValueError for another number of rows.
-        """
-        return self._near(kind, x)
-
-    @property
-    def num_edges(self) -> int:
-        """Places for neighbours of all seeds."""
-        return sum(visits.num_edges for visits in self.values())
-
-    def torch(self) -> HeteroVisits:
-        """Itself."""
-        return self
-
-    def __repr__(self) -> str:
-        told = ", ".join(f"{kind}={visits.nodes.shape[1]}" for kind, visits in self.items())
-        seeds = self.output_nodes
-        count = sum(map(len, seeds.values())) if isinstance(seeds, Mapping) else len(seeds)
-        return f"HeteroVisits({count}, {told}, epoch={self.epoch}, batch={self.batch})"
-
-    def _repr_html_(self) -> str:
-        arrays = (
-            (f"batch[{kind!r}].{name}", getattr(visits, name))
-            for kind, visits in self.items()
-            for name in ("nodes", "counts")
-        )
-        return arrays_html(repr(self), arrays)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        seeds = self.output_nodes
-        given = dict(seeds) if isinstance(seeds, Mapping) else seeds
-        numbers = self.epoch, self.batch
-        return _typed, (self._visits, given, *numbers), dict(self.features)
-
-
-def _typed(visits: Any, output_nodes: Any, epoch: int, batch: int) -> HeteroVisits:
-    made = HeteroVisits(visits, output_nodes)
-    made.epoch, made.batch = epoch, batch
-    return made
-
-
-def _numbered(seeds: torch.Tensor, visits: Mapping[Any, TorchVisits]) -> _UniqueNodes:
+def _unique(seeds: torch.Tensor, nodes: Mapping[Any, torch.Tensor]) -> _UniqueNodes:
     import torch
 
     from pygsampler._batch.unique import unique_by_first
 
-    there = {kind: of_kind.nodes >= 0 for kind, of_kind in visits.items()}
-    parts = [seeds, *(of_kind.nodes[there[kind]] for kind, of_kind in visits.items())]
-    nodes, places = unique_by_first(torch.cat(parts))
-    of_seeds, *rest = torch.split(places.to(nodes.dtype), list(map(len, parts)))
+    there = {node_type: ids >= 0 for node_type, ids in nodes.items()}
+    parts = [seeds, *(ids[there[node_type]] for node_type, ids in nodes.items())]
+    distinct, places = unique_by_first(torch.cat(parts))
+    of_seeds, *rest = torch.split(places.to(distinct.dtype), list(map(len, parts)))
     neighbors = {}
-    for (kind, of_kind), found in zip(visits.items(), rest, strict=True):
-        index = neighbors[kind] = torch.full_like(of_kind.nodes, -1)
-        index[there[kind]] = found
-    return _UniqueNodes(nodes, of_seeds, neighbors)
+    for (node_type, ids), index in zip(nodes.items(), rest, strict=True):
+        neighbors[node_type] = torch.full_like(ids, -1)
+        neighbors[node_type][there[node_type]] = index
+    return _UniqueNodes(distinct, of_seeds, neighbors)
 
 
 def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:

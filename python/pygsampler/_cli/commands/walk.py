@@ -29,7 +29,7 @@ def _type_numbers(value: str | None) -> list[int] | None:
 
 
 def _walks_of_types(
-    graph: Any, metapath: str | None, walked: dict[str, Any], layout: str, edge_ids: bool
+    graph: Any, metapath: str | None, walked: dict[str, Any], edge_ids: bool
 ) -> Any:
     """The sampler of a graph with types."""
     from pygsampler.walks.metapath_walk import MetaPathWalk
@@ -194,7 +194,7 @@ def command(
     with options.open_any(file) as graph:
         sampler: Any
         if hasattr(graph, "node_types"):
-            sampler = _walks_of_types(graph, metapath, walked, layout, with_edges)
+            sampler = _walks_of_types(graph, metapath, walked, with_edges)
             kind: str | None = sampler.node_types[0]
             if node_type not in (None, kind):
                 raise click.BadParameter(
@@ -204,7 +204,7 @@ def command(
         else:
             kind = options.node_type_of(graph, node_type)
             walked["metapath"] = _type_numbers(metapath)
-            sampler = RandomWalk(**walked, layout=layout, edge_ids=with_edges)
+            sampler = RandomWalk(**walked, mode_options={"layout": layout}, edge_ids=with_edges)
         length, labels = walked["length"], Labels(graph)
         about: dict[str, Any] = {
             "file": file,
