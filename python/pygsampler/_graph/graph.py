@@ -28,6 +28,7 @@ from pygsampler._graph.degrees import degrees_of
 from pygsampler._graph.file_sections import array_names as edge_arrays
 from pygsampler._graph.relation import Relation
 from pygsampler._graph.reverse_edges import reverse_edge_ids
+from pygsampler._graph.schema import HOMOGENEOUS, ByEdgeType, EdgeType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -388,6 +389,26 @@ class Graph(Relation):
     def _derived_type(cls: type[R]) -> type[R]:
         # Rows that are sampled here, of a partitioned graph too.
         return cast("type[R]", Graph)
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """True: nodes and edges are of one type each, which nobody named."""
+        return True
+
+    @property
+    def node_types(self) -> tuple[str, ...]:
+        """``("_N",)``, the type of all nodes, by the name that DGL has for it."""
+        return HOMOGENEOUS.node_types
+
+    @property
+    def edge_types(self) -> tuple[EdgeType, ...]:
+        """``(("_N", "_E", "_N"),)``, the type of all edges, by the name that DGL has for it."""
+        return HOMOGENEOUS.edge_types
+
+    def __getitem__(self, edge_type: EdgeType | str) -> Graph:
+        """Returns the graph itself for ``("_N", "_E", "_N")`` or ``"_E"``; KeyError for others."""
+        self._known()
+        return ByEdgeType(dict.fromkeys(HOMOGENEOUS.edge_types, self))[edge_type]
 
     @property
     def node_names(self) -> NodeNames | None:

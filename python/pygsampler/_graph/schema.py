@@ -67,6 +67,10 @@ class Schema(NamedTuple):
         )
 
 
+# The types of a graph that has none, as DGL calls them.
+HOMOGENEOUS = Schema(("_N",), (("_N", "_E", "_N"),))
+
+
 def relation_name(edge_type: Any) -> str:
     """What plans and random numbers call a relation."""
     return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
