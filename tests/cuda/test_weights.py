@@ -128,7 +128,7 @@ def test_tables_of_a_file(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPa
         want = pgs.PGSampler([5, 5], seed=1, prob="w").sample(cpu, np.arange(50), batch=0)
         cpu.save(tmp_path / kind, tables=["w"])
         with monkeypatch.context() as patch:
-            patch.delattr("pygsampler._graph.graph.weight_tables")
+            patch.delattr("pygsampler._graph.relation.weight_tables")
             opened = pgs.Graph.open(tmp_path / kind)
             for there in (getattr(opened, how)("cuda"), getattr(opened, how)("cuda")):
                 got = pgs.PGSampler([5, 5], seed=1, prob="w").sample(there, np.arange(50), batch=0)

@@ -219,3 +219,19 @@ def test_files(tmp_path: Any) -> None:
     of.save(tmp_path / "names.pgs")
     with pgs.HeteroGraph.open(tmp_path / "names.pgs") as opened:
         assert opened.edge_types == (kind,) and opened["has__two"].num_edges == 2
+
+
+def test_every_graph_names_its_types() -> None:
+    graph = pgs.Graph.from_coo([0, 1], [1, 2])
+    assert graph.is_homogeneous
+    assert (graph.node_types, graph.edge_types) == (("_N",), (("_N", "_E", "_N"),))
+    assert graph["_N", "_E", "_N"] is graph["_E"] is graph
+    with pytest.raises(KeyError, match="_E"):
+        graph["writes"]
+    typed = pgs.HeteroGraph({("a", "e", "a"): graph})
+    assert not typed.is_homogeneous
+    assert typed["e"].is_homogeneous
+    assert typed["e"].indices.tolist() == graph.indices.tolist()
+    graph.close()
+    with pytest.raises(pgs.errors.ClosedError):
+        graph["_E"]

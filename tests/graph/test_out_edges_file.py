@@ -13,7 +13,7 @@ from forks import in_child
 import pygsampler as pgs
 from pygsampler._arrays.array import as_array
 from pygsampler._graph import file_writer as graph_save
-from pygsampler._graph import graph as graph_module
+from pygsampler._graph import relation as relation_module
 
 NODES, EDGES = 100, 1500
 RANDOM = np.random.default_rng(8)
@@ -51,13 +51,13 @@ def path(tmp_path: Path) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of edges of the graphs that are transposed from now on."""
     edges: list[int] = []
-    make = graph_module.transpose
+    make = relation_module.transpose
 
     def spy(graph: Any, *more: Any, **options: Any) -> Any:
         edges.append(graph.num_edges)
         return make(graph, *more, **options)
 
-    monkeypatch.setattr(graph_module, "transpose", spy)
+    monkeypatch.setattr(relation_module, "transpose", spy)
     return edges
 
 

@@ -14,7 +14,7 @@ import pytest
 from forks import in_child
 
 import pygsampler as pgs
-from pygsampler._graph import graph as graph_module
+from pygsampler._graph import relation as relation_module
 
 NODES, EDGES, KINDS = 60, 900, 4
 RANDOM = np.random.default_rng(3)
@@ -120,13 +120,13 @@ def check_tables(form: pgs.Graph, weights: Any) -> None:
 
 def test_each_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    make = graph_module.transpose
+    make = relation_module.transpose
 
     def spy(*about: Any, **more: Any) -> Any:
         made.append(about[1])
         return make(*about, **more)
 
-    monkeypatch.setattr(graph_module, "transpose", spy)
+    monkeypatch.setattr(relation_module, "transpose", spy)
     graph = in_memory()
     for _ in range(2):
         for prob in (None, "p"):

@@ -14,7 +14,7 @@ from graphs import as_lists, circulant
 import pygsampler as pgs
 from pygsampler._arrays.array import as_array
 from pygsampler._graph import file_writer as graph_save
-from pygsampler._graph import graph as graph_module
+from pygsampler._graph import relation as relation_module
 from pygsampler._graph.csc_arrays import CscArrays
 
 NODES, EDGES = 100, 1500
@@ -48,13 +48,13 @@ def path(tmp_path: Path) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The arrays that tables are made of from now on."""
     names: list[str] = []
-    make = graph_module.weight_tables
+    make = relation_module.weight_tables
 
     def spy(graph: Any, name: str, *more: Any) -> CscArrays | None:
         names.append(name)
         return make(graph, name, *more)
 
-    monkeypatch.setattr(graph_module, "weight_tables", spy)
+    monkeypatch.setattr(relation_module, "weight_tables", spy)
     return names
 
 

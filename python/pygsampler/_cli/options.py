@@ -97,8 +97,8 @@ def open_any(name: str) -> Graph | HeteroGraph:
 
 def node_type_of(graph: Graph | HeteroGraph, given: str | None) -> str | None:
     """The type of seeds, which ``--node-type`` says where the graph has several; None without."""
-    kinds: Sequence[str] = getattr(graph, "node_types", ())
-    if not kinds:
+    kinds = graph.node_types
+    if graph.is_homogeneous:
         if given is not None:
             raise click.BadParameter(
                 f"expected none for a graph without types, got {given!r}", param_hint="--node-type"

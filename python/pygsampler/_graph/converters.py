@@ -110,7 +110,7 @@ def _has_kind(dtype: Any) -> bool:
 
 def csc_from_pyg(data: Any) -> Csc | Coo:
     """``data.adj_t`` where there is one, else ``data.edge_index``."""
-    if hasattr(data, "edge_types"):
+    if hasattr(data, "metadata"):
         raise TypeError(
             "data: expected a homogeneous Data, got HeteroData; "
             "HeteroGraph.from_pyg(data), or data.to_homogeneous()"

@@ -12,7 +12,7 @@ from pygsampler._arrays.interning import integers
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import index
 from pygsampler._engine.handle import EngineHandle
-from pygsampler._graph.relation import RelationState
+from pygsampler._graph.relation_state import RelationState
 
 # Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
 # second.

@@ -14,7 +14,7 @@ from pygsampler._graph.csc_arrays import CscArrays
 
 if TYPE_CHECKING:
     from pygsampler._arrays.ids import IdView
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 _ALL = 1 << 30
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
     Names = Iterable[str] | None
 

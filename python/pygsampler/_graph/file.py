@@ -17,7 +17,7 @@ from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.csc_arrays import CscArrays
 
 if TYPE_CHECKING:
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 
 def as_path(value: Any, where: str = "path", hint: str = "") -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import weakref
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array, as_array
 from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.interning import IDS, intern
 from pygsampler._arrays.mmap_file import Identity, MappedFile
-from pygsampler._engine import library
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._graph import (
     converters,
@@ -24,39 +22,30 @@ from pygsampler._graph import (
     shared_arrays,
 )
 from pygsampler._graph import csc_arrays as host_graph
-from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import named_arrays as graph_data
-from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.degrees import degrees_of
-from pygsampler._graph.derived import DegreeAliasTable, degree_alias_table, transpose, weight_tables
 from pygsampler._graph.file_sections import array_names as edge_arrays
-from pygsampler._graph.program_arrays import NONE_NAMED, ProgramArrayNames, ProgramArrays
-from pygsampler._graph.relation import ParentRelation, Placement, RelationState
+from pygsampler._graph.relation import Relation
 from pygsampler._graph.reverse_edges import reverse_edge_ids
-from pygsampler._graph.temporal import TimeSortedBySource, TimeSortedRelation, sort_by_time
+from pygsampler._graph.schema import HOMOGENEOUS, ByEdgeType, EdgeType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from pygsampler._arrays.datetimes import Kind
     from pygsampler._engine.progress import Progress
     from pygsampler._graph.node_names import NodeNames
 
 __all__ = ["Graph"]
+
+R = TypeVar("R", bound=Relation)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# What is kept with a graph.
-K = TypeVar("K")
-# What the transposed form is kept under, whose rows are not split by types.
-_OUT = "out", None, 0
-
-
-class Graph(RelationState):
+class Graph(Relation):
     """A directed homogeneous graph: row v of its CSC lists the in-neighbours of vertex v.
 
     Made by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``, or by ``open``
@@ -382,37 +371,6 @@ class Graph(RelationState):
         graph._arrays = MappingProxyType(arrays)
         return graph
 
-    @classmethod
-    def _checked(
-        cls, indptr: Array, indices: Array, edge_ids: Array | None, num_nodes: int
-    ) -> Graph:
-        parts = CscArrays(indptr, indices, edge_ids)
-        graph = cls._new(parts, num_nodes, device_graph.together(parts))
-        graph._handle()
-        return graph
-
-    @classmethod
-    def _new(
-        cls,
-        parts: CscArrays | None,
-        num_nodes: int,
-        device: int = -1,
-        host: RelationState | None = None,
-        pinned: bool = False,
-        seat: Placement | None = None,
-    ) -> Graph:
-        graph = object.__new__(cls)
-        graph._hold(parts, num_nodes, device, host, pinned, seat)
-        return graph
-
-    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
-        """How many rows the arrays of edges and of vertices have."""
-        _, indices, edge_ids, *_ = self._known()
-        return (
-            graph_data.RowCount(graph_data.EDGES, len(indices), edge_ids is not None),
-            graph_data.RowCount(graph_data.NODES, self._num_nodes),
-        )
-
     def _furnished(self, edge_data: Any, node_data: Any) -> Graph:
         """This graph, which is new, with these arrays too."""
         if edge_data is None and node_data is None:
@@ -428,60 +386,29 @@ class Graph(RelationState):
         return self
 
     @classmethod
-    def _later(cls, host: Graph, device: int, pinned: bool, seat: Placement | None = None) -> Graph:
-        """A graph that is put on its device when it is first used."""
-        return cls._new(None, host._num_nodes, device, host, pinned, seat)
+    def _derived_type(cls: type[R]) -> type[R]:
+        # Rows that are sampled here, of a partitioned graph too.
+        return cast("type[R]", Graph)
 
     @property
-    def num_nodes(self) -> int:
-        """Number of vertices."""
-        return self._num_nodes
+    def is_homogeneous(self) -> bool:
+        """True: nodes and edges are of one type each, which nobody named."""
+        return True
 
     @property
-    def num_edges(self) -> int:
-        """Number of edges; parallel edges count each."""
-        return len(self._known()[1])
+    def node_types(self) -> tuple[str, ...]:
+        """``("_N",)``, the type of all nodes, by the name that DGL has for it."""
+        return HOMOGENEOUS.node_types
 
     @property
-    def dtype(self) -> str:
-        """``"int32"`` or ``"int64"``: the dtype of ``indices`` and of every sampled vertex id."""
-        return self._known()[1].dtype
+    def edge_types(self) -> tuple[EdgeType, ...]:
+        """``(("_N", "_E", "_N"),)``, the type of all edges, by the name that DGL has for it."""
+        return HOMOGENEOUS.edge_types
 
-    @property
-    def device(self) -> str:
-        """Who samples it, and where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return devices.name(self._device)
-
-    @property
-    def pinned(self) -> bool:
-        """Whether a GPU reads the graph in page-locked host memory, as ``pin`` makes it."""
-        return self._pinned
-
-    @property
-    def indptr(self) -> Array:
-        """Row offsets, shape [R + 1], R <= num_nodes; the caller's memory."""
-        return self._open()[0]
-
-    @property
-    def indices(self) -> Array:
-        """In-neighbours by row, shape [num_edges]; the caller's memory."""
-        return self._open()[1]
-
-    @property
-    def edge_ids(self) -> Array | None:
-        """Original edge ids, shape [num_edges]; None when an edge's id is its place."""
-        return self._open()[2]
-
-    @property
-    def arrays(self) -> Mapping[str, Array]:
-        """The arrays beside the graph in its file, by name, in any dtype and shape; read-only.
-
-        ``"node_ids"`` (int64, [num_nodes]) are the ids that vertices had where they came from, and
-        ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
-        names in UTF-8.
-        """
+    def __getitem__(self, edge_type: EdgeType | str) -> Graph:
+        """Returns the graph itself for ``("_N", "_E", "_N")`` or ``"_E"``; KeyError for others."""
         self._known()
-        return self._arrays
+        return ByEdgeType(dict.fromkeys(HOMOGENEOUS.edge_types, self))[edge_type]
 
     @property
     def node_names(self) -> NodeNames | None:
@@ -565,25 +492,6 @@ class Graph(RelationState):
         self._known()
         host = self._on_cpu()
         return reverse_edge_ids(host, host, ("the graph", "the graph"))
-
-    @property
-    def edata(self) -> Mapping[str, Array]:
-        """The arrays of edges by name, read-only; in CPU memory, of any dtype.
-
-        Row i is of the edge whose id is i, as ``edge_ids`` of samples say: shape [num_edges, ...],
-        or with more rows where the ``edge_ids`` of the graph were given.
-        """
-        self._known()
-        return self._edata
-
-    @property
-    def ndata(self) -> Mapping[str, Array]:
-        """The arrays of vertices by name, read-only; in CPU memory, of any dtype.
-
-        Row v is of vertex v: shape [num_nodes, ...].
-        """
-        self._known()
-        return self._ndata
 
     def with_data(
         self,
@@ -852,346 +760,6 @@ class Graph(RelationState):
             raise
         return tuple(made)
 
-    @property
-    def shared(self) -> bool:
-        """Whether several GPUs share the graph, as ``share`` and ``distributed.share`` make it."""
-        return self._seat is not None
-
-    def _drawn_by(self, kind: str, name: str) -> Graph:
-        """The graph that sampling reads by ``"prob"`` or ``"mask"``, an edge array of that name.
-
-        It is made once, and kept as long as this one; on a device it is made of the one on the CPU.
-        """
-        return self._kept((kind, name), lambda: self._derive(kind, name))
-
-    def _timed(
-        self, name: str, mask: str | None = None, prob: str | None = None
-    ) -> TimeSortedRelation:
-        """The rows in the order of the times that an edge or vertex array of that name has.
-
-        They are those of the edges that a mask leaves, or that have weights, made once, and kept.
-        """
-        return self._kept(("time", name, mask, prob), lambda: self._sorted(name, mask, prob))
-
-    def _sorted(self, name: str, mask: str | None, prob: str | None) -> TimeSortedRelation:
-        if self._device >= 0:
-            return self._twin_by_time(lambda own: own._timed(name, mask, prob))
-        of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
-        if of_edges is not None and of_nodes is not None:
-            raise ValueError(
-                f"time: expected the name of an edge or of a vertex array, got {name!r}, which is "
-                "that of both"
-            )
-        values = of_nodes if of_edges is None else of_edges
-        if values is None:
-            have = ", ".join(map(repr, [*self.edata, *self.ndata])) or "none"
-            raise ValueError(
-                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
-                f"{name!r}"
-            )
-        return self._by_time(name, values, of_edges is None, self._kind_of_times(name), mask, prob)
-
-    def _kind_of_times(self, name: str) -> Kind | None:
-        """Whether the array of that name was of dates; None where nobody knows."""
-        return self._edata.kind(name) if name in self._edata else self._ndata.kind(name)
-
-    def _timed_by(
-        self, name: str, values: Array, kind: Kind | None, mask: str | None, prob: str | None
-    ) -> TimeSortedRelation:
-        """The rows in the order of the times ``values``, which vertices have that edges lead from:
-        an array of that name of another type's vertices. Made once for that array, and there as
-        long as somebody has it: the same rows may be those of several relations, or of several
-        graphs with types. ``kind`` is what the times were."""
-
-        def make() -> TimeSortedRelation:
-            if self._device >= 0:
-                return self._twin_by_time(lambda own: own._timed_by(name, values, kind, mask, prob))
-            return self._by_time(name, values, True, kind, mask, prob)
-
-        by_others = self._kept(("times of vertices",), TimeSortedBySource)
-        return by_others.of(values, name, mask, prob, make=make)
-
-    def _by_time(
-        self,
-        name: str,
-        values: Array,
-        by_vertex: bool,
-        kind: Kind | None,
-        mask: str | None,
-        prob: str | None,
-    ) -> TimeSortedRelation:
-        where = f"{'ndata' if by_vertex else 'edata'}[{name!r}]"
-        if len(values.shape) != 1:
-            raise ValueError(f"{where}: expected shape [N], got {values.shape}")
-        rows = self if mask is None else self._drawn_by("mask", mask)
-        if prob is not None:
-            # Edges without weights are none of its own, and so none have to be left out later.
-            rows = self._drawn_by("prob", prob)
-        made, memory, is_float = sort_by_time(rows, where, values, by_vertex)
-        parts = CscArrays(rows.indptr, made["indices"], made["edge_ids"])
-        by_time = self._form(parts, 0, None, drawn=True)
-        graph = by_time if prob is None else by_time._drawn_by("prob", prob)
-        graph._handle()
-        return TimeSortedRelation(name, by_vertex, graph, memory, is_float, kind, by_time)
-
-    def _twin_by_time(self, make: Callable[[Graph], TimeSortedRelation]) -> TimeSortedRelation:
-        """On this graph's device what is made of the one on the CPU."""
-        own = make(self._on_cpu())
-        about = own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float, own.kind
-        return TimeSortedRelation(*about, own)
-
-    def _negatives(self, power: float) -> DegreeAliasTable:
-        """What negative samples are drawn by, as degrees to a power; made once, and kept."""
-        key = "negatives", power
-        return self._kept(key, lambda: DegreeAliasTable(degree_alias_table(self._on_cpu(), power)))
-
-    def _kept(self, key: tuple[Any, ...], make: Callable[[], K]) -> K:
-        """What is made of this graph when it is first asked for, and kept as long as it."""
-        found = self._derived.get(key)
-        if found is None:
-            self._known()
-            with library.table_lock():
-                found = self._derived.get(key)
-                if found is None:
-                    found = self._derived[key] = make()
-        kept: K = found
-        return kept
-
-    def _derive(self, kind: str, name: str) -> Graph:
-        if self._device >= 0:
-            own = self._on_cpu()
-            host = own._drawn_by(kind, name)
-            return self if host is own else self._twin(host)
-        values = self._edge_array(kind, name)
-        mapped = graph_file.weighted_relation(self, name) if kind == "prob" else None
-        if mapped is None:
-            return self._drawing(kind, f"edata[{name!r}]", values)
-        return self._with_edges(mapped, self._file)
-
-    def _drawing(self, kind: str, where: str, values: Array) -> Graph:
-        """The graph of the edges with weights, or that a mask leaves; this one if it leaves all.
-
-        ``values`` has one for each edge id, and is called ``where``. The graph is on the CPU.
-        """
-        _check_values(kind, where, values)
-        parts = weight_tables(self, where, values, kind == "mask")
-        # Copies of what a file has are as sound as that is.
-        return self if parts is None else self._with_edges(parts, self._file)
-
-    def _with_edges(self, parts: CscArrays, file: MappedFile | None) -> Graph:
-        """A graph of edges of this one; ``file`` is where its arrays, or some of them, are from."""
-        graph = self._form(parts, self._kinds, file, drawn=True)
-        graph._handle()
-        return graph
-
-    def _form(
-        self, parts: CscArrays, kinds: int, file: MappedFile | None, drawn: bool = False
-    ) -> Graph:
-        """Another form of this graph, on the CPU, whose rows are split by so many types."""
-        graph = Graph._new(parts, self._num_nodes)
-        graph._whole, graph._kinds, graph._file = ParentRelation.of(self, drawn), kinds, file
-        graph._edata = self._edata
-        return graph
-
-    def _twin(self, host: Graph) -> Graph:
-        """A form of the one on the CPU that this graph, on a device, was made of: on that device.
-
-        It is put there when it is first used, but for the arrays that both graphs have there.
-        """
-        graph = Graph._later(host, self._device, self._pinned, self._seat)
-        graph._kinds = host._kinds
-        whole = host._whole
-        shared = (
-            whole is not None
-            and whole.parts is not None
-            # Not of another form, as the rows by time that are drawn by weight.
-            and whole.graph() is self._on_cpu()
-            and host._open().shares(whole.parts)
-        )
-        graph._whole = (
-            ParentRelation.of(self) if shared else ParentRelation(weakref.ref(self), None)
-        )
-        return graph
-
-    def _with_arrays(
-        self,
-        edge_names: Iterable[str],
-        node_names: Iterable[str],
-        weight: str | None = None,
-        row_names: Iterable[str] = (),
-    ) -> Graph:
-        """As ``_with_named``, by names in any order."""
-        return self._with_named(ProgramArrayNames.of(edge_names, node_names, weight, row_names))
-
-    def _with_named(self, names: ProgramArrayNames) -> Graph:
-        """The graph for programs that read edge and vertex arrays of these names.
-
-        It shares everything with this one, is made once and kept as long as it, and is this one
-        where no array is asked for. Values of the arrays that are changed in place count from the
-        next batch on, but for float16, bfloat16 and unsigned integers beyond uint8, of which there
-        are copies, and for what programs have computed of the graph alone. A graph on a GPU has
-        copies of all.
-
-        ValueError for a name without an array, and for an array of another number of dimensions.
-        """
-        if names == NONE_NAMED:
-            return self
-        return self._kept(("arrays", names), lambda: self._lending(names))
-
-    def _lending(self, names: ProgramArrayNames) -> Graph:
-        if self._device >= 0:
-            return self._twin(self._on_cpu()._with_named(names))
-        edges, nodes, weight, rows = names
-        lent = ProgramArrays.of(edges, nodes, weight, self.edata, self.ndata, rows)
-        # So that its arrays are validated: a form's are trusted.
-        self._handle()
-        graph = self._form(self._open(), self._kinds, self._file)
-        graph._arrays, graph._ndata, graph._lent = self._arrays, self._ndata, lent
-        graph._back = self._back
-        graph._handle()
-        return graph
-
-    def _edge_array(self, kind: str, name: str) -> Array:
-        values = self.edata.get(name)
-        if values is None:
-            have = ", ".join(map(repr, self.edata)) or "none"
-            raise ValueError(
-                f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
-            )
-        return values
-
-    def _walked(
-        self,
-        direction: Literal["in", "out"],
-        prob: str | None = None,
-        types: str | None = None,
-        kinds: int = 0,
-        second: bool = False,
-    ) -> Graph:
-        """The graph whose row v lists where a walk may go from v, by the edges of that direction.
-
-        Rows of out-edges, those split by type and those of ``second`` ascend, and parallel edges
-        stand as in the CSC; in-edges else stand as they do there. ``prob`` names weights by which
-        rows draw then, and edges with a weight of 0 are not there. ``types`` names integers: row v
-        is then rows v * K to v * K + K - 1, a row for each type, and K is ``kinds``, or the largest
-        type and one. With ``second`` the graph has the transposed one behind it (``_back``), whose
-        row t lists every x with an edge x -> t here, without types.
-
-        Forms are made once, and kept as long as this graph. ValueError names the edge of a type
-        that is negative or beyond those, 2^15 at most.
-        """
-        if second:
-            key = "second", direction, prob, types, kinds
-            return self._kept(key, lambda: self._looking_back(direction, prob, types, kinds))
-        rows = self
-        if direction == "out":
-            rows = self._transposed(types, kinds)
-        elif types is not None:
-            rows = self._transposed()._transposed(types, kinds)
-        return rows._by_weights(prob)
-
-    def _by_weights(self, prob: str | None) -> Graph:
-        return self if prob is None else self._drawn_by("prob", prob)
-
-    def _looking_back(
-        self, direction: Literal["in", "out"], prob: str | None, types: str | None, kinds: int
-    ) -> Graph:
-        if types is not None:
-            plain = self._walked(direction, prob, second=True)._back
-            return self._walked(direction, prob, types, kinds)._before(plain)
-        rows = self._transposed() if direction == "out" else self._ascending()
-        walked = rows._by_weights(prob)
-        # What weights of 0 leave out is no edge of the graph behind, either.
-        if walked.num_edges < rows.num_edges:
-            return walked._before(walked._reversed())
-        if prob is not None:
-            return walked._before(self._walked(direction, second=True)._back)
-        if direction == "in":
-            return walked._before(self._transposed())
-        # Not this graph itself, which keeps those that it would be kept by.
-        return walked._before(self._again() if self._ascends() else rows._reversed())
-
-    def _ascending(self) -> Graph:
-        """This graph with rows that ascend; parallel edges stand as in the CSC."""
-        return self if self._ascends() else self._transposed()._transposed()
-
-    def _transposed(self, types: str | None = None, kinds: int = 0) -> Graph:
-        """This graph by its out-edges, rows split by the types of that name."""
-        return self._kept(("out", types, kinds), lambda: self._transpose(types, kinds))
-
-    def _transpose(self, types: str | None, kinds: int) -> Graph:
-        if self._device >= 0:
-            return self._twin(self._on_cpu()._transposed(types, kinds))
-        if types is None:
-            mapped = graph_file.mapped_out_edges(self)
-            if mapped is not None:
-                return self._form(mapped, 0, self._file)
-            return self._form(transpose(self, "", None, 0, bare=False)[0], 0, None)
-        values, where = self._edge_array("edge_types", types), f"edata[{types!r}]"
-        _check_values("edge_types", where, values)
-        return self._form(*transpose(self, where, values, kinds, bare=False), None)
-
-    def _reversed(self) -> Graph:
-        """The rows of this graph by its out-edges: this one where they are its own, the transposed
-        form where that is there, else without ids of edges."""
-        if self._device >= 0:
-            own = self._on_cpu()
-            host = own._reversed()
-            if host is own:
-                return self
-            return self._transposed() if host is own._derived.get(_OUT) else self._twin(host)
-        known: Graph | None = self._derived.get(_OUT)
-        if known is not None:
-            return known
-        graph = self._form(transpose(self, "", None, 0, bare=True)[0], 0, None)
-        if library.call("GraphSameRows", graph._handle(), self._handle()):
-            graph.close()
-            return self
-        return graph
-
-    def _ascends(self) -> bool:
-        # Of one that was made on a GPU it is a copy, which is closed when nothing has it.
-        host = self._on_cpu()
-        return bool(library.call("GraphAscends", host._handle()))
-
-    def _again(self) -> Graph:
-        """Another graph on the same arrays."""
-        if self._device >= 0:
-            return self._twin(self._on_cpu()._again())
-        return self._form(self._open(), self._kinds, self._file)
-
-    def _before(self, back: RelationState | None) -> Graph:
-        """A graph on the same arrays that has the transposed one behind it."""
-        graph = self._again()
-        graph._back = back
-        return graph
-
-    def _on_cpu(self) -> Graph:
-        if self._device < 0:
-            return self
-        host = self._host
-        if isinstance(host, Graph) and host._parts is not None:
-            return host
-        self._check_process()
-        parts = device_graph.download(self._open())
-        if self._kinds:
-            graph = Graph._new(parts, self._num_nodes)
-            graph._kinds = self._kinds
-        else:
-            graph = Graph._checked(*parts[:3], self._num_nodes)
-        graph._arrays, graph._edata, graph._ndata = self._arrays, self._edata, self._ndata
-        return graph
-
-    def __repr__(self) -> str:
-        if self._parts is None and self._host is None:
-            return "Graph(closed)"
-        pinned = ", pinned" if self._pinned else ""
-        pinned += ", shared" if self._seat is not None else ""
-        return (
-            f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
-            f"dtype={self.dtype}, device={self.device}{pinned})"
-        )
-
     def __reduce__(self) -> tuple[Any, ...]:
         if self._whole is not None:
             raise TypeError("Graph: expected the graph that it was made of, got a form to pickle")
@@ -1214,13 +782,6 @@ class Graph(RelationState):
 
     def __setstate__(self, data: tuple[Any, Any]) -> None:
         self._furnished(*data)
-
-
-def _check_values(kind: str, where: str, values: Array) -> None:
-    if values._length != len(values):
-        raise ValueError(
-            f"{kind}: expected a value for each edge, got {where} of shape {values.shape}"
-        )
 
 
 def _placed(graph: Graph) -> Graph:

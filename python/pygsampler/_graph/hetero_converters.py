@@ -31,7 +31,7 @@ class HeteroParts(NamedTuple):
 def hetero_from_pyg(data: Any) -> HeteroParts:
     """The edges of a HeteroData by their lists or, where a type has it, by ``adj_t``, and its
     tensors with a row for each edge or vertex."""
-    if not hasattr(data, "edge_types"):
+    if not hasattr(data, "metadata"):
         raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
     edges: dict[Any, Any] = {}
     lists: list[Any] = []

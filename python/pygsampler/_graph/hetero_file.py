@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pygsampler._engine.progress import Progress
     from pygsampler._graph.file_sections import SectionWriter
     from pygsampler._graph.named_arrays import NamedArrays
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 # What the types are called, and how many vertices they have.
 _TYPES = "types"

@@ -407,6 +407,11 @@ class HeteroGraph(EngineHandle):
         return self._pinned
 
     @property
+    def is_homogeneous(self) -> bool:
+        """False, even of a graph with one node type and one edge type: results are by type."""
+        return False
+
+    @property
     def node_types(self) -> tuple[str, ...]:
         """The types of vertices: as they first occur in the edge types, or as ``num_nodes`` has
         them."""

@@ -18,7 +18,7 @@ from pygsampler._graph.reverse_edges import by_id
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 # The attribute that is taken unasked, and the attribute that has the ids of edges.
 _WEIGHT, _EDGE_ID = "weight", "edge_id"

@@ -1,299 +1,505 @@
-"""``RelationState``: what a graph holds, and its handle in the engine."""
+"""``Relation``: the edges of one type as a CSC, and what samplers derive of it."""
 
 from __future__ import annotations
 
 import weakref
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pygsampler._arrays import devices
 from pygsampler._engine import library
-from pygsampler._engine.compile_log import log_warnings
-from pygsampler._engine.handle import EngineHandle
-from pygsampler._graph import csc_arrays as host_graph
 from pygsampler._graph import device as device_graph
+from pygsampler._graph import file as graph_file
+from pygsampler._graph import named_arrays as graph_data
 from pygsampler._graph.csc_arrays import CscArrays
-from pygsampler._graph.named_arrays import NO_DATA, NamedArrays
-from pygsampler._graph.program_arrays import NONE_LENT, ProgramArrays
-from pygsampler.errors import ClosedError, CudaError
+from pygsampler._graph.derived import DegreeAliasTable, degree_alias_table, transpose, weight_tables
+from pygsampler._graph.program_arrays import NONE_NAMED, ProgramArrayNames, ProgramArrays
+from pygsampler._graph.relation_state import ParentRelation, Placement, RelationState
+from pygsampler._graph.temporal import TimeSortedBySource, TimeSortedRelation, sort_by_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
+    from collections.abc import Callable, Iterable, Mapping
 
     from pygsampler._arrays.array import Array
+    from pygsampler._arrays.datetimes import Kind
     from pygsampler._arrays.mmap_file import MappedFile
 
-G = TypeVar("G", bound="RelationState")
+__all__ = ["Relation"]
 
-_NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
-
-
-class ParentRelation(NamedTuple):
-    """The graph that another form of it, or a graph of some of its edges, was made of: that one
-    keeps this one."""
-
-    graph: weakref.ref[RelationState]
-    # None on a device, where nothing of them is shared.
-    parts: CscArrays | None
-    # Whether this one has edges of that one in their order, so that ids are looked up there.
-    drawn: bool = False
-
-    @classmethod
-    def of(cls, graph: RelationState, drawn: bool = False) -> ParentRelation:
-        return cls(weakref.ref(graph), graph._open(), drawn)
+K = TypeVar("K")
+R = TypeVar("R", bound="Relation")
+# The key of the transposed relation whose rows are not split by types.
+_OUT = "out", None, 0
 
 
-class Placement(Protocol):
-    """A graph's place among the devices that share its arrays."""
+class Relation(RelationState):
+    """The edges of one type: a CSC, its named arrays, and the relations that are derived of it.
 
-    def of(self, host: RelationState) -> Callable[[Array], Array]:
-        """What puts arrays of a graph on the CPU where this place's device finds them."""
-
-
-class RelationState(EngineHandle):
-    """The arrays of a graph and the engine's handle for them.
-
-    The handle is made when it is first needed, and anew in a forked child, whose engine is another
-    one, and where torch has moved an array.
+    A derived relation has the edges with weights, those that a mask leaves, rows sorted by time,
+    out-edges for walks, or the same edges with the arrays that a program reads. It is computed on
+    first use and closed with this one.
     """
 
-    _close_function: ClassVar[str] = "GraphClose"
+    __slots__ = ()
 
-    __slots__ = (
-        "__weakref__",
-        "_arrays",
-        "_back",
-        "_behind",
-        "_capacity",
-        "_derived",
-        "_device",
-        "_edata",
-        "_file",
-        "_host",
-        "_kinds",
-        "_lent",
-        "_ndata",
-        "_num_nodes",
-        "_parts",
-        "_pinned",
-        "_pins",
-        "_seat",
-        "_whole",
-    )
+    @classmethod
+    def _checked(
+        cls: type[R], indptr: Array, indices: Array, edge_ids: Array | None, num_nodes: int
+    ) -> R:
+        parts = CscArrays(indptr, indices, edge_ids)
+        graph = cls._new(parts, num_nodes, device_graph.together(parts))
+        graph._handle()
+        return graph
 
-    # What brings the rows of a graph in parts, which has none itself; None: they are here.
-    _service: Any = None
-
-    # None once closed, and before an unpickled graph is put back on
-    # its device. Those of a pinned graph are the host's.
-    _parts: CscArrays | None
-    _num_nodes: int
-    # -1 for the CPU, else the index of the CUDA device that samples.
-    _device: int
-    # The graph on the CPU that one on a device was made from.
-    _host: RelationState | None
-    _pinned: bool
-    _pins: device_graph.PinnedArrays | None
-    # Its place among the devices that share its arrays; None: its device has all of them.
-    _seat: Placement | None
-    # Bytes that would do for a batch, by what shapes it, as the engine said last.
-    _capacity: dict[tuple[Any, ...], int]
-    # The file that the arrays are mapped from, by whose word they are a graph.
-    _file: MappedFile | None
-    # What stands beside the graph.
-    _arrays: Mapping[str, Array]
-    # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array,
-    # and other forms of this one; and, of such a graph, the one that it was made of, whose arrays
-    # it keeps.
-    _derived: dict[tuple[Any, ...], Any]
-    _whole: ParentRelation | None
-    # How many types of edges the rows are split by; 0: one row a vertex.
-    _kinds: int
-    # The transposed graph, where walks look back, and what has to stay of it while this one's
-    # handle is there: that graph may be closed before this one.
-    _back: RelationState | None
-    _behind: tuple[Any, ...]
-    # Those of the arrays below that programs read.
-    _lent: ProgramArrays
-    # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
-    _edata: NamedArrays
-    _ndata: NamedArrays
-
-    def _hold(
-        self,
+    @classmethod
+    def _new(
+        cls: type[R],
         parts: CscArrays | None,
         num_nodes: int,
         device: int = -1,
         host: RelationState | None = None,
         pinned: bool = False,
         seat: Placement | None = None,
-    ) -> None:
-        EngineHandle.__init__(self)
-        self._parts = parts
-        self._num_nodes = num_nodes
-        self._device = device
-        self._host = host
-        self._pinned = pinned
-        self._pins = None
-        self._seat = seat
-        self._capacity = {}
-        self._derived = {}
-        self._whole = None
-        self._kinds = 0
-        self._back = None
-        self._behind = ()
-        self._lent = NONE_LENT
-        self._file = None
-        self._arrays = _NO_ARRAYS if host is None else host._arrays
-        self._edata = NO_DATA if host is None else host._edata
-        self._ndata = NO_DATA if host is None else host._ndata
+    ) -> R:
+        graph = object.__new__(cls)
+        graph._hold(parts, num_nodes, device, host, pinned, seat)
+        return graph
 
-    def close(self) -> None:
-        """Lets go of the arrays once the batches in flight are done. Closing twice is fine.
+    @classmethod
+    def _later(
+        cls: type[R], host: Relation, device: int, pinned: bool, seat: Placement | None = None
+    ) -> R:
+        """Returns a relation that is copied to its device on first use."""
+        return cls._new(None, host._num_nodes, device, host, pinned, seat)
 
-        A pinned graph's pages are no longer locked then.
-        """
-        # Only then may the arrays go: a batch in flight is reading them.
-        self._release()
-        with library.handle_lock():
-            # Another thread may have taken a handle meanwhile.
-            self._release()
-            let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
-            data = self._edata, self._ndata, self._back, self._behind
-            lent, self._lent = self._lent, NONE_LENT
-            seat, self._seat = self._seat, None
-            self._back, self._behind = None, ()
-            self._pins = self._parts = self._host = self._file = self._whole = None
-            self._arrays, self._edata, self._ndata = _NO_ARRAYS, NO_DATA, NO_DATA
-            derived, self._derived = list(self._derived.values()), {}
-        del let_go, data, lent, seat
-        for graph in derived:
-            graph.close()
-
-    def __enter__(self: G) -> G:
-        self._open()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _known(self) -> CscArrays:
-        """The arrays, or those of the graph on the CPU: for what is alike on both."""
-        if self._parts is None and self._host is not None:
-            return self._host._open()
-        return self._open()
-
-    def _open(self) -> CscArrays:
-        if self._parts is None and self._host is not None:
-            self._handle()
-        parts = self._parts
-        if parts is None:
-            raise ClosedError("graph: expected an open graph, got one that was closed")
-        return parts
-
-    def _handle(self) -> int:
-        """The handle in this process's engine, made anew after a fork."""
-        number = self._current()
-        if number and self._parts is not None and not self._moved():
-            return number
-        if self._device >= 0:
-            return self._device_handle()
-        with library.handle_lock():
-            parts = self._open()
-            if not self._current() or self._moved():
-                self._release()
-                parts = self._parts = parts.each(host_graph.current_array)
-                about = parts.arguments(parts.addresses(), self._num_nodes)
-                # Those of a file were validated before they were written, and what the engine
-                # makes of a graph's is sound as that is.
-                if self._is_form():
-                    self._lent = self._lent.now(self._edata, self._ndata)
-                    form = *about, self._whole_handle(), *self._walk_arguments()
-                    self._create("GraphForm", *form, self._lent.text())
-                else:
-                    self._create("GraphNew" if self._file is None else "GraphMapped", *about, 0)
-            return self._number
-
-    def _is_form(self) -> bool:
-        """Whether the engine has made this graph of another one."""
-        return self._whole is not None or self._kinds > 0
-
-    def _whole_handle(self) -> int:
-        known = self._whole.graph() if self._whole is not None and self._whole.drawn else None
-        return 0 if known is None else known._handle()
-
-    def _walk_arguments(self) -> tuple[int, int]:
-        """What the engine is told of a form, beside its arrays; those of the graph behind stay."""
-        if self._back is None:
-            return self._kinds, 0
-        back = self._back._handle()
-        self._behind = self._back._open(), self._back._pins
-        return self._kinds, back
-
-    def _device_handle(self) -> int:
-        """The handle of a graph on a device, which is put there now if it was not yet."""
-        self._check_process()
-        with library.handle_lock():
-            if self._number and self._parts is not None and not self._moved():
-                return self._number
-            self._release()
-            self._pins = None
-            host = self._host
-            if self._parts is None and host is None:
-                self._open()
-            devices.require(self._device)
-            before, trusted, parts, pins = 0, False, self._parts, None
-            if host is not None:
-                # Whose arrays the engine validates by this, but for those of a file: kernels do
-                # not check what they read, so one of them validates these.
-                before, trusted = host._handle(), host._file is None
-                there = None
-                if self._whole is not None and host._whole is not None and not self._pinned:
-                    of_host, here = host._whole.parts, self._whole.parts
-                    there = None if of_host is None or here is None else (of_host, here)
-                shared = None if self._seat is None else self._seat.of(host)
-                parts, pins = device_graph.place(
-                    host._open(), self._device, self._pinned, there, shared
-                )
-            assert parts is not None
-            self._parts, self._pins = parts, pins
-            at = parts.addresses() if pins is None else pins.addresses
-            about = parts.arguments(at, self._num_nodes)
-            try:
-                known = self._device, *about, int(trusted), before
-                if self._is_form():
-                    self._create("DeviceGraphForm", *known, *self._walk_arguments())
-                else:
-                    self._create("DeviceGraphNew", *known)
-                log_warnings()
-            finally:
-                if host is not None and not self._number:
-                    self._parts = self._pins = None
-            return self._number
-
-    def _moved(self) -> bool:
-        """Whether torch has put an array that is on the host elsewhere meanwhile."""
-        if self._back is not None and self._back._moved():
-            return True
-        # Of most graphs it is the one that has nothing.
-        if self._lent is not NONE_LENT and self._lent.moved():
-            return True
-        on_device = self._device >= 0 and not self._pinned
+    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
+        """Returns the number of rows that the arrays of edges and of nodes have."""
+        _, indices, edge_ids, *_ = self._known()
         return (
-            not on_device and self._parts is not None and host_graph.has_moved_arrays(self._parts)
+            graph_data.RowCount(graph_data.EDGES, len(indices), edge_ids is not None),
+            graph_data.RowCount(graph_data.NODES, self._num_nodes),
         )
 
-    def _check_process(self) -> None:
-        """Raises CudaError for a graph that a parent process has on its GPU."""
-        if self._number and not self._current():
-            raise CudaError(
-                f"graph: expected one of this process, got one that its parent has on "
-                f"{devices.name(self._device)}, which a forked child cannot use; sample "
-                'graph.to("cpu") here, or start workers with "spawn"'
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return self._num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges; parallel edges count each."""
+        return len(self._known()[1])
+
+    @property
+    def dtype(self) -> str:
+        """``"int32"`` or ``"int64"``: the dtype of ``indices`` and of every sampled node id."""
+        return self._known()[1].dtype
+
+    @property
+    def device(self) -> str:
+        """The device that samples, and that batches are on: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._device)
+
+    @property
+    def pinned(self) -> bool:
+        """True if a GPU reads the graph in page-locked host memory (``pin``)."""
+        return self._pinned
+
+    @property
+    def shared(self) -> bool:
+        """True if several GPUs share the graph (``share``, ``distributed.share``)."""
+        return self._seat is not None
+
+    @property
+    def indptr(self) -> Array:
+        """Row offsets, shape [R + 1], R <= num_nodes; the caller's memory."""
+        return self._open()[0]
+
+    @property
+    def indices(self) -> Array:
+        """The in-neighbors by row, shape [num_edges]; the caller's memory."""
+        return self._open()[1]
+
+    @property
+    def edge_ids(self) -> Array | None:
+        """Original edge ids, shape [num_edges]; None when an edge's id is its place."""
+        return self._open()[2]
+
+    @property
+    def edata(self) -> Mapping[str, Array]:
+        """The arrays of edges by name, read-only; in CPU memory, of any dtype.
+
+        Row i is of the edge whose id is i, as ``edge_ids`` of samples say: shape [num_edges, ...],
+        or with more rows where the graph has ``edge_ids`` of the caller's.
+        """
+        self._known()
+        return self._edata
+
+    @property
+    def ndata(self) -> Mapping[str, Array]:
+        """The arrays of nodes by name, read-only; in CPU memory, of any dtype.
+
+        Row v is of node v: shape [num_nodes, ...].
+        """
+        self._known()
+        return self._ndata
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """The further arrays in the graph's file, by name, in any dtype and shape; read-only.
+
+        ``"node_ids"`` (int64, [num_nodes]) are the ids that nodes had where they came from, and
+        ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
+        names in UTF-8.
+        """
+        self._known()
+        return self._arrays
+
+    @classmethod
+    def _derived_type(cls: type[R]) -> type[R]:
+        """Returns the class of derived relations."""
+        return cls
+
+    def _drawn_by(self: R, kind: str, name: str) -> R:
+        """Returns the edges that sampling reads by ``"prob"`` or ``"mask"``, an edge array's name.
+
+        The result is cached; on a device it is a copy of the one on the CPU.
+        """
+        return self._kept((kind, name), lambda: self._derive(kind, name))
+
+    def _timed(
+        self, name: str, mask: str | None = None, prob: str | None = None
+    ) -> TimeSortedRelation:
+        """Returns the rows sorted by the times in the edge or node array of that name.
+
+        Edges that the mask leaves out, or that have no weight, are left out. The result is cached.
+        """
+        return self._kept(("time", name, mask, prob), lambda: self._sorted(name, mask, prob))
+
+    def _sorted(self, name: str, mask: str | None, prob: str | None) -> TimeSortedRelation:
+        if self._device >= 0:
+            return self._twin_by_time(lambda own: own._timed(name, mask, prob))
+        of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
+        if of_edges is not None and of_nodes is not None:
+            raise ValueError(
+                f"time: expected the name of an edge or of a vertex array, got {name!r}, which is "
+                "that of both"
             )
+        values = of_nodes if of_edges is None else of_edges
+        if values is None:
+            have = ", ".join(map(repr, [*self.edata, *self.ndata])) or "none"
+            raise ValueError(
+                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
+                f"{name!r}"
+            )
+        return self._by_time(name, values, of_edges is None, self._kind_of_times(name), mask, prob)
+
+    def _kind_of_times(self, name: str) -> Kind | None:
+        """Returns the dtype of dates that the array of that name had, None if unknown."""
+        return self._edata.kind(name) if name in self._edata else self._ndata.kind(name)
+
+    def _timed_by(
+        self, name: str, values: Array, kind: Kind | None, mask: str | None, prob: str | None
+    ) -> TimeSortedRelation:
+        """Returns the rows sorted by ``values``, the times of the nodes that edges lead from.
+
+        ``values`` is the array ``name`` of the source type. The result is cached as long as
+        somebody has it: several relations, or several graphs, may need the same rows. ``kind`` is
+        the dtype of dates that the times had.
+        """
+
+        def make() -> TimeSortedRelation:
+            if self._device >= 0:
+                return self._twin_by_time(lambda own: own._timed_by(name, values, kind, mask, prob))
+            return self._by_time(name, values, True, kind, mask, prob)
+
+        by_others = self._kept(("times of vertices",), TimeSortedBySource)
+        return by_others.of(values, name, mask, prob, make=make)
+
+    def _by_time(
+        self,
+        name: str,
+        values: Array,
+        by_node: bool,
+        kind: Kind | None,
+        mask: str | None,
+        prob: str | None,
+    ) -> TimeSortedRelation:
+        where = f"{'ndata' if by_node else 'edata'}[{name!r}]"
+        if len(values.shape) != 1:
+            raise ValueError(f"{where}: expected shape [N], got {values.shape}")
+        rows = self if mask is None else self._drawn_by("mask", mask)
+        if prob is not None:
+            # Edges without weights are none of its own, and so none have to be left out later.
+            rows = self._drawn_by("prob", prob)
+        made, memory, is_float = sort_by_time(rows, where, values, by_node)
+        parts = CscArrays(rows.indptr, made["indices"], made["edge_ids"])
+        by_time = self._form(parts, 0, None, drawn=True)
+        graph = by_time if prob is None else by_time._drawn_by("prob", prob)
+        graph._handle()
+        return TimeSortedRelation(name, by_node, graph, memory, is_float, kind, by_time)
+
+    def _twin_by_time(self: R, make: Callable[[R], TimeSortedRelation]) -> TimeSortedRelation:
+        """Copies the rows that ``make`` sorts on the CPU to this relation's device."""
+        own = make(self._on_cpu())
+        about = own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float, own.kind
+        return TimeSortedRelation(*about, own)
+
+    def _negatives(self, power: float) -> DegreeAliasTable:
+        """Returns the table that draws nodes as their degree to a power; cached."""
+        key = "negatives", power
+        return self._kept(key, lambda: DegreeAliasTable(degree_alias_table(self._on_cpu(), power)))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], K]) -> K:
+        """Returns the cached value of a key; computes it on first use."""
+        found = self._derived.get(key)
+        if found is None:
+            self._known()
+            with library.table_lock():
+                found = self._derived.get(key)
+                if found is None:
+                    found = self._derived[key] = make()
+        kept: K = found
+        return kept
+
+    def _derive(self: R, kind: str, name: str) -> R:
+        if self._device >= 0:
+            own = self._on_cpu()
+            host = own._drawn_by(kind, name)
+            return self if host is own else self._twin(host)
+        values = self._edge_array(kind, name)
+        mapped = graph_file.weighted_relation(self, name) if kind == "prob" else None
+        if mapped is None:
+            return self._drawing(kind, f"edata[{name!r}]", values)
+        return self._with_edges(mapped, self._file)
+
+    def _drawing(self: R, kind: str, where: str, values: Array) -> R:
+        """Returns the edges with weights, or that a mask leaves; this relation if all are left.
+
+        ``values`` has one for each edge id; errors call it ``where``. The relation is on the CPU.
+        """
+        _check_values(kind, where, values)
+        parts = weight_tables(self, where, values, kind == "mask")
+        # Copies of what a file has are as sound as that is.
+        return self if parts is None else self._with_edges(parts, self._file)
+
+    def _with_edges(self: R, parts: CscArrays, file: MappedFile | None) -> R:
+        """Returns a relation of some edges of this one; ``file`` has some of its arrays."""
+        graph = self._form(parts, self._kinds, file, drawn=True)
+        graph._handle()
+        return graph
+
+    def _form(
+        self: R, parts: CscArrays, kinds: int, file: MappedFile | None, drawn: bool = False
+    ) -> R:
+        """Returns a derived relation on the CPU, whose rows are split by so many edge types."""
+        graph = self._derived_type()._new(parts, self._num_nodes)
+        graph._whole, graph._kinds, graph._file = ParentRelation.of(self, drawn), kinds, file
+        graph._edata = self._edata
+        return graph
+
+    def _twin(self: R, host: R) -> R:
+        """Returns the copy, on this relation's device, of one derived on the CPU.
+
+        It is copied on first use, except for arrays that both relations share.
+        """
+        graph = self._derived_type()._later(host, self._device, self._pinned, self._seat)
+        graph._kinds = host._kinds
+        whole = host._whole
+        shared = (
+            whole is not None
+            and whole.parts is not None
+            # Not of another form, as the rows by time that are drawn by weight.
+            and whole.graph() is self._on_cpu()
+            and host._open().shares(whole.parts)
+        )
+        graph._whole = (
+            ParentRelation.of(self) if shared else ParentRelation(weakref.ref(self), None)
+        )
+        return graph
+
+    def _with_arrays(
+        self: R,
+        edge_names: Iterable[str],
+        node_names: Iterable[str],
+        weight: str | None = None,
+        row_names: Iterable[str] = (),
+    ) -> R:
+        """Returns ``_with_named`` of names in any order."""
+        return self._with_named(ProgramArrayNames.of(edge_names, node_names, weight, row_names))
+
+    def _with_named(self: R, names: ProgramArrayNames) -> R:
+        """Returns the relation for programs that read edge and node arrays of these names.
+
+        It shares all arrays with this one, is cached, and is this one without names. Array values
+        that change in place count from the next batch on, except float16, bfloat16 and unsigned
+        integers beyond uint8, which are copied, and except what programs computed of the graph
+        alone. A relation on a GPU has copies of all.
+
+        ValueError for a name without an array, and for an array of another number of dimensions.
+        """
+        if names == NONE_NAMED:
+            return self
+        return self._kept(("arrays", names), lambda: self._lending(names))
+
+    def _lending(self: R, names: ProgramArrayNames) -> R:
+        if self._device >= 0:
+            return self._twin(self._on_cpu()._with_named(names))
+        edges, nodes, weight, rows = names
+        lent = ProgramArrays.of(edges, nodes, weight, self.edata, self.ndata, rows)
+        # So that its arrays are validated: a form's are trusted.
+        self._handle()
+        graph = self._form(self._open(), self._kinds, self._file)
+        graph._arrays, graph._ndata, graph._lent = self._arrays, self._ndata, lent
+        graph._back = self._back
+        graph._handle()
+        return graph
+
+    def _edge_array(self, kind: str, name: str) -> Array:
+        values = self.edata.get(name)
+        if values is None:
+            have = ", ".join(map(repr, self.edata)) or "none"
+            raise ValueError(
+                f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
+            )
+        return values
+
+    def _walked(
+        self: R,
+        direction: Literal["in", "out"],
+        prob: str | None = None,
+        types: str | None = None,
+        kinds: int = 0,
+        second: bool = False,
+    ) -> R:
+        """Returns the relation whose row v lists where a walk may go from v, in that direction.
+
+        Rows of out-edges, rows split by type and rows of ``second`` ascend; parallel edges keep
+        their order in the CSC, as do in-edges else. ``prob`` names the weights that rows draw by;
+        edges with a weight of 0 are left out. ``types`` names integers: node v then has the rows
+        v * K to v * K + K - 1, one per type, and K is ``kinds``, or the largest type and one. With
+        ``second`` the result has the transposed relation as ``_back``, whose row t lists every x
+        with an edge x -> t here, without types.
+
+        Results are cached. ValueError names the edge of a type that is negative or beyond those,
+        2^15 at most.
+        """
+        if second:
+            key = "second", direction, prob, types, kinds
+            return self._kept(key, lambda: self._looking_back(direction, prob, types, kinds))
+        rows = self
+        if direction == "out":
+            rows = self._transposed(types, kinds)
+        elif types is not None:
+            rows = self._transposed()._transposed(types, kinds)
+        return rows._by_weights(prob)
+
+    def _by_weights(self: R, prob: str | None) -> R:
+        return self if prob is None else self._drawn_by("prob", prob)
+
+    def _looking_back(
+        self: R, direction: Literal["in", "out"], prob: str | None, types: str | None, kinds: int
+    ) -> R:
+        if types is not None:
+            plain = self._walked(direction, prob, second=True)._back
+            return self._walked(direction, prob, types, kinds)._before(plain)
+        rows = self._transposed() if direction == "out" else self._ascending()
+        walked = rows._by_weights(prob)
+        # What weights of 0 leave out is no edge of the graph behind, either.
+        if walked.num_edges < rows.num_edges:
+            return walked._before(walked._reversed())
+        if prob is not None:
+            return walked._before(self._walked(direction, second=True)._back)
+        if direction == "in":
+            return walked._before(self._transposed())
+        # Not this graph itself, which keeps those that it would be kept by.
+        return walked._before(self._again() if self._ascends() else rows._reversed())
+
+    def _ascending(self: R) -> R:
+        """Returns this relation with ascending rows; parallel edges keep their order."""
+        return self if self._ascends() else self._transposed()._transposed()
+
+    def _transposed(self: R, types: str | None = None, kinds: int = 0) -> R:
+        """Returns the out-edges, in rows split by the edge types of that name."""
+        return self._kept(("out", types, kinds), lambda: self._transpose(types, kinds))
+
+    def _transpose(self: R, types: str | None, kinds: int) -> R:
+        if self._device >= 0:
+            return self._twin(self._on_cpu()._transposed(types, kinds))
+        if types is None:
+            mapped = graph_file.mapped_out_edges(self)
+            if mapped is not None:
+                return self._form(mapped, 0, self._file)
+            return self._form(transpose(self, "", None, 0, bare=False)[0], 0, None)
+        values, where = self._edge_array("edge_types", types), f"edata[{types!r}]"
+        _check_values("edge_types", where, values)
+        return self._form(*transpose(self, where, values, kinds, bare=False), None)
+
+    def _reversed(self: R) -> R:
+        """Returns the rows of the out-edges, without edge ids if none are cached.
+
+        The result is this relation if its rows are the same, or the cached transposed relation.
+        """
+        if self._device >= 0:
+            own = self._on_cpu()
+            host = own._reversed()
+            if host is own:
+                return self
+            return self._transposed() if host is own._derived.get(_OUT) else self._twin(host)
+        known: R | None = self._derived.get(_OUT)
+        if known is not None:
+            return known
+        graph = self._form(transpose(self, "", None, 0, bare=True)[0], 0, None)
+        if library.call("GraphSameRows", graph._handle(), self._handle()):
+            graph.close()
+            return self
+        return graph
+
+    def _ascends(self) -> bool:
+        # Of one that was made on a GPU it is a copy, which is closed when nothing has it.
+        host = self._on_cpu()
+        return bool(library.call("GraphAscends", host._handle()))
+
+    def _again(self: R) -> R:
+        """Returns another relation on the same arrays."""
+        if self._device >= 0:
+            return self._twin(self._on_cpu()._again())
+        return self._form(self._open(), self._kinds, self._file)
+
+    def _before(self: R, back: RelationState | None) -> R:
+        """Returns a relation on the same arrays with the transposed one as ``_back``."""
+        graph = self._again()
+        graph._back = back
+        return graph
+
+    def _on_cpu(self: R) -> R:
+        if self._device < 0:
+            return self
+        host = self._host
+        if isinstance(host, Relation) and host._parts is not None:
+            return cast("R", host)
+        self._check_process()
+        parts = device_graph.download(self._open())
+        if self._kinds:
+            graph = self._derived_type()._new(parts, self._num_nodes)
+            graph._kinds = self._kinds
+        else:
+            graph = self._derived_type()._checked(*parts[:3], self._num_nodes)
+        graph._arrays, graph._edata, graph._ndata = self._arrays, self._edata, self._ndata
+        return graph
+
+    def __repr__(self) -> str:
+        if self._parts is None and self._host is None:
+            return f"{type(self).__name__}(closed)"
+        pinned = ", pinned" if self._pinned else ""
+        pinned += ", shared" if self._seat is not None else ""
+        return (
+            f"{type(self).__name__}(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
+            f"dtype={self.dtype}, device={self.device}{pinned})"
+        )
+
+
+def _check_values(kind: str, where: str, values: Array) -> None:
+    if values._length != len(values):
+        raise ValueError(
+            f"{kind}: expected a value for each edge, got {where} of shape {values.shape}"
+        )

@@ -9,7 +9,7 @@ from pygsampler._arrays.array import Array, as_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 
 def by_id(graph: RelationState, where: str) -> tuple[NDArray[Any], NDArray[Any]]:

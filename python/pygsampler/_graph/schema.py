@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_NODES
-from pygsampler._graph.relation import RelationState
+from pygsampler._graph.relation_state import RelationState
 
 EdgeType = tuple[str, str, str]
 
@@ -65,6 +65,10 @@ class Schema(NamedTuple):
                 "graphs": list(graphs),
             }
         )
+
+
+# The types of a graph that has none, as DGL calls them.
+HOMOGENEOUS = Schema(("_N",), (("_N", "_E", "_N"),))
 
 
 def relation_name(edge_type: Any) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 _WEIGHT = "weight"
 

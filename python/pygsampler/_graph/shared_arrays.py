@@ -14,7 +14,7 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import describe
 from pygsampler._engine.handle import EngineHandle
 from pygsampler._graph.degrees import out_degrees
-from pygsampler._graph.relation import RelationState
+from pygsampler._graph.relation_state import RelationState
 from pygsampler.errors import CudaError
 
 # The place of pieces of which each device has a copy.

@@ -15,7 +15,7 @@ from pygsampler._graph.derived import run_derivation
 
 if TYPE_CHECKING:
     from pygsampler._arrays.datetimes import Kind
-    from pygsampler._graph.relation import RelationState
+    from pygsampler._graph.relation_state import RelationState
 
 
 class TimeSortedRelation:

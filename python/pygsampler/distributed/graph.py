@@ -65,8 +65,7 @@ class DistributedGraph(PartitionedGraph["Partition", "Shard"], Graph):
     @classmethod
     def _without_rows(cls, partition: Partition) -> DistributedGraph:
         """A graph of the engine's for the vertices of all parts."""
-        graph: DistributedGraph
-        graph = cls._new(no_rows(partition), partition.num_nodes)  # type: ignore[assignment]
+        graph = cls._new(no_rows(partition), partition.num_nodes)
         graph._partition, graph._num_edges = partition, partition.num_edges
         graph._shard = graph._outward = None
         return graph
@@ -117,7 +116,7 @@ class DistributedGraph(PartitionedGraph["Partition", "Shard"], Graph):
             "of another family"
         )
 
-    def _with_named(self, names: ProgramArrayNames) -> Graph:
+    def _with_named(self, names: ProgramArrayNames) -> DistributedGraph:
         # Those of edges come with the rows.
         self._service.check_arrays(list(names.edges), names.weight)
         if of_nodes := sorted({*names.vertices, *names.rows}):
@@ -131,7 +130,7 @@ class DistributedGraph(PartitionedGraph["Partition", "Shard"], Graph):
         types: str | None = None,
         kinds: int = 0,
         second: bool = False,
-    ) -> Graph:
+    ) -> DistributedGraph:
         if direction == "in":
             return self
         # Where there are none the service says so.

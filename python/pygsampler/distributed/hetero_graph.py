@@ -54,8 +54,7 @@ class _Relation(Graph):
 
     @classmethod
     def _of(cls, partition: Partition) -> Graph:
-        made: _Relation
-        made = cls._new(no_rows(partition), partition.num_nodes)  # type: ignore[assignment]
+        made = cls._new(no_rows(partition), partition.num_nodes)
         made._num_edges = partition.num_edges
         return made
 

@@ -193,7 +193,7 @@ def command(
     start = time.perf_counter()
     with options.open_any(file) as graph:
         sampler: Any
-        if hasattr(graph, "node_types"):
+        if not graph.is_homogeneous:
             sampler = _walks_of_types(graph, metapath, walked, with_edges)
             kind: str | None = sampler.node_types[0]
             if node_type not in (None, kind):
