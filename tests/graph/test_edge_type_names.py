@@ -170,7 +170,8 @@ def test_metapaths(direction: str) -> None:
         pgs.PinSAGE(2, 0.5, 5, 3, metapath=each, **options).sample(of, {first: [1, 2]}, batch=0)
         for each in (path, [list(kind) for kind in full], full)
     ]
-    assert near[0].nodes.tolist() == near[1].nodes.tolist() == near[2].nodes.tolist()
+    found = [{kind: ids.tolist() for kind, ids in each.nodes.items()} for each in near]
+    assert found[0] == found[1] == found[2]
     for wrong, text in (
         (["sells"], r"metapath\[0\]: expected types of the graph, got 'sells'; there are"),
         (["rates"], r"metapath\[0\]: expected a name that only one edge type has, got 'rates'"),
@@ -235,3 +236,9 @@ def test_every_graph_names_its_types() -> None:
     graph.close()
     with pytest.raises(pgs.errors.ClosedError):
         graph["_E"]
+
+
+def test_a_graph_is_no_sequence() -> None:
+    graph = pgs.Graph.from_coo([0], [1])
+    with pytest.raises(TypeError, match="not iterable"):
+        list(graph)

@@ -405,6 +405,9 @@ class Graph(Relation):
         """``(("_N", "_E", "_N"),)``, the type of all edges, by the name that DGL has for it."""
         return HOMOGENEOUS.edge_types
 
+    # A subscript by edge type makes no sequence of a graph.
+    __iter__ = None
+
     def __getitem__(self, edge_type: EdgeType | str) -> Graph:
         """Returns the graph itself for ``("_N", "_E", "_N")`` or ``"_E"``; KeyError for others."""
         self._known()

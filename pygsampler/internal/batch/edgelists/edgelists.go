@@ -93,6 +93,9 @@ func read(data int64, ends []int64) (*joint, error) {
 			ends: counts,
 		}
 	}
+	if l.Types == 1 && l.Relations == 1 {
+		j.types[0].ofBlocks(j, words)
+	}
 	for r := range j.relations {
 		made := relation{from: &j.types[0], to: &j.types[0], bits: words[l.EdgeIDBits(r)]}
 		if l.Types > 1 {
@@ -105,6 +108,22 @@ func read(data int64, ends []int64) (*joint, error) {
 		j.relations[r] = made
 	}
 	return j, nil
+}
+
+// ofBlocks counts by the seeds and by the sources of blocks: the destinations of a program's blocks
+// need not be the nodes that the words count.
+func (k *kind) ofBlocks(j *joint, words []int64) {
+	k.distinct = k.seeds
+	if k.given != k.list {
+		k.distinct = 0
+		for i := range k.seeds {
+			k.distinct = max(k.distinct, j.at(k.place, i)+1)
+		}
+	}
+	k.ends = []int64{k.distinct}
+	for i := j.hops - 1; i >= 0; i-- {
+		k.ends = append(k.ends, batch.Block(words, i)[batch.BlockNumSrc])
+	}
 }
 
 // at is an id of an array of the batch.
