@@ -284,7 +284,7 @@ with pytest.raises(TypeError, match="static: expected a PGSampler"):
     DataLoader(there, TYPED_SEEDS, [5, 3], labor="poisson", **options)
 for given, error, text in (
     ([({}, {})], ValueError, "a pair of mappings for each of 2 hops"),
-    ([({}, {}), 3], TypeError, r"capacities\\[1\\]: expected mappings of vertex types and of edge"),
+    ([({}, {}), 3], TypeError, r"capacities\\[1\\]: expected mappings of node types and of edge"),
     ([({}, {}), ({"z": 1}, {})], ValueError, r"\\[1\\]\\[0\\]: expected types of the graph"),
     ([({}, {}), ([], {})], TypeError, r"capacities\\[1\\]\\[0\\]: expected a mapping of types"),
     ([({}, {}), ({"a": -1}, {})], ValueError, r"\\[0\\]\\['a'\\]: expected an integer >= 0"),

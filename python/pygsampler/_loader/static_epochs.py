@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._features.gather import gather_on_device
-from pygsampler._loader.static_layouts import static_layout
+from pygsampler._loader.static_layouts import StaticLayout
 from pygsampler._loader.static_links import padding_label
 from pygsampler.errors import Error
 from pygsampler.samplers.neighbor import PGSampler
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pygsampler._loader.feature_fetcher import FeatureFetcher
     from pygsampler._loader.seed_source import SeedSource
     from pygsampler._loader.shards import Shards
-    from pygsampler._loader.static_layouts import StaticLayout
     from pygsampler._loader.static_links import StaticLinks
     from pygsampler._sampling.static_buffers import EpochSeeds, StaticBuffers
 
@@ -127,7 +126,8 @@ class StaticEpochs:
         assert self.capacities is not None
         needed = self._layout.needed([self._again(step, self._number(step))])
         self.capacities = self._layout.grown(self.capacities, needed)
-        _log.info("static: batch %d needs more room: %s", step, self.capacities)
+        room = self._layout.shown(self.capacities)
+        _log.info("static: batch %d needs more room: %s", step, room)
         assert self._seeds is not None
         self._make(self._sampler, self._seeds)
         self._start(step)
@@ -204,7 +204,7 @@ class StaticEpochs:
             self.remade += 1
         assert self.capacities is not None
         bits = 8 * seeds.ids.element_size()
-        standing = self._layout.make(self._graph, sampler, self.capacities, bits)
+        standing = self._layout.allocate(self._graph, sampler, self.capacities, bits)
         # First, since features may refuse: then there is no memory, and the next pass asks again.
         read = self._rows.attach_static(standing.batch)
         self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
@@ -241,7 +241,7 @@ class StaticPlan:
                 f"{sampler.mode!r}"
             )
         size = min(shards.batch_size, shards.num_seeds)
-        self.layout = static_layout(graph, sampler, source.most(size, graph), source.excludes)
+        self.layout = StaticLayout(graph, sampler, source.most(size, graph), source.excludes)
         room = self.layout.checked(capacities, sampler)
         if shards.deal != "seeds":
             raise ValueError(f"deal: expected 'seeds' with static=True, got {shards.deal!r}")
@@ -252,7 +252,7 @@ class StaticPlan:
     def capacities(self) -> list[tuple[Any, Any]] | None:
         """The sizes of each block; None before the first epoch has shown them."""
         sizes = self.epochs.capacities
-        return None if sizes is None else [(src, edges) for src, edges in sizes]
+        return None if sizes is None else self.layout.shown(sizes)
 
 
 class SideStream:
