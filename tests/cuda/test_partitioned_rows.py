@@ -36,11 +36,11 @@ def rows_of(answer: RowReply) -> list[Any]:
     """The arrays of an answer, whose places its words say."""
     assert not answer.error, answer.error
     raw = np.frombuffer(answer.rows, np.uint8)
-    words = raw[: 8 * (at.HEADER_WORDS + at.WORDS)].view(np.int64)
-    block = words[at.HEADER_WORDS :]
-    assert (words[at.SIGNATURE], words[at.HOPS]) == (at.MAGIC, 1)
+    words = raw[: 8 * at.num_words(1)].view(np.int64)
+    block = words[at.FIRST_BLOCK :]
+    assert (words[at.SIGNATURE], words[at.NUM_HOPS]) == (at.MAGIC, 1)
     rows, edges = block[at.NUM_DST], block[at.NUM_EDGES]
-    ids, edge_ids = words[at.ID_BITS] // 8, words[at.EDGE_ID_BITS] // 8
+    ids, edge_ids = words[at.ID_BITS] // 8, words[at.edge_id_bits_at(1)] // 8
     arrays = [
         (at.INDPTR, rows + 1, f"i{ids}"),
         (at.INDICES, edges, f"i{ids}"),

@@ -133,8 +133,6 @@ def neighbors() -> Iterator[Case]:
         yield Sampled(f"neighbors replace by {mode}", with_replacement, like="neighbors replace")
     tables = partial(plain, [5, 4, 3], map_bytes=1)
     yield Sampled("neighbors by tables", tables, like="neighbors")
-    unordered = partial(plain, [5, 4, 3], mode="queue", mode_options={"ordered": False})
-    yield Sampled("neighbors unordered", unordered, like="neighbors")
     for what, name, fanouts, seed, seeds in NEIGHBORS:
         for added in _option_sets():
             options = {key: value for one in added for key, value in OPTIONS[one].items()}

@@ -461,7 +461,6 @@ def test_programs_in_torchs_memory(emulator):
         import numpy as np
         import torch
         import pygsampler as pgs
-        from pygsampler.samplers import Temporal
         from pygsampler import samplers
         from pygsampler._sampling import device_job
 
@@ -525,7 +524,7 @@ def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
             with open(os.environ["FAKE_CUDA_LOG"]) as log:
                 return sum("Launch" in line for line in log)
 
-        carried = Temporal("t", carry="edge")
+        carried = pgs.samplers.Temporal("t", carry="edge")
         samplers = {
             pgs.PGSampler([3, 3], seed=1): {},
             pgs.PGSampler([3, 3], prob="w", disjoint=True, seed=1): {},

@@ -22,7 +22,6 @@ __all__ = [
     "bounds",
     "check_inputs",
     "check_range",
-    "check_unsupported",
     "flag",
     "ids",
     "num_neighbors",
@@ -64,14 +63,6 @@ def flag(value: Any, where: str) -> bool:
     if isinstance(value, (int, numpy.integer, numpy.bool_)) and value in (0, 1):
         return bool(value)
     return boolean(value, where)
-
-
-def check_unsupported(name: str, value: Any, expected: Any, what: str) -> None:
-    """NotImplementedError unless the option ``name`` has the value that is offered."""
-    if value is not expected and value != expected:
-        raise NotImplementedError(
-            f"{name}: expected {expected!r}, got {describe(value)}; {what} is not offered yet"
-        )
 
 
 def place(device: Any) -> int:

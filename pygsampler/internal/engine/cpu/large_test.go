@@ -122,7 +122,7 @@ func TestHubCostsItsFanout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bytes = memory.At[int64](m, 0, batch.HeaderWords)[batch.WordSize]
+			bytes = memory.At[int64](m, 0, batch.FixedWords)[batch.WordSize]
 			m.Release()
 		}
 		return after.TotalAlloc - before.TotalAlloc, bytes
