@@ -223,11 +223,11 @@ def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
     step = trainer(Sage)
     loop = capture(lambda batch: calls.append(1) or step(batch), fixed, warmup=1)
     got = torch.cat([loop.run() for _ in range(2)])
-    assert fixed._passes.remade > 0
+    assert fixed._static.epochs.remade > 0
     assert fixed.capacities != middle
     # Each time that there was more room: one batch by a call, and one call that is captured; where
     # an epoch ended in between, the first batch of the next by a call too.
-    assert 2 <= len(calls) <= 2 * (1 + fixed._passes.remade) + 1
+    assert 2 <= len(calls) <= 2 * (1 + fixed._static.epochs.remade) + 1
     torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
 
 

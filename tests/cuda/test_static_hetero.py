@@ -223,6 +223,6 @@ def test_losses_of_a_plain_loop(graph: pgs.HeteroGraph) -> None:
     for capacities in ("most", small):
         fixed = DataLoader(graph, SEEDS, [4, 3], static=True, capacities=capacities, **about)
         got = losses(fixed, True)
-        assert (fixed._passes.remade > 0) == (capacities is small)
+        assert (fixed._static.epochs.remade > 0) == (capacities is small)
         torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
     assert want[-1] < 0.99 * want[0]

@@ -135,7 +135,7 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
         loop = capture(step, loader, warmup=2)
         made = torch.cat([loop.run() for _ in range(3)])
         assert loop.captured
-        assert loader._passes.remade > 0
+        assert loader._static.epochs.remade > 0
         return made
 
     small = [(900, 900), (800, 700)]

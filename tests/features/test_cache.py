@@ -145,8 +145,7 @@ sys.path.append("tests/support")
 import numpy as np
 import torch
 import pygsampler as pgs
-from pygsampler._loader import data_loader as loaders
-from pygsampler._loader import arguments
+from pygsampler._loader import arguments, node_seeds
 import torch_cpu
 from pygsampler._features.gather import gather_on_device
 from pygsampler._arrays.ids import as_ids
@@ -154,7 +153,7 @@ from pygsampler._loader import feature_fetcher as loading
 from pygsampler.torch import DataLoader
 
 arguments._check = lambda index: None
-loaders._copied = lambda order, index: order.clone()
+node_seeds.to_device = lambda order, index: order.clone()
 loading.as_ids = lambda ids, where, device=None: as_ids(ids, where)
 pgs.Features._empty = lambda self, count, place: torch.empty(
     (count, *self.shape[1:]), dtype=getattr(torch, self.dtype)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import pytest
 import torch
 
 import pygsampler as pgs
+from pygsampler._loader.loader_base import LoaderBase
 from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
 NODES = 60
@@ -32,6 +33,15 @@ def contents(of: Any) -> list[Any]:
         sampled = getattr(batch, "sampled", batch)
         found.append((sampled.epoch, sampled.batch, sampled.output_nodes.tolist()))
     return found
+
+
+def test_loaders_have_one_base_class() -> None:
+    for kind in (DataLoader, LinkLoader):
+        assert kind.__mro__ == (kind, LoaderBase, Generic, object)
+    ours = [
+        each for each in LoaderBase.__subclasses__() if each.__module__.startswith("pygsampler")
+    ]
+    assert ours == [DataLoader, LinkLoader]
 
 
 @pytest.mark.parametrize("make", [loader, links])

@@ -17,13 +17,12 @@ import sys
 sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
-from pygsampler._loader import data_loader as loaders
-from pygsampler._loader import arguments
+from pygsampler._loader import arguments, node_seeds
 import torch_cpu
 from pygsampler.torch import DataLoader
 
 arguments._check = lambda index: None
-loaders._copied = lambda order, index: order.clone()
+node_seeds.to_device = lambda order, index: order.clone()
 
 def make_graph(dtype=torch.int64, ids=False):
     random = torch.Generator().manual_seed(7)
@@ -362,7 +361,7 @@ live = pgs.memory_stats()["live"]
 for place in (0, 1, 3, 4, 6, 9):
     loader = DataLoader(there, SEEDS, [5, 3], batch_size=30, seed=1, prefetch=8)
     seen = []
-    loader._seeds[30 * place + 7] = 1234
+    loader._source._seeds[30 * place + 7] = 1234
     try:
         for batch in loader:
             seen.append(batch.batch)

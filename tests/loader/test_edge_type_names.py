@@ -116,10 +116,10 @@ def test_link_loaders() -> None:
 
 def test_capacities() -> None:
     """Sizes of static batches are checked wherever they are made."""
-    from pygsampler._loader.static_layouts import HeteroLayout
+    from pygsampler._loader.static_layouts import StaticLayout
 
     of = graph()
-    form = HeteroLayout(of, {"paper": 4})
+    form = StaticLayout(of, pgs.PGSampler([2]), {"paper": 4}, False)
     given = [({"author": 9, "paper": 20}, {"writes": 7, CITES: 12})]
     (made,) = form.checked(given, pgs.PGSampler([{"writes": 2, "cites": 3}])) or []
     assert made.num_edges == {WRITES: 7, CITES: 12}

@@ -14,8 +14,7 @@ from torch_graphs import csc
 
 import pygsampler as pgs
 from pygsampler._arrays.ids import IdView
-from pygsampler._loader import arguments
-from pygsampler._loader import data_loader as loaders
+from pygsampler._loader import arguments, node_seeds
 from pygsampler.torch import DataLoader
 
 NODES = 2000
@@ -83,7 +82,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
         return made[-1]
 
     monkeypatch.setattr(arguments, "_check", lambda index: None)
-    monkeypatch.setattr(loaders, "_copied", copied)
+    monkeypatch.setattr(node_seeds, "to_device", copied)
     return made
 
 
@@ -137,7 +136,7 @@ def test_seeds_are_copied_once_an_epoch(graph: pgs.Graph, copies: list[torch.Ten
         assert seeds.bits == 32
         assert seeds.owner is order
         assert seeds.address == order.data_ptr() + 4 * 100 * batch
-    assert loader._seeds.equal(SEEDS.int())
+    assert loader._source._seeds.equal(SEEDS.int())
 
 
 def test_leaving_early_cancels_what_is_in_flight(graph: pgs.Graph) -> None:
@@ -229,7 +228,7 @@ def test_nothing_moves_when_something_else_is_wrong(monkeypatch: pytest.MonkeyPa
 
 def test_a_torch_without_the_gpu_that_the_engine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(loaders.devices, "require", lambda index: None)
+    monkeypatch.setattr(arguments.devices, "require", lambda index: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     arguments._check(0)

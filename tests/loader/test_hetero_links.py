@@ -349,14 +349,14 @@ sys.path.append("tests/support")
 import torch
 import torch_cpu
 import pygsampler as pgs
-from pygsampler._loader import arguments, link_loader as links
+from pygsampler._loader import arguments, edge_seeds, pipeline
 from pygsampler.torch import NegativeSampling
 from tests.loader.test_hetero_links import CITES, WRITES, WRITTEN, content, loader, make
 
 arguments._check = lambda index: None
-as_torch = links.as_torch
-links.as_torch = lambda batch: as_torch(batch.cpu())
-links.to_device = lambda values, index: values.clone()
+as_torch = pipeline.as_torch
+pipeline.as_torch = lambda batch: as_torch(batch.cpu())
+edge_seeds.to_device = lambda values, index: values.clone()
 graph = make()
 there = graph.to("cuda")
 turned = {WRITES: WRITTEN, CITES: CITES}

@@ -144,7 +144,7 @@ def test_a_callable_without_types() -> None:
     for batch, same in zip(nothing, everything, strict=True):
         assert batch.sampled.blocks[0].edge_ids.equal(same.sampled.blocks[0].edge_ids)
     # Static loaders ask for all batches of an epoch at once.
-    whole = nothing._exclusion.of_pass(graph, [[torch.arange(9)], [torch.arange(4)]])
+    whole = nothing._source.exclusion.of_pass(graph, [[torch.arange(9)], [torch.arange(4)]])
     assert whole is not None and whole.starts.tolist() == [0, 0, 0]
 
 
@@ -153,11 +153,11 @@ def test_edges_of_a_whole_pass_are_those_of_its_batches() -> None:
     graph = shop()
     loader = LinkLoader(graph, EDGES, [3], batch_size=64, reverse_types={BUYS: BOUGHT}, **BY_ID)
     batches = [[torch.arange(i, i + 9), torch.arange(i, i + 4)] for i in range(3)]
-    whole = loader._exclusion.of_pass(graph, batches)
+    whole = loader._source.exclusion.of_pass(graph, batches)
     assert whole is not None
     starts = whole.starts.tolist()
     for number, places in enumerate(batches):
-        expected = loader._exclusion.of(places)
+        expected = loader._source.exclusion.of(places)
         for place, kind in enumerate(graph.edge_types):
             at = number * len(graph.edge_types) + place
             assert whole.ids[starts[at] : starts[at + 1]].equal(expected[kind])

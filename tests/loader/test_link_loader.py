@@ -302,7 +302,10 @@ def test_times() -> None:
     for options, text in (
         ({"fanouts": sampler, "exclude": None}, "seed_time: expected a time for each edge with a"),
         ({"seed_time": when}, "seed_time: expected None for a sampler and negatives without time"),
-        ({"negatives": law}, "seed_time: expected a time for each edge with negatives of time='bo"),
+        (
+            {"negatives": law},
+            "seed_time: expected a time for each edge with negatives of time_attr=",
+        ),
         ({"negatives": law, "seed_time": when[1:]}, "seed_time: expected a time for each of 428"),
     ):
         with pytest.raises(ValueError, match=text):

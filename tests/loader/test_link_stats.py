@@ -116,13 +116,15 @@ sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import torch_cpu
-from pygsampler._loader import arguments, link_loader as links
+from pygsampler._loader import arguments, edge_seeds, pipeline
 from pygsampler.torch import LinkLoader, NegativeSampling
 
 arguments._check = lambda index: None
-as_torch = links.as_torch
-links.as_torch = lambda batch: as_torch(batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch)
-links.to_device = lambda values, index: values.clone()
+as_torch = pipeline.as_torch
+pipeline.as_torch = lambda batch: as_torch(
+    batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch
+)
+edge_seeds.to_device = lambda values, index: values.clone()
 
 random = torch.Generator().manual_seed(7)
 src, dst = torch.randint(0, 500, (2, 4000), generator=random)

@@ -95,7 +95,7 @@ for wide, fanouts, how, most in (
                     assert (dst >= (used if new else counts[1])).all()
                     assert torch.equal(block.dst_index[:counts[1]], real.dst_index)
                     assert block.num_src_nodes == room or not new
-        assert (fixed._passes.remade > 0) == isinstance(capacities, list)
+        assert (fixed._static.epochs.remade > 0) == isinstance(capacities, list)
 assert SEEDS.unique().numel() < SEEDS.numel()
 """
     run_with_driver(emulator, PRELUDE + code)
@@ -111,12 +111,12 @@ assert small.capacities == [(70, 9), (64, 1)]
 for _ in range(2):
     for expected, batch in zip(eager, small, strict=True):
         assert content(batch.trimmed()) == content(expected)
-assert small._passes.remade > 0
+assert small._static.epochs.remade > 0
 most = small.capacities
 assert most[0][0] > 70 and most[1][1] > 1
 # As small again, the next loader needs none.
 again = DataLoader(graph, SEEDS, [5, 3], static=True, capacities=most, **options)
-assert len([batch for _ in range(2) for batch in again]) and again._passes.remade == 0
+assert len([batch for _ in range(2) for batch in again]) and again._static.epochs.remade == 0
 assert pickle.loads(pickle.dumps(again)).capacities == again.capacities == most
 # A rank that never has as many seeds as a batch may have.
 few = dict(batch_size=90, seed=3, rank=1, world_size=3)
@@ -140,7 +140,7 @@ for replace in (False, True):
     for _ in range(3):
         for expected, batch in zip(eager, fixed, strict=True):
             assert content(batch.trimmed()) == content(expected)
-    assert fixed._passes.remade == 0
+    assert fixed._static.epochs.remade == 0
     assert fixed.capacities == [(64 + 1000, 5 * 256), (256, 3 * 64)]
 # Every seed of a graph in which all have more neighbours than asked for, and no two the same one.
 indices = torch.arange(100, 100 + 4 * 8)
@@ -151,7 +151,7 @@ tree = pgs.Graph.from_csc(indptr, indices).to("cuda")
 fixed = DataLoader(tree, range(8), [4], batch_size=8, static=True, capacities="most")
 (block,) = next(iter(fixed)).trimmed().blocks
 assert (block.num_src_nodes, block.num_edges) == fixed.capacities[0] == (40, 32)
-assert fixed._passes.remade == 0
+assert fixed._static.epochs.remade == 0
 with pytest.raises(ValueError, match="with a fanout of -1, which has no bound, got 'most'"):
     DataLoader(graph, SEEDS, [-1, 3], static=True, capacities="most", **options)
 """

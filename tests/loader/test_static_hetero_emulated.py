@@ -69,7 +69,7 @@ for wide, sampler, more in (
                     assert (block.edge_ids < max(graphs[wide][kind].num_edges, 1)).all()
                     if block.edge_weights is not None:
                         assert not block.edge_weights[counts[2]:].any()
-        assert len(seen) <= 1 + fixed._passes.remade
+        assert len(seen) <= 1 + fixed._static.epochs.remade
     nodes, edges = fixed.capacities[0]
     assert nodes["none"] == nodes["alone"] == edges["b", "e", "alone"] == 0 < nodes["a"]
 """
@@ -136,7 +136,7 @@ for wide, how, more in (
                     0, index[1], x[kind[0]][expected.nodes[kind[0]]][index[0]]
                 )
                 torch.testing.assert_close(summed[:used[kind[2]]], want)
-        assert (fixed._passes.remade > 0) == isinstance(capacities, list)
+        assert (fixed._static.epochs.remade > 0) == isinstance(capacities, list)
     # A batch with rows of its own to take.
     block = batch.blocks[0]["a", "r", "b"]
     x_dst = torch.randn(len(batch.nodes["b"]), 3)
@@ -160,13 +160,13 @@ assert fixed.capacities[0][1]["b", "s", "a"] == 0
 for _ in range(2):
     for expected, batch in zip(eager, fixed, strict=True):
         assert typed_content(batch.trimmed()) == typed_content(expected)
-assert fixed._passes.remade > 0
+assert fixed._static.epochs.remade > 0
 # As small again, the next loader needs none.
 most = fixed.capacities
 again = DataLoader(graph, TYPED_SEEDS, [5, 3], static=True, capacities=most, **options)
-assert len([batch for _ in range(2) for batch in again]) and again._passes.remade == 0
+assert len([batch for _ in range(2) for batch in again]) and again._static.epochs.remade == 0
 again.__dict__["graph"] = None
-assert pickle.loads(pickle.dumps(again._passes._form)).grown(most, most) == most
+assert pickle.loads(pickle.dumps(again._static.layout)).grown(most, most) == most
 for replace, disjoint in ((False, False), (True, True)):
     sampler = pgs.PGSampler(
         [{("a", "r", "b"): 2}, 3], default_fanout=4, seed=3, replace=replace, disjoint=disjoint
@@ -181,7 +181,7 @@ for replace, disjoint in ((False, False), (True, True)):
     eager = DataLoader(graph, TYPED_SEEDS, sampler, **options)
     for expected, batch in zip(eager, fixed, strict=True):
         assert typed_content(batch.trimmed()) == typed_content(expected)
-    assert fixed._passes.remade == 0
+    assert fixed._static.epochs.remade == 0
 """
     run_with_driver(emulator, PRELUDE + code)
 
@@ -266,7 +266,7 @@ for rule, of, options in (
                     assert (weights[0] is None) == (weights[1] is None)
                     assert weights[0] is None or weights[0].tolist() == weights[1].tolist()
         eager.set_epoch(0)
-        assert (fixed._passes.remade > 0) == (type(capacities) is list)
+        assert (fixed._static.epochs.remade > 0) == (type(capacities) is list)
     fixed = DataLoader(graph, seeds, sampler, static=True, capacities="most", **about)
     assert fixed.capacities == [(160 * 5, 4 * 160), (160, 120)]
 """
@@ -284,7 +284,7 @@ with pytest.raises(TypeError, match="static: expected a PGSampler"):
     DataLoader(there, TYPED_SEEDS, [5, 3], labor="poisson", **options)
 for given, error, text in (
     ([({}, {})], ValueError, "a pair of mappings for each of 2 hops"),
-    ([({}, {}), 3], TypeError, r"capacities\\[1\\]: expected mappings of vertex types and of edge"),
+    ([({}, {}), 3], TypeError, r"capacities\\[1\\]: expected mappings of node types and of edge"),
     ([({}, {}), ({"z": 1}, {})], ValueError, r"\\[1\\]\\[0\\]: expected types of the graph"),
     ([({}, {}), ([], {})], TypeError, r"capacities\\[1\\]\\[0\\]: expected a mapping of types"),
     ([({}, {}), ({"a": -1}, {})], ValueError, r"\\[0\\]\\['a'\\]: expected an integer >= 0"),

@@ -113,7 +113,7 @@ for sampler, more in (
                     assert (of >= seeds[end]).all() and (of < room[end]).all()
             for kind, mask in batch.edge_mask.items():
                 assert int(mask.sum()) == len(expected.input_id[kind])
-        assert fixed._passes.remade == 0
+        assert fixed._static.epochs.remade == 0
         eager.set_epoch(0)
 assert len(sizes) > 4
 """
@@ -144,12 +144,12 @@ for time, of in (("t", times), ("f", times / 10.0)):
             assert content(made.sampled) == content(expected.sampled)
             assert made.sampled.trees.tolist() == expected.sampled.trees.tolist()
             assert rows(made[1:]) == rows(expected[1:])
-    assert fixed._passes.remade > 0 and fixed.capacities[0] != small[0]
+    assert fixed._static.epochs.remade > 0 and fixed.capacities[0] != small[0]
     again = pickle.loads(pickle.dumps(fixed))
     assert again.capacities == fixed.capacities and again.epoch == 2
     for expected, batch in zip(eager, again, strict=True):
         assert rows(batch.trimmed()[1:]) == rows(expected[1:])
-    assert again.stats()["batches"] == len(fixed) and again._passes.remade == 0
+    assert again.stats()["batches"] == len(fixed) and again._static.epochs.remade == 0
 first, second = iter(fixed), iter(fixed)
 next(first), next(second)
 with pytest.raises(pgs.Error, match="one pass at a time"):
@@ -178,7 +178,7 @@ for wide, how, more in (
     (0, {"prob": "w"}, {"exclude": "reverse_id", "reverse_eids": back, "rank": 1, "world_size": 2}),
     (1, {"frontier": "new"}, {"drop_last": True}),
     (0, {"disjoint": True, "edge_weights": "ht", "prob": "w"}, {}),
-    (1, {"time": "t", "replace": True}, {"seed_time": torch.arange(500) % 50}),
+    (1, {"temporal": "t", "replace": True}, {"seed_time": torch.arange(500) % 50}),
 ):
     sampler = pgs.PGSampler([6, -1 if not how else 4], seed=3, **how)
     options = dict(batch_size=64, shuffle=True, seed=5) | more
@@ -209,7 +209,7 @@ for wide, how, more in (
                 trees = made.sampled.trees, expected.sampled.trees
                 assert trees[0] is None or trees[0].tolist() == trees[1].tolist()
         assert others
-        assert (fixed._passes.remade > 0) == (capacities is not None)
+        assert (fixed._static.epochs.remade > 0) == (capacities is not None)
 
 graph = typed_graph().to("cuda")
 r, s, t = ("a", "r", "b"), ("b", "s", "a"), ("a", "t", "a")
@@ -229,7 +229,7 @@ for of, links, how, more in (
     (graph, given, {"prob": "w", "frontier": "new"}, {"rank": 1, "world_size": 2}),
     (graph, {t: given[t]}, {"disjoint": True, "edge_weights": "ht"},
      {"exclude": "reverse_id", "reverse_eids": {t: turned}}),
-    (graph, given, {"time": "t"}, {"seed_time": when}),
+    (graph, given, {"temporal": "t"}, {"seed_time": when}),
     (reverse, {r: torch.arange(0, 800, 3)}, {},
      {"exclude": "reverse_types", "reverse_types": {r: s, s: r}}),
     (reverse, {r: torch.arange(0, 800, 3)}, {},
@@ -279,7 +279,7 @@ for _ in range(3):
         # A step that is replayed was told another number.
         assert content(made.sampled)[:4] == content(expected.sampled)[:4]
         assert rows(made[1:]) == rows(expected[1:])
-assert loop.captured and fixed._passes.remade > 0
+assert loop.captured and fixed._static.epochs.remade > 0
 with pytest.raises(TypeError, match="loader: expected a DataLoader or LinkLoader of pygsampler"):
     pgs.torch.capture(print, [])
 """

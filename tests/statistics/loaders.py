@@ -10,7 +10,9 @@ import numpy as np
 import torch
 
 import pygsampler as pgs
-from pygsampler._loader.checkpoint import EpochRun
+from pygsampler._loader.epoch_state import EpochRun
+from pygsampler._loader.node_seeds import NodeSeeds
+from pygsampler._loader.shards import EpochShard
 from pygsampler.torch import DataLoader
 from tests.statistics import laws
 from tests.statistics.laws import Positions
@@ -109,7 +111,8 @@ def _shares(make: Any, seed: int) -> float:
 def _permutations(make: Any, seed: int) -> float:
     """All 24 orders of four seeds, over 4800 epochs."""
     loader = make(alike(4, 1), torch.arange(4), [0], batch_size=4, shuffle=True, seed=seed)
-    return laws.permutations((loader._order(epoch).tolist() for epoch in range(4800)), 4)
+    orders = (loader._source.order(loader._begin()).tolist() for _ in range(4800))
+    return laws.permutations(orders, 4)
 
 
 LOADERS = [
@@ -168,36 +171,48 @@ def workers(seed: int, sampler: Any = None) -> dict[str, float]:
 # ---- loaders that are wrong ------------------------------------------------------------------
 
 
+class CountingShard(EpochShard):
+    """Batches of a rank that are numbered 0, 1, ..."""
+
+    def number(self, step: int) -> int:
+        return step
+
+
 class SameRank(DataLoader):
     """Each rank numbers its batches 0, 1, ..., so ranks draw alike."""
 
-    def _on_cpu(self, going: EpochRun, meter: Any) -> Any:
-        epoch = going.epoch
-        for step in range(len(self)):
-            start, end = self._shards.bounds(self.rank, step)
-            seeds = self._order(epoch)[start:end]
-            yield self.sampler.sample(self.graph, seeds, epoch=epoch, batch=step).torch()
+    def _begin(self) -> EpochRun:
+        run = super()._begin()
+        run.shard = CountingShard(self._shards, self.rank)
+        return run
 
 
 class SameEpoch(DataLoader):
     """A constant seed: each epoch is the first one again."""
 
-    def _batches(self, going: EpochRun, meter: Any) -> Any:
-        return super()._batches(EpochRun(0, going.part), meter)
+    def _begin(self) -> EpochRun:
+        run = super()._begin()
+        run.epoch = 0
+        return run
 
-    def _order(self, epoch: int) -> torch.Tensor:
-        return super()._order(0)
 
-
-class Swaps(DataLoader):
+class SwappedSeeds(NodeSeeds):
     """The shuffle that swaps each place with any place: n^n ways for n! orders."""
 
-    def _order(self, epoch: int) -> torch.Tensor:
-        random = np.random.default_rng([self.seed, epoch])
+    def order(self, run: EpochRun) -> torch.Tensor:
+        random = np.random.default_rng([run.seed, run.epoch])
         order = self._seeds.clone()
         for i, j in enumerate(random.integers(0, len(order), len(order)).tolist()):
             order[[i, j]] = order[[j, i]]
         return order
+
+
+class Swaps(DataLoader):
+    """A loader of seeds that are swapped."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._source.__class__ = SwappedSeeds
 
 
 class CountsAlike:

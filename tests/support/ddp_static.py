@@ -71,7 +71,7 @@ def train(
         loop = capture(step, loader, warmup=11, stream=stream)
         losses = torch.cat([loop.run() for _ in range(EPOCHS)])
         assert loop.captured
-        assert loader._passes.remade == 0
+        assert loader._static.epochs.remade == 0
         torch.cuda.synchronize()
         # NCCL waits for graphs that use a communicator before it lets go of that.
         del loop

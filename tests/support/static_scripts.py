@@ -12,8 +12,7 @@ import pickle
 import pytest
 import torch
 import pygsampler as pgs
-from pygsampler._loader import data_loader as loaders
-from pygsampler._loader import arguments
+from pygsampler._loader import arguments, node_seeds
 import torch_cpu
 from pygsampler._engine import memory as memories
 from pygsampler._loader import static_epochs as static
@@ -40,7 +39,7 @@ def copied(order, index):
     return torch.frombuffer(there, dtype=order.dtype)
 
 KEPT = []
-loaders._copied = copied
+node_seeds.to_device = copied
 
 def make_graph(dtype=torch.int64, ids=False, nodes=1000):
     random = torch.Generator().manual_seed(7)
@@ -110,11 +109,11 @@ def typed_content(b):
 
 # And those of loaders of links.
 LINKS = """
-from pygsampler._loader import link_loader as links, seed_edges
+from pygsampler._loader import edge_seeds, seed_edges
 
 seed_edges.to_device = lambda values, index: values.clone()
 # Seeds, for which rows may be taken here, go where the engine takes them for a GPU's.
-links.to_device = copied
+edge_seeds.to_device = copied
 """
 
 # What lets steps be captured: a replay is a call.

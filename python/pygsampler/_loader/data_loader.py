@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
-import torch
-
-from pygsampler._arrays import devices
-from pygsampler._arrays.ids import as_ids
-from pygsampler._batch.static import (
-    StaticHeteroMiniBatch,
-    StaticMiniBatch,
-)
-from pygsampler._batch.torch_minibatch import TorchMiniBatch, as_torch
-from pygsampler._engine.checks import boolean, integer
-from pygsampler._engine.progress import progress_bar
+from pygsampler._batch.static import StaticHeteroMiniBatch, StaticMiniBatch
+from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler._loader.arguments import graph_on_device, resolve_sampler
-from pygsampler._loader.checkpoint import EpochRun, check_shard_by
-from pygsampler._loader.counted_loader import record_events
-from pygsampler._loader.epoch_state import shuffle
-from pygsampler._loader.feature_fetcher import FeatureFetcher
-from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
+from pygsampler._loader.loader_base import BatchT, LoaderBase
+from pygsampler._loader.node_seeds import NodeSeeds
 from pygsampler._loader.options import checked_keywords
-from pygsampler._loader.prefetch import close_at_exit, prefetch_groups, prefetch_in_order
-from pygsampler._loader.seed_weights import seed_weights as checked_seed_weights
-from pygsampler._loader.seeds import HeteroSeeds, check_dates, seed_tensor, seed_times_tensor
-from pygsampler._loader.shards import EpochShard, Shards
-from pygsampler._loader.static_epochs import StaticEpochs
-from pygsampler._loader.static_layouts import timed_of
-from pygsampler._loader.static_option import StaticOption
-from pygsampler._loader.static_seeds import StaticSeeds
-from pygsampler._loader.stats import EpochStats, stats_text
-from pygsampler._sampling.batch_counter import resolve_seed
-from pygsampler._sampling.pending import PendingBatch, PendingGroup
-from pygsampler._sampling.sampler import Sampler, check_graph
+from pygsampler._sampling.sampler import Sampler
 from pygsampler.samplers.neighbor import PGSampler
 
 if TYPE_CHECKING:
@@ -51,13 +23,8 @@ if TYPE_CHECKING:
     from pygsampler.walks.pinsage import PinSAGE
     from pygsampler.walks.visits import Visits
 
-# The engine has buffers and streams for so many batches of a GPU at once.
-MOST_ON_GPU = 8
-# How often a bar's figures change.
-BAR_SECONDS = 1.0
+__all__ = ["DataLoader"]
 
-
-BatchT = TypeVar("BatchT")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -67,7 +34,7 @@ class _Sampled(Protocol[T_co]):
     def torch(self) -> T_co: ...
 
 
-class DataLoader(StaticOption, Generic[BatchT]):
+class DataLoader(LoaderBase[BatchT]):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -351,325 +318,30 @@ class DataLoader(StaticOption, Generic[BatchT]):
         seed_weights: Any = None,
         num_samples: int | None = None,
     ) -> None:
-        check_graph(graph, with_types=True)
-        # By `__setattr__` each would take twice as long.
-        own, world_size = vars(self), integer(world_size, "world_size", 1)
-        own["batch_size"] = integer(batch_size, "batch_size", 1)
-        own["shuffle"] = boolean(shuffle, "shuffle")
-        own["drop_last"] = boolean(drop_last, "drop_last")
-        own["prefetch"] = integer(prefetch, "prefetch", 0)
-        own["low_mark"] = None if low_mark is None else self._checked("low_mark", low_mark)
-        own["world_size"] = world_size
-        own["rank"] = integer(rank, "rank", 0, world_size - 1)
-        own["progress"] = boolean(progress, "progress")
-        if seed is not None:
-            seed = resolve_seed(seed)
-        own["sampler"] = resolve_sampler(
+        self._compose(
+            graph,
             sampler_or_fanouts,
-            seed,
-            labor=labor,
-            typed=isinstance(graph, HeteroGraph),
+            lambda sampler: NodeSeeds(graph, seeds, sampler, seed_time, seed_weights, num_samples),
+            batch_size=batch_size,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            prefetch=prefetch,
+            seed=seed,
+            rank=rank,
+            world_size=world_size,
+            deal=deal,
+            start=start,
+            device=device,
             prob=prob,
             mask=mask,
             edge_weights=edge_weights,
+            labor=labor,
+            features=features,
+            labels=labels,
+            edge_features=edge_features,
+            static=static,
+            capacities=capacities,
+            low_mark=low_mark,
+            progress=progress,
+            sampler_share=sampler_share,
         )
-        if sampler_share is not None:
-            self.sampler_share = self._checked("sampler_share", sampler_share)
-        # A sampler that was given has a seed of its own, which its owner sees.
-        own["_follows"] = seed is None and self.sampler is not sampler_or_fanouts
-        own["_seed_drawn"] = seed is None and self.sampler._numbers.is_drawn
-        own["seed"] = self.sampler.seed if seed is None else seed
-        self._types: HeteroSeeds | None = None
-        if isinstance(graph, HeteroGraph):
-            check_graph(graph, self.sampler._takes_types)
-            if self.sampler.result == "relations":
-                raise TypeError(
-                    "sampler: expected one whose batches loaders have a form for, got "
-                    f"{self.sampler!r}, a program over relations: call its sample or submit"
-                )
-            self._types = HeteroSeeds(graph, seeds)
-            self._seeds = self._types.order
-        else:
-            self._seeds = seed_tensor(seeds, graph.num_nodes)
-        self._times = self._times_of(seed_time, graph)
-        if seed_weights is not None or num_samples is not None:
-            about = seed_weights, num_samples, self._types, len(self._seeds)
-            self._weights = checked_seed_weights(*about)
-            if self.shuffle:
-                self._check_shuffle()
-        self._check_seed(self._seed_drawn)
-        own["_shards"] = Shards(
-            self._number, self.batch_size, world_size, self.drop_last, check_shard_by(deal)
-        )
-        own["_from"] = None, integer(start, "start", 0)
-        # The epoch is the count of passes, until one is chosen.
-        own["_epoch"], own["_counted"] = 0, True
-        # Last, since it may copy a graph of many gigabytes.
-        self.graph = graph_on_device(graph, device)
-        # Tables are made now, and wrong weights are wrong arguments.
-        self.sampler.graph_of(self.graph)
-        _check_rows(self.sampler, features=features, labels=labels, edge_features=edge_features)
-        rows = HeteroFeatureFetcher if self._types else FeatureFetcher
-        self._rows = rows(self.graph, features, labels, edge_features)
-        self._passes = None
-        if boolean(static, "static"):
-            size = min(self.batch_size, self._number)
-            again = self._weights is not None
-            form = self._form(self._types.most(size, again) if self._types else size)
-            given = form.checked(capacities, self.sampler)  # type: ignore[arg-type]
-            owned = self.graph, self._shards, self.rank, self._rows, form, given
-            self._passes = StaticEpochs(*owned)
-        self._check_static(capacities, start)
-        own["_complete"] = True
-
-    @property
-    def _number(self) -> int:
-        """The number of seeds of an epoch, on all ranks."""
-        return len(self._seeds) if self._weights is None else self._weights.count
-
-    def __len__(self) -> int:
-        """Number of batches of a whole epoch on this rank.
-
-        It is the same on every rank, unless batches are dealt out.
-        """
-        return EpochShard(self._shards, self.rank).steps
-
-    def __iter__(self) -> Iterator[BatchT]:
-        going, meter = self._next_pass()
-        # A later set_seed must not reach a pass that goes on.
-        batches = copy.copy(self)._batches(going, meter)
-        shown: Any = self._with_bar(batches, meter) if self.progress else batches
-        return close_at_exit(shown)
-
-    def __repr__(self) -> str:
-        ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
-        device = "" if self.device == "cpu" else f", device={self.device!r}"
-        drawn = "" if self._weights is None else f"{self._number} by weight of "
-        return (
-            f"DataLoader({drawn}{len(self._seeds)} seeds, {self.sampler!r}, "
-            f"batch_size={self.batch_size}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
-            f"prefetch={self.prefetch}{ranks}{device})"
-        )
-
-    def _begin_static(self, passes: StaticEpochs, epoch: int, index: int) -> int:
-        """Begins a pass whose batches have one memory, and gives its number."""
-        self._fill_caches(epoch, index)
-        sampler = self.sampler
-        assert isinstance(sampler, PGSampler)
-        timed = timed_of(self.graph, sampler)
-        made = StaticSeeds(self._types, self._shards, self.rank, timed)
-        seeds = made.of(self._order(epoch), self._times_in_order(epoch), index, _copied)
-
-        def again(step: int, number: int) -> Any:
-            start, end = self._shards.bounds(self.rank, step)
-            order = self._order(epoch)
-            part = self._types.part(order, start, end) if self._types else order[start:end]
-            about = self._timed(epoch)(start, end)
-            job = sampler.launch(self.graph, part, **about, epoch=epoch, batch=number, into="torch")
-            return as_torch(job.result())
-
-        return passes.begin(sampler, seeds, epoch, lambda: self._sampled(epoch, index), again)
-
-    def _fill_caches(self, epoch: int, index: int) -> None:
-        """Caches of features have the rows that they are to have in the epoch."""
-        steps = self._shards.steps
-        self._rows.fill_caches(self.seed, epoch, lambda e: self._sampled(e, index), steps)
-
-    def _order_there(self, epoch: int) -> torch.Tensor:
-        """The seeds of the epoch on the GPU, put into torch's current stream."""
-        return _copied(self._order(epoch), devices.parse(self.graph.device))
-
-    def _batches(self, going: EpochRun, meter: EpochStats) -> Generator[TorchMiniBatch, None, None]:
-        """The batches of this rank; none is submitted before the first is asked for."""
-        index = devices.parse(self.graph.device)
-        if index < 0:
-            return self._on_cpu(going, meter)
-        return self._on_gpu(going, index, meter)
-
-    def _on_cpu(self, going: EpochRun, meter: EpochStats) -> Generator[TorchMiniBatch, None, None]:
-        epoch, part = going.epoch, going.part
-        order, timed = self._order(epoch), self._timed(epoch)
-        # With several batches in flight, one core for each wastes nothing on synchronisation.
-        threads = 1 if self.prefetch >= 2 else 0
-
-        def submit(step: int) -> PendingBatch[Any]:
-            start, end = part.bounds(step)
-            return self.sampler.submit(
-                self.graph,
-                self._types.part(order, start, end) if self._types else order[start:end],
-                **timed(start, end),
-                epoch=epoch,
-                batch=part.number(step),
-                threads=threads,
-            )
-
-        def read(batch: Any) -> PendingBatch[Any]:
-            return self._rows.start(batch, threads)
-
-        then = read if self._rows else None
-        depth = self.prefetch
-        steady = self.sampler._changes
-        batches = prefetch_in_order(
-            submit, part.steps, depth, then, low=self.low_mark, steady=steady, meter=meter
-        )
-        yield from self._metered(batches, going, meter, as_torch)
-
-    def _on_gpu(
-        self, going: EpochRun, index: int, meter: EpochStats
-    ) -> Generator[TorchMiniBatch, None, None]:
-        if not going.part.steps:
-            return
-        epoch = going.epoch
-        # First, since it says what is wrong in a forked child, or with a closed graph.
-        self.graph._handle()
-        record_events(meter, index)
-        passes = self._passes
-        if passes is not None:
-            # Static ones have rows already, and sizes that are not the batch's.
-            static = passes.batches(self._begin_static(passes, epoch, index))
-            yield from self._metered_there(static, going, meter, lambda batch: batch, passes)
-            return
-        self._fill_caches(epoch, index)
-        batches = self._sampled(epoch, index, meter, going.part)
-        yield from self._metered_there(batches, going, meter, self._with_rows)
-
-    def _with_rows(self, batch: Any) -> Any:
-        if self._rows:
-            self._rows.fetch_on_device(batch)
-        return batch
-
-    def _sampled(
-        self, epoch: int, index: int, meter: EpochStats | None = None, of: EpochShard | None = None
-    ) -> Generator[TorchMiniBatch, None, None]:
-        """The batches of a rank on a GPU, without rows; all of the epoch, or that part."""
-        of = EpochShard(self._shards, self.rank) if of is None else of
-        part: Callable[[int, int], Any]
-        if self._types is None:
-            # Put into the stream of the first submissions, which so come after it. Later ones may
-            # be in other streams: by then a batch has been handed over, so the copy is done.
-            part = as_ids(self._order_there(epoch), "seeds", index).part
-        else:
-            part = partial(self._types.part, self._order(epoch))
-        if meter is not None:
-            record_events(meter, index)
-        graph, bounds, number = self.graph, of.bounds, of.number
-        share = self.sampler_share
-        sampler = self.sampler if share is None else self.sampler.within(share)
-        launch = sampler.launch
-
-        timed = self._timed(epoch)
-
-        def submit(step: int) -> PendingBatch[Any]:
-            start, end = bounds(step)
-            return launch(
-                graph,
-                part(start, end),
-                **timed(start, end),
-                epoch=epoch,
-                batch=number(step),
-                into="torch",
-                beside=True,
-            )
-
-        depth = min(self.prefetch, MOST_ON_GPU)
-        low = self.low_mark if self.low_mark is None else min(self.low_mark, max(depth - 1, 0))
-        # While one half of what is ahead is consumed, the other is on its way.
-        size = depth // 2 if low is None else depth - low
-        start = sampler.launcher(graph, epoch=epoch, into="torch") if size > 1 else None
-
-        def submit_many(first: int, count: int) -> PendingGroup[Any]:
-            assert start is not None
-            steps = range(first, first + count)
-            seeds = [part(*bounds(step)) for step in steps]
-            return start(seeds, [number(step) for step in steps])
-
-        # Each job is over, or cancelled, before the order goes: none reads it after that.
-        steady = self.sampler._changes
-        if start is None:
-            batches = prefetch_in_order(
-                submit, of.steps, depth, low=low, steady=steady, meter=meter
-            )
-        else:
-            batches = prefetch_groups(
-                submit_many, of.steps, depth, size, steady=steady, meter=meter
-            )
-        with closing(batches):
-            for batch in batches:
-                yield as_torch(batch)
-
-    def _times_of(self, given: Any, graph: Any) -> torch.Tensor | None:
-        """A time for each seed, int64 or float64; None for a sampler that asks for none."""
-        rule = getattr(self.sampler, "temporal", None)
-        if rule is None:
-            if given is not None:
-                raise ValueError(
-                    "seed_time: expected None for a sampler without temporal=, got some"
-                )
-            return None
-        if given is None:
-            raise ValueError(
-                f"seed_time: expected a time for each seed with temporal={rule.attr!r}, got None"
-            )
-        check_dates(given, graph, rule.attr)
-        if self._types is not None:
-            return self._types.times(given)
-        return seed_times_tensor(given, "seed_time", len(self._seeds), "seeds")
-
-    def _timed(self, epoch: int) -> Callable[[int, int], dict[str, Any]]:
-        """What a batch of the seeds from one place of the epoch's order up to another is told of
-        their times."""
-        times = self._times_in_order(epoch)
-        if times is None:
-            return lambda start, end: {}
-        if self._types is not None:
-            of = partial(self._types.part_times, self._order(epoch), times)
-            return lambda start, end: {"seed_time": of(start, end)}
-        return lambda start, end: {"seed_time": times[start:end]}
-
-    def _times_in_order(self, epoch: int) -> torch.Tensor | None:
-        """The times of the seeds of the epoch on the CPU; None: they have none."""
-        times = self._times
-        if times is not None and self._weights is not None:
-            return times[self._weights.places(self.seed, epoch)]
-        if times is None or not self.shuffle:
-            return times
-        # The order depends on the number of seeds alone; a float64 moves as its bits.
-        return shuffle(times.view(torch.int64), self.seed, epoch).view(times.dtype)
-
-    def _order(self, epoch: int) -> torch.Tensor:
-        """The seeds of the epoch on the CPU, the same for every device."""
-        if self._weights is not None:
-            return self._seeds[self._weights.places(self.seed, epoch)]
-        return shuffle(self._seeds, self.seed, epoch) if self.shuffle else self._seeds
-
-    def _with_bar(
-        self, batches: Generator[TorchMiniBatch, None, None], meter: EpochStats
-    ) -> Generator[TorchMiniBatch, None, None]:
-        text = f"epoch {meter.epoch}"
-        with closing(batches), progress_bar(total=len(self), desc=text, unit="batch") as shown:
-            told = 0.0
-            for batch in batches:
-                # Reading what was measured takes longer than measuring it.
-                if (now := time.perf_counter()) - told >= BAR_SECONDS:
-                    shown.set_postfix_str(stats_text(meter.stats()), refresh=False)
-                    told = now
-                yield batch
-                shown.update()
-            shown.set_postfix_str(stats_text(meter.stats()))
-
-
-def _check_rows(sampler: Sampler[Any], **given: Any) -> None:
-    """ValueError for rows that the sampler's batches have no place for."""
-    refused = {"walks": (*given,), "steps": (*given,), "visits": ("edge_features",)}
-    for name in refused.get(sampler.result, ()):
-        if given[name] is not None:
-            raise ValueError(
-                f"{name}: expected None for a sampler whose batches are {sampler.result}, got some "
-                f"for {sampler!r}"
-            )
-
-
-def _copied(order: torch.Tensor, index: int) -> torch.Tensor:
-    """``order`` on the device, once the work that is now in torch's current stream is done."""
-    # From page-locked memory the copy is asynchronous. Torch keeps that memory until it is done.
-    return order.pin_memory().to(torch.device("cuda", index), non_blocking=True)

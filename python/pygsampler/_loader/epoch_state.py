@@ -1,88 +1,241 @@
-"""``EpochState``: of which seed and epoch a loader's passes are."""
+"""``EpochState``: the seed and the epoch of a loader's next ``iter()``, and where it goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._engine.checks import integer
+from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.library import call
 from pygsampler._engine.limits import MAX_EPOCH
-from pygsampler._sampling.batch_counter import fresh_seed, resolve_seed, signed_seed
-from pygsampler._sampling.sampler import Sampler
+from pygsampler._loader.shards import EpochShard, Shards
+from pygsampler._sampling.batch_counter import (
+    SEED_MASK,
+    fresh_seed,
+    resolve_seed,
+    signed_seed,
+)
+from pygsampler._sampling.plan import Plan
 
 if TYPE_CHECKING:
-    from pygsampler._loader.seed_weights import SeedWeights
+    from pygsampler._loader.stats import EpochStats
+    from pygsampler._sampling.sampler import Sampler
 
-__all__ = ["EpochState", "shuffle"]
+__all__ = ["EpochRun", "EpochState", "shuffle"]
+
+_VERSION = 1
+
+
+class EpochRun:
+    """An epoch that an iterator goes through: its options, and how far it is.
+
+    Options that are assigned to the loader meanwhile do not reach it.
+    """
+
+    __slots__ = (
+        *("draws", "epoch", "handed", "low_mark", "prefetch"),
+        *("sampler_share", "seed", "shard", "shuffle", "stats"),
+    )
+
+    def __init__(self, epoch: int, seed: int, shard: EpochShard, shuffle: bool) -> None:
+        self.epoch, self.seed, self.shard, self.shuffle = epoch, seed, shard, shuffle
+        # How many batches the consumer had.
+        self.handed = 0
+        self.prefetch = 0
+        self.low_mark: int | None = None
+        self.sampler_share: float | None = None
+        # None: nobody counts its batches.
+        self.stats: EpochStats | None = None
+        # Of static batches around edges, which are drawn all at once, all of them.
+        self.draws: Any = None
+
+    def uncounted(self, epoch: int) -> EpochRun:
+        """Returns a whole epoch with the options of this one, whose batches nobody counts."""
+        run = EpochRun(epoch, self.seed, self.shard.restarted(), self.shuffle)
+        run.prefetch, run.low_mark = self.prefetch, self.low_mark
+        run.sampler_share, run.draws = self.sampler_share, self.draws
+        return run
 
 
 class EpochState:
-    """A loader whose passes are numbered, from a seed that is its own, its sampler's or torch's."""
+    """The numbers of a loader's epochs, from a seed of its own, its sampler's or torch's.
 
-    sampler: Sampler[Any]
-    seed: int
-    shuffle: bool
-    world_size: int
-    # Whether the seed is torch's, asked for at each pass.
-    _follows: bool
-    _epoch: int
-    # Whether the epoch is the count of passes, rather than one that was chosen.
-    _counted: bool
-    # True if nobody chose the seed: each process has one of its own.
-    _seed_drawn: bool = False
-    # By what seeds are drawn with replacement.
-    _weights: SeedWeights | None = None
+    The thread that owns the loader changes it. Copies and pickles keep the seed as it is now, since
+    that of torch is another one in another process, and have no epoch that goes on.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler[Any],
+        seed: int | None,
+        *,
+        owns_sampler: bool,
+        shuffle: bool,
+        world_size: int,
+        weights: str | None,
+    ) -> None:
+        self.sampler = sampler
+        self.seed = sampler.seed if seed is None else seed
+        self.shuffle = shuffle
+        # The count of ``iter()``, until one is chosen.
+        self.epoch = 0
+        # The epoch that began last.
+        self.run: EpochRun | None = None
+        # True if the seed is torch's, asked for at each epoch, since nobody else sees the seed.
+        self._follows = seed is None and owns_sampler
+        # True if nobody chose the seed: each process has one of its own.
+        self._is_drawn = seed is None and sampler._numbers.is_drawn
+        self._is_counted = True
+        # Where the next epoch begins, if it is of that number; None: of whichever.
+        self._resume: tuple[int | None, int] = None, 0
+        self._world_size = world_size
+        # Of the weights by which seeds are drawn, if any.
+        self._weights = weights
+        self.check_shuffle(shuffle)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_follows": False, "run": None}
 
     @property
-    def epoch(self) -> int:
-        """The epoch that the next ``iter()`` takes."""
-        return self._epoch
+    def is_resumed(self) -> bool:
+        """True if the next epoch does not begin with its first batch."""
+        return self._resume[1] > 0
+
+    def skip(self, batches: int) -> None:
+        """Has the next epoch, whichever it is, leave out so many batches."""
+        self._resume = None, batches
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
-
-        Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
-        """
-        self._epoch = integer(epoch, "epoch", 0, MAX_EPOCH)
-        self._counted = False
+        """Chooses the ``epoch`` of the next ``iter()``."""
+        self.epoch = integer(epoch, "epoch", 0, MAX_EPOCH)
+        self._is_counted = False
 
     def set_seed(self, seed: int | None) -> None:
-        """Take another seed, for order and samples, from the next ``iter()`` on, as epoch 0.
-
-        An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
-        torch's seed at each ``iter()``. A sampler that was given is left alone: the loader goes on
-        with a copy.
-        """
-        self._check_seed(seed is None)
+        """Takes another ``seed``, or torch's at each epoch for None, from epoch 0 on."""
+        self._check_common(seed is None, self.shuffle)
         value = resolve_seed(seed)
-        self._follows = self._seed_drawn = seed is None
-        self._counted = True
+        self._follows = self._is_drawn = seed is None
+        self._is_counted = True
         self._reseed(value)
 
-    def _reseed(self, seed: int) -> None:
-        # Attributes that are not to be assigned.
-        vars(self).update(sampler=self.sampler.with_seed(seed), seed=seed)
-        if self._counted:
-            self._epoch = 0
-
-    def _check_seed(self, drawn: bool, *, shuffle: bool = False) -> None:
-        ordered = not (shuffle or self.shuffle or self._weights is not None)
-        if self.world_size > 1 and drawn and not ordered:
+    def check_shuffle(self, shuffle: bool) -> None:
+        """Raises ValueError where ``shuffle`` does not go with the seed or with weights."""
+        if shuffle and self._weights is not None:
             raise ValueError(
-                f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
+                "shuffle: expected False with seed_weights, whose draws have a random order in "
+                "each epoch, got True"
+            )
+        self._check_common(self._is_drawn, shuffle)
+
+    def begin(self, shards: Shards, rank: int) -> EpochRun:
+        """Begins the next epoch, from where it is to go on, and counts it."""
+        if self._follows and (seed := fresh_seed()) != self.seed:
+            self._reseed(seed)
+        epoch = self.epoch
+        shard = EpochShard(shards, rank, self._start_of(epoch))
+        self.run = EpochRun(epoch, self.seed, shard, self.shuffle)
+        self.epoch = (epoch + 1) % (MAX_EPOCH + 1)
+        self._is_counted = True
+        self._resume = None, 0
+        return self.run
+
+    def state_dict(self, shards: Shards) -> dict[str, Any]:
+        """Returns the next batch of the epoch that began last, in numbers and strings."""
+        epoch, start, run = self.epoch, self._start_of(self.epoch), self.run
+        options = self._options(shards, self.shuffle)
+        if run is not None:
+            after = run.shard.after(run.handed)
+            if after is None:
+                epoch, start = (run.epoch + 1) % (MAX_EPOCH + 1), 0
+            else:
+                epoch, start = run.epoch, after
+                # Options that were assigned meanwhile are those of the next one.
+                options = self._options(run.shard.shards, run.shuffle)
+        return {
+            "version": _VERSION,
+            "epoch": epoch,
+            "start": start,
+            "seed": self.seed,
+            "sampler_seed": self.sampler.seed,
+            "world_size": self._world_size,
+            **options,
+        }
+
+    def load_state_dict(self, state: Any, shards: Shards, is_static: bool) -> None:
+        """Goes on where the loader was that had the ``state``, after checking that it fits."""
+        if is_static and isinstance(state, Mapping) and state.get("start"):
+            raise ValueError(
+                f"state: expected one between epochs with static=True, got one after "
+                f"{state['start']} batches"
+            )
+        options = self._options(shards, self.shuffle)
+        names = {"version", "epoch", "start", "seed", "sampler_seed", "world_size", *options}
+        names.discard("seed_weights")
+        if not isinstance(state, Mapping) or any(name not in state for name in names):
+            raise TypeError(f"state: expected what state_dict() gave, got {describe(state)}")
+        if state["version"] != _VERSION:
+            raise ValueError(f"state: expected version {_VERSION}, got {state['version']!r}")
+        if shards.deal == "seeds":
+            options["world_size"] = self._world_size
+        for name, value in {"seed_weights": None, **options}.items():
+            other = state.get(name)
+            if other == value:
+                continue
+            if name == "plan":
+                raise ValueError(f"state: expected one of {self.sampler!r}, got another sampler's")
+            if name == "seed_weights":
+                raise ValueError("state: expected one of the same seed_weights, got one of others")
+            raise ValueError(f"state: expected {name}={value!r}, got {other!r}")
+        epoch = integer(state["epoch"], "state['epoch']", 0, MAX_EPOCH)
+        start = integer(state["start"], "state['start']", 0)
+        seed = integer(state["seed"], "state['seed']", 0, SEED_MASK)
+        sampler_seed = integer(state["sampler_seed"], "state['sampler_seed']", 0, SEED_MASK)
+        if sampler_seed != self.sampler.seed:
+            self.sampler = self.sampler.with_seed(sampler_seed)
+        self.seed = seed
+        self._follows = self._is_drawn = self._is_counted = False
+        self.epoch, self.run = epoch, None
+        self._resume = epoch, start
+
+    def _reseed(self, seed: int) -> None:
+        self.sampler, self.seed = self.sampler.with_seed(seed), seed
+        if self._is_counted:
+            self.epoch = 0
+
+    def _check_common(self, is_random: bool, shuffle: bool) -> None:
+        """Raises ValueError where ranks would shuffle seeds by numbers of their own."""
+        if self._world_size > 1 and is_random and (shuffle or self._weights is not None):
+            raise ValueError(
+                f"seed: expected an integer, the same on all {self._world_size} ranks, since the "
                 "shuffled order depends on it; got None, for which each process takes its own"
             )
 
-    def _next_epoch(self) -> int:
-        """The epoch of a pass that begins now."""
-        if self._follows and (seed := fresh_seed()) != self.seed:
-            self._reseed(seed)
-        epoch = self._epoch
-        self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
-        self._counted = True
-        return epoch
+    def _start_of(self, epoch: int) -> int:
+        """Returns the first batch of ``epoch``, if that is the next one."""
+        number, start = self._resume
+        return start if number in (None, epoch) else 0
+
+    def _options(self, shards: Shards, shuffle: bool) -> dict[str, Any]:
+        """Returns what must be equal where an epoch goes on, except for the graph."""
+        weights = {} if self._weights is None else {"seed_weights": self._weights}
+        return {
+            "plan": _digest(self.sampler.plan),
+            "deal": shards.deal,
+            "num_seeds": shards.num_seeds,
+            "batch_size": shards.batch_size,
+            "drop_last": shards.drop_last,
+            "shuffle": shuffle,
+            **weights,
+        }
+
+
+def _digest(plan: Any) -> str:
+    """Returns a digest of what is sampled; a plan that is not the engine's counts by its type."""
+    text = plan.document if isinstance(plan, Plan) else type(plan).__qualname__
+    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def shuffle(values: torch.Tensor, seed: int, epoch: int) -> torch.Tensor:

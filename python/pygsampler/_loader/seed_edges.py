@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from pygsampler._arrays import devices
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import check_by_type
 from pygsampler._loader.edge_relation import EdgeRelation, edge_relation
 from pygsampler._loader.negatives import NegativeSampling
-from pygsampler._loader.seeds import seed_times_tensor
+from pygsampler._loader.seeds import seed_times_tensor, to_device
 from pygsampler._sampling.seed_times import is_scalar_time
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
 
 __all__ = [
-    "EdgeSeeds",
+    "BatchSeeds",
     "SampledEdges",
     "SeedEdges",
     "all_links",
     "collect_seeds",
     "edge_ids",
     "ids_below",
-    "to_device",
 ]
 
 
@@ -174,7 +172,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
     return made
 
 
-class EdgeSeeds(NamedTuple):
+class BatchSeeds(NamedTuple):
     """The seeds of a batch by type, where the lists are among them, and the seeds' times."""
 
     seeds: dict[str, torch.Tensor]
@@ -182,7 +180,7 @@ class EdgeSeeds(NamedTuple):
     times: dict[str, torch.Tensor]
 
 
-def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> EdgeSeeds:
+def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> BatchSeeds:
     """Vertices of each type ascending and each once; or, if disjoint, all as they come."""
     lists = [each for drawn in batch for each in drawn.lists]
     times = [each for drawn in batch for each in drawn.times]
@@ -201,14 +199,7 @@ def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> EdgeSeeds:
         for i in mine:
             where[i] = place[first : first + len(lists[i][1])]
             first += len(where[i])
-    return EdgeSeeds(seeds, where, when)
-
-
-def to_device(values: torch.Tensor, index: int) -> torch.Tensor:
-    """On the device, without waiting for what is in torch's current stream."""
-    if index == devices.CPU:
-        return values
-    return values.pin_memory().to(torch.device("cuda", index), non_blocking=True)
+    return BatchSeeds(seeds, where, when)
 
 
 def edge_ids(ids: Any, name: str, count: int, below: int) -> torch.Tensor:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
+from pygsampler._arrays import devices
 from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, check_datetime_kind
 from pygsampler._arrays.ids import check_node_ids
 from pygsampler._arrays.tensors import as_tensor
@@ -185,3 +186,11 @@ def seed_times_tensor(given: Any, name: str, count: int, things: str) -> torch.T
     if len(times) != count:
         raise ValueError(f"{name}: expected a time for each of {count} {things}, got {len(times)}")
     return times.double() if times.is_floating_point() else times.long()
+
+
+def to_device(values: torch.Tensor, index: int) -> torch.Tensor:
+    """Returns values on a device, without waiting for what is in torch's current stream."""
+    if index == devices.CPU:
+        return values
+    # From page-locked memory the copy is asynchronous. Torch keeps that memory until it is done.
+    return values.pin_memory().to(torch.device("cuda", index), non_blocking=True)

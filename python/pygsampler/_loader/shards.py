@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["DEALS", "EpochShard", "Shards"]
+from typing import Any
+
+from pygsampler._engine.checks import describe
+
+__all__ = ["EpochShard", "Shards", "check_shard_by"]
 
 # Ways of dealing seeds out to ranks.
 DEALS = "seeds", "batches"
+
+
+def check_shard_by(deal: Any) -> str:
+    """Returns the way in which seeds are shared out to ranks, checked."""
+    if deal not in DEALS:
+        raise ValueError(f"deal: expected one of {DEALS}, got {describe(deal)}")
+    return str(deal)
 
 
 class Shards:
@@ -66,6 +77,11 @@ class Shards:
                 f"a batch more than another; use drop_last=True or another batch size"
             )
 
+    def with_size(self, **sizes: Any) -> Shards:
+        """Returns the cut with another ``batch_size`` or ``drop_last``."""
+        known = {"batch_size": self.batch_size, "drop_last": self.drop_last, **sizes}
+        return Shards(self.num_seeds, world_size=self.world_size, deal=self.deal, **known)
+
     def bounds(self, rank: int, step: int) -> tuple[int, int]:
         """First and one past the last position of the batch that ``rank`` takes at ``step``."""
         smallest, rest = divmod(self.num_seeds, self.world_size)
@@ -100,6 +116,10 @@ class EpochShard:
         else:
             self._first = start
             self.steps = max(shards.steps - start, 0)
+
+    def restarted(self) -> EpochShard:
+        """Returns the rank's batches from the first one on."""
+        return EpochShard(self.shards, self._rank)
 
     def number(self, step: int) -> int:
         """The number of the batch among those of all ranks."""

@@ -1,32 +1,34 @@
-"""``StaticEpochs``: the batches of a loader's passes, one after the other in the same memory."""
+"""``StaticPlan``: the static batches of a loader, one after the other in the same memory."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pygsampler._features.gather import gather_on_device
+from pygsampler._loader.static_layouts import StaticLayout
+from pygsampler._loader.static_links import padding_label
 from pygsampler.errors import Error
+from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.samplers.neighbor_plan import NEIGHBOR
 
 if TYPE_CHECKING:
     from pygsampler._features.features import Features
     from pygsampler._features.gather import GatherPart
     from pygsampler._graph.graph import Graph
     from pygsampler._loader.feature_fetcher import FeatureFetcher
+    from pygsampler._loader.seed_source import SeedSource
     from pygsampler._loader.shards import Shards
-    from pygsampler._loader.static_layouts import StaticLayout
+    from pygsampler._loader.static_links import StaticLinks
     from pygsampler._sampling.static_buffers import EpochSeeds, StaticBuffers
-    from pygsampler.samplers.neighbor import PGSampler
 
-__all__ = ["StaticEpochs", "padding_label"]
+__all__ = ["StaticEpochs", "StaticPlan"]
 
 # So many batches are sampled ahead: the host looks at one while the next is used.
 AHEAD = 2
-# What cross_entropy and others ignore.
-_IGNORED = -100
 
 _log = logging.getLogger("pygsampler")
 
@@ -46,12 +48,14 @@ class StaticEpochs:
         shards: Shards,
         rank: int,
         rows: FeatureFetcher,
-        form: StaticLayout,
-        given: list[Any] | None,
+        layout: StaticLayout,
+        capacities: list[Any] | None,
+        links: StaticLinks | None = None,
     ) -> None:
-        self.capacities = given
+        self.capacities = capacities
         self.remade = 0
-        self._form = form
+        self._layout = layout
+        self._links = links
         self._graph = graph
         self._shards = shards
         self._rank = rank
@@ -84,13 +88,19 @@ class StaticEpochs:
         epoch: int,
         sampled: Callable[[], Iterator[Any]],
         again: Callable[[int, int], Any],
+        draws: Any,
     ) -> int:
-        """Begins a pass over seeds on the GPU, and gives it a number; ``sampled`` makes its batches
-        in the usual way, from which the first pass knows their sizes, and ``again`` one, by its
-        place in the pass and its number."""
+        """Begins an epoch, and returns its number.
+
+        The seeds are on the GPU. ``sampled`` yields its batches in the usual way, from which the
+        first epoch knows their sizes, and ``again`` samples one, by its step and its number.
+        ``draws`` are the edges of all batches, if they are around edges.
+        """
         self._begun += 1
+        if self._links is not None:
+            self._links.begin(draws, self._graph._device)
         if self.capacities is None:
-            self.capacities = self._form.needed(sampled())
+            self.capacities = self._layout.needed(sampled())
         if self._standing is None or sampler is not self._sampler:
             self._make(sampler, seeds)
         self._seeds, self._epoch, self._again = seeds, epoch, again
@@ -98,7 +108,15 @@ class StaticEpochs:
         return self._begun
 
     def ready(self, begun: int, step: int) -> None:
-        """Waits until a batch of the pass is sampled."""
+        """Waits until a batch of the epoch is sampled.
+
+        The edges that it is around, if any, are copied, which no CUDA graph has to do.
+        """
+        self._wait(begun, step)
+        if self._links is not None:
+            self._links.put(step)
+
+    def _wait(self, begun: int, step: int) -> None:
         self._check(begun)
         assert self._standing is not None
         if self._standing.wait(step - self._first):
@@ -106,9 +124,10 @@ class StaticEpochs:
             return
         assert self._sampler is not None
         assert self.capacities is not None
-        needed = self._form.needed([self._again(step, self._number(step))])
-        self.capacities = self._form.grown(self.capacities, needed)
-        _log.info("static: batch %d needs more room: %s", step, self.capacities)
+        needed = self._layout.needed([self._again(step, self._number(step))])
+        self.capacities = self._layout.grown(self.capacities, needed)
+        room = self._layout.shown(self.capacities)
+        _log.info("static: batch %d needs more room: %s", step, room)
         assert self._seeds is not None
         self._make(self._sampler, self._seeds)
         self._start(step)
@@ -134,7 +153,7 @@ class StaticEpochs:
         elif labels is not None:
             _ignore(labels, batch.seed_mask)
         self.note(step)
-        return batch
+        return batch if self._links is None else self._links.of(batch)
 
     def note(self, step: int) -> None:
         """Gives ``batch`` the numbers of a batch of the pass."""
@@ -145,7 +164,7 @@ class StaticEpochs:
         """Lets torch's current stream wait for what is sampled beside it."""
         self._side.join()
 
-    def batches(self, begun: int) -> Iterator[Any]:
+    def batches(self, begun: int) -> Generator[Any, None, None]:
         """The batches of a pass."""
         for step in range(self._shards.steps):
             self.ready(begun, step)
@@ -154,8 +173,8 @@ class StaticEpochs:
             yield batch
 
     def __reduce__(self) -> tuple[Any, ...]:
-        about = self._graph, self._shards, self._rank, self._rows, self._form, self.capacities
-        return StaticEpochs, about
+        owned = self._graph, self._shards, self._rank, self._rows
+        return StaticEpochs, (*owned, self._layout, self.capacities, self._links)
 
     def _check(self, begun: int) -> None:
         if begun != self._begun:
@@ -185,7 +204,7 @@ class StaticEpochs:
             self.remade += 1
         assert self.capacities is not None
         bits = 8 * seeds.ids.element_size()
-        standing = self._form.make(self._graph, sampler, self.capacities, bits)
+        standing = self._layout.allocate(self._graph, sampler, self.capacities, bits)
         # First, since features may refuse: then there is no memory, and the next pass asks again.
         read = self._rows.attach_static(standing.batch)
         self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
@@ -195,6 +214,45 @@ class StaticEpochs:
         """Counts the rows that are read for a batch: who replays a graph does not ask for them."""
         for table, part in zip(self._tables, self._parts, strict=True):
             table._count(part.ids.length)
+
+
+class StaticPlan:
+    """The static batches of a loader; ValueError or TypeError for one that cannot have any."""
+
+    __slots__ = ("epochs", "layout")
+
+    def __init__(
+        self,
+        graph: Any,
+        sampler: Any,
+        shards: Shards,
+        rank: int,
+        source: SeedSource,
+        fetcher: FeatureFetcher,
+        capacities: Any,
+    ) -> None:
+        if graph.device == "cpu":
+            raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
+        if not isinstance(sampler, PGSampler):
+            raise TypeError(f"static: expected a PGSampler, got {sampler!r}")
+        if sampler.mode not in NEIGHBOR:
+            raise ValueError(
+                f"static: expected a sampler of mode {' or '.join(map(repr, NEIGHBOR))}, got "
+                f"{sampler.mode!r}"
+            )
+        size = min(shards.batch_size, shards.num_seeds)
+        self.layout = StaticLayout(graph, sampler, source.most(size, graph), source.excludes)
+        room = self.layout.checked(capacities, sampler)
+        if shards.deal != "seeds":
+            raise ValueError(f"deal: expected 'seeds' with static=True, got {shards.deal!r}")
+        links = source.static_links(size, graph)
+        self.epochs = StaticEpochs(graph, shards, rank, fetcher, self.layout, room, links)
+
+    @property
+    def capacities(self) -> list[tuple[Any, Any]] | None:
+        """The sizes of each block; None before the first epoch has shown them."""
+        sizes = self.epochs.capacities
+        return None if sizes is None else self.layout.shown(sizes)
 
 
 class SideStream:
@@ -220,15 +278,7 @@ class SideStream:
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
-def padding_label(dtype: torch.dtype) -> int:
-    """The label of what fills up."""
-    return _IGNORED if dtype in _WHOLE else 0
-
-
 def _ignore(labels: torch.Tensor, seeds: torch.Tensor) -> None:
     """Has labels of what fills seeds up be ignored."""
     rest = (~seeds).reshape(-1, *[1] * (labels.dim() - 1))
     labels.masked_fill_(rest, padding_label(labels.dtype))
-
-
-_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64)

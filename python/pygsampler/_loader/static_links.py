@@ -10,16 +10,24 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
-from pygsampler._loader.static_epochs import StaticEpochs, padding_label
 from pygsampler._sampling import static_buffers
 from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.static_buffers import EpochExclusions, EpochSeeds, padded_rows
 
 if TYPE_CHECKING:
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
-    from pygsampler._loader.seed_edges import EdgeSeeds, SampledEdges, SeedEdges
+    from pygsampler._loader.seed_edges import BatchSeeds, SampledEdges, SeedEdges
 
-__all__ = ["StaticLinkEpochs", "StaticLinks", "most_seeds", "pass_seeds"]
+__all__ = ["StaticLinks", "epoch_seeds", "most_seeds", "padding_label"]
+
+# What cross_entropy and others ignore.
+_IGNORED = -100
+_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def padding_label(dtype: torch.dtype) -> int:
+    """The label of what fills up."""
+    return _IGNORED if dtype in _WHOLE else 0
 
 
 def most_seeds(
@@ -44,17 +52,16 @@ def most_seeds(
     return made
 
 
-def pass_seeds(
-    batches: Sequence[EdgeSeeds],
+def epoch_seeds(
+    batches: Sequence[BatchSeeds],
     kinds: Sequence[str],
     timed: TimeSortedRelation | TimeSortedGraph | None,
     excluded: EpochExclusions | None,
     copied: Callable[[torch.Tensor], torch.Tensor],
 ) -> EpochSeeds:
-    """The seeds of the batches of a pass, each batch's type by type, copied to a GPU, and what
-    these leave out.
+    """Returns the seeds of the batches of an epoch on a GPU, and what these leave out.
 
-    ``kinds`` are the graph's types, of one without types ``""``.
+    Each batch has its seeds type by type. ``kinds`` are the graph's types, or ``""`` without any.
     """
     parts, counts, at = array("q"), array("q"), 0
     ids, times = [], []
@@ -90,7 +97,7 @@ class StaticLinks:
             kind: _LinkBuffers(of, min(size, len(of)), seeds) for kind, of in links.items()
         }
 
-    def begin(self, batches: Sequence[tuple[list[SampledEdges], EdgeSeeds]], device: int) -> None:
+    def begin(self, batches: Sequence[tuple[list[SampledEdges], BatchSeeds]], device: int) -> None:
         """The batches of a pass."""
         rows = [iter(gathered.where) for _, gathered in batches]
         for place, memory in enumerate(self._memories.values()):
@@ -110,31 +117,6 @@ class StaticLinks:
             (only,) = fields.values()
             return StaticLinkBatch(sampled, *only)  # type: ignore[arg-type]
         return StaticHeteroLinkBatch(sampled, *by_field(fields))
-
-
-class StaticLinkEpochs(StaticEpochs):
-    """Passes over links."""
-
-    def __init__(self, *about: Any, links: StaticLinks) -> None:
-        super().__init__(*about)
-        self.links = links
-
-    def ready(self, begun: int, step: int) -> None:
-        """As ``StaticEpochs.ready``; links of the batch are copied, which no graph has to do."""
-        super().ready(begun, step)
-        self.links.put(step)
-
-    def advance(self, begun: int, step: int) -> Any:
-        """As ``StaticEpochs.turn``."""
-        return self.links.of(super().advance(begun, step))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        _, about = super().__reduce__()
-        return _link_passes, (about, self.links)
-
-
-def _link_passes(about: tuple[Any, ...], links: StaticLinks) -> StaticLinkEpochs:
-    return StaticLinkEpochs(*about, links=links)
 
 
 class _Field(NamedTuple):

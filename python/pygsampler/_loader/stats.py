@@ -1,22 +1,59 @@
-"""``EpochStats``: what a pass over a loader is made of, counted while it goes on."""
+"""``LoaderStats``: figures of a loader's epochs, counted while they go on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._loader.prefetch_control import PrefetchController
 from pygsampler._loader.summary import Stats
+from pygsampler._loader.trace import EpochTrace
 from pygsampler.errors import ClosedError
 
 if TYPE_CHECKING:
     from pygsampler._loader.cuda_events import CudaEvents
     from pygsampler._loader.feature_fetcher import FeatureFetcher
-    from pygsampler._loader.trace import EpochTrace
 
-__all__ = ["EpochStats", "stats_text"]
+__all__ = ["EpochStats", "LoaderStats", "stats_text"]
+
+
+class LoaderStats:
+    """The figures of the epoch that began last, and the trace that the next one is to write.
+
+    Copies and pickles begin without either.
+    """
+
+    __slots__ = ("_fetcher", "_last", "_trace")
+
+    def __init__(self, fetcher: FeatureFetcher) -> None:
+        self._fetcher = fetcher
+        self._last: EpochStats | None = None
+        self._trace: EpochTrace | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LoaderStats, (self._fetcher,)
+
+    def begin(self, epoch: int) -> EpochStats:
+        """Returns the figures of an ``epoch`` that begins now."""
+        self._last = EpochStats(epoch, self._fetcher, self._trace)
+        self._trace = None
+        return self._last
+
+    def stats(self) -> Stats:
+        """Returns what ``DataLoader.stats`` says."""
+        return (self._last or EpochStats(rows=self._fetcher)).stats()
+
+    def trace(self, path: Any) -> None:
+        """Has the next epoch write a trace into the file ``path``."""
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"path: expected a file in a folder that exists, got {target}")
+        if self._trace is not None:
+            self._trace.replaced(target)
+        self._trace = EpochTrace(target)
 
 
 class EpochStats:

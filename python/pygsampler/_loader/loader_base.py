@@ -1,0 +1,381 @@
+"""``LoaderBase``: what loaders around nodes and around edges have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from copy import copy
+from operator import attrgetter
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pygsampler._engine.checks import boolean, integer
+from pygsampler._engine.progress import progress_bar
+from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._loader.arguments import graph_on_device, resolve_sampler
+from pygsampler._loader.assignable_options import (
+    ASSIGNABLE,
+    check_assigned,
+    check_option,
+    library_class,
+)
+from pygsampler._loader.epoch_state import EpochState
+from pygsampler._loader.feature_fetcher import FeatureFetcher
+from pygsampler._loader.hetero_feature_fetcher import HeteroFeatureFetcher
+from pygsampler._loader.pipeline import begin_static, run_epoch
+from pygsampler._loader.prefetch import close_at_exit
+from pygsampler._loader.shards import EpochShard, Shards, check_shard_by
+from pygsampler._loader.static_epochs import StaticPlan
+from pygsampler._loader.stats import LoaderStats, stats_text
+from pygsampler._sampling.batch_counter import resolve_seed
+from pygsampler._sampling.sampler import check_graph
+
+if TYPE_CHECKING:
+    from pygsampler._loader.epoch_state import EpochRun
+    from pygsampler._loader.static_epochs import StaticEpochs
+    from pygsampler._loader.stats import EpochStats
+    from pygsampler._loader.summary import Stats
+    from pygsampler._sampling.sampler import Sampler
+
+__all__ = ["LoaderBase"]
+
+BatchT = TypeVar("BatchT")
+
+# How often a bar's figures change.
+BAR_SECONDS = 1.0
+
+
+class LoaderBase(Generic[BatchT]):
+    """A loader of its parts: the seeds, their shards, the epochs, the features, the figures."""
+
+    graph: Any
+    rank: int
+    prefetch: int
+    low_mark: int | None = None
+    progress: bool = False
+    sampler_share: float | None = None
+
+    # Its class is the loader's only difference.
+    _source: Any
+    _epochs: EpochState
+    # Which positions are whose.
+    _shards: Shards
+    _fetcher: FeatureFetcher
+    _stats: LoaderStats
+    _static: StaticPlan | None = None
+
+    def _compose(
+        self,
+        graph: Any,
+        sampler_or_fanouts: Any,
+        source: Callable[[Sampler[Any]], Any],
+        *,
+        batch_size: int,
+        shuffle: bool,
+        drop_last: bool,
+        prefetch: int,
+        seed: int | None,
+        rank: int,
+        world_size: int,
+        deal: str,
+        start: int,
+        device: Any,
+        features: Any,
+        labels: Any,
+        edge_features: Any,
+        static: bool,
+        capacities: Any,
+        low_mark: int | None = None,
+        progress: bool = False,
+        sampler_share: float | None = None,
+        **sampler_options: str | None,
+    ) -> None:
+        """Checks the options, and puts the loader together; ``source`` makes its seeds."""
+        check_graph(graph, with_types=True)
+        batch_size = integer(batch_size, "batch_size", 1)
+        shuffle, drop_last = boolean(shuffle, "shuffle"), boolean(drop_last, "drop_last")
+        # By `__setattr__` each would take twice as long.
+        own, world_size = vars(self), integer(world_size, "world_size", 1)
+        own["prefetch"] = integer(prefetch, "prefetch", 0)
+        own["low_mark"] = None if low_mark is None else check_option(self, "low_mark", low_mark)
+        own["rank"] = integer(rank, "rank", 0, world_size - 1)
+        own["progress"] = boolean(progress, "progress")
+        if seed is not None:
+            seed = resolve_seed(seed)
+        is_hetero = isinstance(graph, HeteroGraph)
+        sampler = resolve_sampler(sampler_or_fanouts, seed, typed=is_hetero, **sampler_options)
+        own["_source"] = seeds = source(sampler)
+        own["_epochs"] = EpochState(
+            sampler,
+            seed,
+            owns_sampler=sampler is not sampler_or_fanouts,
+            shuffle=shuffle,
+            world_size=world_size,
+            weights=seeds.digest,
+        )
+        if sampler_share is not None:
+            own["sampler_share"] = check_option(self, "sampler_share", sampler_share)
+        count, deal = len(seeds), check_shard_by(deal)
+        own["_shards"] = Shards(count, batch_size, world_size, drop_last, deal)
+        self._epochs.skip(integer(start, "start", 0))
+        # Last, since it may copy a graph of many gigabytes.
+        own["graph"] = graph = graph_on_device(graph, device)
+        # Tables are made now, and wrong weights are wrong arguments.
+        sampler.graph_of(graph)
+        _check_rows(sampler, features=features, labels=labels, edge_features=edge_features)
+        rows = HeteroFeatureFetcher if is_hetero else FeatureFetcher
+        own["_fetcher"] = rows(graph, features, labels, edge_features)
+        own["_stats"] = LoaderStats(self._fetcher)
+        if boolean(static, "static"):
+            parts = sampler, self._shards, self.rank, seeds, self._fetcher
+            own["_static"] = StaticPlan(graph, *parts, capacities)
+            if start:
+                raise ValueError(f"start: expected 0 with static=True, got {start}")
+        elif capacities is not None:
+            raise ValueError("capacities: expected None without static=True")
+        own["_complete"] = True
+
+    if TYPE_CHECKING:
+        batch_size: int
+        drop_last: bool
+        shuffle: bool
+    else:
+        batch_size = property(attrgetter("_shards.batch_size"))
+        drop_last = property(attrgetter("_shards.drop_last"))
+        shuffle = property(attrgetter("_epochs.shuffle"))
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name[0] != "_" and "_complete" in vars(self):
+                check_assigned(self, name)
+                if name in ASSIGNABLE:
+                    self._assign(name, check_option(self, name, value))
+                    return
+            object.__setattr__(self, name, value)
+
+    def _assign(self, name: str, value: Any) -> None:
+        if name in ("batch_size", "drop_last"):
+            self._shards = self._shards.with_size(**{name: value})
+        elif name == "shuffle":
+            self._epochs.check_shuffle(value)
+            self._epochs.shuffle = value
+        else:
+            vars(self)[name] = value
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has epochs of its own.
+        return {**vars(self), "_epochs": copy(self._epochs), "_stats": copy(self._stats)}
+
+    @property
+    def sampler(self) -> Sampler[Any]:
+        """The sampler, with the seed of the next epoch unless torch has another by then."""
+        return self._epochs.sampler
+
+    @property
+    def seed(self) -> int:
+        """The seed of the order; ``set_seed`` takes another one."""
+        return self._epochs.seed
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next ``iter()`` takes."""
+        return self._epochs.epoch
+
+    @property
+    def world_size(self) -> int:
+        """The number of processes that take part."""
+        return self._shards.world_size
+
+    @property
+    def device(self) -> str:
+        """The device of the batches: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        device: str = self.graph.device
+        return device
+
+    @property
+    def static(self) -> bool:
+        """True if all batches are one, of fixed sizes."""
+        return self._static is not None
+
+    @property
+    def capacities(self) -> list[tuple[Any, Any]] | None:
+        """The most sources and edges of each block of static batches; None before that is known.
+
+        With a ``HeteroGraph`` they are mappings of types.
+        """
+        return None if self._static is None else self._static.capacities
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
+
+        Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
+        """
+        self._epochs.set_epoch(epoch)
+
+    def set_seed(self, seed: int | None) -> None:
+        """Take another ``seed``, for order and samples, from the next ``iter()`` on, as epoch 0.
+
+        An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
+        torch's seed at each ``iter()``. A sampler that was passed is left alone: the loader goes on
+        with a copy.
+        """
+        self._epochs.set_seed(seed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the epoch that began last is, as torch's ``StatefulDataLoader`` does.
+
+        Batches that were sampled ahead, and not handed over, are not counted. It is of plain
+        numbers and strings; ranks that have had as many batches as each other have the same.
+        """
+        return self._epochs.state_dict(self._shards)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on, at the next ``iter()``, where the loader was whose ``state_dict()`` is ``state``.
+
+        With ``deal="batches"`` that one may have had another ``world_size``. Epoch and seeds are
+        its; graph, seeds and options are to be what they were. Static batches begin with an epoch.
+
+        Raises
+        ------
+        TypeError
+            For what is no such state.
+        ValueError
+            For a state of a loader of other seeds, batches or options, naming which.
+        """
+        self._epochs.load_state_dict(state, self._shards, self.static)
+
+    def stats(self) -> Stats:
+        """Return figures of the epoch that began last, until now or until it ended.
+
+        ``print(loader.stats())`` shows a table with plain names.
+
+        Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
+        cache, whose hits are counted there: asking waits then, and so does an epoch that begins.
+        Iterators that are in use at once have figures of their own, of which these are the latest
+        one's; a pickled loader begins without any. Of static batches queues are not counted, and
+        rows that fill them up are read and counted too; reading is part of ``waiting_share``, and
+        in a loop of ``capture``, whose graph reads, of neither share. A ``LinkLoader`` draws
+        negatives in ``next()`` for the batches that it begins there: in ``next_seconds``, and no
+        waiting.
+
+        Returns
+        -------
+        Stats
+            A dict. ``epoch``, ``batches``, ``edges``: of what was handed over. ``seconds``: from
+            the first ``next()`` until now or the end.
+
+            ``waiting_share``: the part of the time that training waits for data. On the CPU
+            ``waiting_seconds`` of ``seconds``. On a GPU by CUDA events in torch's current stream,
+            over the last ``steps`` of up to 254: from where the stream has done all that was put
+            into it before ``next()`` was called, until the batch is there; nothing where the host
+            is ahead of the GPU. ``gathering_share``: the same for the reading of features in that
+            stream; None on the CPU, where they are read ahead.
+
+            ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
+            was not there (20 microseconds or more), and for how long. ``next_seconds``: in
+            ``next()`` in all.
+
+            ``queues``: how many batches were found ``sampled``, and on the CPU with features
+            ``gathered``, when the next was asked for: ``looks``, ``mean``, ``min``, and the part of
+            looks that found it ``empty``. There is a look in each step, though but one in two
+            milliseconds, and on a GPU one a group. ``held_back``: how many steps began no batch
+            though fewer than ``prefetch`` were ahead. ``pauses``: how often that began with a
+            queue of finished batches that had grown for five looks.
+
+            ``features``: for each by its name what its ``stats()`` have grown by since the epoch
+            began, whoever read them; ``bytes``: the sum of theirs, by where they were read;
+            ``hit_rate``: hits by rows, of those that have a cache, or None.
+        """
+        return self._stats.stats()
+
+    def trace(self, path: Any) -> None:
+        """Trace the next epoch, into the file ``path`` when it ends.
+
+        ``chrome://tracing`` and Perfetto show such files. It has spans of each batch: ``sample``
+        and, on the CPU, ``gather``, in threads for as many as run at once; of the loop's thread
+        ``next``, in it ``wait``, and ``train``, which is between two calls of ``next()``; and on a
+        GPU ``wait``, ``gather`` and ``train`` of torch's stream. Samples and reading on the CPU are
+        shown where the engine worked on them, samples on a GPU from when they were launched until
+        the loop saw that they were done. The file has the last 4096 batches. On a GPU a traced
+        epoch waits for the device where it begins and where it ends.
+
+        A warning in the log ("pygsampler") says where no epoch has ended after this call, so that
+        there is no file. FileNotFoundError where there is no such folder. OSError at the end of the
+        epoch where the file cannot be written.
+        """
+        self._stats.trace(path)
+
+    def __len__(self) -> int:
+        """Number of batches of a whole epoch on this rank.
+
+        It is the same on every rank, unless batches are dealt out.
+        """
+        return EpochShard(self._shards, self.rank).steps
+
+    def __iter__(self) -> Iterator[BatchT]:
+        run = self._begin()
+        parts = self._source, self.sampler, self.graph, self._fetcher, self._static
+        batches = run_epoch(run, *parts)
+        if self.progress:
+            assert run.stats is not None
+            batches = _with_bar(batches, run.stats, len(self))
+        return close_at_exit(batches)
+
+    def __repr__(self) -> str:
+        ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
+        device = "" if self.device == "cpu" else f", device={self.device!r}"
+        return (
+            f"{library_class(self).__name__}({self._source.summary}, {self.sampler!r}, "
+            f"batch_size={self.batch_size}, {self._repr_options()}shuffle={self.shuffle}, "
+            f"drop_last={self.drop_last}, prefetch={self.prefetch}{ranks}{device})"
+        )
+
+    def _repr_options(self) -> str:
+        """Returns the options that this kind of loader alone has."""
+        return ""
+
+    def _begin(self) -> EpochRun:
+        """Begins the next epoch, with the options that it goes on with."""
+        run = self._epochs.begin(self._shards, self.rank)
+        run.prefetch, run.low_mark = self.prefetch, self.low_mark
+        run.sampler_share = self.sampler_share
+        run.stats = self._stats.begin(run.epoch)
+        return run
+
+    def _static_pass(self) -> tuple[StaticEpochs, int, EpochStats]:
+        """Begins an epoch for ``capture``: whose batches, its number, and what counts them."""
+        if self._static is None:
+            raise ValueError("loader: expected a loader with static=True, got one without")
+        run = self._begin()
+        # Its batches are not handed over one by one.
+        self._epochs.run = None
+        assert run.stats is not None
+        parts = self._source, self.sampler, self.graph, self._fetcher
+        return *begin_static(run, *parts, self._static), run.stats
+
+
+def _with_bar(
+    batches: Generator[Any, None, None], stats: EpochStats, total: int
+) -> Generator[Any, None, None]:
+    """Yields batches, and shows a bar of how many there are."""
+    text = f"epoch {stats.epoch}"
+    with closing(batches), progress_bar(total=total, desc=text, unit="batch") as shown:
+        last = 0.0
+        for batch in batches:
+            # Reading what was measured takes longer than measuring it.
+            if (now := perf_counter()) - last >= BAR_SECONDS:
+                shown.set_postfix_str(stats_text(stats.stats()), refresh=False)
+                last = now
+            yield batch
+            shown.update()
+        shown.set_postfix_str(stats_text(stats.stats()))
+
+
+def _check_rows(sampler: Sampler[Any], **features: Any) -> None:
+    """Raises ValueError for ``features`` that the sampler's batches have no place for."""
+    refused = {"walks": (*features,), "steps": (*features,), "visits": ("edge_features",)}
+    for name in refused.get(sampler.result, ()):
+        if features[name] is not None:
+            raise ValueError(
+                f"{name}: expected None for a sampler whose batches are {sampler.result}, got some "
+                f"for {sampler!r}"
+            )
