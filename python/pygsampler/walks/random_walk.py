@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
-from pygsampler._sampling.device_job import TorchJob, sample_many
+from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.pending import GroupLauncher, PendingBatch
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.walks.result import TorchWalks, Walks
@@ -203,14 +204,16 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
                 "(prob=) leave edges out"
             )
         return dispatch(
-            self,
-            self.graph_of(graph),
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            threads=threads,
-            into=into,
-            beside=beside,
+            SampleRequest(
+                self,
+                self.graph_of(graph),
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                threads=threads,
+                into=into,
+                asynchronous=beside,
+            )
         )
 
     def launcher(
@@ -233,7 +236,9 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
         def again(roots: Array) -> Walks:
-            job = dispatch(self._with_edges(), graph, roots, epoch=epoch, batch=batch)
+            job = dispatch(
+                SampleRequest(self._with_edges(), graph, roots, epoch=epoch, batch=batch)
+            )
             walks: Walks = job.result()
             return walks
 
@@ -246,7 +251,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         def again(roots: torch.Tensor) -> TorchWalks:
             if not self._repeats():
                 raise ValueError("edge_ids: expected a sampler with edge_ids=True, got one without")
-            job = TorchJob(graph, self._with_edges(), roots, epoch, batch, False)
+            how: dict[str, Any] = {"epoch": epoch, "batch": batch, "into": "torch"}
+            job = dispatch(SampleRequest(self._with_edges(), graph, roots, **how))
             walks: TorchWalks = job.result()
             return walks
 
