@@ -14,7 +14,7 @@ func Submit(address, size int64) (zero int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.Submit(g, o, r.Request)
+	j, err := core.Submit(g, o, &r.Request)
 	if err != nil {
 		return 0, err
 	}

@@ -70,19 +70,20 @@ type PackedRequest struct {
 }
 
 // Unpack decodes the request at an address where so many words are.
-func Unpack(address, size int64) (*PackedRequest, error) {
+func Unpack(address, size int64) (p PackedRequest, err error) {
 	if address == 0 || size < request.SizePlain || size > request.SizeRows {
-		return nil, Errorf(KindValue, "request: expected 16 to 56 words at an address, got %d at %#x", size, address)
+		return p, Errorf(KindValue, "request: expected 16 to 56 words at an address, got %d at %#x", size, address)
 	}
 	if err := aligned(8, "request", address); err != nil {
-		return nil, err
+		return p, err
 	}
 	words := memory.View[int64](address, size)
 	w, err := request.Decode(words)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	return &PackedRequest{words: words, Graph: w[request.WordGraph], Sampler: w[request.WordSampler], Request: Request{
+	p.words, p.Graph, p.Sampler = words, w[request.WordGraph], w[request.WordSampler]
+	p.Request = Request{
 		Prompt: w.Has(request.FlagPrompt), EdgeLists: w.Has(request.FlagEdgeLists), OwnStream: w.Has(request.FlagOwnStream),
 		OnDevice: w.Has(request.FlagOnDevice), Known: w.Has(request.FlagKnown), FloatTimes: w.Has(request.FlagFloatTimes),
 
@@ -101,7 +102,8 @@ func Unpack(address, size int64) (*PackedRequest, error) {
 		Relation: w[request.WordRelation], Hop: w[request.WordHop], First: w[request.WordFirst], FirstEdge: w[request.WordFirstEdge],
 		EdgeIDBits: int(w[request.WordEdgeIDBits]), IDs: w[request.WordIDs], NumIDs: w[request.WordNumIDs], IDsBits: int(w[request.WordIDsBits]),
 		SubgraphIDs: w[request.WordSubgraphIDs], RowBounds: w[request.WordRowBounds],
-	}}, nil
+	}
+	return p, nil
 }
 
 // Answer writes the result of a job into the request's words if the caller waits for it and it is there in time, or
@@ -122,24 +124,24 @@ func (p *PackedRequest) AnswerJob(handle int64) { p.words[request.WordJob] = han
 
 // Submit begins what a request asks for. A small batch of a prompt request is finished when it returns, without the
 // wake-ups that handing it to another thread costs.
-func Submit(g SampledGraph, p *Sampler, r Request) (Job, error) {
+func Submit(g SampledGraph, p *Sampler, r *Request) (Job, error) {
 	hetero, is := g.(*HeteroGraph)
 	if is && r.Rows {
-		return submitHeteroRows(hetero, p, &r)
+		return submitHeteroRows(hetero, p, r)
 	}
 	if is && r.WalkRelations != 0 {
-		return submitWalkRelations(hetero, p, &r)
+		return submitWalkRelations(hetero, p, r)
 	}
 	if r.Rows {
-		return submitRows(g.(*Graph), p, &r)
+		return submitRows(g.(*Graph), p, r)
 	}
 	if r.NumBounds != 0 {
-		return submitPartitioned(g, p, &r)
+		return submitPartitioned(g, p, r)
 	}
 	if g.onDevice() != nil {
-		return submitOnDevice(g, p, &r)
+		return submitOnDevice(g, p, r)
 	}
-	t, err := newTask(g, p, &r)
+	t, err := newTask(g, p, r)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package pygsampler
 
 // submit begins a request for a graph on the CPU.
 func submit(g *Graph, p *Sampler, r Request) (*HostJob, error) {
-	j, err := Submit(g, p, r)
+	j, err := Submit(g, p, &r)
 	if err != nil {
 		return nil, err
 	}

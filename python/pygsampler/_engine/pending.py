@@ -30,7 +30,8 @@ class PendingMemory(EngineHandle):
     _timed: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        super().__init__()
+        # As EngineHandle's, without its call: each batch of a loop comes here.
+        self._number, self._generation = 0, library._state.generation
         self._outcome: Any = None
         # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
         # gets an error then, since it can neither wait nor take what is being taken.

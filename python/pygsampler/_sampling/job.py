@@ -22,7 +22,7 @@ class SampleJob(PackedJob):
     __slots__ = ("_request",)
 
     def __init__(self, request: SampleRequest) -> None:
-        super().__init__(request.words)
+        PackedJob.__init__(self, request.words)
         self._request = request
 
     @property

@@ -386,6 +386,22 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ) -> SampleJob:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         self._check_span(graph)
+        if self._timed is None and not isinstance(graph, HeteroGraph):
+            if seed_time is not None:
+                raise ValueError("seed_time: expected None for a sampler without time=, got some")
+            return dispatch(
+                SampleRequest(
+                    self,
+                    self.graph_of(graph),
+                    seeds,
+                    epoch=epoch,
+                    batch=batch,
+                    exclude=exclude,
+                    threads=threads,
+                    into=into,
+                    asynchronous=beside,
+                )
+            )
         how: dict[str, Any] = {
             "epoch": epoch,
             "batch": batch,
@@ -394,16 +410,12 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             "into": into,
             "asynchronous": beside,
         }
-        if isinstance(graph, HeteroGraph):
-            sampler = self._hetero_sampler()
-            if seed_time is not None and sampler._by_time is None:
-                raise ValueError("seed_time: expected None for a sampler without time=, got some")
-            return dispatch(HeteroRequest(sampler, graph, seeds, seed_time, **how))
-        if self._timed is not None:
+        if self._timed is not None and not isinstance(graph, HeteroGraph):
             return dispatch(TemporalRequest(self._timed, graph, seeds, seed_time, **how))
-        if seed_time is not None and self.time is None:
+        sampler = self._hetero_sampler()
+        if seed_time is not None and sampler._by_time is None:
             raise ValueError("seed_time: expected None for a sampler without time=, got some")
-        return dispatch(SampleRequest(self, self.graph_of(graph), seeds, **how))
+        return dispatch(HeteroRequest(sampler, graph, seeds, seed_time, **how))
 
     # Only of a graph without types are they the class's own kind of batches.
     @overload  # type: ignore[override]
