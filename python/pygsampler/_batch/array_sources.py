@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
+from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._batch.coo_expansion import DESTINATIONS, PAIRS, CooExpander
 from pygsampler._engine.array_descriptor import dense_shape
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import torch
 
 # How many edges each block has, among a batch's words.
-_EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _ROWS = {row.name: row for row in at.ROWS}
 
 
@@ -59,10 +59,10 @@ class TensorSource:
         self._made: dict[tuple[int, int], torch.Tensor] = {}
 
     def hops(self) -> int:
-        return self._words[at.HOPS]
+        return self._words[at.NUM_HOPS]
 
     def num_edges(self) -> int:
-        return sum(self._words[_EDGES])
+        return sum(edges_of_blocks(self._words))
 
     def of_batch(self, name: str) -> torch.Tensor | None:
         row = _ROWS[name]
@@ -70,7 +70,7 @@ class TensorSource:
         return self._at(offset, self._words[row.length] + row.more) if offset else None
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
-        block = at.HEADER_WORDS + at.WORDS * place
+        block = at.FIRST_BLOCK + at.WORDS * place
         about = self._words[block : block + at.WORDS]
         num_src, num_dst, edges, indptr, indices, edge_ids, first_dst = about[: at.FIRST_DST + 1]
         if name == "edge_weights":
@@ -85,7 +85,7 @@ class TensorSource:
             return {name: self._at(dst, num_dst)}
         # Who asks for these asks for nearly all, and each time that a name is not there yet costs
         # as much as a tensor.
-        same_width = self._words[at.EDGE_ID_BITS] == self._words[at.ID_BITS]
+        same_width = self._edge_id_bits() == self._words[at.ID_BITS]
         places = [
             (indptr, num_dst + 1, "indptr"),
             (indices, edges, "indices"),
@@ -131,12 +131,12 @@ class TensorSource:
         return made
 
     def counts(self, place: int) -> tuple[int, int, int]:
-        block = at.HEADER_WORDS + at.WORDS * place
+        block = at.FIRST_BLOCK + at.WORDS * place
         num_src, num_dst, num_edges = self._words[block : block + 3]
         return num_src, num_dst, num_edges
 
     def dst_offset(self, place: int) -> int:
-        return self._words[at.HEADER_WORDS + at.WORDS * place + at.FIRST_DST]
+        return self._words[at.FIRST_BLOCK + at.WORDS * place + at.FIRST_DST]
 
     def destinations(self, place: int) -> torch.Tensor | None:
         if self._device < 0:
@@ -168,8 +168,11 @@ class TensorSource:
         ids = move(self._ids[first : first + used])
         return TensorSource(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
+    def _edge_id_bits(self) -> int:
+        return self._words[at.edge_id_bits_at(self._words[at.NUM_HOPS])]
+
     def _of_edges(self, offset: int, length: int) -> torch.Tensor:
-        bits = self._words[at.EDGE_ID_BITS]
+        bits = self._edge_id_bits()
         if self._edge_ids is None:
             import torch
 

@@ -156,7 +156,9 @@ class SampleRequest:
             timed = service.times(plan["time"])
             times = seed_times(seed_time, ids.length, timed), timed.float
         elif seed_time is not None:
-            raise ValueError(f"seed_time: expected None without time=, got {describe(seed_time)}")
+            raise ValueError(
+                f"seed_time: expected None without temporal=, got {describe(seed_time)}"
+            )
         self._pack_partitions(ids, service.bounds_of(plan), times)
 
     def _pack_partitions(
