@@ -30,12 +30,11 @@ func graphAt(handle int64) (*core.Graph, error) {
 	if handle == 0 {
 		return nil, nil
 	}
-	g, ok := graphs.get(handle)
-	if !ok {
-		return nil, closed("graph")
-	}
-	return g, nil
+	return graphOf(handle)
 }
+
+// graphOf is the homogeneous graph of a handle.
+func graphOf(handle int64) (*core.Graph, error) { return itemOf[*core.Graph](&graphs, handle, "graph") }
 
 // GraphNew validates a borrowed CSC and returns its handle. alias and sums are what its
 // rows draw by, or 0; whole is the graph of which it has some edges, or 0.
@@ -125,127 +124,29 @@ func SamplerClose(sampler int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// Submit queues a batch and returns its job, negated: where a call gives a memory or a
-// job, what is positive is a memory.
-func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (job int64, err error) {
+// open is the graph, of a kind, and the sampler with those handles.
+func open[G core.SampledGraph](graph, sampler int64) (g G, o *core.Sampler, err error) {
+	if g, err = itemOf[G](&graphs, graph, "graph"); err != nil {
+		return g, nil, err
+	}
+	o, err = itemOf[*core.Sampler](&samplers, sampler, "sampler")
+	return g, o, err
+}
+
+// Gather queues the copying of rows of tables, as core.Gather says, and returns its job, negated, or with prompt the
+// memory where the rows are few enough to be copied on the spot.
+func Gather(list, count, size, threads, prompt int64) (memOrJob int64, err error) {
 	defer finish(&err)
-	j, err := start(core.Submit, graph, sampler, core.Call{
-		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-		Exclude: exclude, NumExclude: numExclude, Threads: threads,
-	})
+	j, err := core.Gather(list, count, size, threads, prompt != 0)
 	if err != nil {
 		return 0, err
+	}
+	if prompt != 0 {
+		if address, finished, err := j.Wait(0); finished {
+			return address, err
+		}
 	}
 	return -jobs.add(j), nil
-}
-
-// Sample returns the memory of a batch where it is small enough to be made on the
-// spot, else the job, negated, to wait for.
-func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (memOrJob int64, err error) {
-	defer finish(&err)
-	j, err := start(core.Sample, graph, sampler, core.Call{
-		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-		Exclude: exclude, NumExclude: numExclude, Threads: threads,
-	})
-	if err != nil {
-		return 0, err
-	}
-	return handed(j)
-}
-
-// handed is the memory of a job that is finished, else the job, negated.
-func handed(j *core.Job) (memOrJob int64, err error) {
-	if address, finished, err := j.Wait(0); finished {
-		return address, err
-	}
-	return -jobs.add(j), nil
-}
-
-func start(how func(*core.Graph, *core.Sampler, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
-	g, o, err := open(&graphs, graph, sampler)
-	if err != nil {
-		return nil, err
-	}
-	return how(g, o, c)
-}
-
-// open is the graph of a table and the sampler with those handles.
-func open[G any](of *table[G], graph, sampler int64) (g G, o *core.Sampler, err error) {
-	g, ok := of.get(graph)
-	if !ok {
-		return g, nil, closed("graph")
-	}
-	if o, ok = samplers.get(sampler); !ok {
-		return g, nil, closed("sampler")
-	}
-	return g, o, nil
-}
-
-// Gather queues the copying of rows of tables, as core.Gather says, and returns its job,
-// negated.
-func Gather(list, count, size, threads int64) (job int64, err error) {
-	defer finish(&err)
-	j, err := core.Gather(list, count, size, threads)
-	if err != nil {
-		return 0, err
-	}
-	return -jobs.add(j), nil
-}
-
-// GatherNow returns the memory where the rows are few enough to be copied on the spot,
-// else the job, negated.
-func GatherNow(list, count, size, threads int64) (memOrJob int64, err error) {
-	defer finish(&err)
-	j, err := core.GatherNow(list, count, size, threads)
-	if err != nil {
-		return 0, err
-	}
-	return handed(j)
-}
-
-// Wait waits up to timeoutMS milliseconds (-1: for ever) and returns the job's
-// memory, or 0 while it is on its way.
-func Wait(job, timeoutMS int64) (mem int64, err error) {
-	defer finish(&err)
-	j, ok := jobs.get(job)
-	if !ok {
-		return 0, closed("job")
-	}
-	address, finished, err := j.Wait(timeoutMS)
-	if !finished {
-		return 0, nil
-	}
-	if _, mine := jobs.take(job); !mine {
-		// Another thread took the result, or cancelled, while this one waited.
-		return 0, closed("job")
-	}
-	return address, err
-}
-
-// JobSpan waits as Wait does, and leaves the job as it is: it writes when the work on it
-// began and ended, in nanoseconds of CLOCK_MONOTONIC, to an address, and returns 1.
-func JobSpan(job, timeoutMS, address int64) (done int64, err error) {
-	defer finish(&err)
-	if err := room(2, address); err != nil {
-		return 0, err
-	}
-	j, ok := jobs.get(job)
-	if !ok {
-		return 0, closed("job")
-	}
-	if finished, err := j.Span(timeoutMS, address); !finished || err != nil {
-		return 0, err
-	}
-	return 1, nil
-}
-
-// Cancel ends a job; it returns once no memory of the graph is read for it.
-func Cancel(job int64) (zero int64, err error) {
-	defer finish(&err)
-	if j, ok := jobs.take(job); ok {
-		j.Cancel()
-	}
-	return 0, nil
 }
 
 // Shuffle permutes an array in place.

@@ -107,7 +107,7 @@ func TestSampleThroughBridge(t *testing.T) {
 	g, s := newRing(t, 100), newSampler(t, "auto", -1, -1)
 	seeds := []int64{10, 50}
 	want := []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}
-	job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+	job, err := submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestSampleThroughBridge(t *testing.T) {
 	}
 	_, err = Wait(-job, -1)
 	fails(t, err, "ClosedError: job: expected an open one, got a closed one")
-	mem, err = Sample(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+	mem, err = sample(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 	if mem < 0 && err == nil {
 		mem, err = Wait(-mem, -1)
 	}
@@ -140,7 +140,7 @@ func TestJobSpan(t *testing.T) {
 	g, s := newRing(t, 100), newSampler(t, "auto", -1, -1)
 	seeds, span := []int64{10, 50}, make([]int64, 2)
 	before := time.Now()
-	job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+	job, err := submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +186,13 @@ func TestStaleHandles(t *testing.T) {
 		}
 	}
 	for _, stale := range []int64{closedGraph, 0, -1, -g.handle, 1 << 62, -1 << 63} {
-		_, err := Submit(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
+		_, err := submit(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
 		fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
-		_, err = Sample(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
+		_, err = sample(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
 		fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 	}
 	for _, stale := range []int64{closedSampler, 0, -1, 1 << 62} {
-		_, err := Submit(g.handle, stale, 0, 0, 64, 0, 0, 0, 0, 0)
+		_, err := submit(g.handle, stale, 0, 0, 64, 0, 0, 0, 0, 0)
 		fails(t, err, "ClosedError: sampler: expected an open one, got a closed one")
 	}
 	for _, stale := range []int64{0, -1, 1 << 62, -1 << 63} {
@@ -210,7 +210,7 @@ func TestStaleHandles(t *testing.T) {
 	if _, err := GraphClose(g.handle); err != nil {
 		t.Error(err)
 	}
-	_, err := Submit(g.handle, s, 0, 0, 64, 0, 0, 0, 0, 0)
+	_, err := submit(g.handle, s, 0, 0, 64, 0, 0, 0, 0, 0)
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 }
 
@@ -274,21 +274,21 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 1001) }, "ValueError: share: expected 1 to 1000 thousandths, got 1001"},
 		{func() (int64, error) { return SamplerNew("\x00", 0) }, ""},
 		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
-		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
-		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
-		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, 0, 0, 0, 7, 0) }, ""},
-		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, -1, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return Gather(0, -1, 0, 0) }, "ValueError: gather: expected 0 to 65536 parts, got -1"},
-		{func() (int64, error) { return GatherNow(0, 1<<16+1, 0, 0) }, "ValueError: gather: expected 0 to 65536 parts, got 65537"},
-		{func() (int64, error) { return Gather(0, 2, 8, 0) }, ""},
-		{func() (int64, error) { return GatherNow(0, 2, -1, 0) }, ""},
-		{func() (int64, error) { return Gather(part(at, 1, 8, at, 4, 8, 0), 1, 8, 0) }, "TypeError: ids: expected 32 or 64 bits, got 8"},
-		{func() (int64, error) { return GatherNow(part(at, 2, 64, at, 4, 8, 0), 1, 8, 0) }, "ValueError: gather: expected 2 rows of 8 bytes at 0 in a memory, got 8 bytes"},
-		{func() (int64, error) { return Gather(part(0, 2, 64, at, 4, 8, 0), 1, 16, 0) }, ""},
-		{func() (int64, error) { return GatherNow(part(at, 2, 64, 0, 4, 8, 0), 1, 16, 0) }, ""},
-		{func() (int64, error) { return Gather(part(at, 2, 64, at, 4, 8, 0), 1, -1, 0) }, ""},
-		{func() (int64, error) { return GatherNow(part(at, 2, 64, at, 1, 8, 0), 1, 16, 0) }, "IndexError: ids[1]: expected an integer in [0, 1), got 1"},
+		{func() (int64, error) { return submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
+		{func() (int64, error) { return submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return sample(g.handle, s, 0, 0, 64, 0, 0, 0, 7, 0) }, ""},
+		{func() (int64, error) { return sample(g.handle, s, 0, 0, 64, -1, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return Gather(0, -1, 0, 0, 0) }, "ValueError: gather: expected 0 to 65536 parts, got -1"},
+		{func() (int64, error) { return Gather(0, 1<<16+1, 0, 0, 1) }, "ValueError: gather: expected 0 to 65536 parts, got 65537"},
+		{func() (int64, error) { return Gather(0, 2, 8, 0, 0) }, ""},
+		{func() (int64, error) { return Gather(0, 2, -1, 0, 1) }, ""},
+		{func() (int64, error) { return Gather(part(at, 1, 8, at, 4, 8, 0), 1, 8, 0, 0) }, "TypeError: ids: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return Gather(part(at, 2, 64, at, 4, 8, 0), 1, 8, 0, 1) }, "ValueError: gather: expected 2 rows of 8 bytes at 0 in a memory, got 8 bytes"},
+		{func() (int64, error) { return Gather(part(0, 2, 64, at, 4, 8, 0), 1, 16, 0, 0) }, ""},
+		{func() (int64, error) { return Gather(part(at, 2, 64, 0, 4, 8, 0), 1, 16, 0, 1) }, ""},
+		{func() (int64, error) { return Gather(part(at, 2, 64, at, 4, 8, 0), 1, -1, 0, 0) }, ""},
+		{func() (int64, error) { return Gather(part(at, 2, 64, at, 1, 8, 0), 1, 16, 0, 1) }, "IndexError: ids[1]: expected an integer in [0, 1), got 1"},
 		{func() (int64, error) { return Shuffle(0, 5, 64, 0, 0) }, ""},
 		{func() (int64, error) { return Shuffle(at, -5, 64, 0, 0) }, "ValueError: array: expected a length >= 0, got -5"},
 		{func() (int64, error) { return Shuffle(at, 4, 8, 0, 0) }, "TypeError: array: expected 32 or 64 bits, got 8"},
@@ -311,7 +311,7 @@ func TestBadArguments(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	job, err := Submit(g.handle, s, 0, 0, 32, 0, 0, 0, 0, -4)
+	job, err := submit(g.handle, s, 0, 0, 32, 0, 0, 0, 0, -4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,32 +339,32 @@ func TestGatherThroughBridge(t *testing.T) {
 	want := []int64{9, 7, 9, 8}
 	words := []int64{address(ids), 4, 32, address(table), 3, 8, 0}
 	taken := int64(0)
-	for name, call := range map[string]func(int64, int64, int64, int64) (int64, error){"Gather": Gather, "GatherNow": GatherNow} {
-		mem, err := call(address(words), 1, 32, 0)
+	for prompt := range int64(2) {
+		mem, err := Gather(address(words), 1, 32, 0, prompt)
 		if mem < 0 && err == nil {
 			job := -mem
 			if mem, err = Wait(job, -1); err == nil {
 				_, again := Wait(job, -1)
 				fails(t, again, "ClosedError: job: expected an open one, got a closed one")
 			}
-		} else if name == "Gather" {
+		} else if prompt == 0 {
 			t.Errorf("got %d, want a job", mem)
 		}
 		if err != nil || !slices.Equal(view(view(mem, 3)[1], 4), want) {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("prompt %d: %v", prompt, err)
 		}
 
 		clear(out)
-		job, err := Gather(part(words[0], 4, 32, words[3], 3, 8, address(out)), 1, -1, 1)
+		job, err := Gather(part(words[0], 4, 32, words[3], 3, 8, address(out)), 1, -1, 1, 0)
 		if err == nil {
 			_, err = Wait(-job, -1)
 		}
 		if err != nil || !slices.Equal(out, want) {
-			t.Fatalf("%s: %v, %v", name, out, err)
+			t.Fatalf("prompt %d: %v, %v", prompt, out, err)
 		}
 		taken += 2
 
-		if job, err = Gather(address(words), 1, 32, 0); err == nil {
+		if job, err = Gather(address(words), 1, 32, 0, 0); err == nil {
 			_, err = Cancel(-job)
 		}
 		if err != nil {
@@ -400,7 +400,7 @@ func TestOneGetsTheResult(t *testing.T) {
 		seeds[i] = int64(i)
 	}
 	for round := range 200 {
-		job, err := Submit(g.handle, s, address(seeds), 500, 64, 0, int64(round), 0, 0, 0)
+		job, err := submit(g.handle, s, address(seeds), 500, 64, 0, int64(round), 0, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ var degrees table[*core.Degrees]
 // edges too where that is not 0.
 func DegreesNew(graph, parallel int64) (count int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	d, err := core.NewDegrees(g, parallel != 0)
 	if err != nil {

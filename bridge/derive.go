@@ -10,9 +10,9 @@ var derivedJobs table[*core.DeriveJob]
 // with a value for each edge id.
 func TablesStart(graph int64, name, dtype string, address, length, mask int64) (job int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	j, err := core.StartTables(g, name, dtype, address, length, mask != 0)
 	if err != nil {
@@ -26,9 +26,9 @@ func TablesStart(graph int64, name, dtype string, address, length, mask int64) (
 // there are no edge ids.
 func TransposeStart(graph int64, name, dtype string, address, length, kinds, bare int64) (job int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	j, err := core.StartTranspose(g, name, dtype, address, length, kinds, bare != 0)
 	if err != nil {
@@ -90,9 +90,9 @@ func GraphForm(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, 
 // GraphAscends is 1 where the neighbours of each row ascend, else 0.
 func GraphAscends(graph int64) (yes int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	return number(g.Ascends())
 }
@@ -100,10 +100,13 @@ func GraphAscends(graph int64) (yes int64, err error) {
 // GraphSameRows is 1 where two graphs have the same rows, else 0.
 func GraphSameRows(graph, other int64) (yes int64, err error) {
 	defer finish(&err)
-	a, ok := graphs.get(graph)
-	b, also := graphs.get(other)
-	if !ok || !also {
-		return 0, closed("graph")
+	a, err := graphOf(graph)
+	if err != nil {
+		return 0, err
+	}
+	b, err := graphOf(other)
+	if err != nil {
+		return 0, err
 	}
 	return number(a.HasRowsOf(b))
 }
@@ -114,4 +117,18 @@ func number(yes bool, err error) (int64, error) {
 		return 1, err
 	}
 	return 0, err
+}
+
+// TimesStart begins to put the rows of a graph into the order of the times at an address.
+func TimesStart(graph int64, name, dtype string, address, length, byVertex int64) (job int64, err error) {
+	defer finish(&err)
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.StartTimes(g, name, dtype, address, length, byVertex != 0)
+	if err != nil {
+		return 0, err
+	}
+	return derivedJobs.add(j), nil
 }

@@ -144,11 +144,11 @@ func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
 }
 
 // DeviceCapacity is how many bytes at out would do for a batch of so many seeds. Where
-// they are too few DeviceWait says so; where they were enough the batch's header says
+// they are too few Wait says so; where they were enough the batch's header says
 // how many would do for the next one.
 func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	defer finish(&err)
-	g, o, err := open(&graphs, graph, sampler)
+	g, o, err := open[*core.Graph](graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -158,203 +158,11 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 // DeviceTogether is how many batches of so many seeds may be on their way at a time, at most so many, as core.DeviceTogether says.
 func DeviceTogether(graph, sampler, numSeeds, most int64) (n int64, err error) {
 	defer finish(&err)
-	g, o, err := open(&graphs, graph, sampler)
+	g, o, err := open[*core.Graph](graph, sampler)
 	if err != nil {
 		return 0, err
 	}
 	return core.DeviceTogether(g, o, numSeeds, most)
-}
-
-// DeviceSubmit puts a batch into a stream of a device and returns its job, negated. Where seeds are
-// (seedsOnDevice) is as core.DeviceCall.SeedsAt has it.
-func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
-	defer finish(&err)
-	j, err := submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes)
-	if err != nil {
-		return 0, err
-	}
-	return -deviceJobs.add(j), nil
-}
-
-func submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (*core.DeviceJob, error) {
-	g, o, err := open(&graphs, graph, sampler)
-	if err != nil {
-		return nil, err
-	}
-	c := core.DeviceCall{
-		Call: core.Call{
-			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-			Exclude: exclude, NumExclude: numExclude,
-		},
-		Stream: stream, Own: own != 0, Out: out, OutBytes: outBytes,
-	}
-	c.SeedsAt(seedsOnDevice)
-	return core.DeviceSubmit(g, o, c)
-}
-
-// DeviceSample is DeviceSubmit for a caller who waits at once: it waits up to timeoutMS
-// milliseconds, and returns the batch's memory. Where that is not there by then, or did
-// not fit out, it returns the job, negated.
-func DeviceSample(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, out, outBytes, timeoutMS int64) (memOrJob int64, err error) {
-	defer finish(&err)
-	j, err := submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, 0, out, outBytes)
-	if err != nil {
-		return 0, err
-	}
-	if address, finished, err := j.Wait(timeoutMS); finished && (err != nil || address > 0) {
-		return address, err
-	}
-	return -deviceJobs.add(j), nil
-}
-
-// DeviceSubmitMany puts several batches into a stream together: 8 integers each at
-// the address calls, as core.CallsAt says. It returns their launch.
-func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (launch int64, err error) {
-	defer finish(&err)
-	g, o, err := open(&graphs, graph, sampler)
-	if err != nil {
-		return 0, err
-	}
-	list, err := core.CallsAt(calls, count, stream, own != 0)
-	if err != nil {
-		return 0, err
-	}
-	l, err := core.NewDeviceLaunch(g, o, list)
-	if err != nil {
-		return 0, err
-	}
-	return deviceLaunches.add(l), nil
-}
-
-// DeviceWaitMany waits up to timeoutMS milliseconds (-1: for ever) for all batches of a
-// launch, and writes their memories to addresses. It returns 1 then, 0 while they are on
-// their way, and minus the place of the first that failed, counted from 1: the
-// launch stays for DeviceFault.
-func DeviceWaitMany(launch, timeoutMS, addresses int64) (done int64, err error) {
-	defer finish(&err)
-	l, ok := deviceLaunches.get(launch)
-	if !ok {
-		return 0, closed("launch")
-	}
-	if addresses == 0 {
-		return 0, core.Errorf(core.KindValue, "addresses: expected an address, got 0")
-	}
-	failed, finished := l.Wait(timeoutMS)
-	switch {
-	case !finished:
-		return 0, nil
-	case l.Err(failed) != nil:
-		return -int64(failed) - 1, nil
-	}
-	if _, mine := deviceLaunches.take(launch); !mine {
-		// Another thread has cancelled it while this one waited.
-		return 0, closed("launch")
-	}
-	l.Take(addresses)
-	return 1, nil
-}
-
-// DeviceWaitManyInto is DeviceWaitMany for batches in a caller's memory, of which nothing
-// is left to release: it writes the words of each, so many, to an address, one batch
-// behind the other, and ends the launch. The words of a batch that did not fit have no
-// signature, and say what capacity would do. Where batches have failed it returns the
-// error of the first, whose words are zeros then; those before it are good.
-func DeviceWaitManyInto(launch, timeoutMS, count, words int64) (done int64, err error) {
-	defer finish(&err)
-	if err := room(count, words); err != nil {
-		return 0, err
-	}
-	l, ok := deviceLaunches.get(launch)
-	if !ok {
-		return 0, closed("launch")
-	}
-	failed, finished := l.Wait(timeoutMS)
-	if !finished {
-		return 0, nil
-	}
-	if _, mine := deviceLaunches.take(launch); !mine {
-		// Another thread has cancelled it while this one waited.
-		return 0, closed("launch")
-	}
-	l.TakeWords(count, words)
-	return 1, l.Err(failed)
-}
-
-// DeviceFault ends a launch of which a batch has failed, and is the error of that one.
-func DeviceFault(launch, place int64) (zero int64, err error) {
-	defer finish(&err)
-	l, ok := deviceLaunches.take(launch)
-	if !ok {
-		return 0, closed("launch")
-	}
-	l.Cancel()
-	return 0, l.Err(int(place))
-}
-
-// DeviceCancelMany ends a launch, as DeviceCancel a job.
-func DeviceCancelMany(launch int64) (zero int64, err error) {
-	defer finish(&err)
-	if l, ok := deviceLaunches.take(launch); ok {
-		l.Cancel()
-	}
-	return 0, nil
-}
-
-// DeviceWaitInto is DeviceWait for a batch in a caller's memory, of which nothing is
-// left to release: it writes the words that describe the batch, so many, to an address,
-// and returns 1.
-func DeviceWaitInto(job, timeoutMS, count, words int64) (done int64, err error) {
-	defer finish(&err)
-	if err := room(count, words); err != nil {
-		return 0, err
-	}
-	mem, err := wait(job, timeoutMS)
-	if err != nil || mem <= 0 {
-		return mem, err
-	}
-	core.TakeWords(mem, count, words)
-	return 1, nil
-}
-
-// room is an error unless there is an address for some words. It is asked before a batch
-// is taken, which nobody could release afterwards.
-func room(count, words int64) error {
-	if words == 0 || count < 1 {
-		return core.Errorf(core.KindValue, "words: expected an address for some, got %#x for %d", words, count)
-	}
-	return nil
-}
-
-// DeviceWait waits up to timeoutMS milliseconds (-1: for ever). It returns the job's
-// memory, or 0 while it is on its way, or minus the bytes that out would have needed.
-func DeviceWait(job, timeoutMS int64) (mem int64, err error) {
-	defer finish(&err)
-	return wait(job, timeoutMS)
-}
-
-func wait(job, timeoutMS int64) (mem int64, err error) {
-	j, ok := deviceJobs.get(job)
-	if !ok {
-		return 0, closed("job")
-	}
-	address, finished, err := j.Wait(timeoutMS)
-	if !finished {
-		return 0, nil
-	}
-	if _, mine := deviceJobs.take(job); !mine {
-		// Another thread took the result, or cancelled, while this one waited.
-		return 0, closed("job")
-	}
-	return address, err
-}
-
-// DeviceCancel ends a job; it returns once the device no longer works on it.
-func DeviceCancel(job int64) (zero int64, err error) {
-	defer finish(&err)
-	if j, ok := deviceJobs.take(job); ok {
-		j.Cancel()
-	}
-	return 0, nil
 }
 
 // DeviceStats is what we hold of a device, as JSON.

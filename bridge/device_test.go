@@ -38,17 +38,15 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceAfter(a|1<<40, b, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDestinations(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceArrowExport(0, a, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return submitted(deviceWords(0, a|1<<61, b, 0, c, d, e, 0)) },
+	func(a, b, c, d, e int64) (int64, error) { return submitMany(a|1<<61, b, c, 0, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return Wait(a|1<<61, b) },
+	func(a, b, c, d, e int64) (int64, error) { return WaitWords(a|1<<61, b, c, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return WaitMany(a|1<<61, b, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return WaitWords(a|1<<61, b, c, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return JobFault(a|1<<61, b) },
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceSubmit(a|1<<61, b, 0, c, d, 0, e, 0, 0, 0, 0, 0, 0, 0)
-	},
-	func(a, b, c, d, e int64) (int64, error) { return DeviceSubmitMany(a|1<<61, b, c, 0, 0, 0) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceWait(a|1<<61, b) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitInto(a|1<<61, b, c, 0) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitMany(a|1<<61, b, 0) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitManyInto(a|1<<61, b, c, 0) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceFault(a|1<<61, b) },
-	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceSample(a|1<<61, b, 0, c, d, 0, e, 0, 0, 0, 0, 0, 0, 0)
+		return submitted(deviceWords(prompt, a|1<<61, b, 0, c, d, e, 0))
 	},
 	func(a, b, c, d, e int64) (int64, error) { _, err := DeviceStats(a | 1<<40); return 0, err },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceTrim(a | 1<<40) },
@@ -75,7 +73,7 @@ func TestDeviceArguments(t *testing.T) {
 		}
 	}
 	for _, job := range []int64{0, -1, 1 << 62} {
-		if _, err := DeviceCancel(job); err != nil {
+		if _, err := Cancel(job); err != nil {
 			t.Error(err)
 		}
 	}
@@ -165,12 +163,12 @@ func TestDeviceSubmitOfHostGraph(t *testing.T) {
 	calls, seeds := make([]int64, 8), []int64{1}
 	calls[0], calls[1], calls[2] = address(seeds), 1, 64
 	const want = "ValueError: graph: expected one on a CUDA device, got one on the CPU"
-	_, err := DeviceSubmit(g.handle, s, address(seeds), 1, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	_, err := submitted(deviceWords(ownStream, g.handle, s, address(seeds), 1, 64, 0, 0))
 	fails(t, err, want)
-	_, err = DeviceSubmitMany(g.handle, s, 1, address(calls), 0, 0)
+	_, err = submitMany(g.handle, s, 1, address(calls), 0)
 	fails(t, err, want)
 	for _, count := range []int64{0, -1, 1 << 40} {
-		_, err = DeviceSubmitMany(g.handle, s, count, address(calls), 0, 0)
+		_, err = submitMany(g.handle, s, count, address(calls), 0)
 		fails(t, err, "")
 	}
 	runtime.KeepAlive(calls)
@@ -188,7 +186,7 @@ func TestModesOnCPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+			job, err := submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

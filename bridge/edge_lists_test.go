@@ -13,7 +13,7 @@ func TestJoinedHops(t *testing.T) {
 		t.Fatal(err)
 	}
 	seeds := []int64{5, 7, 5}
-	mem, err := Sample(r.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 1)
+	mem, err := sample(r.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 1)
 	if err != nil || mem <= 0 {
 		t.Fatal(mem, err)
 	}
@@ -27,8 +27,8 @@ func TestJoinedHops(t *testing.T) {
 	// The same by the call that samples, at once or by the executor.
 	want := view(view(joined, 2)[1], 64)
 	want = want[:want[0]]
-	for _, prompt := range []int64{0, 1} {
-		mem, err := HopsSubmit(r.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 1, prompt)
+	for _, flags := range []int64{edgeLists, edgeLists | prompt} {
+		mem, err := flagged(flags, r.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 1)
 		for err == nil && mem < 0 {
 			mem, err = Wait(-mem, 1000)
 		}
@@ -36,10 +36,10 @@ func TestJoinedHops(t *testing.T) {
 			t.Fatal(mem, err)
 		}
 		if got := view(view(mem, 2)[1], 64)[:len(want)]; !slices.Equal(got, want) {
-			t.Errorf("prompt %d: got %v, want %v", prompt, got, want)
+			t.Errorf("flags %d: got %v, want %v", flags, got, want)
 		}
 	}
-	_, err = HopsSubmit(r.handle, s, address(seeds), -3, 64, 0, 0, 0, 0, 1, 1)
+	_, err = flagged(edgeLists|prompt, r.handle, s, address(seeds), -3, 64, 0, 0, 0, 0, 1)
 	fails(t, err, "ValueError: seeds: expected a length >= 0, got -3")
 	_, err = JoinedHops(address(make([]int64, 16)), 0)
 	fails(t, err, "ValueError: words: expected those of a batch of blocks, got others")

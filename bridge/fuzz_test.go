@@ -48,13 +48,13 @@ func FuzzArguments(f *testing.F) {
 			_, err = PlanRead(text)
 		case 9:
 			var job int64
-			if job, err = Submit(g.handle, s, 0, a, c, d, e, 0, b, a); err == nil {
+			if job, err = submit(g.handle, s, 0, a, c, d, e, 0, b, a); err == nil {
 				_, err = Cancel(-job)
 			}
 		case 10:
-			_, err = Sample(g.handle, s, 0, a|1, c, d, e, 0, b, a)
+			_, err = sample(g.handle, s, 0, a|1, c, d, e, 0, b, a)
 		case 11:
-			_, err = Submit(a|1<<61, b, 0, 0, 64, 0, 0, 0, 0, 0)
+			_, err = submit(a|1<<61, b, 0, 0, 64, 0, 0, 0, 0, 0)
 		case 12:
 			_, err = Wait(a|1<<61, b)
 		case 13:
@@ -62,14 +62,14 @@ func FuzzArguments(f *testing.F) {
 		case 14:
 			// A size is an order for memory too.
 			var job int64
-			if job, err = Gather(0, a, b%(1<<20), c); err == nil {
+			if job, err = Gather(0, a, b%(1<<20), c, 0); err == nil {
 				_, err = Cancel(-job)
 			}
 		case 15:
-			_, err = GatherNow(0, a|1, b, c)
+			_, err = Gather(0, a|1, b, c, 1)
 		case 16:
 			var job int64
-			if job, err = Gather(part(0, a, c, 0, b, d, e), 1, min(a^b, 1<<20), d); err == nil {
+			if job, err = Gather(part(0, a, c, 0, b, d, e), 1, min(a^b, 1<<20), d, 0); err == nil {
 				_, err = Cancel(-job)
 			}
 		default:

@@ -47,14 +47,24 @@ func (t *table[T]) take(handle int64) (T, bool) {
 	return item, ok
 }
 
-var (
-	graphs     table[*core.Graph]
-	samplers   table[*core.Sampler]
-	jobs       table[*core.Job]
-	deviceJobs table[*core.DeviceJob]
+// itemOf is the item of a handle if it is of the kind K.
+func itemOf[K, T any](t *table[T], handle int64, what string) (K, error) {
+	item, ok := t.get(handle)
+	kind, is := any(item).(K)
+	if !ok || !is {
+		return kind, closed(what)
+	}
+	return kind, nil
+}
 
-	deviceLaunches table[*core.DeviceLaunch]
+var (
+	graphs   table[core.SampledGraph]
+	samplers table[*core.Sampler]
+	jobs     table[canceller]
 )
+
+// canceller is a core.Job, or a launch of several.
+type canceller interface{ Cancel() }
 
 // ends are what destructors of Python's objects call, by the names of what ends such a
 // thing in so many words.
@@ -65,14 +75,11 @@ var ends = []struct {
 	{"GraphClose", dropGraph},
 	{"SamplerClose", SamplerClose},
 	{"Cancel", Cancel},
-	{"DeviceCancel", DeviceCancel},
-	{"DeviceCancelMany", DeviceCancelMany},
 	{"DegreesClose", DegreesClose},
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
 	{"DerivedCancel", DerivedCancel},
 	{"DeviceStaticClose", DeviceStaticClose},
-	{"TypedClose", TypedClose},
 	{"PeersClose", PeersClose},
 }
 

@@ -6,9 +6,9 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 // core.InducedEdges says.
 func InducedEdges(graph, vertices, trees, count, vertexBits, treeBits int64) (mem int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	return core.InducedEdges(g, vertices, trees, count, int(vertexBits), int(treeBits))
 }

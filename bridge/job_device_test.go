@@ -52,7 +52,7 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 		}
 		var jobs []int64
 		for range 3 {
-			job, err := DeviceSubmit(graph, s, address(seeds), 4, 64, 0, 0, int64(round), 0, 0, 0, int64(round)%2, 0, 0)
+			job, err := submitted(deviceWords(int64(round)%2*ownStream, graph, s, address(seeds), 4, 64, 0, int64(round)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 			job := jobs[w%3]
 			wg.Go(func() {
 				if w == 7 && round%2 == 0 {
-					if _, err := DeviceCancel(job); err != nil {
+					if _, err := Cancel(job); err != nil {
 						t.Error(err)
 					}
 					return
@@ -75,7 +75,7 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 					timeout = 0
 				}
 				for mem == 0 && err == nil {
-					mem, err = DeviceWait(job, timeout)
+					mem, err = Wait(job, timeout)
 					runtime.Gosched()
 				}
 				mu.Lock()
@@ -124,7 +124,7 @@ func TestDeviceLaunch(t *testing.T) {
 			// Seeds beyond the graph.
 			calls[8*i], calls[8*i+1] = address([]int64{5, int64(1000 + i)}), 2
 		}
-		launch, err := DeviceSubmitMany(g.handle, s, 5, address(calls), 0, 1)
+		launch, err := submitMany(g.handle, s, 5, address(calls), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestDeviceLaunch(t *testing.T) {
 	launch, out := submit(5), make([]int64, 5)
 	done, err := int64(0), error(nil)
 	for done == 0 && err == nil {
-		done, err = DeviceWaitMany(launch, 0, address(out))
+		done, err = WaitMany(launch, 0, address(out))
 	}
 	if done != 1 || err != nil {
 		t.Fatalf("got %d, %v", done, err)
@@ -143,18 +143,18 @@ func TestDeviceLaunch(t *testing.T) {
 			t.Errorf("batch %d has %d seeds", i, header[4])
 		}
 	}
-	if _, err := DeviceWaitMany(launch, 0, address(out)); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: launch") {
+	if _, err := WaitMany(launch, 0, address(out)); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: job") {
 		t.Errorf("a launch that was taken: got %v", err)
 	}
 	launch = submit(2)
-	if done, err = DeviceWaitMany(launch, -1, address(out)); done != -3 || err != nil {
+	if done, err = WaitMany(launch, -1, address(out)); done != -3 || err != nil {
 		t.Errorf("got %d, %v, want the place of the third", done, err)
 	}
-	if _, err := DeviceFault(launch, 2); err == nil || !strings.HasPrefix(err.Error(), "IndexError: seeds[1]: expected an id in [0, 1000), got 1002") {
+	if _, err := JobFault(launch, 2); err == nil || !strings.HasPrefix(err.Error(), "IndexError: seeds[1]: expected an id in [0, 1000), got 1002") {
 		t.Errorf("got %v", err)
 	}
 	for range 3 {
-		if _, err := DeviceCancelMany(submit(5)); err != nil {
+		if _, err := Cancel(submit(5)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -186,16 +186,16 @@ func TestDeviceLaunchInto(t *testing.T) {
 				calls[8*i+1] = int64(len(seeds))
 			}
 		}
-		launch, err := DeviceSubmitMany(g.handle, s, count, address(calls), 0, 1)
+		launch, err := submitMany(g.handle, s, count, address(calls), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runtime.KeepAlive(calls)
 		out, done := make([]int64, count*words), int64(0)
 		for done == 0 && err == nil {
-			done, err = DeviceWaitManyInto(launch, 0, words, address(out))
+			done, err = WaitWords(launch, 0, words, address(out))
 		}
-		if _, again := DeviceWaitManyInto(launch, 0, words, address(out)); again == nil || !strings.HasPrefix(again.Error(), "ClosedError: launch") {
+		if _, again := WaitWords(launch, 0, words, address(out)); again == nil || !strings.HasPrefix(again.Error(), "ClosedError: job") {
 			t.Errorf("a launch that was taken: got %v", again)
 		}
 		return out, err
@@ -245,11 +245,11 @@ func TestPinnedGraphThroughBridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	seeds := []int64{10, 50}
-	job, err := DeviceSubmit(g, s, address(seeds), 2, 64, 0, 0, 0, 0, 0, 0, 1, 0, 0)
+	job, err := submitted(deviceWords(ownStream, g, s, address(seeds), 2, 64, 0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := DeviceWait(-job, -1)
+	mem, err := Wait(-job, -1)
 	if err != nil {
 		t.Fatal(err)
 	}

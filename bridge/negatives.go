@@ -18,9 +18,9 @@ func DeviceNegatives(device, list, stream int64) (zero int64, err error) {
 // their degree to a power, given by its bits.
 func NegativesStart(graph, power int64) (job int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	j, err := core.StartNegatives(g, power)
 	if err != nil {

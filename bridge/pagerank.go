@@ -6,9 +6,9 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 // personalised PageRank, as core.StartPageRank says.
 func PageRankStart(graph, roots, count, bits, most, alpha, epsilon, threshold int64) (job int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	j, err := core.StartPageRank(g, roots, count, int(bits), most, alpha, epsilon, threshold)
 	if err != nil {

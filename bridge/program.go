@@ -7,9 +7,9 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 // aligned columns.
 func ProgramExplain(graph int64, document string, seeds int64) (text string, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return "", closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return "", err
 	}
 	p, err := core.NewSampler(document, 0)
 	if err != nil {

@@ -41,13 +41,13 @@ func TestProgramReadsArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = SamplerClose(s) }()
-	_, err = Submit(g.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 0)
+	_, err = submit(g.handle, s, address(seeds), 3, 64, 0, 0, 0, 0, 0)
 	fails(t, err, `ValueError: weight: expected a graph with the edge array "w", got one without`)
 	with, err := withData(g, edgeData("float32", address(weights), 20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := Submit(with, s, address(seeds), 3, 64, 0, 0, 0, 0, 0)
+	job, err := submit(with, s, address(seeds), 3, 64, 0, 0, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,9 @@ func PeersUUID(device int64) (uuid string, err error) {
 // PeersHeat says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
 func PeersHeat(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
+	g, err := graphOf(graph)
+	if err != nil {
+		return 0, err
 	}
 	return 0, core.PeerHeat(g, degrees, row, perUnit, count, out)
 }

@@ -16,7 +16,7 @@ func staticAt(handle int64) (*core.DeviceStatic, error) {
 // core.NewDeviceStatic says.
 func DeviceStaticNew(graph, sampler, seeds, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
-	g, p, err := open(&graphs, graph, sampler)
+	g, p, err := open[*core.Graph](graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -99,7 +99,7 @@ func DeviceStaticClose(handle int64) (zero int64, err error) {
 // DeviceStaticTypedNew is DeviceStaticNew for a graph with types, as core.NewDeviceStaticHetero says.
 func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
-	g, p, err := open(&typed, graph, sampler)
+	g, p, err := open[*core.HeteroGraph](graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -113,7 +113,7 @@ func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most in
 // DeviceStaticAloneNew is the same for a graph without types, as core.NewDeviceStaticAlone says.
 func DeviceStaticAloneNew(graph, sampler, sorted, byVertex, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
-	g, p, err := open(&graphs, graph, sampler)
+	g, p, err := open[*core.Graph](graph, sampler)
 	if err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 )
 
@@ -25,7 +26,15 @@ func TestTimesOfARing(t *testing.T) {
 		t.Fatal(err)
 	}
 	seeds, bounds := []int64{5, 5}, []int64{10, 9}
-	mem, err := TimedSubmit(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1, 1, 0, sorted, address(bounds), 0)
+	timed := func(graph, numSeeds, seedBits, sorted, bounds int64) (int64, error) {
+		rows := []int64{sorted, 0}
+		defer runtime.KeepAlive(rows)
+		return submitted(words(32, map[int]int64{
+			wordFlags: prompt, wordGraph: graph, wordSampler: sampler, wordSeeds: address(seeds), wordNumSeeds: numSeeds,
+			wordSeedBits: seedBits, wordThreads: 1, wordSorted: address(rows), wordSeedTimes: bounds,
+		}))
+	}
+	mem, err := timed(r.handle, 2, 64, sorted, address(bounds))
 	if err != nil || mem <= 0 {
 		t.Fatalf("expected a memory, got %d, %v", mem, err)
 	}
@@ -45,14 +54,14 @@ func TestTimesOfARing(t *testing.T) {
 	}
 	_, err = DerivedTake(job)
 	fails(t, err, "ValueError: t: expected a time for 99, got 99 of them")
-	for _, call := range [][5]int64{{0, 2, 64, address(bounds), 0}, {sorted, -1, 64, address(bounds), 0}, {sorted, 2, 16, address(bounds), 0}, {sorted, 2, 64, 0, 0}} {
-		_, err = TimedSubmit(r.handle, sampler, address(seeds), call[1], call[2], 0, 0, 0, 0, 1, 1, 0, call[0], call[3], 0)
+	for _, call := range [][4]int64{{2, 64, 0, address(bounds)}, {-1, 64, sorted, address(bounds)}, {2, 16, sorted, address(bounds)}, {2, 64, sorted, 0}} {
+		_, err = timed(r.handle, call[0], call[1], call[2], call[3])
 		fails(t, err, "")
 	}
 	other := newRing(t, 7)
-	_, err = TimedSubmit(other.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1, 1, 0, sorted, address(bounds), 0)
+	_, err = timed(other.handle, 2, 64, sorted, address(bounds))
 	fails(t, err, "ValueError: graph: expected one of 100 edges, got 14")
-	if _, err := Sample(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1); err == nil {
+	if _, err := sample(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1); err == nil {
 		t.Error("expected an error of seeds without times, got none")
 	}
 	if _, err := SamplerClose(sampler); err != nil {
@@ -81,7 +90,7 @@ func TestTypesThatGo(t *testing.T) {
 	fails(t, err, "ValueError: length: expected 0 to 1048576 steps, got -1")
 	_, err = WalksByType(0, 0, 0, 1, 0)
 	fails(t, err, "")
-	if _, err := TypedClose(g); err != nil {
+	if _, err := GraphClose(g); err != nil {
 		t.Error(err)
 	}
 }

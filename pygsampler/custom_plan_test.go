@@ -93,8 +93,8 @@ func TestAFamilyOfOnesOwn(t *testing.T) {
 	}
 	g, seeds := random(10).open(t), []int64{4, 2, 4}
 	defer runtime.KeepAlive(seeds)
-	c := Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}
-	for _, how := range []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample} {
+	c := Request{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}
+	for _, how := range []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample} {
 		j, err := how(g, p, c)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAFamilyOfOnesOwn(t *testing.T) {
 		}
 	}
 	c.Batch = 1
-	j, err := Submit(g, p, c)
+	j, err := submit(g, p, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestAFamilyOfOnesOwn(t *testing.T) {
 		t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 		d := pair(t, 10, false, false).device
 		for range 2 {
-			j, err := DeviceSubmit(d, p, DeviceCall{Call: c})
+			j, err := deviceSubmit(d, p, c)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/pagerank"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/weights"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
@@ -235,4 +236,22 @@ func (g *Graph) asked(question func() bool) (answer bool, err error) {
 	defer graphfile.RecoverFault(&err, "graph file")
 	defer graphfile.FaultsPanic()()
 	return question(), nil
+}
+
+// StartTimes begins to put the rows of a graph into the order of time: times are at an address, one for
+// each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
+func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
+	if length < 0 {
+		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
+	}
+	s := &times.Sort{Graph: &g.csc, Name: name, ByVertex: byVertex, Len: length}
+	switch dtype {
+	case "int32", "int64":
+		s.Int = types[dtype](address, length)
+	case "float32", "float64":
+		s.Float = readers[dtype](address, length)
+	default:
+		return nil, Errorf(KindType, "%s: expected times of int32, int64, float32 or float64, got %s", name, dtype)
+	}
+	return derive(g, s)
 }

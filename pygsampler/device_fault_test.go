@@ -30,8 +30,10 @@ func TestEveryDriverCallFails(t *testing.T) {
 	onGPU(t)
 	host := random(200).open(t)
 	o, seeds, exclude := options(t, "auto", false, 3, 4), []int64{5, 6, 7}, []int64{2, 3}
-	call := Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64, Exclude: address(exclude), NumExclude: 2}
-	j, err := Submit(host, o, call)
+	call := Request{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64, Exclude: address(exclude), NumExclude: 2}
+	own := call
+	own.OwnStream = true
+	j, err := submit(host, o, call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestEveryDriverCallFails(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		j, err := DeviceSubmit(g.device, o, DeviceCall{Call: call, Own: true})
+		j, err := deviceSubmit(g.device, o, own)
 		if err != nil {
 			return "", err
 		}

@@ -153,26 +153,29 @@ func TestDeviceBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range []*Sampler{options(t, "auto", false, 3, 4), options(t, "auto", true, 2), options(t, "persistent", false, -1, 2)} {
-			for i, c := range []Call{
+			for i, c := range []Request{
 				{Seeds: address(seeds), NumSeeds: 5, SeedBits: 64},
 				{SeedBits: 64, Epoch: 3},
 				{Seeds: address(seeds), NumSeeds: 5, SeedBits: 64, Batch: 9, Exclude: address(exclude), NumExclude: 8},
 			} {
-				j, err := Submit(g.host, o, c)
+				j, err := submit(g.host, o, c)
 				if err != nil {
 					t.Fatal(err)
 				}
 				want := result(t, j)
-				calls := []DeviceCall{
-					{Call: c}, {Call: c, Own: true}, {Call: c, Own: true, Stream: 2}, {Call: c, Stream: 2},
-					{Call: c, Out: int64(uintptr(memory.FromAddress(out).Data())), OutBytes: 1 << 20},
+				calls := []Request{
+					c, c, c, c, c,
 				}
+				calls[1].OwnStream, calls[2].OwnStream, calls[2].Stream, calls[3].Stream = true, true, 2, 2
+				calls[4].Out, calls[4].OutBytes = int64(uintptr(memory.FromAddress(out).Data())), 1<<20
 				if c.NumSeeds > 0 {
 					c.Seeds = int64(uintptr(there.Data()))
-					calls = append(calls, DeviceCall{Call: c, OnDevice: true}, DeviceCall{Call: c, OnDevice: true, Own: true})
+					c.OnDevice = true
+					calls = append(calls, c, c)
+					calls[6].OwnStream = true
 				}
 				for k, dc := range calls {
-					j, err := DeviceSubmit(g.device, o, dc)
+					j, err := deviceSubmit(g.device, o, dc)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -180,7 +183,7 @@ func TestDeviceBatches(t *testing.T) {
 						t.Fatalf("options %+v, call %d, %d: got %s, want %s", o, i, k, got, want)
 					}
 				}
-				many, err := DeviceSubmitMany(g.device, o, calls[:4])
+				many, err := submitMany(g.device, o, calls[:4])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +206,7 @@ func TestOutTooSmall(t *testing.T) {
 	onGPU(t)
 	g, o := pair(t, 500, false, false), options(t, "auto", false, 5, 5)
 	seeds := []int64{1, 2, 3, 4, 5, 6, 7, 8}
-	c := DeviceCall{Call: Call{Seeds: address(seeds), NumSeeds: 8, SeedBits: 64}}
+	c := Request{Seeds: address(seeds), NumSeeds: 8, SeedBits: 64}
 	for bytes := int64(256); ; {
 		out, err := DeviceAlloc(0, bytes, 0)
 		if err != nil {
@@ -211,7 +214,7 @@ func TestOutTooSmall(t *testing.T) {
 		}
 		m := memory.FromAddress(out)
 		c.Out, c.OutBytes = int64(uintptr(m.Data())), bytes
-		j, err := DeviceSubmit(g.device, o, c)
+		j, err := deviceSubmit(g.device, o, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +228,7 @@ func TestOutTooSmall(t *testing.T) {
 			}
 			downloadedContents := contents(t, downloaded(t, at))
 			m.Release()
-			host, err := Submit(g.host, o, c.Call)
+			host, err := submit(g.host, o, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,13 +251,13 @@ func TestDeviceJobsEnd(t *testing.T) {
 	onGPU(t)
 	host := random(500).open(t)
 	o, seeds := options(t, "auto", false, 5, 5), []int64{1, 2, 3}
-	c := DeviceCall{Call: Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}}
+	c := Request{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}
 	for _, how := range []string{"close", "cancel", "shutdown"} {
 		g, err := copyOf(host, true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := DeviceSubmitMany(g.device, o, []DeviceCall{c, c, c})
+		jobs, err := submitMany(g.device, o, []Request{c, c, c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +283,7 @@ func TestDeviceJobsEnd(t *testing.T) {
 			}
 		}
 		deadline.Within(t, time.Minute, g.close)
-		_, err = DeviceSubmit(g.device, o, c)
+		_, err = deviceSubmit(g.device, o, c)
 		if kind, _ := KindOf(err); kind != KindClosed {
 			t.Errorf("got %v", err)
 		}
@@ -299,38 +302,35 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	defer alone.close()
 	seeds, bad := []int64{1, 100}, []int64{1 << 40}
-	good := Call{Seeds: address(seeds), NumSeeds: 1, SeedBits: 64}
-	with := func(change func(*DeviceCall)) DeviceCall {
-		c := DeviceCall{Call: good}
+	good := Request{Seeds: address(seeds), NumSeeds: 1, SeedBits: 64}
+	with := func(change func(*Request)) Request {
+		c := good
 		change(&c)
 		return c
 	}
-	exclude := with(func(c *DeviceCall) { c.Exclude, c.NumExclude = address(bad), 1 })
+	exclude := with(func(c *Request) { c.Exclude, c.NumExclude = address(bad), 1 })
 	for _, k := range []struct {
 		graph *Graph
-		call  DeviceCall
+		call  Request
 		kind  Kind
 		text  string // how it begins
 	}{
-		{g.host, with(func(*DeviceCall) {}), KindValue, "graph: expected one on a CUDA device, got one on the CPU"},
-		{g.device, with(func(c *DeviceCall) { c.SeedBits = 8 }), KindType, "seeds: expected 32 or 64 bits, got 8"},
-		{g.device, with(func(c *DeviceCall) { c.OutBytes = 5 }), KindValue, "out: expected an address and bytes >= 0, got 0x0 and 5"},
-		{g.device, with(func(c *DeviceCall) { c.OnDevice = true }), KindValue, "seeds: expected memory that cuda:0 can read, got host memory"},
+		{g.host, with(func(*Request) {}), KindValue, "graph: expected one on a CUDA device, got one on the CPU"},
+		{g.device, with(func(c *Request) { c.SeedBits = 8 }), KindType, "seeds: expected 32 or 64 bits, got 8"},
+		{g.device, with(func(c *Request) { c.OutBytes = 5 }), KindValue, "out: expected an address and bytes >= 0, got 0x0 and 5"},
+		{g.device, with(func(c *Request) { c.OnDevice = true }), KindValue, "seeds: expected memory that cuda:0 can read, got host memory"},
 		{g.device, exclude, KindValue, "exclude[0]: expected the id of an edge of the graph, got 1099511627776"},
 		{alone.device, exclude, KindValue, "exclude: expected a graph without edge_ids, or one that came from the CPU"},
-		{g.device, with(func(c *DeviceCall) { c.Stream = -1 }), KindCuda, "gpu: cuStreamGetCtx: "},
-		{g.device, with(func(c *DeviceCall) { c.NumSeeds = 2 }), KindIndex, "seeds[1]: expected an id in [0, 100), got 100"},
+		{g.device, with(func(c *Request) { c.Stream = -1 }), KindCuda, "gpu: cuStreamGetCtx: "},
+		{g.device, with(func(c *Request) { c.NumSeeds = 2 }), KindIndex, "seeds[1]: expected an id in [0, 100), got 100"},
 	} {
-		j, err := DeviceSubmit(k.graph, o, k.call)
+		j, err := deviceSubmit(k.graph, o, k.call)
 		if err == nil {
 			_, _, err = j.Wait(-1)
 		}
 		if kind, text := KindOf(err); kind != k.kind || !strings.HasPrefix(text, k.text) {
 			t.Errorf("got %s: %s, want %s: %s", kind, text, k.kind, k.text)
 		}
-	}
-	if _, err := Submit(g.device, o, good); err == nil || !strings.HasSuffix(err.Error(), "graph: expected one on the CPU, got one on cuda:0") {
-		t.Errorf("got %v", err)
 	}
 	_, err = NewDeviceGraph(0, random(10).csc(), true, nil)
 	if kind, text := KindOf(err); kind != KindValue || !strings.HasPrefix(text, "indptr: expected memory that cuda:0 can read") {

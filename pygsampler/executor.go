@@ -14,12 +14,12 @@ type executor struct {
 	mu      sync.Mutex
 	threads int
 	busy    int // threads in use, borrowed ones counted
-	waiting []*Job
+	waiting []*HostJob
 }
 
 var engine = executor{threads: runtime.GOMAXPROCS(0)}
 
-func (e *executor) submit(j *Job) {
+func (e *executor) submit(j *HostJob) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.busy < e.threads {
@@ -43,14 +43,14 @@ func (e *executor) enter() bool {
 }
 
 // run executes j and then what waits, on one thread.
-func (e *executor) run(j *Job) {
+func (e *executor) run(j *HostJob) {
 	for j != nil {
 		j.run()
 		j = e.next()
 	}
 }
 
-func (e *executor) next() *Job {
+func (e *executor) next() *HostJob {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.waiting) == 0 || e.busy > e.threads {
@@ -64,7 +64,7 @@ func (e *executor) next() *Job {
 }
 
 // withdraw takes a job back that still waits for a thread.
-func (e *executor) withdraw(j *Job) bool {
+func (e *executor) withdraw(j *HostJob) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := slices.Index(e.waiting, j)

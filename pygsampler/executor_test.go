@@ -23,9 +23,9 @@ func TestThreadsAgree(t *testing.T) {
 		options(t, "auto", false, 2, -1), options(t, "queue", true, 3, 3),
 	}
 	const jobs = 40
-	call := func(i int) (*Sampler, Call) {
+	call := func(i int) (*Sampler, Request) {
 		n := int64(1 + i*8)
-		return samplers[i%len(samplers)], Call{
+		return samplers[i%len(samplers)], Request{
 			Seeds: address(seeds), NumSeeds: n, SeedBits: 64, Epoch: int64(i % 3), Batch: int64(i), Threads: int64(i % 4),
 		}
 	}
@@ -34,8 +34,8 @@ func TestThreadsAgree(t *testing.T) {
 		if _, err := SetThreads(threads); err != nil {
 			t.Fatal(err)
 		}
-		for _, how := range []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample} {
-			var flying [jobs]*Job
+		for _, how := range []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample} {
+			var flying [jobs]*HostJob
 			for i := range flying {
 				o, c := call(i)
 				var err error
@@ -58,7 +58,7 @@ func TestThreadsAgree(t *testing.T) {
 			wg.Go(func() {
 				for i := w; i < jobs; i += 3 {
 					o, c := call(i)
-					j, err := []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample}[i%2](g, o, c)
+					j, err := []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample}[i%2](g, o, c)
 					if err != nil {
 						t.Error(err)
 					} else if got := result(t, j); got != want[i] {
@@ -72,7 +72,7 @@ func TestThreadsAgree(t *testing.T) {
 	// The two modes agree with each other too.
 	for _, mode := range []string{"auto", "queue"} {
 		_, c := call(1)
-		j, err := Submit(g, options(t, mode, false, 5, 5), c)
+		j, err := submit(g, options(t, mode, false, 5, 5), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,16 +98,16 @@ func TestHubsLeaveTheCaller(t *testing.T) {
 	g := a.open(t)
 	seeds := csctest.Steps(hubs, 1)
 	for _, large := range []bool{false, true} {
-		c := Call{Seeds: address(seeds), NumSeeds: hubs, SeedBits: 64}
+		c := Request{Seeds: address(seeds), NumSeeds: hubs, SeedBits: 64}
 		if !large {
 			c.NumSeeds = 2
 		}
 		o := options(t, "auto", false, -1)
-		j, err := Sample(g, o, c)
+		j, err := sample(g, o, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Submit(g, o, c)
+		again, err := submit(g, o, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestHubsLeaveTheCaller(t *testing.T) {
 			t.Error("another batch")
 		}
 		// Only now: until a job is finished its work is the executor's.
-		of := j.task.(*sampling)
+		of := j.task.(*sampleTask)
 		if bounded := of.work.Most != 0; bounded == large || of.plan.Expected(&of.work) > promptEdges {
 			t.Errorf("%d edges expected, bounded %v", of.plan.Expected(&of.work), bounded)
 		}
@@ -129,8 +129,8 @@ func TestSetThreadsWhileRunning(t *testing.T) {
 	g := random(3000).open(t)
 	o := options(t, "auto", false, 6, 6)
 	seeds := csctest.Steps(1500, 1)
-	c := Call{Seeds: address(seeds), NumSeeds: 1500, SeedBits: 64}
-	j, err := Submit(g, o, c)
+	c := Request{Seeds: address(seeds), NumSeeds: 1500, SeedBits: 64}
+	j, err := submit(g, o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestSetThreadsWhileRunning(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range 12 {
-					j, err := Submit(g, o, c)
+					j, err := submit(g, o, c)
 					if err != nil {
 						t.Error(err)
 					} else if result(t, j) != want {
@@ -180,9 +180,9 @@ func TestShutdown(t *testing.T) {
 	quiet(t)
 	g, o, c := long(t)
 	for range 3 {
-		var jobs []*Job
+		var jobs []*HostJob
 		for range 12 {
-			j, err := Submit(g, o, c)
+			j, err := submit(g, o, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestShutdown(t *testing.T) {
 		}
 	}
 	deadline.Within(t, time.Minute, Shutdown) // nothing to do
-	j, err := Submit(g, options(t, "auto", false, 2), c)
+	j, err := submit(g, options(t, "auto", false, 2), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func FuzzGraph(f *testing.F) {
 		if err != nil {
 			return
 		}
-		j, err := Sample(g, o, Call{Seeds: address(seeds), NumSeeds: int64(len(seeds)), SeedBits: 64})
+		j, err := sample(g, o, Request{Seeds: address(seeds), NumSeeds: int64(len(seeds)), SeedBits: 64})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,32 +18,21 @@ type gathering struct {
 // gatherWords is how many words describe a part of what Gather gathers.
 const gatherWords = 7
 
-// promptBytes is the size up to which GatherNow gathers on the caller's thread.
+// promptBytes is the size up to which Gather works on the caller's thread.
 const promptBytes = 1 << 22
 
 // Gather queues the copying of rows of several tables into one memory of size bytes. list
 // is the address of count parts of 7 words each: address of the ids, how many, their bits,
 // the table's address, its rows, the bytes of a row, and where in the memory its rows begin;
 // with size -1 at which address, and the memory is empty. All of it must stay until the job
-// is finished, but the list.
-func Gather(list, count, size, threads int64) (*Job, error) {
+// is finished, but the list. With prompt the caller waits at once: few bytes are there when it returns.
+func Gather(list, count, size, threads int64, prompt bool) (*HostJob, error) {
 	t, err := newGathering(list, count, size, threads)
 	if err != nil {
 		return nil, err
 	}
 	j := t.job()
-	engine.submit(j)
-	return j, nil
-}
-
-// GatherNow is Gather for a caller who waits at once: few bytes are there when it returns.
-func GatherNow(list, count, size, threads int64) (*Job, error) {
-	t, err := newGathering(list, count, size, threads)
-	if err != nil {
-		return nil, err
-	}
-	j := t.job()
-	if t.bytes() > promptBytes || !engine.enter() {
+	if !prompt || t.bytes() > promptBytes || !engine.enter() {
 		engine.submit(j)
 		return j, nil
 	}
@@ -103,7 +92,7 @@ func (t *gathering) bytes() int64 {
 	return n
 }
 
-func (t *gathering) job() *Job {
+func (t *gathering) job() *HostJob {
 	j := newJob(t)
 	t.stop = &j.stop
 	return j

@@ -59,13 +59,21 @@ func (l *lookup) want() []byte {
 	return all
 }
 
-type gatherer func(list, count, size, threads int64) (*Job, error)
+func gatherLater(list, count, size, threads int64) (*HostJob, error) {
+	return Gather(list, count, size, threads, false)
+}
+
+func gatherNow(list, count, size, threads int64) (*HostJob, error) {
+	return Gather(list, count, size, threads, true)
+}
+
+type gatherer func(list, count, size, threads int64) (*HostJob, error)
 
 // gatherers are the ways to gather.
-var gatherers = map[string]gatherer{"Gather": Gather, "GatherNow": GatherNow}
+var gatherers = map[string]gatherer{"Gather": gatherLater, "GatherNow": gatherNow}
 
 // rowsOf waits for a job and is what it made; the memory is the caller's.
-func rowsOf(t *testing.T, j *Job, err error) memory.Memory {
+func rowsOf(t *testing.T, j *HostJob, err error) memory.Memory {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -149,13 +157,13 @@ func TestGatherWithoutAPool(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// Few rows are there when GatherNow returns; many are not waited for.
+// Few rows are there when a prompt Gather returns; many are not waited for.
 func TestGatherNow(t *testing.T) {
 	quiet(t)
 	few, most := newLookup(64, promptBytes/8, 100, 8), newLookup(64, promptBytes/8+1, 100, 8)
 	for _, l := range []*lookup{few, most} {
 		list := l.words(0)
-		j, err := GatherNow(address(list), 1, int64(len(l.out)), 0)
+		j, err := gatherNow(address(list), 1, int64(len(l.out)), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +184,7 @@ func TestGatherNow(t *testing.T) {
 	// Nor are few where all threads are busy.
 	end := occupy(t)
 	list := few.words(0)
-	j, err := GatherNow(address(list), 1, int64(len(few.out)), 0)
+	j, err := gatherNow(address(list), 1, int64(len(few.out)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +205,7 @@ func occupy(t *testing.T) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := Submit(g, o, c)
+	j, err := submit(g, o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,8 +304,8 @@ func TestGatherCancel(t *testing.T) {
 	quiet(t)
 	l := newLookup(32, 50_000, 1000, 400)
 	list := l.words(0)
-	begin := func() *Job {
-		j, err := Gather(address(list), 1, int64(len(l.out)), 0)
+	begin := func() *HostJob {
+		j, err := gatherLater(address(list), 1, int64(len(l.out)), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +336,7 @@ func TestGatherOutlivesGraphs(t *testing.T) {
 	l := newLookup(64, 10, 5, 8)
 	list := l.words(0)
 	end := occupy(t)
-	j, err := Gather(address(list), 1, int64(len(l.out)), 0)
+	j, err := gatherLater(address(list), 1, int64(len(l.out)), 0)
 	a := random(10)
 	a.open(t).Drop()
 	a.open(t).Close()
@@ -347,9 +355,9 @@ func TestGatherShutdown(t *testing.T) {
 	l := newLookup(64, 50_000, 1000, 400)
 	list := l.words(0)
 	for range 3 {
-		var jobs []*Job
+		var jobs []*HostJob
 		for range 8 {
-			j, err := Gather(address(list), 1, int64(len(l.out)), 0)
+			j, err := gatherLater(address(list), 1, int64(len(l.out)), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -370,7 +378,7 @@ func TestGatherShutdown(t *testing.T) {
 		}
 	}
 	end := occupy(t)
-	j, err := Gather(address(list), 1, int64(len(l.out)), 0)
+	j, err := gatherLater(address(list), 1, int64(len(l.out)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,13 +403,13 @@ func TestGatherBesideSampling(t *testing.T) {
 		wg.Go(func() {
 			for i := range 10 {
 				list := l.words(0)
-				gather := []gatherer{Gather, GatherNow}[(w+i)%2]
+				gather := []gatherer{gatherLater, gatherNow}[(w+i)%2]
 				rows, err := gather(address(list), 1, int64(len(l.out)), 0)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				j, err := Submit(g, o, Call{Seeds: address(seeds), NumSeeds: 300, SeedBits: 64, Batch: int64(i)})
+				j, err := submit(g, o, Request{Seeds: address(seeds), NumSeeds: 300, SeedBits: 64, Batch: int64(i)})
 				if err != nil {
 					t.Error(err)
 					return

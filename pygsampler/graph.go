@@ -169,6 +169,10 @@ func (g *Graph) leave() {
 	}
 }
 
+func (g *Graph) reads(other *Graph) bool { return g == other }
+
+func (g *Graph) onDevice() *deviceGraph { return g.device }
+
 // FromCOO builds a CSC from edge lists at the given addresses; numNodes -1 takes
 // the largest id plus one. The memory's address is returned with one reference.
 func FromCOO(src, dst int64, bits int, numEdges, numNodes int64) (int64, error) {

@@ -19,9 +19,9 @@ func TestCloseWaits(t *testing.T) {
 		g := a.open(t)
 		_, _, c := long(t)
 		o := options(t, "auto", false, -1, -1, -1)
-		var jobs []*Job
+		var jobs []*HostJob
 		for range 6 {
-			j, err := Submit(g, o, c)
+			j, err := submit(g, o, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,7 @@ func TestCloseWaits(t *testing.T) {
 				t.Error("a job is not finished")
 			}
 		}
-		_, err := Submit(g, o, c)
+		_, err := submit(g, o, c)
 		if kind, text := KindOf(err); kind != KindClosed || text != "graph: expected an open graph, got a closed one" {
 			t.Errorf("got %v", err)
 		}

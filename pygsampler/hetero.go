@@ -3,6 +3,7 @@ package pygsampler
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
@@ -69,11 +70,10 @@ func NewHetero(document string, graphs []*Graph) (made *HeteroGraph, err error) 
 	for i, g := range graphs {
 		on[i] = g.onHost()
 	}
-	leave, err := enterAll(on)
-	if err != nil {
+	if err := enterAll(on); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer leaveAll(on)
 	// The arrays may be those of a file, of which a page cannot be read.
 	defer graphfile.RecoverFault(&err, "graph file")
 	defer graphfile.FaultsPanic()()
@@ -95,24 +95,35 @@ func (g *Graph) onHost() *Graph {
 }
 
 // enter holds all graphs until leave is called, or none.
-func (t *HeteroGraph) enter() (leave func(), err error) { return enterAll(t.graphs) }
+func (t *HeteroGraph) enter() error { return enterAll(t.graphs) }
 
-func enterAll(graphs []*Graph) (leave func(), err error) {
-	entered := 0
-	leave = func() {
-		for _, g := range graphs[:entered] {
-			g.leave()
-		}
-	}
-	for _, g := range graphs {
+func (t *HeteroGraph) leave() { leaveAll(t.graphs) }
+
+func enterAll(graphs []*Graph) error {
+	for i, g := range graphs {
 		if err := g.enter(); err != nil {
-			leave()
-			return nil, err
+			leaveAll(graphs[:i])
+			return err
 		}
-		entered++
 	}
-	return leave, nil
+	return nil
 }
+
+func leaveAll(graphs []*Graph) {
+	for _, g := range graphs {
+		g.leave()
+	}
+}
+
+func (t *HeteroGraph) reads(g *Graph) bool { return slices.Contains(t.graphs, g) }
+
+func (t *HeteroGraph) onDevice() *deviceGraph { return t.device }
+
+// Close does nothing: the graphs of relations are closed by themselves.
+func (t *HeteroGraph) Close() {}
+
+// Drop does nothing, as Close.
+func (t *HeteroGraph) Drop() {}
 
 // Join is the memory of the graph without types of a graph with types; ids is the address of where those of each
 // relation's edges begin, and of where they end.
@@ -120,11 +131,10 @@ func (t *HeteroGraph) Join(ids int64) (int64, error) {
 	if t.device != nil {
 		return 0, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", t.device.index)
 	}
-	leave, err := t.enter()
-	if err != nil {
+	if err := t.enter(); err != nil {
 		return 0, err
 	}
-	defer leave()
+	defer t.leave()
 	m, err := t.csc.Homogeneous(memory.View[int64](ids, int64(len(t.graphs)+1)), crewOf(0))
 	if err != nil {
 		return 0, err
@@ -132,116 +142,25 @@ func (t *HeteroGraph) Join(ids int64) (int64, error) {
 	return m.Address(), nil
 }
 
-// HeteroCall is a call whose seeds are so many of each type of vertices, and whose excluded edges
-// are so many of each relation, one behind another: Counts is the address of all these numbers. Where edges have
-// times, SeedTimes is the address of one for each seed, as TimedCall has them, and Sorted that of two numbers for each
-// relation: the memory that StartTimes has made, 0 for none, and whether its times are vertices'.
-type HeteroCall struct {
-	Call
-	Counts            int64
-	Sorted, SeedTimes int64
-}
-
-// times are those of a call; nil: it has none.
-func (t *HeteroGraph) times(c *HeteroCall) (*plan.Times, error) {
-	if c.Sorted == 0 {
+// times are the times of a request; nil: it has none.
+func (t *HeteroGraph) times(r *Request) (*plan.Times, error) {
+	if r.Sorted == 0 {
 		return nil, nil
 	}
-	given := new(plan.Times)
-	for i, w := range memory.View[[2]int64](c.Sorted, int64(len(t.graphs))) {
-		if w[0] == 0 {
-			given.Of = append(given.Of, nil)
-			continue
+	edges := make([]int64, len(t.graphs))
+	for i, g := range t.graphs {
+		if edges[i] = t.csc.Relations[i].Graph.NumEdges(); g.device != nil {
+			edges[i] = g.device.graph.Edges
 		}
-		edges := t.csc.Relations[i].Graph.NumEdges()
-		if t.device != nil {
-			edges = t.graphs[i].device.graph.Edges
-		}
-		rows, err := sortedRows(w[0], edges, w[1] != 0)
-		if err != nil {
-			return nil, err
-		}
-		given.Of = append(given.Of, rows)
 	}
-	var err error
-	given.Seeds, err = seedKeys(c.SeedTimes, c.NumSeeds, given.Float())
-	return given, err
+	return timesOf(r, edges...)
 }
 
-// heteroPlan is a plan that samples graphs with types.
-type heteroPlan interface {
-	plan.Plan
-	// Fits refuses graphs whose types the plan does not name, or that have others.
-	Fits(g *csc.HeteroGraph) error
-}
-
-// sampledTypes is a batch of a graph with types as a job's task.
-type sampledTypes struct {
-	graph   *HeteroGraph
-	plan    *Sampler
-	work    plan.Work
-	exclude [][]int64
-	joined  bool
-	leave   func()
-}
-
-// SubmitHetero is Submit for a graph with types, and with prompt it is Sample.
-func SubmitHetero(g *HeteroGraph, p *Sampler, c HeteroCall, prompt bool) (*Job, error) {
-	if g.device != nil {
-		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
-	}
-	t, err := newSampledTypes(g, p, c)
-	if err != nil {
-		return nil, err
-	}
-	j := newJob(t)
-	t.work.Stop = &j.stop
-	if prompt {
-		return t.sample(j), nil
-	}
-	engine.submit(j)
-	return j, nil
-}
-
-// newSampledTypes checks and copies what a call says; a job must be made of it next.
-func newSampledTypes(g *HeteroGraph, p *Sampler, c HeteroCall) (*sampledTypes, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	fitted, is := p.Plan.(heteroPlan)
-	if !is {
-		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
-	}
-	if err := fitted.Fits(&g.csc); err != nil {
-		return nil, err
-	}
-	t := &sampledTypes{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Batch: p.batch(&c.Call)}, joined: c.Joined}
-	var err error
-	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
-		return nil, err
-	}
-	if t.work.Times, err = g.times(&c); err != nil {
-		return nil, err
-	}
-	ids := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
-	ids.I32 = append([]int32(nil), ids.I32...)
-	ids.I64 = append([]int64(nil), ids.I64...)
-	t.work.Batch.Seeds = ids
-	t.work.Crew = crewOf(c.Threads)
-	// Only now, as newSampling says.
-	leave, err := g.enter()
-	if err != nil {
-		return nil, err
-	}
-	t.leave = leave
-	return t, nil
-}
-
-// split is how many seeds a call has of each type, and copies of the excluded edges of each relation,
+// split is how many seeds a request has of each type, and copies of the excluded edges of each relation,
 // none where there are none at all.
-func (t *HeteroGraph) split(c *HeteroCall) (seeds []int64, exclude [][]int64, err error) {
+func (t *HeteroGraph) split(r *Request) (seeds []int64, exclude [][]int64, err error) {
 	kinds := len(t.csc.Kinds)
-	counts := append([]int64(nil), memory.View[int64](c.Counts, int64(kinds+len(t.graphs)))...)
+	counts := append([]int64(nil), memory.View[int64](r.Counts, int64(kinds+len(t.graphs)))...)
 	of := [2]int64{}
 	for i, n := range counts {
 		if i < kinds {
@@ -250,11 +169,11 @@ func (t *HeteroGraph) split(c *HeteroCall) (seeds []int64, exclude [][]int64, er
 			of[1] += max(n, 0)
 		}
 	}
-	if of[0] != c.NumSeeds || of[1] != c.NumExclude {
-		return nil, nil, Errorf(KindValue, "seeds: expected numbers that add up to %d and %d, got %v", c.NumSeeds, c.NumExclude, counts)
+	if of[0] != r.NumSeeds || of[1] != r.NumExclude {
+		return nil, nil, Errorf(KindValue, "seeds: expected numbers that add up to %d and %d, got %v", r.NumSeeds, r.NumExclude, counts)
 	}
-	if c.NumExclude > 0 {
-		all := append([]int64(nil), memory.View[int64](c.Exclude, c.NumExclude)...)
+	if r.NumExclude > 0 {
+		all := append([]int64(nil), memory.View[int64](r.Exclude, r.NumExclude)...)
 		for _, n := range counts[kinds:] {
 			exclude = append(exclude, all[:n])
 			all = all[n:]
@@ -272,41 +191,26 @@ func (t *HeteroGraph) about(relation int, err error) error {
 	return err
 }
 
-// sample makes a small batch at once, and submits others.
-func (t *sampledTypes) sample(j *Job) *Job {
-	return promptly(j, &t.work, len(t.exclude) == 0 && t.plan.Expected(&t.work) <= promptEdges)
+// excludes are the excluded edges of each relation; nil: there are none.
+func (t *HeteroGraph) excludes(ids [][]int64) ([]*csc.Exclusions, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list := make([]*csc.Exclusions, len(ids))
+	for i, of := range ids {
+		var err error
+		if list[i], err = t.graphs[i].csc.Exclude(of); err != nil {
+			return nil, t.about(i, err)
+		}
+	}
+	return list, nil
 }
 
-func (t *sampledTypes) do() (memory.Memory, error) {
-	for i, ids := range t.exclude {
-		if t.work.Excludes == nil {
-			t.work.Excludes = make([]*csc.Exclusions, len(t.exclude))
-		}
-		var err error
-		if t.work.Excludes[i], err = t.graph.graphs[i].csc.Exclude(ids); err != nil {
-			return memory.Memory{}, t.graph.about(i, err)
-		}
-	}
-	m, err := t.plan.CPU(&t.work)
-	if err != nil || !t.joined {
-		return m, err
-	}
-	ends := make([]int64, 0, 2*len(t.graph.csc.Relations))
-	for _, r := range t.graph.csc.Relations {
+// ends are the node types that each relation leads from and to.
+func (t *HeteroGraph) ends() []int64 {
+	ends := make([]int64, 0, 2*len(t.csc.Relations))
+	for _, r := range t.csc.Relations {
 		ends = append(ends, int64(r.Src), int64(r.Dst))
 	}
-	return joined(m, ends)
+	return ends
 }
-
-func (t *sampledTypes) over() { t.leave() }
-
-func (t *sampledTypes) reads(g *Graph) bool {
-	for _, own := range t.graph.graphs {
-		if own == g {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *sampledTypes) fault() string { return "the graph's arrays changed while a batch was sampled" }

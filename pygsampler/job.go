@@ -12,18 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/run"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Job is a memory on its way: a batch, or rows of arrays. It is finished exactly once, by
+// HostJob is a job on the CPU: a batch, or rows of arrays. It is finished exactly once, by
 // a result or an error; until then it reads memory of Python's.
-type Job struct {
+type HostJob struct {
 	task   jobTask
 	stop   atomic.Bool
 	done   chan struct{}
@@ -45,62 +43,18 @@ type jobTask interface {
 	fault() string
 }
 
-// sampling is a batch as a job's task.
-type sampling struct {
-	graph   *Graph
-	plan    *Sampler
-	work    plan.Work
-	exclude []int64
-	joined  bool
-}
-
-// Call is what a job samples; seeds and excluded edges are read from addresses
-// and copied before Submit returns.
-type Call struct {
-	Seeds      int64
-	NumSeeds   int64
-	SeedBits   int
-	Epoch      int64
-	Batch      int64
-	Exclude    int64 // int64 edge ids to sample around, or 0
-	NumExclude int64
-	Threads    int64 // at most so many; 0: as many as are idle
-	Joined     bool  // whether the batch's hops are to be joined, as JoinedHops does
-}
-
 // running holds every job that is not finished, so that Shutdown can end them.
 var running struct {
 	sync.Mutex
-	jobs map[*Job]struct{}
+	jobs map[*HostJob]struct{}
 }
 
-// Submit queues a batch and returns at once.
-func Submit(g *Graph, p *Sampler, c Call) (*Job, error) {
-	t, err := newSampling(g, p, c)
-	if err != nil {
-		return nil, err
-	}
-	j := t.job()
-	engine.submit(j)
-	return j, nil
-}
-
-// promptEdges is the size up to which Sample runs a batch on the caller's thread:
+// promptEdges is the size up to which a prompt request runs on the caller's thread:
 // some milliseconds, in which nobody misses Ctrl-C.
 const promptEdges = 1 << 19
 
-// Sample is Submit for a caller who waits at once. A small batch is finished when
-// it returns, without the wake-ups that handing it to another thread costs.
-func Sample(g *Graph, p *Sampler, c Call) (*Job, error) {
-	t, err := newSampling(g, p, c)
-	if err != nil {
-		return nil, err
-	}
-	return promptly(t.job(), &t.work, t.prompt()), nil
-}
-
 // promptly makes a batch at once where it is small, and submits others.
-func promptly(j *Job, work *plan.Work, small bool) *Job {
+func promptly(j *HostJob, work *plan.Work, small bool) *HostJob {
 	if small && engine.enter() {
 		// The guess knows mean degrees only: seeds may all be hubs.
 		work.Most = promptEdges
@@ -116,101 +70,25 @@ func promptly(j *Job, work *plan.Work, small bool) *Job {
 	return j
 }
 
-// prompt guesses that the batch is done in a moment. The first lookup of edge ids takes
-// longer.
-func (t *sampling) prompt() bool {
-	return t.plan.Expected(&t.work) <= promptEdges &&
-		(len(t.exclude) == 0 || t.graph.csc.EdgeIDs.Bits == 0)
-}
-
-// check refuses what no batch can be made of.
-func (c *Call) check() error {
-	if c.SeedBits != 32 && c.SeedBits != 64 {
-		return Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", c.SeedBits)
-	}
-	if c.NumSeeds < 0 || c.NumExclude < 0 {
-		return Errorf(KindValue, "seeds: expected a length >= 0, got %d", min(c.NumSeeds, c.NumExclude))
-	}
-	if c.Epoch < 0 || c.Epoch > rng.MaxEpoch {
-		return Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, c.Epoch)
-	}
-	if c.Batch < 0 || c.Batch > rng.MaxBatch {
-		return Errorf(KindValue, "batch: expected an integer in [0, %d], got %d", int64(rng.MaxBatch), c.Batch)
-	}
-	return nil
-}
-
-// newSampling checks and copies what a call says; job must be called next.
-func newSampling(g *Graph, p *Sampler, c Call) (*sampling, error) {
-	if g.device != nil {
-		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
-	}
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	if err := p.check(g); err != nil {
-		return nil, err
-	}
-	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
-	seeds.I32 = append([]int32(nil), seeds.I32...)
-	seeds.I64 = append([]int64(nil), seeds.I64...)
-	t := &sampling{graph: g, plan: p, work: plan.Work{Graph: &g.csc, Batch: p.batch(&c)}, joined: c.Joined}
-	t.work.Batch.Seeds = seeds
-	if c.NumExclude > 0 {
-		t.exclude = append(t.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
-	}
-	t.work.Crew = crewOf(c.Threads)
-	// Only now: nothing that panics on a bad address may stand between entering the
-	// graph and the job that leaves it, or Close would wait for ever.
-	if err := g.enter(); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-func (t *sampling) job() *Job {
-	j := newJob(t)
-	t.work.Stop = &j.stop
-	return j
-}
-
-func (t *sampling) do() (memory.Memory, error) {
-	var err error
-	if t.work.Exclude, err = t.graph.csc.Exclude(t.exclude); err != nil {
-		return memory.Memory{}, err
-	}
-	m, err := t.plan.CPU(&t.work)
-	if err != nil || !t.joined {
-		return m, err
-	}
-	return joined(m, nil)
-}
-
-func (t *sampling) over() { t.graph.leave() }
-
-func (t *sampling) reads(g *Graph) bool { return t.graph == g }
-
-func (t *sampling) fault() string { return "the graph's arrays changed while a batch was sampled" }
-
 // newJob is a job that Shutdown knows, and that nobody has given to the executor yet.
-func newJob(t jobTask) *Job {
-	j := &Job{task: t, done: make(chan struct{})}
+func newJob(t jobTask) *HostJob {
+	j := &HostJob{task: t, done: make(chan struct{})}
 	running.Lock()
 	defer running.Unlock()
 	if running.jobs == nil {
-		running.jobs = make(map[*Job]struct{})
+		running.jobs = make(map[*HostJob]struct{})
 	}
 	running.jobs[j] = struct{}{}
 	return j
 }
 
 // run executes the job on the executor's goroutine.
-func (j *Job) run() {
+func (j *HostJob) run() {
 	j.make()
 	j.finish()
 }
 
-func (j *Job) make() {
+func (j *HostJob) make() {
 	j.began = time.Now()
 	// The graph may be a mapped file that another process makes shorter.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -228,7 +106,7 @@ func (j *Job) make() {
 }
 
 // finish lets go of what is read and wakes who waits.
-func (j *Job) finish() {
+func (j *HostJob) finish() {
 	j.task.over()
 	running.Lock()
 	delete(running.jobs, j)
@@ -237,10 +115,8 @@ func (j *Job) finish() {
 	close(j.done)
 }
 
-// Wait waits up to timeout milliseconds, for ever if negative. finished is false
-// when the job is still on its way; otherwise the memory's address, with its
-// reference, or the error is the caller's.
-func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
+// Wait is as Job says.
+func (j *HostJob) Wait(timeout int64) (address int64, finished bool, err error) {
 	if !j.await(timeout) {
 		return 0, false, nil
 	}
@@ -250,9 +126,8 @@ func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
 	return j.memory.Address(), true, nil
 }
 
-// Span waits as Wait does, and takes nothing. It writes when the job's work began and ended,
-// in nanoseconds of CLOCK_MONOTONIC, to the address of two integers.
-func (j *Job) Span(timeout, address int64) (finished bool, err error) {
+// Span is as Job says.
+func (j *HostJob) Span(timeout, address int64) (finished bool, err error) {
 	if !j.await(timeout) {
 		return false, nil
 	}
@@ -287,7 +162,7 @@ func bothClocks() (clock int64, now time.Time, err error) {
 }
 
 // await says whether the job is finished within timeout milliseconds.
-func (j *Job) await(timeout int64) bool {
+func (j *HostJob) await(timeout int64) bool {
 	select {
 	case <-j.done:
 		return true
@@ -312,7 +187,7 @@ func (j *Job) await(timeout int64) bool {
 
 // Cancel ends the job and returns once it no longer touches memory of Python's;
 // a result that was ready is dropped.
-func (j *Job) Cancel() {
+func (j *HostJob) Cancel() {
 	j.end()
 	<-j.done
 	if j.err == nil {
@@ -321,7 +196,7 @@ func (j *Job) Cancel() {
 }
 
 // end asks the job to end, and ends it here where it has not begun.
-func (j *Job) end() {
+func (j *HostJob) end() {
 	j.stop.Store(true)
 	if engine.withdraw(j) {
 		// Else it would wait for the jobs before it, only to end at once.
@@ -332,7 +207,7 @@ func (j *Job) end() {
 // Drop closes a graph whose jobs nobody waits for any more: they are cancelled.
 func (g *Graph) Drop() {
 	running.Lock()
-	jobs := make([]*Job, 0, 1)
+	jobs := make([]*HostJob, 0, 1)
 	for j := range running.jobs {
 		if j.task.reads(g) {
 			jobs = append(jobs, j)
@@ -352,7 +227,7 @@ func Shutdown() {
 	endReading()
 	endDeriving()
 	running.Lock()
-	jobs := make([]*Job, 0, len(running.jobs))
+	jobs := make([]*HostJob, 0, len(running.jobs))
 	for j := range running.jobs {
 		j.stop.Store(true)
 		jobs = append(jobs, j)

@@ -11,43 +11,30 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
-
-// DeviceCall is what a job on a device samples, and where.
-type DeviceCall struct {
-	Call
-	OnDevice bool  // Seeds is an address of the device's, to stay until the job has ended
-	Known    bool  // that it is one: who calls has it of the one who allocated it, so the driver is not asked
-	Stream   int64 // a CUstream, what is in it comes before the batch
-	Own      bool  // the batch runs beside Stream, after what is in it now
-	Out      int64 // where the batch shall be, or 0
-	OutBytes int64
-}
-
-// SeedsAt says where seeds are as callers of the bridge do: 0 on the host, 1 on the device, 2 there
-// and Known.
-func (c *DeviceCall) SeedsAt(place int64) { c.OnDevice, c.Known = place != 0, place == 2 }
 
 // mostCalls bounds what is submitted together.
 const mostCalls = 1 << 20
 
-// CallsAt reads calls from an address, 8 integers each: seeds, how many, their bits,
-// where they are (SeedsAt), epoch, batch, and where the batch shall be, for how
-// many bytes: zeros for memory of the engine's.
-func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
-	if address == 0 || count < 1 || count > mostCalls {
-		return nil, Errorf(KindValue, "calls: expected 1 to %d at an address, got %d at %#x", mostCalls, count, address)
+// callWords is how many words a batch of a launch has, besides the request that all share: seeds, how many, their
+// bits, flags, epoch, batch, and where the batch is written, for how many bytes.
+const callWords = 8
+
+// each are the requests of several batches: r, with the words at an address.
+func (r *Request) each(calls, count int64) ([]Request, error) {
+	if calls == 0 || count < 1 || count > mostCalls {
+		return nil, Errorf(KindValue, "calls: expected 1 to %d at an address, got %d at %#x", mostCalls, count, calls)
 	}
-	calls := make([]DeviceCall, count)
-	for i, w := range memory.View[[8]int64](address, count) {
-		calls[i] = DeviceCall{
-			Call:   Call{Seeds: w[0], NumSeeds: w[1], SeedBits: int(w[2]), Epoch: w[4], Batch: w[5]},
-			Stream: stream, Own: own, Out: w[6], OutBytes: w[7],
-		}
-		calls[i].SeedsAt(w[3])
+	list := make([]Request, count)
+	for i, w := range memory.View[[callWords]int64](calls, count) {
+		one := *r
+		one.Seeds, one.NumSeeds, one.SeedBits, one.Epoch, one.Batch, one.Out, one.OutBytes = w[0], w[1], int(w[2]), w[4], w[5], w[6], w[7]
+		one.OnDevice, one.Known = w[3]&request.FlagOnDevice != 0, w[3]&request.FlagKnown != 0
+		list[i] = one
 	}
-	return calls, nil
+	return list, nil
 }
 
 // DeviceJob is one batch on its way on a device. It ends once, by a result or an
@@ -113,26 +100,80 @@ func (p *Sampler) checkOnDevice(g *Graph) error {
 	return p.check(g)
 }
 
-// DeviceSubmit puts a batch into a stream and returns.
-func DeviceSubmit(g *Graph, p *Sampler, c DeviceCall) (_ *DeviceJob, err error) {
-	if err := p.checkOnDevice(g); err != nil {
-		return nil, err
+// flightPlan is a batch that a device is about to begin.
+type flightPlan struct {
+	call *cuda.Call
+	// prepare looks up what the call needs in graphs that are entered, and returns the graph that the device samples.
+	prepare func() (*cuda.Graph, error)
+}
+
+// submitOnDevice puts a batch into a stream of the graph's device and returns.
+func submitOnDevice(g SampledGraph, p *Sampler, r *Request) (_ Job, err error) {
+	if r.EdgeLists {
+		return nil, Errorf(KindValue, "graph: expected one on the CPU for edge lists, got one on cuda:%d", g.onDevice().index)
 	}
-	call, err := g.device.call(p, c)
+	var f flightPlan
+	graphs := []*Graph{nil}
+	switch g := g.(type) {
+	case *Graph:
+		graphs[0] = g
+		f, err = g.flightPlan(p, r)
+	case *HeteroGraph:
+		graphs = g.graphs
+		f, err = g.flightPlan(p, r)
+	}
 	if err != nil {
 		return nil, err
 	}
-	j := newDeviceJob(g.device, c.Out, g)
-	if err := g.enterDevice([]*DeviceJob{j}); err != nil {
-		return nil, err
+	d := g.onDevice()
+	j := newDeviceJob(d, r.Out)
+	for _, g := range graphs {
+		if err := g.enterDevice([]*DeviceJob{j}); err != nil {
+			j.leave()
+			return nil, err
+		}
+		j.graphs = append(j.graphs, g)
 	}
-	var f *cuda.Flight
-	// Whatever happens, as in DeviceSubmitMany.
-	defer func() { j.begun(f, err) }()
-	if f, err = g.device.engine.Start(g.device.graph, call); err != nil {
+	var flight *cuda.Flight
+	// Whatever happens: Close and Shutdown wait for jobs that were let in.
+	defer func() { j.begun(flight, err) }()
+	of, err := f.prepare()
+	if err == nil {
+		flight, err = d.engine.Start(of, f.call)
+	}
+	if err != nil {
 		return nil, onDevice(err)
 	}
 	return j, nil
+}
+
+// flightPlan checks and copies what a request for a batch on a device says.
+func (g *Graph) flightPlan(p *Sampler, r *Request) (f flightPlan, err error) {
+	timed, is := p.Plan.(*temporal.Plan)
+	switch {
+	case r.Sorted == 0:
+		err = p.checkOnDevice(g)
+	case !is:
+		err = Errorf(KindValue, "sampler: expected one of edges with times, got one of another family")
+	}
+	if err != nil {
+		return f, err
+	}
+	if f.call, err = g.device.call(p, r); err != nil {
+		return f, err
+	}
+	given, err := g.times(r)
+	f.prepare = func() (*cuda.Graph, error) {
+		if given == nil {
+			return g.device.graph, nil
+		}
+		keys, err := g.device.graph.Keys(given.Of[0].Edges)
+		if err == nil {
+			f.call.Plan = timed.Device(keys, given, len(f.call.Exclude))
+		}
+		return g.device.graph.Alone(), err
+	}
+	return f, err
 }
 
 // begun says what has become of the start of a job that was let in.
@@ -144,15 +185,15 @@ func (j *DeviceJob) begun(f *cuda.Flight, err error) {
 	close(j.started)
 }
 
-// DeviceSubmitMany puts several batches into a stream together, as one launch where
+// submitMany puts several batches into a stream together, as one launch where
 // the engine can.
-func DeviceSubmitMany(g *Graph, p *Sampler, calls []DeviceCall) (jobs []*DeviceJob, err error) {
+func submitMany(g *Graph, p *Sampler, calls []Request) (jobs []*DeviceJob, err error) {
 	if err := p.checkOnDevice(g); err != nil {
 		return nil, err
 	}
 	batches := make([]*cuda.Call, len(calls))
-	for i, c := range calls {
-		if batches[i], err = g.device.call(p, c); err != nil {
+	for i := range calls {
+		if batches[i], err = g.device.call(p, &calls[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +219,7 @@ func DeviceSubmitMany(g *Graph, p *Sampler, calls []DeviceCall) (jobs []*DeviceJ
 }
 
 // call copies what stays the caller's and looks excluded edges up.
-func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
+func (d *deviceGraph) call(p *Sampler, c *Request) (*cuda.Call, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -191,8 +232,8 @@ func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 		}
 	}
 	call := &cuda.Call{
-		Plan: p.CUDA(), Batch: p.batch(&c.Call),
-		Share: int(p.share), Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
+		Plan: p.CUDA(), Batch: p.batch(c),
+		Share: int(p.share), Stream: uintptr(c.Stream), Own: c.OwnStream, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
 	}
 	// The calling thread's own stream is another one on the thread that waits, which
 	// may have to launch again.
@@ -313,10 +354,7 @@ func (j *DeviceJob) end(b cuda.Batch, err error) {
 	}
 }
 
-// Wait waits up to timeout milliseconds, for ever if negative. finished is false
-// when the job is still on its way; otherwise the memory's address, with its
-// reference, or the error is the caller's. A negative address is no memory: minus
-// the bytes that Out would have needed.
+// Wait is as Job says.
 func (j *DeviceJob) Wait(timeout int64) (address int64, finished bool, err error) {
 	wait := time.Duration(-1)
 	if timeout >= 0 {
@@ -332,6 +370,11 @@ func (j *DeviceJob) Wait(timeout int64) (address int64, finished bool, err error
 		return -int64(j.needed), true, nil
 	}
 	return j.memory.Address(), true, nil
+}
+
+// Span is an error: nobody knows when a device worked on a batch.
+func (j *DeviceJob) Span(int64, int64) (finished bool, err error) {
+	return false, Errorf(KindValue, "job: expected one on the CPU, got one on cuda:%d", j.device)
 }
 
 // Cancel ends the job and returns once the device no longer works on it; a result

@@ -30,87 +30,53 @@ func (t *HeteroGraph) bring() error {
 	return nil
 }
 
-// DeviceSubmitHetero puts a batch of a graph with types into a stream; about has what a DeviceCall has not.
-func DeviceSubmitHetero(t *HeteroGraph, p *Sampler, c DeviceCall, about HeteroCall) (*DeviceJob, error) {
-	if t.device == nil {
-		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
-	}
+// flightPlan checks and copies what a request for a batch on a device says.
+func (t *HeteroGraph) flightPlan(p *Sampler, r *Request) (f flightPlan, err error) {
 	plan, is := p.Plan.(heteroOnDevice)
 	if !is {
-		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
+		return f, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
-	if err := c.check(); err != nil {
-		return nil, err
+	if err := r.check(); err != nil {
+		return f, err
 	}
-	about.Call = c.Call
-	seeds, exclude, err := t.split(&about)
+	seeds, exclude, err := t.split(r)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	given, err := t.times(&about)
+	given, err := t.times(r)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	// Excluded edges are of relations: what looks up those of a graph is not asked.
-	c.NumExclude = 0
-	call, err := t.device.call(p, c)
-	if err != nil {
-		return nil, err
-	}
-	j := newDeviceJob(t.device, c.Out)
-	if err := t.enterDevice(j); err != nil {
-		return nil, err
-	}
-	// Whatever happens: Close and Shutdown wait for jobs that were let in.
-	defer func() {
-		if err != nil {
-			j.ended, j.err = true, err
-			j.leave()
+	own := *r
+	own.NumExclude = 0
+	f.call, err = t.device.call(p, &own)
+	f.prepare = func() (*cuda.Graph, error) {
+		var excluded []int64
+		for i, ids := range exclude {
+			positions, err := t.graphs[i].device.positions(ids)
+			if err != nil {
+				return nil, t.about(i, err)
+			}
+			excluded = append(excluded, int64(len(positions)))
+			f.call.Exclude = append(f.call.Exclude, positions...)
 		}
-		close(j.started)
-	}()
-	var excluded []int64
-	for i, ids := range exclude {
-		positions, wrong := t.graphs[i].device.positions(ids)
-		if wrong != nil {
-			err = t.about(i, wrong)
-			return nil, err
+		keys := make([]gpu.Address, len(t.graphs))
+		for i := range keys {
+			if given == nil || given.Of[i] == nil {
+				continue
+			}
+			var err error
+			if keys[i], err = t.graphs[i].device.graph.Keys(given.Of[i].Edges); err != nil {
+				return nil, err
+			}
 		}
-		excluded = append(excluded, int64(len(positions)))
-		call.Exclude = append(call.Exclude, positions...)
-	}
-	keys := make([]gpu.Address, len(t.graphs))
-	for i := range keys {
-		if given == nil || given.Of[i] == nil {
-			continue
+		var err error
+		f.call.Plan, err = plan.Device(&t.csc, seeds, excluded, given, keys)
+		if _, alone := f.call.Plan.(*cuda.SingleType); alone {
+			return t.graphs[0].device.graph, err
 		}
-		if keys[i], err = t.graphs[i].device.graph.Keys(given.Of[i].Edges); err != nil {
-			err = onDevice(err)
-			return nil, err
-		}
+		return t.device.graph, err
 	}
-	if call.Plan, err = plan.Device(&t.csc, seeds, excluded, given, keys); err == nil {
-		of := t.device.graph
-		if _, alone := call.Plan.(*cuda.SingleType); alone {
-			of = t.graphs[0].device.graph
-		}
-		j.flight, err = t.device.engine.Start(of, call)
-		err = onDevice(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return j, nil
-}
-
-// enterDevice lets a job into all graphs, or into none.
-func (t *HeteroGraph) enterDevice(j *DeviceJob) error {
-	for _, g := range t.graphs {
-		if err := g.enterDevice([]*DeviceJob{j}); err != nil {
-			j.leave()
-			return err
-		}
-		j.graphs = append(j.graphs, g)
-	}
-	return nil
+	return f, err
 }

@@ -11,9 +11,18 @@ import (
 // results are taken together.
 type DeviceLaunch struct{ jobs []*DeviceJob }
 
-// NewDeviceLaunch submits several batches, as one launch where the engine can.
-func NewDeviceLaunch(g *Graph, p *Sampler, calls []DeviceCall) (*DeviceLaunch, error) {
-	jobs, err := DeviceSubmitMany(g, p, calls)
+// SubmitMany begins several batches, as one launch where the engine can: each is r with the 8 words that it has at
+// the address calls.
+func SubmitMany(g SampledGraph, p *Sampler, r Request, calls, count int64) (*DeviceLaunch, error) {
+	of, is := g.(*Graph)
+	if !is {
+		return nil, Errorf(KindValue, "graph: expected one without types, got one with types")
+	}
+	list, err := r.each(calls, count)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := submitMany(of, p, list)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ const AskWords = 5
 
 // asking is how a job asks for rows, and is answered.
 type asking struct {
-	waiting *Job
+	waiting *HostJob
 	asks    chan *cpu.RowRequest
 	answers chan []cpu.RowReply
 	once    sync.Once
@@ -44,25 +44,66 @@ func newAsking() asking {
 
 func (t *asking) asked() *asking { return t }
 
-// partsTask is a batch as a job's task, whose rows are asked for.
-type partsTask struct {
-	*sampling
-	asking
-}
-
-// heteroPartsTask is that of a graph with types.
-type heteroPartsTask struct {
-	*sampledTypes
+// partitionedTask is a batch as a job's task, whose rows are asked for.
+type partitionedTask struct {
+	*sampleTask
 	asking
 }
 
 // pollStop is how often a batch that waits for an answer looks whether it is to end.
 const pollStop = 20 * time.Millisecond
 
-// SubmitParts begins a batch of a graph without rows, which is in parts that begin at those vertices. bounds is the
-// address of as many int64 as there are parts, and of the number of vertices behind them. With seed times, as
-// TimedCall has them, the batch is one by time.
-func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, float bool) (*Job, error) {
+// submitPartitioned begins a batch of a graph without rows, whose partitions begin at the nodes in Bounds: as many
+// numbers of each relation, one behind another. With SeedTimes the edges have times: of a heterogeneous graph those of
+// the relations in Timed.
+func submitPartitioned(g SampledGraph, p *Sampler, r *Request) (Job, error) {
+	relations, err := int64(1), error(nil)
+	if hetero, is := g.(*HeteroGraph); is {
+		relations = int64(len(hetero.graphs))
+		err = hetero.checkPartitioned(p, r)
+	} else {
+		p, err = p.apart()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if relations == 0 || r.NumBounds%relations != 0 || r.NumBounds/relations < 2 {
+		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, got %d", relations, r.NumBounds)
+	}
+	var given *plan.Times
+	if r.SeedTimes != 0 {
+		given = &plan.Times{Of: make([]*times.Rows, relations)}
+		for i := range given.Of {
+			if r.Timed == 0 || memory.View[int64](r.Timed, relations)[i] != 0 {
+				given.Of[i] = &times.Rows{Float: r.FloatTimes}
+			}
+		}
+		if given.Seeds, err = seedKeys(r.SeedTimes, r.NumSeeds, r.FloatTimes); err != nil {
+			return nil, err
+		}
+	}
+	t := &partitionedTask{asking: newAsking()}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](r.Bounds, r.NumBounds)...), Ask: t.ask}
+	// Excluded edges are those of the partitions' rows, and not looked up here.
+	own := *r
+	own.NumExclude = 0
+	if t.sampleTask, err = newTask(g, p, &own); err != nil {
+		return nil, err
+	}
+	t.work.Parts, t.work.Times = parts, given
+	return t.run(), nil
+}
+
+// run begins the job on a thread of its own: it waits more than it works, so it takes nobody's turn.
+func (t *partitionedTask) run() *HostJob {
+	t.waiting = newJob(t)
+	t.work.Stop = &t.waiting.stop
+	go t.waiting.run()
+	return t.waiting
+}
+
+// apart is the sampler by which a graph's partitions are sampled.
+func (p *Sampler) apart() (*Sampler, error) {
 	switch plan := p.Plan.(type) {
 	case *walks.Plan:
 	case *program.Plan:
@@ -70,116 +111,62 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 		if err != nil {
 			return nil, err
 		}
-		p = &Sampler{Plan: apart, Seed: p.Seed, Document: p.Document}
+		return &Sampler{Plan: apart, Seed: p.Seed, Document: p.Document}, nil
 	default:
 		if _, err := hopwise(p); err != nil {
 			return nil, err
 		}
 	}
-	if numBounds < 2 {
-		return nil, Errorf(KindValue, "bounds: expected at least 2, got %d", numBounds)
-	}
-	t := &partsTask{asking: newAsking()}
-	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
-	var given *plan.Times
-	if c.SeedTimes != 0 {
-		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
-		if err != nil {
-			return nil, err
-		}
-		given = &plan.Times{Of: []*times.Rows{{Float: float, ByVertex: c.ByVertex}}, Seeds: keys}
-	}
-	var err error
-	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
-		return nil, err
-	}
-	t.work.Parts, t.work.Times = parts, given
-	t.waiting = newJob(t)
-	t.work.Stop = &t.waiting.stop
-	// It waits more than it works, so it takes nobody's turn.
-	go t.waiting.run()
-	return t.waiting, nil
+	return p, nil
 }
 
-// SubmitPartsHetero begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
-// many numbers of each relation, one behind another. timed is the address of an int64 for each relation, 0 where its
-// edges have no times; it is 0 where seeds have none.
-func SubmitPartsHetero(g *HeteroGraph, p *Sampler, c HeteroCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
-	relations := int64(len(g.graphs))
-	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
-		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
+// checkPartitioned refuses what no batch of a partitioned heterogeneous graph can be made of.
+func (t *HeteroGraph) checkPartitioned(p *Sampler, r *Request) error {
+	if r.NumExclude > 0 || r.Sorted != 0 {
+		return Errorf(KindValue, "exclude: expected excluded edges and times that the partitions have, got some")
 	}
 	switch p.Plan.(type) {
 	case *hetero.Plan, *hgt.Plan, *labor.Plan:
-	default:
-		return nil, Errorf(KindValue, "sampler: expected one of neighbours, HGT or LABOR for a graph with types in parts, got one of another family")
+		return nil
 	}
-	var given *plan.Times
-	if timed != 0 {
-		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
-		if err != nil {
-			return nil, err
-		}
-		given = &plan.Times{Of: make([]*times.Rows, relations), Seeds: keys}
-		for i, has := range memory.View[int64](timed, relations) {
-			if has != 0 {
-				given.Of[i] = &times.Rows{Float: float}
-			}
-		}
-	}
-	t := &heteroPartsTask{asking: newAsking()}
-	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
-	var err error
-	if t.sampledTypes, err = newSampledTypes(g, p, c); err != nil {
-		return nil, err
-	}
-	t.work.Parts, t.work.Times = parts, given
-	t.waiting = newJob(t)
-	t.work.Stop = &t.waiting.stop
-	go t.waiting.run()
-	return t.waiting, nil
+	return Errorf(KindValue, "sampler: expected one of neighbours, HGT or LABOR for a graph with types in parts, got one of another family")
 }
 
-// SubmitPartsAlong begins walks along relations of a graph with types whose relations have no rows: bounds as
-// SubmitPartsHetero has it, and along is the address of two int64 for each kind of edges of the plan: its relation, and how
-// many vertices there are where that leads to. There are so many roots. Ids have 64 bits.
-func SubmitPartsAlong(g *HeteroGraph, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
+// submitWalkRelations begins walks along relations of a partitioned heterogeneous graph: Bounds as submitPartitioned
+// has them, and for each edge type of the plan its relation, and how many nodes there are where that leads to.
+func submitWalkRelations(g *HeteroGraph, p *Sampler, r *Request) (Job, error) {
 	relations := int64(len(g.graphs))
 	walked, is := p.Plan.(*walks.Plan)
-	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
-		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, numBounds)
+	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || r.NumBounds%relations != 0 || r.NumBounds/relations < 2 {
+		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, r.NumBounds)
 	}
-	if err := c.check(); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
-	t := &heteroPartsTask{asking: newAsking()}
-	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
-	for _, w := range memory.View[[2]int64](along, numAlong) {
+	t := &partitionedTask{asking: newAsking()}
+	parts := &cpu.Partition{Bounds: append([]int64(nil), memory.View[int64](r.Bounds, r.NumBounds)...), Ask: t.ask, Relations: int(relations)}
+	for _, w := range memory.View[[2]int64](r.WalkRelations, r.NumWalkRelations) {
 		if w[0] < 0 || w[0] >= relations {
 			return nil, Errorf(KindValue, "along: expected relations below %d, got %d", relations, w[0])
 		}
 		parts.Along = append(parts.Along, cpu.WalkRelation{Relation: w[0], Nodes: w[1]})
 	}
 	for i, kind := range walked.Path {
-		if kind >= numAlong {
-			return nil, Errorf(KindValue, "metapath[%d]: expected a kind of edges below %d, got %d", i, numAlong, kind)
+		if kind >= r.NumWalkRelations {
+			return nil, Errorf(KindValue, "metapath[%d]: expected a kind of edges below %d, got %d", i, r.NumWalkRelations, kind)
 		}
 	}
 	wide := csc.Array{Bits: 64}
-	graph := &csc.Graph{NumNodes: roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
-	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
-	for i, seeds := int64(0), csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits); i < c.NumSeeds; i++ {
+	graph := &csc.Graph{NumNodes: r.Roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
+	t.sampleTask = &sampleTask{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Graph: graph, Batch: p.batch(r), Crew: crewOf(r.Threads), Parts: parts}}
+	for i, seeds := int64(0), csc.Borrow(r.Seeds, r.NumSeeds, r.SeedBits); i < r.NumSeeds; i++ {
 		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
 	}
-	t.work.Batch.Seeds.Bits, t.work.Crew = 64, crewOf(c.Threads)
-	var err error
-	if t.leave, err = g.enter(); err != nil {
+	t.work.Batch.Seeds.Bits = 64
+	if err := g.enter(); err != nil {
 		return nil, err
 	}
-	t.waiting = newJob(t)
-	t.work.Stop = &t.waiting.stop
-	go t.waiting.run()
-	return t.waiting, nil
+	return t.run(), nil
 }
 
 // hopwise is a plan whose batches are hops of rows, which may lie elsewhere.
@@ -196,9 +183,6 @@ func hopwise(p *Sampler) (interface {
 	}
 	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
 }
-
-// do makes the batch. Excluded edges are those of the parts' rows, and not looked up here.
-func (t *partsTask) do() (memory.Memory, error) { return t.plan.CPU(&t.work) }
 
 // ask hands a question out and waits for its answer.
 func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
@@ -221,7 +205,7 @@ func (t *asking) ask(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 	}
 }
 
-func (j *Job) parts() (*asking, error) {
+func (j *HostJob) parts() (*asking, error) {
 	t, is := j.task.(interface{ asked() *asking })
 	if !is {
 		return nil, Errorf(KindValue, "job: expected one of a graph in parts, got another")
@@ -234,7 +218,7 @@ func (j *Job) parts() (*asking, error) {
 // (ids), of their trees (ids) and of the bounds of these (int64), 0 where they have none; then where the vertices of
 // each part begin, and how many there are. It says 1, 2 where the job asks nothing more, and 0 where time is up. The
 // addresses are good until the answer has been given.
-func (j *Job) Asked(timeout, address, room int64) (state int64, err error) {
+func (j *HostJob) Asked(timeout, address, room int64) (state int64, err error) {
 	t, err := j.parts()
 	if err != nil {
 		return 0, err
@@ -272,7 +256,7 @@ func addressOf(a csc.Array) int64 {
 
 // Answer gives a job what it has asked for: at an address stand an address and a size for each part, of what Rows has
 // made there. The answers must stay until Asked has returned once more.
-func (j *Job) Answer(address, count int64) error {
+func (j *HostJob) Answer(address, count int64) error {
 	t, err := j.parts()
 	if err != nil {
 		return err
@@ -289,7 +273,7 @@ func (j *Job) Answer(address, count int64) error {
 }
 
 // Fail ends a job whose rows nobody will bring.
-func (j *Job) Fail(why string) error {
+func (j *HostJob) Fail(why string) error {
 	t, err := j.parts()
 	if err != nil {
 		return err
@@ -301,29 +285,15 @@ func (j *Job) Fail(why string) error {
 	return nil
 }
 
-// RowsCall asks for rows of a part of a graph: excluded edges are told by ids of the whole graph, or with IDs by the
-// places of the part's edges. The seeds of Call are the vertices, Trees is the address of an id for
-// each, Bounds of an int64, 0 where they have none. Sorted is as TimedCall has it.
-type RowsCall struct {
-	Call
-	Hop, First    int64
-	FirstEdge     int64
-	EdgeIDBits    int
-	Trees, Bounds int64
-	IDs, NumIDs   int64 // of the part's edges, of IDsBits; 0: FirstEdge and what follows
-	IDsBits       int   // EdgeIDBits, or narrower for walks
-	Sorted        int64
-	ByVertex      bool
-}
-
 // rowsTask are rows of a part as a job's task.
 type rowsTask struct {
-	*sampling
+	*sampleTask
 	rows cpu.PartRows
 }
 
-// SubmitRows begins to draw rows of a part; few rows are drawn at once.
-func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
+// submitRows begins to draw rows of a partition; few rows are drawn at once. Excluded edges are ids of the whole graph,
+// or with IDs the places of the partition's edges.
+func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 	if plan, is := p.Plan.(*walks.Plan); is {
 		return submitEdges(g, p, plan, c)
 	}
@@ -335,35 +305,23 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		return nil, Errorf(KindValue, "rows: expected edge ids of 32 or 64 bits and a hop and first ids >= 0, got %d, %d, %d and %d",
 			c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
 	}
-	var given *plan.Times
-	if c.Sorted != 0 {
-		rows, err := sortedRows(c.Sorted, g.csc.NumEdges(), c.ByVertex)
-		if err != nil {
-			return nil, err
-		}
-		given = &plan.Times{Of: []*times.Rows{rows}}
-	}
 	ask := &cpu.RowRequest{Hop: int(c.Hop)}
-	if c.Trees != 0 {
-		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	if c.SubgraphIDs != 0 {
+		ask.Trees = ownArray(csc.Borrow(c.SubgraphIDs, c.NumSeeds, c.SeedBits))
 	}
-	if c.Bounds != 0 {
-		ask.Bounds = append(ask.Bounds, memory.View[int64](c.Bounds, c.NumSeeds)...)
+	if c.RowBounds != 0 {
+		ask.Bounds = append(ask.Bounds, memory.View[int64](c.RowBounds, c.NumSeeds)...)
 	}
 	t := &rowsTask{}
-	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
+	if t.sampleTask, err = newTask(g, p, c); err != nil {
 		return nil, err
 	}
 	ask.Vertices = t.work.Batch.Seeds
-	t.work.Times = given
-	j := newJob(t)
-	t.work.Stop = &j.stop
 	req := hops.Request(&t.work)
-	if req.First = c.First; c.Hop >= int64(len(req.Fanouts)) || req.Graph.Indices.Bits != c.SeedBits || (given != nil) != (c.Bounds != 0) {
-		j.err = Errorf(KindValue, "rows: expected one of %d hops, ids of %d bits, and bounds where edges have times, got hop %d, %d bits",
+	if req.First = c.First; c.Hop >= int64(len(req.Fanouts)) || req.Graph.Indices.Bits != c.SeedBits || (t.work.Times != nil) != (c.RowBounds != 0) {
+		t.over()
+		return nil, Errorf(KindValue, "rows: expected one of %d hops, ids of %d bits, and bounds where edges have times, got hop %d, %d bits",
 			len(req.Fanouts), req.Graph.Indices.Bits, c.Hop, c.SeedBits)
-		j.finish()
-		return j, nil
 	}
 	var ids csc.Array
 	if c.IDs != 0 {
@@ -374,33 +332,35 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		t.rows.Beside = whole.Beside(&g.csc)
 		t.rows.Weights = len(t.rows.Beside) == 0 && g.csc.Alias != nil
 	}
-	return promptly(j, &t.work, t.few()), nil
+	return t.begin(t, t.few()), nil
 }
 
 // few guesses that the rows are drawn in a moment.
 func (t *rowsTask) few() bool {
-	degree := float64(t.graph.csc.NumEdges()) / float64(max(t.graph.csc.Rows(), 1))
+	degree := float64(t.rows.Graph.NumEdges()) / float64(max(t.rows.Graph.Rows(), 1))
 	mean := t.rows.Rule(t.rows.Ask.Hop).Mean(degree)
 	return float64(t.rows.Ask.Vertices.Len())*mean <= promptEdges && len(t.exclude) == 0
 }
 
 func (t *rowsTask) do() (memory.Memory, error) {
 	req := t.rows.Request
-	req.Exclude = t.graph.csc.ExcludeOf(t.exclude, t.rows.Edge)
-	// Sample may have bounded the edges since.
+	if len(t.exclude) > 0 {
+		req.Exclude = req.Graph.ExcludeOf(t.exclude[0], t.rows.Edge)
+	}
+	// The caller's thread may have bounded the edges since.
 	req.Most = t.work.Most
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
 }
 
 // edgesTask are edges that walks take, of rows of a part, as a job's task.
 type edgesTask struct {
-	*sampling
+	*sampleTask
 	edges walk.PartEdges
 }
 
 // submitEdges begins to choose an edge of each row, or to tell what else walks ask: Hop is the step, or what the rule
 // makes of it, Bounds are its draws, and Trees are where the walks came from.
-func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, error) {
+func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c *Request) (Job, error) {
 	first := plan.Roots == 0 && !plan.Second()
 	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || g.csc.Indices.Bits != c.SeedBits && (!first || c.SeedBits == 32) {
 		return nil, Errorf(KindValue, "rows: expected ids of %d bits, or 64 for walks of first order, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
@@ -408,19 +368,17 @@ func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, erro
 	}
 	var draws []int64
 	var last csc.Array
-	if c.Bounds != 0 {
-		draws = append(draws, memory.View[int64](c.Bounds, c.NumSeeds)...)
+	if c.RowBounds != 0 {
+		draws = append(draws, memory.View[int64](c.RowBounds, c.NumSeeds)...)
 	}
-	if c.Trees != 0 {
-		last = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	if c.SubgraphIDs != 0 {
+		last = ownArray(csc.Borrow(c.SubgraphIDs, c.NumSeeds, c.SeedBits))
 	}
 	t := &edgesTask{}
 	var err error
-	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
+	if t.sampleTask, err = newTask(g, p, c); err != nil {
 		return nil, err
 	}
-	j := newJob(t)
-	t.work.Stop = &j.stop
 	t.edges = walk.PartEdges{
 		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
 		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
@@ -428,32 +386,33 @@ func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, erro
 	if c.IDs != 0 {
 		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.IDsBits)
 	}
-	return promptly(j, &t.work, c.NumSeeds <= promptEdges), nil
+	return t.begin(t, c.NumSeeds <= promptEdges), nil
 }
 
 func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }
 
 // heteroRowsTask are rows of a relation of a part as a job's task.
 type heteroRowsTask struct {
-	*sampledTypes
+	*sampleTask
 	rows    cpu.PartRows
 	without []int64 // ids of excluded edges
 }
 
-// SubmitHeteroRows begins to draw rows of a relation of a part, whose relations are those of g.
-func SubmitHeteroRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*Job, error) {
+// submitHeteroRows begins to draw rows of a relation of a partition, whose relations are those of g.
+func submitHeteroRows(g *HeteroGraph, p *Sampler, c *Request) (Job, error) {
+	relation := c.Relation
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	t := &heteroRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Batch: p.batch(&c.Call)}}}
+	t := &heteroRowsTask{sampleTask: &sampleTask{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Batch: p.batch(c)}}}
 	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
 	if c.Sorted != 0 && relation >= 0 && relation < int64(len(g.graphs)) {
-		sorted, err := sortedRows(c.Sorted, g.csc.Relations[relation].Graph.NumEdges(), c.ByVertex)
+		sorted, err := g.graphs[relation].times(c)
 		if err != nil {
 			return nil, err
 		}
 		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.graphs))}
-		t.work.Times.Of[relation] = sorted
+		t.work.Times.Of[relation] = sorted.Of[0]
 	}
 	var about *cpu.HeteroRequest
 	weights := false
@@ -469,8 +428,8 @@ func SubmitHeteroRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a graph with types in parts, got one of another family")
 	}
 	if relation < 0 || relation >= int64(len(g.graphs)) || c.Hop < 0 || c.Hop >= int64(about.Hops()) || g.csc.IDBits() != c.SeedBits ||
-		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.Trees != 0) && c.NumSeeds > 0 ||
-		c.Sorted != 0 && c.Bounds == 0 && c.NumSeeds > 0 {
+		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.SubgraphIDs != 0) && c.NumSeeds > 0 ||
+		c.Sorted != 0 && c.RowBounds == 0 && c.NumSeeds > 0 {
 		return nil, Errorf(KindValue, "rows: expected some of %d relations and %d hops, ids of %d bits, trees where seeds have their own and bounds where edges have times, got relation %d, hop %d, %d bits",
 			len(g.graphs), about.Hops(), g.csc.IDBits(), relation, c.Hop, c.SeedBits)
 	}
@@ -481,12 +440,12 @@ func SubmitHeteroRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*
 		req.Times = about.Times[relation]
 	}
 	ask := &cpu.RowRequest{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
-	if c.Trees != 0 {
-		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	if c.SubgraphIDs != 0 {
+		ask.Trees = ownArray(csc.Borrow(c.SubgraphIDs, c.NumSeeds, c.SeedBits))
 	}
-	if c.Bounds != 0 && c.Sorted != 0 {
+	if c.RowBounds != 0 && c.Sorted != 0 {
 		// Trees have bounds, too, where a relation's edges have no times.
-		ask.Bounds = append(ask.Bounds, memory.View[int64](c.Bounds, c.NumSeeds)...)
+		ask.Bounds = append(ask.Bounds, memory.View[int64](c.RowBounds, c.NumSeeds)...)
 	}
 	if c.NumExclude > 0 {
 		t.without = append(t.without, memory.View[int64](c.Exclude, c.NumExclude)...)
@@ -497,24 +456,16 @@ func SubmitHeteroRows(g *HeteroGraph, p *Sampler, relation int64, c RowsCall) (*
 		t.rows.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
 	t.work.Crew = crewOf(c.Threads)
-	// Only now, as newSampling says.
-	var err error
-	if t.leave, err = g.enter(); err != nil {
+	// Only now, as newTask says.
+	if err := g.enter(); err != nil {
 		return nil, err
 	}
-	j := newJob(t)
-	t.work.Stop = &j.stop
 	degree := float64(own.Graph.NumEdges()) / float64(max(own.Graph.Rows(), 1))
 	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges && len(t.without) == 0
-	return promptly(j, &t.work, few), nil
+	return t.begin(t, few), nil
 }
 
 func (t *heteroRowsTask) do() (memory.Memory, error) {
 	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Graph.ExcludeOf(t.without, t.rows.Edge)
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
-}
-
-// ownArray is an array of its own.
-func ownArray(a csc.Array) csc.Array {
-	return csc.Array{Bits: a.Bits, I32: append([]int32(nil), a.I32...), I64: append([]int64(nil), a.I64...)}
 }

@@ -104,13 +104,13 @@ func quiet(t *testing.T) {
 }
 
 // long is a call that keeps the engine busy for long: 250 hops of the whole graph.
-func long(t *testing.T) (*Graph, *Sampler, Call) {
+func long(t *testing.T) (*Graph, *Sampler, Request) {
 	t.Helper()
 	a := random(20000)
 	seeds := csctest.Steps(2000, 1)
 	t.Cleanup(func() { runtime.KeepAlive(seeds) })
 	fanouts := slices.Repeat([]int64{-1}, 250)
-	return a.open(t), options(t, "auto", false, fanouts...), Call{Seeds: address(seeds), NumSeeds: 2000, SeedBits: 64}
+	return a.open(t), options(t, "auto", false, fanouts...), Request{Seeds: address(seeds), NumSeeds: 2000, SeedBits: 64}
 }
 
 // contents is what a memory's batch says, and releases it.
@@ -126,7 +126,7 @@ func contents(t *testing.T, at int64) string {
 }
 
 // result waits for a job.
-func result(t *testing.T, j *Job) string {
+func result(t *testing.T, j *HostJob) string {
 	t.Helper()
 	at, finished, err := j.Wait(-1)
 	if err != nil || !finished {
@@ -144,7 +144,7 @@ func TestSeedsAreCopied(t *testing.T) {
 	var want string
 	for round := range 20 {
 		seeds, exclude := []int64{5, 6, 7, 5}, []int64{1, 2, 300}
-		j, err := Submit(g, o, Call{
+		j, err := submit(g, o, Request{
 			Seeds: address(seeds), NumSeeds: 4, SeedBits: 64, Exclude: address(exclude), NumExclude: 3,
 		})
 		if err != nil {
@@ -171,11 +171,11 @@ func TestCancel(t *testing.T) {
 	}
 	g, o, c := long(t)
 	for round := range 6 {
-		first, err := Submit(g, o, c)
+		first, err := submit(g, o, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := Submit(g, o, c)
+		second, err := submit(g, o, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	live := memory.Count().Live
-	j, err := Submit(g, options(t, "auto", false, 2), c)
+	j, err := submit(g, options(t, "auto", false, 2), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestCancel(t *testing.T) {
 func TestWait(t *testing.T) {
 	quiet(t)
 	g, o, c := long(t)
-	j, err := Submit(g, o, c)
+	j, err := submit(g, o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestWait(t *testing.T) {
 	if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 		t.Errorf("finished %v: %v", finished, err)
 	}
-	if j, err = Submit(g, options(t, "auto", false, 2), c); err != nil {
+	if j, err = submit(g, options(t, "auto", false, 2), c); err != nil {
 		t.Fatal(err)
 	}
 	result(t, j)
@@ -242,17 +242,17 @@ func TestJobErrors(t *testing.T) {
 	g := a.open(t)
 	seeds, none := []int64{1, 100}, []int64{1 << 40}
 	for _, k := range []struct {
-		call Call
+		call Request
 		kind Kind
 		text string
 	}{
-		{Call{Seeds: address(seeds), NumSeeds: 2, SeedBits: 64}, KindIndex, "seeds[1]: expected an id in [0, 100), got 100"},
+		{Request{Seeds: address(seeds), NumSeeds: 2, SeedBits: 64}, KindIndex, "seeds[1]: expected an id in [0, 100), got 100"},
 		{
-			Call{Seeds: address(seeds), NumSeeds: 1, SeedBits: 64, Exclude: address(none), NumExclude: 1},
+			Request{Seeds: address(seeds), NumSeeds: 1, SeedBits: 64, Exclude: address(none), NumExclude: 1},
 			KindValue, "exclude[0]: expected the id of an edge of the graph, got 1099511627776",
 		},
 	} {
-		for _, how := range []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample} {
+		for _, how := range []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample} {
 			j, err := how(g, options(t, "auto", false, 3), k.call)
 			if err != nil {
 				t.Fatal(err)
@@ -276,7 +276,7 @@ func TestChangedArrays(t *testing.T) {
 	o, seeds, exclude := options(t, "auto", false, 3), []int64{1, 2, 3}, []int64{int64(len(a.indices)) - 1}
 	good := slices.Clone(a.indptr)
 	clear(a.indptr[1:])
-	j, err := Submit(g, o, Call{
+	j, err := submit(g, o, Request{
 		Seeds: address(seeds), NumSeeds: 3, SeedBits: 64, Exclude: address(exclude), NumExclude: 1,
 	})
 	if err != nil {
@@ -287,7 +287,7 @@ func TestChangedArrays(t *testing.T) {
 		t.Errorf("got %s: %s", kind, text)
 	}
 	copy(a.indptr, good)
-	if j, err = Submit(g, o, Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}); err != nil {
+	if j, err = submit(g, o, Request{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}); err != nil {
 		t.Fatal(err)
 	}
 	result(t, j)
@@ -299,33 +299,33 @@ func TestCallErrors(t *testing.T) {
 	g := random(100).open(t)
 	o := options(t, "auto", false, 3)
 	for _, k := range []struct {
-		call Call
+		call Request
 		kind Kind
 		text string
 	}{
-		{Call{SeedBits: 16}, KindType, "seeds: expected 32 or 64 bits, got 16"},
-		{Call{}, KindType, "seeds: expected 32 or 64 bits, got 0"},
-		{Call{SeedBits: 64, NumSeeds: -1}, KindValue, "seeds: expected a length >= 0, got -1"},
-		{Call{SeedBits: 64, NumExclude: -2}, KindValue, "seeds: expected a length >= 0, got -2"},
-		{Call{SeedBits: 64, Epoch: -1}, KindValue, "epoch: expected an integer in [0, 16777215], got -1"},
-		{Call{SeedBits: 64, Epoch: 1 << 24}, KindValue, "epoch: expected an integer in [0, 16777215], got 16777216"},
-		{Call{SeedBits: 64, Batch: -1}, KindValue, "batch: expected an integer in [0, 1099511627775], got -1"},
-		{Call{SeedBits: 64, Batch: 1 << 40}, KindValue, "batch: expected an integer in [0, 1099511627775], got 1099511627776"},
+		{Request{SeedBits: 16}, KindType, "seeds: expected 32 or 64 bits, got 16"},
+		{Request{}, KindType, "seeds: expected 32 or 64 bits, got 0"},
+		{Request{SeedBits: 64, NumSeeds: -1}, KindValue, "seeds: expected a length >= 0, got -1"},
+		{Request{SeedBits: 64, NumExclude: -2}, KindValue, "seeds: expected a length >= 0, got -2"},
+		{Request{SeedBits: 64, Epoch: -1}, KindValue, "epoch: expected an integer in [0, 16777215], got -1"},
+		{Request{SeedBits: 64, Epoch: 1 << 24}, KindValue, "epoch: expected an integer in [0, 16777215], got 16777216"},
+		{Request{SeedBits: 64, Batch: -1}, KindValue, "batch: expected an integer in [0, 1099511627775], got -1"},
+		{Request{SeedBits: 64, Batch: 1 << 40}, KindValue, "batch: expected an integer in [0, 1099511627775], got 1099511627776"},
 	} {
-		_, err := Submit(g, o, k.call)
+		_, err := submit(g, o, k.call)
 		if kind, text := KindOf(err); kind != k.kind || text != k.text {
 			t.Errorf("%+v: got %s: %s", k.call, kind, text)
 		}
 	}
 	// No array at all: the bridge makes an error of the panic, and Close still returns.
-	for _, c := range []Call{{SeedBits: 64, NumSeeds: 5}, {SeedBits: 32, NumSeeds: 5}, {SeedBits: 64, NumExclude: 5}} {
+	for _, c := range []Request{{SeedBits: 64, NumSeeds: 5}, {SeedBits: 32, NumSeeds: 5}, {SeedBits: 64, NumExclude: 5}} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Error("seeds at address 0")
 				}
 			}()
-			_, _ = Submit(g, o, c)
+			_, _ = submit(g, o, c)
 		}()
 	}
 	deadline.Within(t, time.Minute, g.Close)

@@ -85,9 +85,9 @@ func (p *Sampler) check(g *Graph) error {
 	})
 }
 
-// batch is which batch a call makes, without its seeds.
-func (p *Sampler) batch(c *Call) request.Batch {
-	return request.Batch{Seed: p.Seed, Epoch: uint32(c.Epoch), Number: uint64(c.Batch)}
+// batch is which batch a request makes, without its seeds.
+func (p *Sampler) batch(r *Request) request.Batch {
+	return request.Batch{Seed: p.Seed, Epoch: uint32(r.Epoch), Number: uint64(r.Batch)}
 }
 
 // Lines is the text of a program as it runs, after all passes.

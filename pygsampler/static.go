@@ -21,12 +21,11 @@ type DeviceStatic struct {
 // hold makes what makes batches of graphs on a device, which all see to its end.
 func hold(device *deviceGraph, graphs []*Graph, f func() (cuda.Standing, error)) (*DeviceStatic, error) {
 	// None is closed before it is known there.
-	leave, err := enterAll(graphs)
-	if err != nil {
+	if err := enterAll(graphs); err != nil {
 		return nil, err
 	}
-	defer leave()
-	s := &DeviceStatic{device: device, graphs: graphs}
+	defer leaveAll(graphs)
+	s, err := &DeviceStatic{device: device, graphs: graphs}, error(nil)
 	if s.made, err = f(); err != nil {
 		return nil, onDevice(err)
 	}
@@ -66,7 +65,7 @@ func NewDeviceStatic(g *Graph, p *Sampler, seeds, seedBits, grid, count, most in
 		return nil, Errorf(KindValue, "static: expected sizes of %d blocks at an address, got %d at %#x", len(plan.Fanouts), count, most)
 	}
 	options := cuda.StaticPlan{
-		Plan: plan, Seed: p.batch(&Call{}).Seed, Seeds: seeds, SeedBits: int(seedBits), Grid: int(grid),
+		Plan: plan, Seed: p.Seed, Seeds: seeds, SeedBits: int(seedBits), Grid: int(grid),
 	}
 	for i, w := range memory.View[[3]int64](most, count) {
 		if w[0] < 1 || w[1] < 1 || w[2] < 0 || w[0] < w[1] {
@@ -110,7 +109,7 @@ func (s *DeviceStatic) Begin(seeds, numSeeds, count, parts, epoch, first, stride
 	if count < 0 || count > 0 && (parts == 0 || seeds == 0) {
 		return Errorf(KindValue, "static: expected addresses of seeds and parts of batches, got %#x and %#x for %d", seeds, parts, count)
 	}
-	if err := (&Call{SeedBits: 64, Epoch: epoch, Batch: first + max(count-1, 0)*stride}).check(); err != nil {
+	if err := checkBatch(epoch, first+max(count-1, 0)*stride); err != nil {
 		return err
 	}
 	return as(s, stream, func(made *cuda.Static, to gpu.Stream) error {

@@ -12,7 +12,7 @@ import (
 
 // NewDeviceStaticHetero makes room for batches of a graph with types, whose seeds have seedBits each. At the address
 // most are integers: how many seeds of each type a batch may have; then for each of count blocks, outermost first, how
-// many vertices of each type and edges of each relation. sorted is as a HeteroCall has it; grid is the blocks of a
+// many vertices of each type and edges of each relation. sorted is as a Request has it; grid is the blocks of a
 // launch, 0 for a good number.
 func NewDeviceStaticHetero(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, count, most int64) (*DeviceStatic, error) {
 	if t.device == nil {
@@ -22,7 +22,7 @@ func NewDeviceStaticHetero(t *HeteroGraph, p *Sampler, sorted, seedBits, grid, c
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
-	given, err := t.times(&HeteroCall{Sorted: sorted})
+	given, err := t.times(&Request{Sorted: sorted})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func standing(d *deviceGraph, g *cuda.Graph, p *Sampler, plan *cuda.Hetero, kind
 		return own
 	}
 	plan.Seeds, plan.Excluded = take(kinds), nil
-	options := cuda.StaticHeteroPlan{Plan: plan, Seed: p.batch(&Call{}).Seed, SeedBits: int(seedBits), Grid: int(grid)}
+	options := cuda.StaticHeteroPlan{Plan: plan, Seed: p.Seed, SeedBits: int(seedBits), Grid: int(grid)}
 	for range count {
 		options.Vertices = append(options.Vertices, take(kinds))
 		options.Edges = append(options.Edges, take(relations))
@@ -171,7 +171,7 @@ func (s *DeviceStatic) BeginHetero(seeds, times, numSeeds, count, parts, counts,
 	if count < 0 || numSeeds < 0 || count > 0 && (parts == 0 || counts == 0 || seeds == 0) {
 		return Errorf(KindValue, "static: expected addresses of seeds and parts of batches, got %#x, %#x and %#x for %d", seeds, parts, counts, count)
 	}
-	if err := (&Call{SeedBits: 64, Epoch: epoch, Batch: first + max(count-1, 0)*stride}).check(); err != nil {
+	if err := checkBatch(epoch, first+max(count-1, 0)*stride); err != nil {
 		return err
 	}
 	return as(s, stream, func(made *cuda.StaticHetero, to gpu.Stream) error {

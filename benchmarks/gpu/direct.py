@@ -1,7 +1,7 @@
 """The engine with as little Python around it as there can be, and batches by the public ways.
 
-Latency of the engine is the time of two calls of the extension: DeviceSubmit, which launches, and
-DeviceWait, which returns when the batch is there. Seeds and output are tensors made before.
+Latency of the engine is the time of two calls of the extension: Submit, which launches, and
+Wait, which returns when the batch is there. Seeds and output are tensors made before.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pygsampler._batch import layout
 from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
+from pygsampler._engine import request_layout as at
+from pygsampler._sampling.request import empty_request
 
 from .graphs import Made
 
@@ -39,10 +41,10 @@ class Direct:
             fanouts, seed=1, mode=mode, mode_options=mode_options, replace=replace
         )
         loaded = library.engine()
-        self._submit = loaded.module.bridge_DeviceSubmit
-        self._many = loaded.module.bridge_DeviceSubmitMany
-        self._wait = loaded.module.bridge_DeviceWait
-        self._wait_many = loaded.module.bridge_DeviceWaitMany
+        self._submit = loaded.module.bridge_Submit
+        self._many = loaded.module.bridge_SubmitMany
+        self._wait = loaded.module.bridge_Wait
+        self._wait_many = loaded.module.bridge_WaitMany
         self._release = loaded.release
         self._graph = made.graph._handle()
         self._handle = self.sampler._handle()
@@ -55,11 +57,20 @@ class Direct:
 
     def submit(self, seeds: torch.Tensor, number: int, out: torch.Tensor, own: int = 0) -> int:
         """Starts batch ``number``; in a stream of the engine's with ``own``, else in torch's."""
-        negated: int = self._submit(
-            self._graph, self._handle, seeds.data_ptr(), seeds.numel(), 8 * seeds.element_size(), 1,
-            0, number, 0, 0, self._stream, own, out.data_ptr(), out.numel(),
-        )  # fmt: skip
-        return -negated
+        words = self._words(own)
+        words[at.SEEDS], words[at.NUM_SEEDS] = seeds.data_ptr(), seeds.numel()
+        words[at.SEED_BITS], words[at.BATCH] = 8 * seeds.element_size(), number
+        words[at.FLAGS] |= at.FLAG_ON_DEVICE
+        words[at.OUT], words[at.OUT_BYTES] = out.data_ptr(), out.numel()
+        self._submit(*words.buffer_info())
+        return words[at.JOB]
+
+    def _words(self, own: int) -> array[int]:
+        """A request without seeds."""
+        words = empty_request(at.SIZE_DEVICE)
+        words[at.GRAPH], words[at.SAMPLER] = self._graph, self._handle
+        words[at.STREAM], words[at.FLAGS] = self._stream, at.FLAG_OWN_STREAM * own
+        return words
 
     def wait(self, job: int) -> int:
         """The batch's memory: `release` it. Minus the bytes that it would have needed."""
@@ -71,14 +82,12 @@ class Direct:
 
     def submit_many(self, seeds: Sequence[torch.Tensor], number: int) -> int:
         """Starts batches that the engine allocates, together; their launch."""
-        words = array("q")
+        words, calls = self._words(1), array("q")
         for i, part in enumerate(seeds):
-            bits = 8 * part.element_size()
-            words.extend((part.data_ptr(), part.numel(), bits, 1, 0, number + i, 0, 0))
-        launch: int = self._many(
-            self._graph, self._handle, len(seeds), words.buffer_info()[0], self._stream, 1
-        )
-        return launch
+            bits, place = 8 * part.element_size(), at.FLAG_ON_DEVICE
+            calls.extend((part.data_ptr(), part.numel(), bits, place, 0, number + i, 0, 0))
+        self._many(*words.buffer_info(), calls.buffer_info()[0], len(seeds))
+        return words[at.JOB]
 
     def wait_many(self, launch: int, count: int) -> list[int]:
         """The memories of the ``count`` batches of a launch: `release` each."""

@@ -25,9 +25,8 @@ import torch
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler._cli.bench.check import CheckError
-from pygsampler._engine import memory
-from pygsampler._engine.handle import SLICE_MS
-from pygsampler._sampling.device_job import DeviceJob
+from pygsampler._engine.pending import PackedJob
+from pygsampler._sampling.request import SampleRequest
 
 from .. import eager_torch, programs
 from .graphs import Made, make
@@ -157,13 +156,12 @@ def ours(sampler: Any, graph: pgs.Graph, sets: list[torch.Tensor]) -> dict[str, 
     )
     read = sampler.graph_of(graph) if hasattr(sampler, "graph_of") else graph
     stream = torch.cuda.current_stream().cuda_stream
-    handles = read._handle(), sampler._handle()
 
     def engine(i: int) -> Any:
         seeds = sets[i % len(sets)]
-        job = DeviceJob(read, sampler, 0, i)
-        about = *handles, seeds.data_ptr(), len(seeds), 64, 1
-        return memory.call("DeviceSample", *about, 0, i, 0, 0, stream, 0, 0, SLICE_MS, jobs=(job,))
+        request = SampleRequest(sampler, read, seeds, epoch=0, batch=i)
+        request.on_device(stream)
+        return PackedJob(request.words).begin()._result()
 
     many = [sets[i % len(sets)] for i in range(_MANY)]
     together = timed(5, lambda i: sampler.sample_many(graph, many, epoch=1, batch=_MANY * i), 2)

@@ -25,9 +25,8 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._cli.bench.check import CheckError
-from pygsampler._engine import memory
-from pygsampler._engine.handle import SLICE_MS
-from pygsampler._sampling.device_job import DeviceJob
+from pygsampler._engine.pending import PackedJob
+from pygsampler._sampling.request import SampleRequest
 
 from .graphs import Made, make
 from .record import Budget, Record, spread
@@ -213,17 +212,15 @@ def whole_calls(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) 
 def latency(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) -> dict[str, Any]:
     """Microseconds of one call for few walks: of the engine's, and as a torch user makes it."""
     walked = sampler.graph_of(graph)
-    stream = torch.cuda.current_stream().cuda_stream
-    about = walked._handle(), sampler._handle(), seeds.data_ptr(), len(seeds), 32, 1
     engine, user = [], []
     for batch in range(_CALLS):
-        job = DeviceJob(walked, sampler, 0, batch)
+        request = SampleRequest(sampler, walked, seeds, epoch=0, batch=batch)
+        request.on_device(torch.cuda.current_stream().cuda_stream)
+        job = PackedJob(request.words)
         begin = time.perf_counter()
-        made = memory.call(
-            "DeviceSample", *about, 0, batch, 0, 0, stream, 0, 0, SLICE_MS, jobs=(job,)
-        )
+        job.begin()
         engine.append(1e6 * (time.perf_counter() - begin))
-        del made, job
+        del job
     for batch in range(_CALLS):
         begin = time.perf_counter()
         walks = sampler.launch(graph, seeds, epoch=0, batch=batch, into="torch").result()

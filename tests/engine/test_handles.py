@@ -10,6 +10,9 @@ from graphs import as_lists, circulant
 
 import pygsampler as pgs
 from pygsampler._engine import library
+from pygsampler._engine import request_layout as at
+from pygsampler._engine.pending import PackedJob
+from pygsampler._sampling.request import SampleRequest, empty_request
 
 
 def test_graphs_and_samplers_give_their_handles_back():
@@ -17,18 +20,44 @@ def test_graphs_and_samplers_give_their_handles_back():
     sampler = pgs.PGSampler([2], seed=0)
     sampler.sample(graph, [0])
     graph_handle, sampler_handle = graph._number, sampler._number
-    seeds = array("q", [0])
-    call = (seeds.buffer_info()[0], 1, 64, 0, 0, 0, 0, 0)
+    words = empty_request(at.SIZE_PLAIN)
+    words[at.SEED_BITS] = 64
+
+    def submit() -> None:
+        words[at.GRAPH], words[at.SAMPLER] = graph_handle, sampler_handle
+        library.call("Submit", *words.buffer_info())
+
     del sampler
     gc.collect()
     with pytest.raises(pgs.ClosedError):
-        library.call("Submit", graph_handle, sampler_handle, *call)
+        submit()
     sampler = pgs.PGSampler([2], seed=0)
     sampler_handle = sampler._handle()
     del graph
     gc.collect()
     with pytest.raises(pgs.ClosedError):
-        library.call("Submit", graph_handle, sampler_handle, *call)
+        submit()
+
+
+def test_a_result_that_stands_in_the_words_goes_with_its_job():
+    """As Ctrl-C leaves it where it comes after the engine's call and before Python's next line."""
+    graph, sampler = circulant(9, 3), pgs.PGSampler([2], seed=0)
+    sampler.sample(graph, [0])
+
+    def held() -> int:
+        stats = pgs.memory_stats()
+        return stats["live"] + stats["jobs"]
+
+    before = held()
+    for beside in (False, True):
+        request = SampleRequest(sampler, graph, [0, 1], epoch=0, batch=0, asynchronous=beside)
+        job = PackedJob(request.words)
+        library.call("Submit", *request.words.buffer_info())
+        assert bool(request.words[at.JOB if beside else at.RESULT])
+        assert held() > before
+        del job
+        assert held() == before
+        assert not any(request.words[at.RESULT : at.JOB + 1])
 
 
 def test_ctrl_c_is_not_lost_in_a_destructor(run_python):

@@ -336,9 +336,9 @@ import ctypes
 asked, small = [], set()
 def call(name, *args, **how):
     asked.append(name)
-    if name == "DeviceSubmitMany" and asked.count(name) == 1:
+    if name == "SubmitMany" and asked.count(name) == 1:
         # Eight words a batch; the last is for how many bytes there is room.
-        words = (ctypes.c_int64 * (8 * args[2])).from_address(args[3])
+        words = (ctypes.c_int64 * (8 * args[3])).from_address(args[2])
         for place in small:
             words[8 * place + 7] = 640
     return real(name, *args, **how)
@@ -347,7 +347,7 @@ for small in (set(), {1}, {0, 2}, {0, 1, 2, 3}):
     asked.clear()
     loader = DataLoader(there, SEEDS, [5, 3], batch_size=32, seed=1, prefetch=8)
     assert [content(b) for b in loader] == expected, small
-    print(asked.count("DeviceSubmitMany"), asked.count("DeviceSubmit"))
+    print(asked.count("SubmitMany"), asked.count("Submit"))
 print(pgs.cuda.memory_stats(0)["flights"])
 """
     assert run_with_driver(emulator, PRELUDE + code) == "3 0\n3 1\n3 2\n3 4\n0\n"

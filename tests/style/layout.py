@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -58,6 +59,8 @@ def figures(root: Path) -> dict[str, int]:
         "public names at the root": public_names[public.PACKAGE],
         "folders side by side in the Go core": len(folders),
         "files of the Go root package": sum(each.parent == core for each in go),
+        "functions of the bridge": len(bridge_functions(root)),
+        "functions that begin a batch": len(begins(root)),
         "kernel folders": len({each.parent for each in kernels}),
         "kernel sources in the largest folder": max(
             Counter(each.parent for each in kernels).values()
@@ -66,6 +69,21 @@ def figures(root: Path) -> dict[str, int]:
         "lines of Go, with its C": sum(map(_lines, [*go, *core.rglob("*.[chs]")])),
         "lines of kernels": sum(map(_lines, kernels)),
     }
+
+
+def bridge_functions(root: Path) -> dict[str, str]:
+    """The bodies of the functions that gopy makes callable from Python, by name."""
+    text = "".join(
+        path.read_text()
+        for path in sorted((root / "bridge").glob("*.go"))
+        if not path.stem.endswith("_test")
+    )
+    return dict(re.findall(r"^func ([A-Z]\w*)\(.*?\{\n(.*?)^\}", text, re.M | re.S))
+
+
+def begins(root: Path) -> set[str]:
+    """The functions of the bridge that begin a batch: they call a function Submit of the core."""
+    return {name for name, body in bridge_functions(root).items() if ".Submit" in body}
 
 
 def entries(package: Path) -> set[str]:

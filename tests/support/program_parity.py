@@ -19,6 +19,7 @@ from pygsampler._batch import layout as at
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.programs._language.inputs import InputContent, input_texts
 
@@ -74,7 +75,9 @@ class TextProgram(EngineSampler, Sampler[Result]):
         return graph._with_arrays(*self.names)
 
     def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
-        return dispatch(self, self.graph_of(graph), seeds, epoch=epoch, batch=batch, **how)
+        how["asynchronous"] = how.pop("beside", False)
+        request = SampleRequest(self, self.graph_of(graph), seeds, epoch=epoch, batch=batch, **how)
+        return dispatch(request)
 
     def _view(self, graph: pgs.Graph, memory: Any, epoch: int, batch: int) -> Result:
         return read(memory)

@@ -28,6 +28,7 @@ const (
 	layout = "python/pygsampler/_batch/layout.py"
 	graphs = "python/pygsampler/_graph/layout.py"
 	limits = "python/pygsampler/_engine/limits.py"
+	asked  = "python/pygsampler/_engine/request_layout.py"
 	header = "kernels/common/constants.cuh"
 )
 
@@ -35,6 +36,7 @@ var (
 	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/edge_list_words.go"}
 	ofGraphs = []string{"pygsampler/internal/graph/csc/words.go", "pygsampler/internal/graph/weights/words.go", "pygsampler/internal/graph/times/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/graph/csc/limits.go"}
+	ofAsked  = []string{"pygsampler/internal/request/words.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/engine/cuda/constants.go", "pygsampler/internal/request/budget.go"}
 )
 
@@ -99,11 +101,11 @@ func main() {
 
 // generate is the text of each file.
 func generate(root string) (map[string]string, error) {
-	var words, graph, most, all []group
+	var words, graph, most, asks, all []group
 	for _, part := range []struct {
 		to    *[]group
 		files []string
-	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&all, ofHeader}} {
+	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&asks, ofAsked}, {&all, ofHeader}} {
 		for _, file := range part.files {
 			groups, err := read(root, file)
 			if err != nil {
@@ -132,6 +134,7 @@ func generate(root string) (map[string]string, error) {
 		layout: "# " + mark + "\n" + doc + python(words) + batchRows + functions,
 		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cscRows + tablesRows + timesRows,
 		limits: "# " + mark + "\n\"\"\"What no argument exceeds.\"\"\"\n\nfrom __future__ import annotations\n" + python(most),
+		asked:  "# " + mark + "\n\"\"\"The words of a packed request: one call for a batch.\"\"\"\n\nfrom __future__ import annotations\n" + python(asks),
 		header: cuda(all),
 	}
 	return files, nil

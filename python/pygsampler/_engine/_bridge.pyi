@@ -46,97 +46,14 @@ def bridge_GraphFromCOO(src: int, dst: int, bits: int, num_edges: int, num_nodes
 def bridge_TimesStart(
     graph: int, name: str, dtype: str, address: int, length: int, by_vertex: int
 ) -> int: ...
-def bridge_TimedSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    threads: int,
-    prompt: int,
-    joined: int,
-    sorted: int,
-    seed_times: int,
-    by_vertex: int,
-) -> int: ...
-def bridge_DeviceTimedSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    seeds_on_device: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    stream: int,
-    own: int,
-    sorted: int,
-    seed_times: int,
-    by_vertex: int,
-) -> int: ...
 def bridge_TypedNew(document: str) -> int: ...
 def bridge_WalksByType(walks: int, nodes: int, edges: int, steps: int, roots: int) -> int: ...
 def bridge_TypedJoin(graph: int, ids: int) -> int: ...
-def bridge_TypedClose(graph: int) -> int: ...
-def bridge_TypedSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    counts: int,
-    sorted: int,
-    seed_times: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    threads: int,
-    prompt: int,
-    joined: int,
-) -> int: ...
-def bridge_DeviceTypedSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    seeds_on_device: int,
-    counts: int,
-    sorted: int,
-    seed_times: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    stream: int,
-    own: int,
-    timeout_m_s: int,
-) -> int: ...
 def bridge_TablesStart(
     graph: int, name: str, dtype: str, address: int, length: int, mask: int
 ) -> int: ...
 def bridge_TransposeStart(
     graph: int, name: str, dtype: str, address: int, length: int, kinds: int, bare: int
-) -> int: ...
-def bridge_HopsSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    threads: int,
-    prompt: int,
 ) -> int: ...
 def bridge_InducedEdges(
     graph: int, vertices: int, trees: int, count: int, vertex_bits: int, tree_bits: int
@@ -173,96 +90,6 @@ def bridge_GraphForm(
 ) -> int: ...
 def bridge_GraphAscends(graph: int) -> int: ...
 def bridge_GraphSameRows(graph: int, other: int) -> int: ...
-def bridge_PartsSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    bounds: int,
-    num_bounds: int,
-    seed_times: int,
-    floats: int,
-) -> int: ...
-def bridge_PartsTypedSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    counts: int,
-    epoch: int,
-    batch: int,
-    bounds: int,
-    num_bounds: int,
-    timed: int,
-    seed_times: int,
-    floats: int,
-) -> int: ...
-def bridge_PartsAlongSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    bounds: int,
-    num_bounds: int,
-    along: int,
-    num_along: int,
-    roots: int,
-) -> int: ...
-def bridge_PartsAsked(job: int, timeout_ms: int, address: int, room: int) -> int: ...
-def bridge_PartsAnswer(job: int, answers: int, count: int) -> int: ...
-def bridge_PartsFail(job: int, why: str) -> int: ...
-def bridge_PartsRows(
-    graph: int,
-    sampler: int,
-    vertices: int,
-    num_vertices: int,
-    id_bits: int,
-    hop: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    first: int,
-    first_edge: int,
-    edge_id_bits: int,
-    ids: int,
-    num_ids: int,
-    ids_bits: int,
-    trees: int,
-    bounds: int,
-    sorted: int,
-    by_vertex: int,
-) -> int: ...
-def bridge_PartsTypedRows(
-    graph: int,
-    sampler: int,
-    relation: int,
-    vertices: int,
-    num_vertices: int,
-    id_bits: int,
-    hop: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    first: int,
-    first_edge: int,
-    edge_id_bits: int,
-    ids: int,
-    num_ids: int,
-    trees: int,
-    bounds: int,
-    sorted: int,
-) -> int: ...
 def bridge_PlanRead(document: str) -> str: ...
 def bridge_ProgramCalibrate() -> str: ...
 def bridge_ProgramCalibrateDevice(device: int) -> str: ...
@@ -272,37 +99,20 @@ def bridge_ProgramPlaces(document: str) -> str: ...
 def bridge_SamplerNew(document: str, seed: int) -> int: ...
 def bridge_SamplerWithin(document: str, seed: int, share: int) -> int: ...
 def bridge_SamplerClose(sampler: int) -> int: ...
-def bridge_Submit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    threads: int,
-) -> int: ...
-def bridge_Sample(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    threads: int,
-) -> int: ...
+def bridge_Submit(address: int, size: int) -> int: ...
+def bridge_SubmitMany(address: int, size: int, calls: int, count: int) -> int: ...
 def bridge_Wait(job: int, timeout_ms: int) -> int: ...
+def bridge_WaitMany(launch: int, timeout_ms: int, addresses: int) -> int: ...
+def bridge_WaitWords(job: int, timeout_ms: int, count: int, words: int) -> int: ...
+def bridge_JobFault(launch: int, place: int) -> int: ...
 def bridge_JobSpan(job: int, timeout_ms: int, address: int) -> int: ...
+def bridge_JobAsks(job: int, timeout_ms: int, address: int, room: int) -> int: ...
+def bridge_JobAnswer(job: int, answers: int, count: int) -> int: ...
+def bridge_JobFail(job: int, why: str) -> int: ...
 def bridge_Cancel(job: int) -> int: ...
+def bridge_Gather(list: int, count: int, size: int, threads: int, prompt: int) -> int: ...
 def bridge_ExpandRows(indptr: int, num_rows: int, first: int, bits: int) -> int: ...
 def bridge_JoinedHops(batch: int, ends: int) -> int: ...
-def bridge_Gather(list: int, count: int, size: int, threads: int) -> int: ...
-def bridge_GatherNow(list: int, count: int, size: int, threads: int) -> int: ...
 def bridge_MemoryNew(size: int) -> int: ...
 def bridge_SegmentReduce(list: int) -> int: ...
 def bridge_SegmentDots(list: int, dots: int) -> int: ...
@@ -392,48 +202,6 @@ def bridge_DeviceDestinations(batch: int, stream: int) -> int: ...
 def bridge_DeviceArrowExport(mem: int, data: int, length: int, bits: int) -> int: ...
 def bridge_DeviceCapacity(graph: int, sampler: int, numSeeds: int) -> int: ...
 def bridge_DeviceTogether(graph: int, sampler: int, numSeeds: int, most: int) -> int: ...
-def bridge_DeviceSubmit(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    seeds_on_device: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    stream: int,
-    own: int,
-    out: int,
-    out_bytes: int,
-) -> int: ...
-def bridge_DeviceSample(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    seeds_on_device: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    stream: int,
-    out: int,
-    out_bytes: int,
-    timeout_ms: int,
-) -> int: ...
-def bridge_DeviceSubmitMany(
-    graph: int, sampler: int, count: int, calls: int, stream: int, own: int
-) -> int: ...
-def bridge_DeviceWaitMany(launch: int, timeout_ms: int, addresses: int) -> int: ...
-def bridge_DeviceWaitManyInto(launch: int, timeout_ms: int, count: int, words: int) -> int: ...
-def bridge_DeviceFault(launch: int, place: int) -> int: ...
-def bridge_DeviceCancelMany(launch: int) -> int: ...
-def bridge_DeviceWaitInto(job: int, timeout_ms: int, count: int, words: int) -> int: ...
-def bridge_DeviceWait(job: int, timeout_ms: int) -> int: ...
-def bridge_DeviceCancel(job: int) -> int: ...
 def bridge_DeviceStaticAloneNew(
     graph: int,
     sampler: int,

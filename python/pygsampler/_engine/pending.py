@@ -1,15 +1,18 @@
-"""``PendingMemory``: a memory that the engine makes in the background."""
+"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background."""
 
 from __future__ import annotations
 
 import threading
 from abc import abstractmethod
 from array import array
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
-from pygsampler._engine import memory
+from pygsampler._engine import library, memory
+from pygsampler._engine import request_layout as at
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler.errors import Error
+
+P = TypeVar("P", bound="PackedJob")
 
 
 class PendingMemory(EngineHandle):
@@ -27,7 +30,8 @@ class PendingMemory(EngineHandle):
     _timed: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        super().__init__()
+        # As EngineHandle's, without its call: each batch of a loop comes here.
+        self._number, self._generation = 0, library._state.generation
         self._outcome: Any = None
         # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
         # gets an error then, since it can neither wait nor take what is being taken.
@@ -125,3 +129,32 @@ class PendingMemory(EngineHandle):
     @abstractmethod
     def _wrap_result(self, given: Any) -> Any:
         """What becomes of what the engine has handed over; None where more is to come."""
+
+
+class PackedJob(PendingMemory):
+    """A memory that the engine makes by the words of a packed request, which it owns.
+
+    The engine writes its result into the words: what Ctrl-C keeps Python from taking is released
+    with the job.
+    """
+
+    __slots__ = ("_out", "_words")
+
+    def __init__(self, words: array[int]) -> None:
+        super().__init__()
+        self._words = words
+        self._out = words.buffer_info()[0] + 8 * at.RESULT
+
+    def begin(self: P) -> P:
+        """Hands the request to the engine."""
+        words = self._words
+        library.call("Submit", self._out - 8 * at.RESULT, len(words))
+        if words[at.RESULT]:
+            self._outcome = self._wrap_result(memory.Memory(words, at.RESULT))
+        else:
+            self._number = words[at.JOB]
+            words[at.JOB] = 0
+        return self
+
+    def _wrap_result(self, given: Any) -> Any:
+        return given

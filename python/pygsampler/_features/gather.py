@@ -115,9 +115,8 @@ class GatherJob(PendingMemory):
                 continue
             words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
             about.extend(words)
-        call = "GatherNow" if prompt else "Gather"
-        numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads
-        started = memory.call(call, *numbers, jobs=(self,))
+        numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads, int(prompt)
+        started = memory.call("Gather", *numbers, jobs=(self,))
         if isinstance(started, memory.Memory):
             self._outcome = self._wrap_result(started)
 

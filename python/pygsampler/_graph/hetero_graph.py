@@ -122,7 +122,7 @@ class HeteroGraph(EngineHandle):
         "_times",
     )
 
-    _close_function: ClassVar[str] = "TypedClose"
+    _close_function: ClassVar[str] = "GraphClose"
 
     # As Graph has them: -1, or the index of the CUDA device; the graph on the CPU that one on a
     # device was made of.

@@ -9,12 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import IdView, as_ids, as_int64, ids_on_host
+from pygsampler._arrays.ids import IdView, as_ids
 from pygsampler._batch import layout as at
+from pygsampler._engine import library
 from pygsampler._engine import memory as memories
+from pygsampler._engine import request_layout as at_request
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler._engine.library import call
 from pygsampler._sampling.job import SampleJob
+from pygsampler._sampling.request import PLACE_FLAGS, SampleRequest, empty_request
 from pygsampler._sampling.sampler import with_set_index
 
 if TYPE_CHECKING:
@@ -37,54 +40,22 @@ ZERO = array("q", [0])
 class DeviceJob(SampleJob):
     """A batch on its way on a device, in memory that the engine allocates there."""
 
-    __slots__ = ("_seeds",)
+    __slots__ = ()
 
-    _close_function: ClassVar[str] = "DeviceCancel"
     _timed: ClassVar[bool] = False
 
-    # The device may read them until the batch is done.
-    _seeds: Any
-
-    @classmethod
-    def submit(
-        cls,
-        graph: Graph,
-        sampler: EngineSampler,
-        seeds: Any,
-        *,
-        epoch: int,
-        batch: int,
-        exclude: Any = None,
-        own: bool,
-    ) -> DeviceJob:
-        """Puts a batch into a stream of the engine's own, or into the caller's.
-
-        Of the latter the caller asks for the result at once: so it is waited for here.
-        """
-        handle, device = graph._handle(), graph._device
-        job = cls(graph, sampler, epoch, batch)
-        ids = job._seeds = as_ids(seeds, "seeds", device)
-        without, length = 0, 0
-        if exclude is not None:
-            taken = as_int64(ids_on_host(as_ids(exclude, "exclude", device)))
-            without, length = taken.address, taken.length
-        stream = devices.current_stream(device) if ids.stream is None else ids.stream
-        about = handle, sampler._handle(), ids.address, ids.length, ids.bits, ids.on_device()
-        numbers = epoch, batch, without, length, stream
-        if own:
-            memories.call("DeviceSubmit", *about, *numbers, 1, 0, 0, jobs=(job,))
-            return job
-        # One call of the engine in the place of two, each of which takes and gives the GIL.
-        given = memories.call("DeviceSample", *about, *numbers, 0, 0, SLICE_MS, jobs=(job,))
-        if isinstance(given, memories.Memory):
-            job._outcome = job._wrap_result(given)
-        return job
-
-    def _wait(self, timeout_ms: int) -> int | memories.Memory:
-        return memories.call("DeviceWait", self._number, timeout_ms)
+    def begin(self) -> DeviceJob:
+        """Puts the batch into a stream."""
+        request = self._request
+        stream = request.seeds.stream
+        request.on_device(
+            devices.current_stream(request.graph._device) if stream is None else stream
+        )
+        return super().begin()
 
     def _wrap_result(self, given: Any) -> Any:
-        self._seeds = None
+        # The device may read them until the batch is done.
+        del self._request.seeds
         return super()._wrap_result(given)
 
 
@@ -97,97 +68,122 @@ class TorchJob(SampleJob):
     more says so, and is sampled once more into a larger one.
     """
 
-    __slots__ = ("_key", "_own", "_region", "_seeds", "_words")
+    __slots__ = ("_header", "_key", "_region")
 
-    _close_function: ClassVar[str] = "DeviceCancel"
     _timed: ClassVar[bool] = False
 
-    def __init__(
-        self, graph: Graph, sampler: EngineSampler, seeds: Any, epoch: int, batch: int, own: bool
-    ) -> None:
-        SampleJob.__init__(self, graph, sampler, epoch, batch)
-        # The graph's before anything of CUDA: in a forked child it raises.
-        handles = graph._handle(), sampler._handle()
-        ids = self._seeds = as_ids(seeds, "seeds", graph._device)
-        self._own = own
-        plan, length = sampler._plan, ids.length
+    def begin(self) -> TorchJob:
+        """Puts the batch into a stream."""
+        request = self._request
+        graph, plan, length = request.graph, request.sampler._plan, request.seeds.length
         key = self._key = (plan.document, length.bit_length())
         self._region: torch.Tensor | None = None
         # Where the engine writes what describes the batch.
-        self._words = ZERO * plan.num_words
+        self._header = ZERO * plan.num_words
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
-        size = graph._capacity.get(key) or call("DeviceCapacity", *handles, length)
-        self._launch(handles, size)
+        handles = graph._handle(), request.sampler._handle()
+        self._launch(graph._capacity.get(key) or call("DeviceCapacity", *handles, length))
+        return self
 
-    def _launch(self, handles: tuple[int, int], size: int) -> None:
-        graph = self._graph
-        ids, device = self._seeds, graph._device
+    def _launch(self, size: int) -> None:
+        request = self._request
+        graph, ids, words = request.graph, request.seeds, request.words
+        device = graph._device
         region = self._region = allocate(size, graph._known()[1]._bits, device)
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             wait_for_stream(device, ids.stream)
-        seeds = ids.address, ids.length, ids.bits, ids.on_device(), self.epoch, self.batch, 0, 0
-        to = stream, self._own, region.data_ptr(), (size + 7) // 8 * 8
-        memories.call("DeviceSubmit", *handles, *seeds, *to, jobs=(self,))
+        request.on_device(stream)
+        # The tensor, and not a memory, is taken: WaitWords waits for it.
+        words[at_request.FLAGS] &= ~at_request.FLAG_PROMPT
+        words[at_request.OUT] = region.data_ptr()
+        words[at_request.OUT_BYTES] = (size + 7) // 8 * 8
+        super().begin()
 
     def _wait(self, timeout_ms: int) -> int:
-        words = self._words
+        words = self._header
         # Of a signal handler, an exception may have lost that they are written.
         if words[at.SIGNATURE]:
             return 1
         about = self._number, timeout_ms, len(words), words.buffer_info()[0]
-        given: int = call("DeviceWaitInto", *about)
+        given: int = call("WaitWords", *about)
         return given
 
     def _wrap_result(self, given: Any) -> Any:
-        known = self._graph._capacity
+        request = self._request
+        known = request.graph._capacity
         if given < 0:
             known[self._key] = -given
             # The old one goes first: there may be no room for both.
             self._region = None
-            self._launch((self._graph._handle(), self._sampler._handle()), -given)
+            self._launch(-given)
             if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._release()
             return None
-        words = self._words
+        words = self._header
         known[self._key] = words[at.CAPACITY]
         region, self._region = self._region, None
         assert region is not None
-        return self._sampler._torch_view(self._graph, region, words, self.epoch, self.batch)
+        # The device may read them until the batch is done.
+        del request.seeds
+        return request.sampler._torch_view(
+            request.graph, region, words, request.epoch, request.batch
+        )
 
 
-class DeviceLaunch(EngineHandle):
+class LaunchHandle(EngineHandle):
+    """Several batches on their way on a device that were submitted together."""
+
+    __slots__ = ("__weakref__", "_graph", "_out", "_request_words", "_sampler", "_seeds")
+
+    _close_function: ClassVar[str] = "Cancel"
+
+    def __init__(self, graph: Graph, sampler: EngineSampler, views: list[IdView]) -> None:
+        super().__init__()
+        self._graph = graph
+        self._sampler = sampler
+        # The device may read them until the batches are done.
+        self._seeds = views
+
+    def _submit(self, calls: array[int], stream: int) -> None:
+        """Submits the batches, by the 8 words in ``calls`` that the engine reads for each."""
+        words = self._request_words = empty_request(at_request.SIZE_DEVICE)
+        words[at_request.FLAGS] = at_request.FLAG_OWN_STREAM
+        words[at_request.GRAPH] = self._graph._handle()
+        words[at_request.SAMPLER] = self._sampler._handle()
+        words[at_request.STREAM] = stream
+        address, size = words.buffer_info()
+        self._out = address + 8 * at_request.RESULT
+        library.call("SubmitMany", address, size, calls.buffer_info()[0], len(self._seeds))
+        self._number = words[at_request.JOB]
+        words[at_request.JOB] = 0
+
+
+class DeviceLaunch(LaunchHandle):
     """Several batches on their way on a device, which are waited for together."""
 
-    __slots__ = ("__weakref__", "_count", "_graph", "_seeds")
-
-    _close_function: ClassVar[str] = "DeviceCancelMany"
+    __slots__ = ()
 
     def __init__(
         self, graph: Graph, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
     ) -> None:
-        super().__init__()
-        self._graph = graph
-        # The device may read them until the batches are done.
-        self._seeds = views
-        self._count = len(views)
-        words = array("q")
+        super().__init__(graph, sampler, views)
+        calls = array("q")
         for number, ids in enumerate(views, batch):
-            words.extend((ids.address, ids.length, ids.bits, ids.on_device(), epoch, number, 0, 0))
-        stream = devices.current_stream(graph._device)
-        about = graph._handle(), sampler._handle(), len(views), words.buffer_info()[0], stream, 1
-        self._create("DeviceSubmitMany", *about)
+            place = PLACE_FLAGS[ids.on_device()]
+            calls.extend((ids.address, ids.length, ids.bits, place, epoch, number, 0, 0))
+        self._submit(calls, devices.current_stream(graph._device))
 
     def result(self) -> list[memories.Memory]:
         """The memories of all batches, waiting until they are there; Failed for wrong seeds."""
-        slots = ZERO * self._count
+        slots = ZERO * len(self._seeds)
         made: list[memories.Memory] = []
         try:
-            while not (done := self._call("DeviceWaitMany", SLICE_MS, slots.buffer_info()[0])):
+            while not (done := self._call("WaitMany", SLICE_MS, slots.buffer_info()[0])):
                 pass
             if done > 0:
-                made = [memories.Memory(slots, place) for place in range(self._count)]
+                made = [memories.Memory(slots, place) for place in range(len(slots))]
         except BaseException:
             # Of a signal handler, after the engine has handed them over.
             memories.drop(slots)
@@ -195,7 +191,7 @@ class DeviceLaunch(EngineHandle):
         if done < 0:
             place = -done - 1
             try:
-                self._call("DeviceFault", place)
+                self._call("JobFault", place)
             except (TypeError, ValueError, IndexError) as error:
                 raise BatchFailed(place, error) from None
         self._number = 0
@@ -209,7 +205,9 @@ class SeparateLaunches:
         self, graph: Graph, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
     ) -> None:
         self._jobs = [
-            DeviceJob.submit(graph, sampler, ids, epoch=epoch, batch=number, own=True)
+            DeviceJob(
+                SampleRequest(sampler, graph, ids, epoch=epoch, batch=number, asynchronous=True)
+            ).begin()
             for number, ids in enumerate(views, batch)
         ]
 

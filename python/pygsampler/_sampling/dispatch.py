@@ -1,54 +1,23 @@
-"""``launched``: the engine's way to a batch, whatever the sampler makes."""
+"""``dispatch``: the engine's way to a batch, whatever the sampler makes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygsampler._sampling.device_job import DeviceJob, TorchJob
-from pygsampler._sampling.job import SampleJob
-from pygsampler._sampling.partitioned_job import PartitionedJob
+from pygsampler._sampling.job import PartitionedJob, SampleJob
 
 if TYPE_CHECKING:
-    from pygsampler._graph.graph import Graph
-    from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler._sampling.plan import Plan
+    from pygsampler._sampling.request import SampleRequest
 
 
-def dispatch(
-    sampler: EngineSampler,
-    graph: Graph,
-    seeds: Any,
-    *,
-    epoch: int,
-    batch: int,
-    exclude: Any = None,
-    threads: int = 0,
-    into: str | None = None,
-    beside: bool = False,
-    rows: Plan | None = None,
-) -> SampleJob:
-    """``Sampler.launch`` of a graph that ``graph_of`` gave, where it is.
-
-    ``rows`` is the plan by which parts are asked for rows, where that is not the sampler's own.
-    """
+def dispatch(request: SampleRequest) -> SampleJob:
+    """Begins a batch, by the job for its graph and for where the result is to be."""
+    graph = request.graph
     if graph._service is not None:
-        return PartitionedJob.start_in_parts(
-            graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude, rows=rows
-        )
+        return PartitionedJob(request).begin()
     if graph._device < 0:
-        return SampleJob.start(
-            graph,
-            sampler,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            prompt=not beside,
-            hops=into == "hops",
-        )
-    if into == "torch" and exclude is None:
-        return TorchJob(graph, sampler, seeds, epoch, batch, beside)
-    return DeviceJob.submit(
-        graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude, own=beside
-    )
+        return SampleJob(request).begin()
+    if request.into == "torch":
+        return TorchJob(request).begin()
+    return DeviceJob(request).begin()

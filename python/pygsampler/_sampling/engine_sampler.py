@@ -1,9 +1,11 @@
-"""``EngineSampler``: the plan of a sampler, and its handle in the engine."""
+"""``EngineSampler``: the plan of a sampler, and its handle in the engine; its kinds by graph."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine import library
 from pygsampler._engine.handle import EngineHandle
 from pygsampler._sampling.batch_counter import signed_seed
@@ -100,3 +102,31 @@ class EngineSampler(EngineHandle):
             return self._torch_view(graph, own, words, epoch, batch)
 
         return view
+
+
+class TemporalEngineSampler(EngineSampler):
+    """A plan of temporal neighbors, and its handle in the engine."""
+
+    __slots__ = ()
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
+        return MiniBatch._of(memory, epoch, batch)
+
+
+class HeteroEngineSampler(EngineSampler):
+    """A plan for heterogeneous graphs, and its handle in the engine."""
+
+    __slots__ = ()
+
+    @property
+    def _by_time(self) -> str | None:
+        """The name of the times; None: edges have none."""
+        name: str | None = self._plan.get("time")
+        return name
+
+    def _rows_of_parts(self) -> Plan | None:
+        """The plan by which partitions are asked for rows; None: this one."""
+        return None
+
+    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroMiniBatch:
+        return HeteroMiniBatch._of_engine(memory, graph._schema, epoch, batch, graph._device)

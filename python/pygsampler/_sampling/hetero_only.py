@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
-from pygsampler._sampling.hetero import HeteroEngineSampler
+from pygsampler._sampling.dispatch import dispatch
+from pygsampler._sampling.engine_sampler import HeteroEngineSampler
+from pygsampler._sampling.request import HeteroRequest
 from pygsampler._sampling.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -50,15 +52,18 @@ class HeteroOnlySampler(HeteroEngineSampler, Sampler[HeteroMiniBatch]):
         """As ``Sampler.launch``; TypeError for a graph without types."""
         if not isinstance(graph, HeteroGraph):
             raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}{self._instead}")
-        return self.start(
-            graph,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            prompt=not beside,
-            hops=into == "hops",
+        return dispatch(
+            HeteroRequest(
+                self,
+                graph,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                threads=threads,
+                into=into,
+                asynchronous=beside,
+            )
         )
 
     def within(self: S, share: float) -> S:

@@ -1,19 +1,17 @@
-"""``Job``: a batch on its way."""
+"""``SampleJob`` and ``PartitionedJob``: a batch on its way on the CPU."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.ids import as_ids, as_int64
-from pygsampler._engine import memory
-from pygsampler._engine.pending import PendingMemory
+from pygsampler._engine import request_layout as at
+from pygsampler._engine.pending import PackedJob
 
 if TYPE_CHECKING:
-    from pygsampler._graph.graph import Graph
-    from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler._sampling.request import SampleRequest
 
 
-class SampleJob(PendingMemory):
+class SampleJob(PackedJob):
     """A batch that the engine samples in the background; made by ``PGSampler.submit``.
 
     ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It keeps the
@@ -21,67 +19,21 @@ class SampleJob(PendingMemory):
     in a forked child ``result()`` raises Error.
     """
 
-    __slots__ = ("_graph", "_hops", "_sampler", "batch", "epoch")
+    __slots__ = ("_request",)
 
-    epoch: int
-    batch: int
-    # Whether the engine joins the hops: the result is that memory then.
-    _hops: bool
+    def __init__(self, request: SampleRequest) -> None:
+        PackedJob.__init__(self, request.words)
+        self._request = request
 
-    def __init__(
-        self, graph: Graph, sampler: EngineSampler, epoch: int, batch: int, hops: bool = False
-    ) -> None:
-        super().__init__()
-        self._graph = graph
-        self._sampler = sampler
-        self._hops = hops
-        self.epoch = epoch
-        self.batch = batch
+    @property
+    def epoch(self) -> int:
+        """The epoch of the batch."""
+        return self._request.epoch
 
-    @classmethod
-    def start(
-        cls,
-        graph: Graph,
-        sampler: EngineSampler,
-        seeds: Any,
-        *,
-        epoch: int,
-        batch: int,
-        exclude: Any = None,
-        threads: int = 0,
-        prompt: bool = False,
-        hops: bool = False,
-    ) -> SampleJob:
-        """Hands a batch of a graph on the CPU to the engine."""
-        job = cls(graph, sampler, epoch, batch, hops)
-        ids = as_ids(seeds, "seeds", graph._device)
-        without = None
-        if exclude is not None:
-            without = as_int64(as_ids(exclude, "exclude", graph._device))
-        # "Sample" makes a small batch on the spot: handing it to another thread and waking this
-        # one again takes longer than sampling it.
-        name: str = "Sample" if prompt else "Submit"
-        more: tuple[int, ...] = ()
-        if hops:
-            name, more = "HopsSubmit", (int(prompt),)
-        started = memory.call(
-            name,
-            graph._handle(),
-            sampler._handle(),
-            ids.address,
-            ids.length,
-            ids.bits,
-            epoch,
-            batch,
-            without.address if without else 0,
-            without.length if without else 0,
-            threads,
-            *more,
-            jobs=(job,),
-        )
-        if isinstance(started, memory.Memory):
-            job._outcome = job._wrap_result(started)
-        return job
+    @property
+    def batch(self) -> int:
+        """The number of the batch in its epoch."""
+        return self._request.batch
 
     def result(self) -> Any:
         """What the sampler makes, waiting until it is there; a second call gives the same one.
@@ -102,6 +54,28 @@ class SampleJob(PendingMemory):
 
     def _wrap_result(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
-        if self._hops:
+        request = self._request
+        if self._words[at.FLAGS] & at.FLAG_EDGE_LISTS:
             return given
-        return self._sampler._view(self._graph, given, self.epoch, self.batch)
+        return request.sampler._view(request.graph, given, request.epoch, request.batch)
+
+
+class PartitionedJob(SampleJob):
+    """A batch of a partitioned graph, whose service brings the rows that the job asks for."""
+
+    __slots__ = ("_asks",)
+
+    # What has to stay for as long as the job asks.
+    _asks: Any
+
+    def begin(self) -> PartitionedJob:
+        """Submits the request, and tells the graph's service of the job."""
+        super().begin()
+        request = self._request
+        sampler = request.sampler
+        asked = request.row_plan or sampler._plan
+        when = request.epoch, request.batch
+        self._asks = request.graph._service.register(
+            self._number, asked.document, sampler._seed, when, request.excluded
+        )
+        return self

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
-    from pygsampler._sampling.engine_sampler import EngineSampler
-    from pygsampler._sampling.hetero import HeteroEngineSampler
+    from pygsampler._sampling.engine_sampler import EngineSampler, HeteroEngineSampler
     from pygsampler._sampling.static_buffers import Capacity
 
 __all__ = ["HeteroCapacity", "HeteroStaticBuffers", "SingleTypeStaticBuffers"]

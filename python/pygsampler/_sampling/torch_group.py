@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import IdView, as_ids
 from pygsampler._batch import layout as at
-from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.handle import SLICE_MS
 from pygsampler._engine.library import call
 from pygsampler._sampling import device_job
-from pygsampler._sampling.device_job import ZERO, TorchJob
+from pygsampler._sampling.device_job import ZERO, LaunchHandle, TorchJob
+from pygsampler._sampling.request import PLACE_FLAGS, SampleRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ class TorchLauncher:
         return TorchGroup(self._graph, self._sampler, views, *about)
 
 
-class TorchGroup(EngineHandle):
+class TorchGroup(LaunchHandle):
     """Batches in memory that torch allocates, one piece for all.
 
     ``result()`` gives what the sampler makes of each.
@@ -70,20 +71,14 @@ class TorchGroup(EngineHandle):
     """
 
     __slots__ = (
-        "__weakref__",
         "_asked",
         "_batches",
         "_epoch",
         "_failure",
-        "_graph",
         "_places",
         "_region",
-        "_sampler",
-        "_views",
         "_words",
     )
-
-    _close_function: ClassVar[str] = "DeviceCancelMany"
 
     def __init__(
         self,
@@ -95,17 +90,13 @@ class TorchGroup(EngineHandle):
         bits: int,
         asked: set[int],
     ) -> None:
-        super().__init__()
+        super().__init__(graph, sampler, views)
         # Before anything of CUDA: in a forked child this raises.
         handles = graph._handle(), sampler._handle()
-        self._graph = graph
-        self._sampler = sampler
         self._epoch = epoch
         self._batches = batches
         self._asked = asked
         self._failure: Exception | None = None
-        # The device may read them until the batches are done.
-        self._views = views
         plan, known, device = sampler._plan, graph._capacity, graph._device
         stream = devices.current_stream(device)
         rooms: list[int] = []
@@ -122,19 +113,18 @@ class TorchGroup(EngineHandle):
                 device_job.wait_for_stream(device, ids.stream)
         self._region: torch.Tensor | None = device_job.allocate(sum(rooms), bits, device)
         out = self._region.data_ptr()
-        calls: list[int] = []
+        calls = array("q")
         places = self._places = array("q")
         place = 0
         for ids, number, size in zip(views, batches, rooms, strict=True):
-            calls += ids.address, ids.length, ids.bits, ids.on_device(), epoch, number
-            calls += out + place, size
+            on_device = PLACE_FLAGS[ids.on_device()]
+            calls.extend((ids.address, ids.length, ids.bits, on_device, epoch, number))
+            calls.extend((out + place, size))
             places.append(place)
             place += size
         # Where the engine writes what describes the batches.
         self._words = ZERO * (plan.num_words * len(views))
-        about = array("q", calls)
-        numbers = len(views), about.buffer_info()[0], stream, 1
-        self._create("DeviceSubmitMany", *handles, *numbers)
+        self._submit(calls, stream)
 
     def _key(self, length: int) -> tuple[str, int]:
         return self._sampler._plan.document, length.bit_length()
@@ -164,7 +154,7 @@ class TorchGroup(EngineHandle):
         if self._number and self._failure is None:
             about = self._sampler._plan.num_words, self._words.buffer_info()[0]
             try:
-                if not self._call("DeviceWaitManyInto", timeout_ms, *about):
+                if not self._call("WaitWords", timeout_ms, *about):
                     return False
                 self._number = 0
             except Exception as error:
@@ -182,7 +172,7 @@ class TorchGroup(EngineHandle):
         every, count = self._words, sampler._plan.num_words
         view = sampler._part_view(self._graph, region, self._asked)
         made: list[Any] = []
-        for place, (number, ids) in enumerate(zip(self._batches, self._views, strict=True)):
+        for place, (number, ids) in enumerate(zip(self._batches, self._seeds, strict=True)):
             words = every[count * place : count * (place + 1)]
             size = words[at.CAPACITY]
             if size:
@@ -192,8 +182,16 @@ class TorchGroup(EngineHandle):
             elif size:
                 try:
                     # Once more, into a tensor of its own.
-                    job = TorchJob(self._graph, sampler, ids, self._epoch, number, True)
-                    made.append(job.result())
+                    request = SampleRequest(
+                        sampler,
+                        self._graph,
+                        ids,
+                        epoch=self._epoch,
+                        batch=number,
+                        into="torch",
+                        asynchronous=True,
+                    )
+                    made.append(TorchJob(request).begin().result())
                 except Exception as error:
                     return [*made, error]
             else:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._engine import memory
 from pygsampler._features.features import Features
 from pygsampler.distributed.messages import RowRequest
-from pygsampler.distributed.row_server import RowServerBase, along_out_edges, column, place
+from pygsampler.distributed.row_server import RowServerBase, along_out_edges
 from pygsampler.distributed.temporal import timed_rows
 
 if TYPE_CHECKING:
@@ -43,39 +42,26 @@ class HeteroRowServer(RowServerBase):
         hop, relation = divmod(question.hop, len(self._widths))
         if plan["family"] == "walk":
             return self._edges(question, sampler, hop, relation)
-        shard, graph, sorted_ = self.shard.relations[relation], self.shard.graph, 0
+        shard, graph, by_time = self.shard.relations[relation], self.shard.graph, None
         drawn_by = plan.drawn_by
         if plan.get("time") is not None:
             graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
             if timed[relation] is not None:
-                sorted_ = timed[relation].memory.address
+                by_time = timed[relation].memory.address, 0
         elif drawn_by is not None:
             graph = graph._drawn_by(*drawn_by)
-        ids, exclude = shard.edge_ids, question.exclude
-        if ids is not None and len(exclude):
-            exclude = shard.places(exclude)
-        given = memory.call(
-            "PartsTypedRows",
-            graph._handle(),
-            sampler._handle(),
-            relation,
-            *place(question.vertices),
-            question.rows,
-            question.bits,
+        return self._read(
+            question,
+            graph,
+            sampler,
+            shard,
             hop,
-            question.epoch,
-            question.batch,
-            *place(exclude),
-            len(exclude) // 8,
-            shard.first,
-            shard.first_edge if ids is None else 0,
             self._widths[relation],
-            *column(ids)[:2],
-            *place(question.trees),
-            *place(question.bounds),
-            sorted_,
+            shard.edge_ids,
+            first_edge=shard.first_edge,
+            relation=relation,
+            by_time=by_time,
         )
-        return self._waited(given)
 
     def _timed(
         self, name: str, mask: str | None, prob: str | None
@@ -121,26 +107,13 @@ class HeteroRowServer(RowServerBase):
                 self._ascending[relation] = shard.graph._ascending()
             graph = self._ascending[relation]
         graph = graph._by_weights(plan["prob"])
-        ids = shard.edge_ids
-        given = memory.call(
-            "PartsRows",
-            graph._handle(),
-            sampler._handle(),
-            *place(question.vertices),
-            question.rows,
-            question.bits,
+        return self._read(
+            question,
+            graph,
+            sampler,
+            shard,
             step,
-            question.epoch,
-            question.batch,
-            0,
-            0,
-            shard.first,
-            shard.first_edge if ids is None else 0,
             64,
-            *column(ids),
-            0,
-            *place(question.bounds),
-            0,
-            0,
+            shard.edge_ids,
+            first_edge=shard.first_edge,
         )
-        return self._waited(given)

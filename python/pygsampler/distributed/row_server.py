@@ -7,20 +7,22 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from pygsampler._engine import memory
+from pygsampler._engine import request_layout as at
 from pygsampler._engine.memory import Memory
+from pygsampler._engine.pending import PackedJob
 from pygsampler._features.features import Features
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import empty_request
 from pygsampler.distributed.messages import FEATURES, RowReply, RowRequest, joined, read_requests
 from pygsampler.distributed.temporal import timed_rows
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._graph.graph import Graph
+    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler.distributed.partition import Partition, Shard
 
-# How long one wait in the engine takes at most.
-_WAIT_MS = 1000
 # Plans of others that are kept.
 PLANS = 64
 
@@ -69,13 +71,43 @@ class RowServerBase:
         """The memory of the rows that a question asks for."""
         raise NotImplementedError
 
-    def _waited(self, given: int | Memory) -> memoryview:
-        """What a call of the engine has made, or will have."""
-        job = 0
-        while not isinstance(given, Memory):
-            job = -given if given else job
-            given = memory.call("Wait", job, _WAIT_MS)
-        return memory.buffer_view(given.data, given.size, given)
+    def _read(
+        self,
+        question: RowRequest,
+        graph: Graph | HeteroGraph,
+        sampler: EngineSampler,
+        shard: Shard,
+        hop: int,
+        width: int,
+        ids: Array | None,
+        *,
+        first_edge: int,
+        relation: int = 0,
+        by_time: tuple[int, int] | None = None,
+    ) -> memoryview:
+        """The memory of rows, or of edges for walks, that the engine draws of a part."""
+        exclude = question.exclude
+        if ids is not None and len(exclude):
+            exclude = shard.places(exclude)
+        sorted_ = array("q", by_time or ())
+        words = empty_request(at.SIZE_ROWS)
+        words[at.KIND], words[at.FLAGS] = at.KIND_ROWS, at.FLAG_PROMPT
+        words[at.GRAPH], words[at.SAMPLER] = graph._handle(), sampler._handle()
+        words[at.SEEDS], words[at.NUM_SEEDS] = place(question.vertices), question.rows
+        words[at.SEED_BITS], words[at.HOP] = question.bits, hop
+        words[at.EPOCH], words[at.BATCH] = question.epoch, question.batch
+        words[at.EXCLUDE], words[at.NUM_EXCLUDE] = place(exclude), len(exclude) // 8
+        words[at.SORTED] = sorted_.buffer_info()[0] if by_time else 0
+        words[at.RELATION], words[at.FIRST] = relation, shard.first
+        words[at.FIRST_EDGE] = first_edge if ids is None else 0
+        words[at.EDGE_ID_BITS] = width
+        if ids is not None:
+            words[at.IDS], words[at.NUM_IDS] = ids._address, len(ids)
+            words[at.IDS_BITS] = ids._bits
+        words[at.SUBGRAPH_IDS] = place(question.trees)
+        words[at.ROW_BOUNDS] = place(question.bounds)
+        made: Memory = PackedJob(words).begin()._result()
+        return memory.buffer_view(made.data, made.size, made)
 
     def _sampler(self, document: str, seed: int) -> EngineSampler:
         """A plan's handle here, whoever's it is."""
@@ -118,7 +150,7 @@ class RowServer(RowServerBase):
             if self._out is None:
                 raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
             shard, width = self._out, self._out_edge_id_bits
-        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
+        graph, ids, by_time, first = shard.graph, shard.edge_ids, None, shard.first_edge
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
         elif plan["family"] == "rows" and (plan["arrays"] or plan.drawn_by is not None):
@@ -128,37 +160,23 @@ class RowServer(RowServerBase):
             graph = graph._with_arrays(plan["arrays"], ())
         elif plan["family"] == "temporal":
             timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
-            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
+            graph, by_time = timed.graph, (timed.memory.address, int(timed.by_vertex))
         elif (drawn_by := plan.drawn_by) is not None:
             graph = graph._drawn_by(*drawn_by)
         elif ids is not None:
             graph, ids = self._with_ids(), None
             first = 0
-        exclude: bytes | memoryview = question.exclude
-        if ids is not None and len(exclude):
-            exclude = shard.places(exclude)
-        given = memory.call(
-            "PartsRows",
-            graph._handle(),
-            sampler._handle(),
-            *place(question.vertices),
-            question.rows,
-            question.bits,
+        return self._read(
+            question,
+            graph,
+            sampler,
+            shard,
             question.hop,
-            question.epoch,
-            question.batch,
-            *place(exclude),
-            len(exclude) // 8,
-            shard.first,
-            0 if ids is not None else first,
             width,
-            *column(ids),
-            *place(question.trees),
-            *place(question.bounds),
-            sorted_,
-            by_vertex,
+            ids,
+            first_edge=first,
+            by_time=by_time,
         )
-        return self._waited(given)
 
     def _walked(self, shard: Shard, plan: Plan) -> Graph:
         """The part's rows as walks read them; the edges' ids are their places in it."""
@@ -192,11 +210,6 @@ def along_out_edges(plan: Plan) -> bool:
     return plan["family"] == "walk" and bool(plan["direction"] == "out")
 
 
-def column(ids: Array | None) -> tuple[int, int, int]:
-    """Where ids of edges are, how many, and how wide; 0 for none."""
-    return (0, 0, 0) if ids is None else (ids._address, len(ids), ids._bits)
-
-
-def place(part: bytes | memoryview) -> tuple[int, ...]:
+def place(part: bytes | memoryview) -> int:
     """The address of bytes that are held; 0 for none."""
-    return (memory.address_of(memoryview(part)) if len(part) else 0,)
+    return memory.address_of(memoryview(part)) if len(part) else 0

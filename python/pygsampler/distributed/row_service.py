@@ -316,7 +316,7 @@ class RowService:
         try:
             while not self._ending:
                 state = library.call(
-                    "PartsAsked", job.number, _WAIT_MS, words.buffer_info()[0], len(words)
+                    "JobAsks", job.number, _WAIT_MS, words.buffer_info()[0], len(words)
                 )
                 if state:
                     return bool(state == 1)
@@ -353,9 +353,9 @@ class RowService:
                     errors.append(f"part {part}: {rows.error}")
             with contextlib.suppress(ClosedError):
                 if errors:
-                    library.call("PartsFail", job.number, "; ".join(errors))
+                    library.call("JobFail", job.number, "; ".join(errors))
                 else:
-                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], places)
+                    library.call("JobAnswer", job.number, list_.buffer_info()[0], places)
 
     def _answers(self, messages: Sequence[Message]) -> list[Message]:
         """Rows of this process's part, for all others that ask for some."""
@@ -380,4 +380,4 @@ class RowService:
                 fetch.rows.set_exception(Error(self._failed))
         for job in jobs:
             with contextlib.suppress(Exception):
-                library.call("PartsFail", job.number, self._failed)
+                library.call("JobFail", job.number, self._failed)

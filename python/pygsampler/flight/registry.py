@@ -7,10 +7,9 @@ from typing import Any
 
 from pygsampler._arrays.datetimes import datetime_kind
 from pygsampler._engine.checks import describe
-from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.engine_sampler import EngineSampler, TemporalEngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
-from pygsampler._sampling.temporal import TemporalEngineSampler
 from pygsampler.programs import Program
 from pygsampler.research.step_sampling import KHop, LayerSample
 from pygsampler.samplers.hetero_labor import HeteroLaborSampler

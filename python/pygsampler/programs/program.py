@@ -26,6 +26,7 @@ from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.pending import GroupLauncher
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import Sampler, check_graph
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.programs._language import inputs
@@ -561,15 +562,15 @@ class Program(EngineSampler, Sampler[Any]):
             "exclude": exclude,
             "threads": threads,
             "into": into,
-            "beside": beside,
-            "rows": None if graph._service is None else self._whole_rows(),
+            "asynchronous": beside,
+            "row_plan": None if graph._service is None else self._whole_rows(),
         }
         if graph._device < 0 or self._told == _TOLD:
-            return dispatch(self, read, seeds, **how)
+            return dispatch(SampleRequest(self, read, seeds, **how))
         # The first batches of a device wait for the compiler, at times behind this call.
         self._told += 1
         with wait_indicator(f"{self._name}: compiling for the GPU"):
-            job = dispatch(self, read, seeds, **how)
+            job = dispatch(SampleRequest(self, read, seeds, **how))
         log_compile_times()
         return job
 

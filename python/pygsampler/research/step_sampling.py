@@ -10,6 +10,7 @@ from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.pending import GroupLauncher
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.research.step_samples import StepSamples
@@ -71,14 +72,16 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
                 f"exclude: expected None for {type(self).__name__}, got {describe(exclude)}"
             )
         return dispatch(
-            self,
-            graph,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            threads=threads,
-            into=into,
-            beside=beside,
+            SampleRequest(
+                self,
+                graph,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                threads=threads,
+                into=into,
+                asynchronous=beside,
+            )
         )
 
     def launcher(

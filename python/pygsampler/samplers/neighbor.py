@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from pygsampler._arrays.datetimes import check_window, datetime_kind
@@ -14,13 +13,16 @@ from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
-from pygsampler._sampling.engine_sampler import EngineSampler
-from pygsampler._sampling.hetero import HeteroEngineSampler
+from pygsampler._sampling.engine_sampler import (
+    EngineSampler,
+    HeteroEngineSampler,
+    TemporalEngineSampler,
+)
 from pygsampler._sampling.job import SampleJob
 from pygsampler._sampling.pending import GroupLauncher, PendingBatch
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import HeteroRequest, SampleRequest, TemporalRequest
 from pygsampler._sampling.sampler import Sampler, from_pickle
-from pygsampler._sampling.temporal import TemporalEngineSampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.samplers.neighbor_plan import (
     MODE_OPTIONS,
@@ -333,48 +335,38 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ) -> SampleJob:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         self._check_span(graph)
-        if isinstance(graph, HeteroGraph):
-            sampler = self._hetero_sampler()
-            if seed_time is not None and sampler._by_time is None:
+        if self._timed is None and not isinstance(graph, HeteroGraph):
+            if seed_time is not None and self._rule is None:
                 raise ValueError(
                     "seed_time: expected None for a sampler without temporal=, got some"
                 )
-            return sampler.start(
-                graph,
-                seeds,
-                seed_time,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                threads=threads,
-                prompt=not beside,
-                hops=into == "hops",
+            return dispatch(
+                SampleRequest(
+                    self,
+                    self.graph_of(graph),
+                    seeds,
+                    epoch=epoch,
+                    batch=batch,
+                    exclude=exclude,
+                    threads=threads,
+                    into=into,
+                    asynchronous=beside,
+                )
             )
-        if self._timed is not None:
-            return self._timed.start(
-                graph,
-                seeds,
-                seed_time,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                threads=threads,
-                prompt=not beside,
-                hops=into == "hops",
-            )
-        if seed_time is not None and self._rule is None:
+        how: dict[str, Any] = {
+            "epoch": epoch,
+            "batch": batch,
+            "exclude": exclude,
+            "threads": threads,
+            "into": into,
+            "asynchronous": beside,
+        }
+        if self._timed is not None and not isinstance(graph, HeteroGraph):
+            return dispatch(TemporalRequest(self._timed, graph, seeds, seed_time, **how))
+        sampler = self._hetero_sampler()
+        if seed_time is not None and sampler._by_time is None:
             raise ValueError("seed_time: expected None for a sampler without temporal=, got some")
-        return dispatch(
-            self,
-            self.graph_of(graph),
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            into=into,
-            beside=beside,
-        )
+        return dispatch(HeteroRequest(sampler, graph, seeds, seed_time, **how))
 
     # Only of a graph without types are they the class's own kind of batches.
     @overload  # type: ignore[override]
@@ -403,7 +395,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             (docs/guide/temporal.md). The bound of each seed's tree: integers where the graph's
             times are such, else numbers.
         """
-        job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)
+        more = {} if seed_time is None else {"seed_time": seed_time}
+        job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False, **more)
         return job.result()
 
     @overload  # type: ignore[override]
@@ -426,7 +419,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         seed_time: Any = None,
     ) -> PendingBatch[Any]:
         """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
-        return self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=True)
+        more = {} if seed_time is None else {"seed_time": seed_time}
+        return self._start(graph, seeds, epoch, batch, exclude, threads, beside=True, **more)
 
     if TYPE_CHECKING:
 
@@ -449,22 +443,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             batch: int | None = None,
         ) -> list[HeteroMiniBatch]: ...
         def sample_many(self, graph: Any, seeds: Any, **options: Any) -> Any: ...
-
-    def _start_at(
-        self,
-        graph: Any,
-        seeds: Any,
-        seed_time: Any,
-        epoch: int | None,
-        batch: int | None,
-        exclude: Any,
-        threads: int,
-        beside: bool,
-    ) -> PendingBatch[Any]:
-        start = self._start
-        if seed_time is not None:
-            start = partial(start, seed_time=seed_time)
-        return start(graph, seeds, epoch, batch, exclude, threads, beside)
 
     def launcher(
         self, graph: Graph, *, epoch: int, into: str | None = None

@@ -12,8 +12,9 @@ from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.metapath import check_chain, columns, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
-from pygsampler._sampling.partitioned_job import PartitionedJob
+from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.pending import MappedJob
+from pygsampler._sampling.request import WalkRelationsRequest
 from pygsampler.walks.random_walk import RandomWalk
 from pygsampler.walks.result import Walks
 
@@ -181,7 +182,9 @@ class MetaPathWalk(RandomWalk):
                 "(prob=) leave edges out"
             )
         types, roots = tuple(dict.fromkeys(path)), path[0][2 if self._against else 0]
-        job = PartitionedJob.start_along(graph, self, types, roots, seeds, epoch=epoch, batch=batch)
+        job = dispatch(
+            WalkRelationsRequest(self, graph, types, roots, seeds, epoch=epoch, batch=batch)
+        )
         return MappedJob(job, lambda walks: self._named(walks, path))
 
     def _named(self, walks: Walks[Array], path: tuple[EdgeType, ...]) -> Walks[Array]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
-from pygsampler._sampling.device_job import TorchJob, sample_many
+from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.pending import GroupLauncher, PendingBatch
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.walks.result import Walks
@@ -222,14 +223,16 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
                 "(prob=) leave edges out"
             )
         return dispatch(
-            self,
-            self.graph_of(graph),
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            threads=threads,
-            into=into,
-            beside=beside,
+            SampleRequest(
+                self,
+                self.graph_of(graph),
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                threads=threads,
+                into=into,
+                asynchronous=beside,
+            )
         )
 
     def launcher(
@@ -252,7 +255,8 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks[Array]:
         def again(roots: Array) -> Any:
-            job = dispatch(self._with_edges(), graph, roots, epoch=epoch, batch=batch)
+            how: dict[str, Any] = {"epoch": epoch, "batch": batch}
+            job = dispatch(SampleRequest(self._with_edges(), graph, roots, **how))
             return job.result().per_step_edges()
 
         numbers = epoch, batch, self.seed
@@ -262,7 +266,8 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
         def again(roots: torch.Tensor) -> Any:
-            job = TorchJob(graph, self._with_edges(), roots, epoch, batch, False)
+            how: dict[str, Any] = {"epoch": epoch, "batch": batch, "into": "torch"}
+            job = dispatch(SampleRequest(self._with_edges(), graph, roots, **how))
             return job.result().per_step_edges()
 
         attributes: dict[str, Any] = {"epoch": epoch, "batch": batch, "seed": self.seed}

@@ -34,7 +34,7 @@ extern void PyEval_RestoreThread(void *) WEAK;
 static pid_t home;
 static int shut;
 static int64_t running, generation;
-static PyObject *number_name, *generation_name;
+static PyObject *number_name, *generation_name, *out_name;
 
 int64_t pgs_finalizer_running(void) { return __atomic_load_n(&running, __ATOMIC_ACQUIRE); }
 
@@ -62,13 +62,18 @@ static int forget(PyObject *object) {
 
 static PyObject *destroy(PyObject *object, int64_t kind) {
   int64_t number = attribute(object, number_name);
-  if (number > 0) {
+  int64_t *out = (int64_t *)(intptr_t)attribute(object, out_name);
+  int64_t result = out ? out[0] : 0, lost = out ? out[1] : 0;
+  if (number > 0 || result || lost) {
     int ours = attribute(object, generation_name) == generation;
     // A forked child has no Go to call: the threads of its parent's copy are gone.
     if (ours && getpid() == home && !__atomic_load_n(&shut, __ATOMIC_ACQUIRE) && forget(object)) {
+      if (out) out[0] = out[1] = 0;
       __atomic_add_fetch(&running, 1, __ATOMIC_ACQ_REL);
       void *thread = PyEval_SaveThread();
-      pgs_finalizer_end(kind, number);
+      if (number > 0) pgs_finalizer_end(kind, number);
+      if (lost && lost != number) pgs_finalizer_end(kind, lost);
+      if (result) pgs_finalizer_release(result);
       PyEval_RestoreThread(thread);
       __atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL);
     }
@@ -98,6 +103,7 @@ PyObject *pgs_destructor(PyObject *type, int64_t kind, int64_t of_generation) {
   generation = of_generation;
   if (!number_name) number_name = PyUnicode_InternFromString("_number");
   if (!generation_name) generation_name = PyUnicode_InternFromString("_generation");
-  if (!number_name || !generation_name) return 0;
+  if (!out_name) out_name = PyUnicode_InternFromString("_out");
+  if (!number_name || !generation_name || !out_name) return 0;
   return PyDescr_NewMethod(type, &destructors[kind]);
 }

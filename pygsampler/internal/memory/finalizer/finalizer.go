@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
 var ends atomic.Pointer[[]func(number int64)]
@@ -38,4 +40,9 @@ func pgs_finalizer_end(kind, number C.int64_t) {
 	// There is nobody to tell.
 	defer func() { _ = recover() }()
 	(*ends.Load())[kind](int64(number))
+}
+
+//export pgs_finalizer_release
+func pgs_finalizer_release(address C.int64_t) {
+	memory.FromAddress(int64(address)).Release()
 }

@@ -12,8 +12,11 @@ enum { PGS_FINALIZER_KINDS = 16 };
 // Returns the method that the class `type` takes as its __del__. An object has its
 // number in the engine in the attribute _number, 0 for none, and in _generation the copy
 // of the engine that gave the number: the method ends the thing of that kind with that
-// number. A copy has one generation. Needs the interpreter's lock. NULL with an exception
-// set for want of memory, and for a kind that is not below PGS_FINALIZER_KINDS.
+// number. Its attribute _out, if it has one that is not 0, is the address of two words that
+// a call writes its result to: a memory and a number, which Ctrl-C may have kept Python from
+// taking. They are released too. A copy has one generation. Needs the interpreter's lock.
+// NULL with an exception set for want of memory, and for a kind that is not below
+// PGS_FINALIZER_KINDS.
 PyObject *pgs_destructor(PyObject *type, int64_t kind, int64_t generation);
 
 // How many destructors are between giving up the interpreter's lock and having it again.

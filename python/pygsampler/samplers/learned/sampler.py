@@ -12,6 +12,7 @@ from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.pending import PendingBatch
+from pygsampler._sampling.request import SampleRequest
 from pygsampler._sampling.sampler import check_graph
 from pygsampler.programs.program_sampler import ProgramSampler
 
@@ -241,15 +242,17 @@ class LearnedSampler(ProgramSampler[Any]):
         state = self._state
         with state.lock:
             job = dispatch(
-                self._program,
-                self.graph_of(graph),
-                seeds,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                threads=threads,
-                into=into,
-                beside=beside,
+                SampleRequest(
+                    self._program,
+                    self.graph_of(graph),
+                    seeds,
+                    epoch=epoch,
+                    batch=batch,
+                    exclude=exclude,
+                    threads=threads,
+                    into=into,
+                    asynchronous=beside,
+                )
             )
             flight = _VersionedJob(job)
             state.flying.add(flight)

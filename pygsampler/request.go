@@ -1,0 +1,353 @@
+package pygsampler
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// SampledGraph is a graph that batches are sampled of: a *Graph or a *HeteroGraph.
+type SampledGraph interface {
+	// Close waits for the jobs that read the graph, and Drop cancels them.
+	Close()
+	Drop()
+	// enter holds the graph until leave is called.
+	enter() error
+	leave()
+	// reads is true if the graph is this one, or has it as a relation.
+	reads(g *Graph) bool
+	onDevice() *deviceGraph // nil: the graph is on the CPU
+}
+
+// Job is a memory that the engine makes. It ends once, by a result, an error or a cancellation.
+type Job interface {
+	// Wait waits up to timeout milliseconds, without end if that is negative. finished is false while the job is
+	// running; then the memory's address, with its reference, or the error is the caller's. A negative address is no
+	// memory: minus the bytes that a request's Out would have needed.
+	Wait(timeout int64) (address int64, finished bool, err error)
+	// Span waits as Wait does and takes nothing. It writes when the job's work began and ended, in nanoseconds of
+	// CLOCK_MONOTONIC, to the address of two integers.
+	Span(timeout, address int64) (finished bool, err error)
+	// Cancel ends the job and returns once no memory of Python's is used for it; a result that was ready is dropped.
+	Cancel()
+}
+
+// Request is a batch, or rows of a partition, that the engine is asked for. Its addresses are Python's, and their
+// arrays are copied before Submit returns, but for seeds on a device. internal/request/words.go says what each is.
+type Request struct {
+	Prompt, EdgeLists, OwnStream, OnDevice, Known, FloatTimes bool
+
+	Seeds, NumSeeds     int64
+	SeedBits            int
+	Epoch, Batch        int64
+	Exclude, NumExclude int64
+	Threads             int64
+
+	Stream, Out, OutBytes, Timeout int64
+
+	Counts, Sorted, SeedTimes, Timed int64
+
+	Bounds, NumBounds, WalkRelations, NumWalkRelations, Roots int64
+
+	Rows                            bool
+	Relation, Hop, First, FirstEdge int64
+	EdgeIDBits                      int
+	IDs, NumIDs                     int64
+	IDsBits                         int
+	SubgraphIDs, RowBounds          int64
+}
+
+// PackedRequest is a request in words of Python's, which its result is written to.
+type PackedRequest struct {
+	Request
+	Graph, Sampler int64 // handles
+	words          []int64
+}
+
+// Unpack decodes the request at an address where so many words are.
+func Unpack(address, size int64) (p PackedRequest, err error) {
+	if address == 0 || size < request.SizePlain || size > request.SizeRows {
+		return p, Errorf(KindValue, "request: expected 16 to 56 words at an address, got %d at %#x", size, address)
+	}
+	if err := aligned(8, "request", address); err != nil {
+		return p, err
+	}
+	words := memory.View[int64](address, size)
+	w, err := request.Decode(words)
+	if err != nil {
+		return p, err
+	}
+	p.words, p.Graph, p.Sampler = words, w[request.WordGraph], w[request.WordSampler]
+	p.Request = Request{
+		Prompt: w.Has(request.FlagPrompt), EdgeLists: w.Has(request.FlagEdgeLists), OwnStream: w.Has(request.FlagOwnStream),
+		OnDevice: w.Has(request.FlagOnDevice), Known: w.Has(request.FlagKnown), FloatTimes: w.Has(request.FlagFloatTimes),
+
+		Seeds: w[request.WordSeeds], NumSeeds: w[request.WordNumSeeds], SeedBits: int(w[request.WordSeedBits]),
+		Epoch: w[request.WordEpoch], Batch: w[request.WordBatch],
+		Exclude: w[request.WordExclude], NumExclude: w[request.WordNumExclude], Threads: w[request.WordThreads],
+
+		Stream: w[request.WordStream], Out: w[request.WordOut], OutBytes: w[request.WordOutBytes], Timeout: w[request.WordTimeout],
+
+		Counts: w[request.WordCounts], Sorted: w[request.WordSorted], SeedTimes: w[request.WordSeedTimes], Timed: w[request.WordTimed],
+
+		Bounds: w[request.WordBounds], NumBounds: w[request.WordNumBounds], Roots: w[request.WordRoots],
+		WalkRelations: w[request.WordWalkRelations], NumWalkRelations: w[request.WordNumWalkRelations],
+
+		Rows:     w[request.WordKind] == request.KindRows,
+		Relation: w[request.WordRelation], Hop: w[request.WordHop], First: w[request.WordFirst], FirstEdge: w[request.WordFirstEdge],
+		EdgeIDBits: int(w[request.WordEdgeIDBits]), IDs: w[request.WordIDs], NumIDs: w[request.WordNumIDs], IDsBits: int(w[request.WordIDsBits]),
+		SubgraphIDs: w[request.WordSubgraphIDs], RowBounds: w[request.WordRowBounds],
+	}
+	return p, nil
+}
+
+// Answer writes the result of a job into the request's words if the caller waits for it and it is there in time, or
+// else the handle that add gives the job.
+func (p *PackedRequest) Answer(j Job, add func(Job) int64) error {
+	if p.Prompt {
+		if address, finished, err := j.Wait(p.Timeout); finished && (err != nil || address > 0) {
+			p.words[request.WordResult] = address
+			return err
+		}
+	}
+	p.AnswerJob(add(j))
+	return nil
+}
+
+// AnswerJob writes the handle of a job into the request's words.
+func (p *PackedRequest) AnswerJob(handle int64) { p.words[request.WordJob] = handle }
+
+// Submit begins what a request asks for. A small batch of a prompt request is finished when it returns, without the
+// wake-ups that handing it to another thread costs.
+func Submit(g SampledGraph, p *Sampler, r *Request) (Job, error) {
+	hetero, is := g.(*HeteroGraph)
+	if is && r.Rows {
+		return submitHeteroRows(hetero, p, r)
+	}
+	if is && r.WalkRelations != 0 {
+		return submitWalkRelations(hetero, p, r)
+	}
+	if r.Rows {
+		return submitRows(g.(*Graph), p, r)
+	}
+	if r.NumBounds != 0 {
+		return submitPartitioned(g, p, r)
+	}
+	if g.onDevice() != nil {
+		return submitOnDevice(g, p, r)
+	}
+	t, err := newTask(g, p, r)
+	if err != nil {
+		return nil, err
+	}
+	return t.begin(t, r.Prompt && t.prompt()), nil
+}
+
+// check refuses what no batch can be made of.
+func (r *Request) check() error {
+	if r.SeedBits != 32 && r.SeedBits != 64 {
+		return Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", r.SeedBits)
+	}
+	if r.NumSeeds < 0 || r.NumExclude < 0 {
+		return Errorf(KindValue, "seeds: expected a length >= 0, got %d", min(r.NumSeeds, r.NumExclude))
+	}
+	return checkBatch(r.Epoch, r.Batch)
+}
+
+// checkBatch refuses numbers that no batch has.
+func checkBatch(epoch, batch int64) error {
+	if epoch < 0 || epoch > rng.MaxEpoch {
+		return Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, epoch)
+	}
+	if batch < 0 || batch > rng.MaxBatch {
+		return Errorf(KindValue, "batch: expected an integer in [0, %d], got %d", int64(rng.MaxBatch), batch)
+	}
+	return nil
+}
+
+// sampleTask is a batch of a graph on the CPU as a job's task.
+type sampleTask struct {
+	graph     SampledGraph
+	plan      *Sampler
+	work      plan.Work
+	exclude   [][]int64 // of each relation; empty: nothing is excluded
+	edgeLists bool
+}
+
+// heteroPlan is a plan that samples heterogeneous graphs.
+type heteroPlan interface {
+	plan.Plan
+	// Fits refuses graphs whose types the plan does not name, or that have others.
+	Fits(g *csc.HeteroGraph) error
+}
+
+// newTask checks and copies what a request says, and enters the graph: begin must be called next.
+func newTask(g SampledGraph, p *Sampler, r *Request) (*sampleTask, error) {
+	if d := g.onDevice(); d != nil {
+		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", d.index)
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if r.OnDevice || r.OwnStream || r.Out != 0 {
+		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	t := &sampleTask{graph: g, plan: p, work: plan.Work{Batch: p.batch(r), Crew: crewOf(r.Threads)}, edgeLists: r.EdgeLists}
+	var err error
+	switch g := g.(type) {
+	case *Graph:
+		t.work.Graph = &g.csc
+		if err := p.check(g); err != nil {
+			return nil, err
+		}
+		if r.NumExclude > 0 {
+			t.exclude = [][]int64{append([]int64(nil), memory.View[int64](r.Exclude, r.NumExclude)...)}
+		}
+		t.work.Times, err = g.times(r)
+	case *HeteroGraph:
+		t.work.Hetero = &g.csc
+		fitted, is := p.Plan.(heteroPlan)
+		if !is {
+			return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
+		}
+		if err := fitted.Fits(&g.csc); err != nil {
+			return nil, err
+		}
+		if t.work.SeedCounts, t.exclude, err = g.split(r); err == nil {
+			t.work.Times, err = g.times(r)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.work.Batch.Seeds = ownArray(csc.Borrow(r.Seeds, r.NumSeeds, r.SeedBits))
+	// Only now: nothing that panics on a bad address may stand between entering the
+	// graph and the job that leaves it, or Close would wait for ever.
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// begin makes a job of a task around this one: at once if the batch is small, else on a thread of the executor's.
+func (t *sampleTask) begin(task jobTask, small bool) *HostJob {
+	j := newJob(task)
+	t.work.Stop = &j.stop
+	return promptly(j, &t.work, small)
+}
+
+// prompt guesses that the batch is done in a moment. The first lookup of edge ids takes
+// longer.
+func (t *sampleTask) prompt() bool {
+	g, is := t.graph.(*Graph)
+	return t.plan.Expected(&t.work) <= promptEdges && (len(t.exclude) == 0 || is && g.csc.EdgeIDs.Bits == 0)
+}
+
+func (t *sampleTask) do() (memory.Memory, error) {
+	var ends []int64
+	switch g := t.graph.(type) {
+	case *Graph:
+		if len(t.exclude) > 0 {
+			var err error
+			if t.work.Exclude, err = g.csc.Exclude(t.exclude[0]); err != nil {
+				return memory.Memory{}, err
+			}
+		}
+	case *HeteroGraph:
+		var err error
+		if t.work.Excludes, err = g.excludes(t.exclude); err != nil {
+			return memory.Memory{}, err
+		}
+		if t.edgeLists {
+			ends = g.ends()
+		}
+	}
+	m, err := t.plan.CPU(&t.work)
+	if err != nil || !t.edgeLists {
+		return m, err
+	}
+	return joined(m, ends)
+}
+
+func (t *sampleTask) over() { t.graph.leave() }
+
+func (t *sampleTask) reads(g *Graph) bool { return t.graph.reads(g) }
+
+func (t *sampleTask) fault() string { return "the graph's arrays changed while a batch was sampled" }
+
+// ownArray is an array of its own.
+func ownArray(a csc.Array) csc.Array {
+	return csc.Array{Bits: a.Bits, I32: append([]int32(nil), a.I32...), I64: append([]int64(nil), a.I64...)}
+}
+
+// times are the times of a request's edges and seeds; nil: it has none.
+func (g *Graph) times(r *Request) (*plan.Times, error) {
+	if r.Sorted == 0 {
+		return nil, nil
+	}
+	edges := g.csc.NumEdges()
+	if g.device != nil {
+		edges = g.device.graph.Edges
+	}
+	t, err := timesOf(r, edges)
+	if err == nil && t.Of[0] == nil {
+		err = Errorf(KindValue, "seed_time: expected the memory of sorted rows, got none")
+	}
+	return t, err
+}
+
+// timesOf are the times of a request for relations of so many edges each, and of its seeds.
+func timesOf(r *Request, edges ...int64) (*plan.Times, error) {
+	t := &plan.Times{Of: make([]*times.Rows, len(edges))}
+	for i, w := range memory.View[[2]int64](r.Sorted, int64(len(edges))) {
+		if w[0] == 0 {
+			continue
+		}
+		var err error
+		if t.Of[i], err = sortedRows(w[0], edges[i], w[1] != 0); err != nil {
+			return nil, err
+		}
+	}
+	if r.Rows {
+		// The bounds of rows are keys already.
+		return t, nil
+	}
+	var err error
+	t.Seeds, err = seedKeys(r.SeedTimes, r.NumSeeds, t.Float())
+	return t, err
+}
+
+// sortedRows is what StartTimes has made, of a graph of so many edges.
+func sortedRows(address, edges int64, byVertex bool) (*times.Rows, error) {
+	m := memory.FromAddress(address)
+	words := memory.At[int64](m, 0, times.TimesWords)
+	rows := &times.Rows{
+		Edges:    memory.At[int64](m, words[times.TimesKeys], words[times.TimesNumEdges]),
+		Of:       memory.At[int64](m, words[times.TimesGiven], words[times.TimesNumGiven]),
+		ByVertex: byVertex, Float: words[times.TimesFloat] != 0,
+	}
+	if int64(len(rows.Edges)) != edges {
+		return nil, Errorf(KindValue, "graph: expected one of %d edges, got %d", len(rows.Edges), edges)
+	}
+	return rows, nil
+}
+
+// seedKeys are the keys of times.
+func seedKeys(address, count int64, float bool) ([]int64, error) {
+	if !float {
+		return append([]int64(nil), memory.View[int64](address, count)...), nil
+	}
+	keys := make([]int64, count)
+	for i, t := range memory.View[float64](address, count) {
+		if math.IsNaN(t) {
+			return nil, Errorf(KindValue, "seed_time[%d]: expected a time, got nan", i)
+		}
+		keys[i] = times.Key(t)
+	}
+	return keys, nil
+}
