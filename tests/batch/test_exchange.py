@@ -396,9 +396,9 @@ def test_an_older_table_is_taken_where_a_newer_one_leads_to_it():
 
 def test_wrong_arguments_are_errors():
     create = library.engine().tensors
-    with pytest.raises(RuntimeError, match="expected 5 arguments"):
+    with pytest.raises(RuntimeError, match="expected 6 arguments"):
         create(1, 2)
     with pytest.raises(TypeError):
-        create(0, 0, 0, 0, "text")
+        create(0, 0, 0, 0, 0, "text")
     with pytest.raises(TypeError):
-        create(None, 0, 0, 0, b"")
+        create(None, 0, 0, 0, 0, b"")

@@ -18,6 +18,7 @@ typedef struct {
 struct tensors {
   int64_t refs;  // atomic
   pgs_memory *memory;
+  int64_t device;  // -1: the host; else the index of a CUDA device
   tensor at[];
 };
 
@@ -45,7 +46,7 @@ static void delete_tensor(dl_managed_versioned *m) {
 
 static PyObject *make(PyObject *result, const dl_exchange_api *api, tensors *all, char *data, const int64_t *words,
                       const descriptor *descriptors, int64_t count) {
-  int64_t device = all->memory->device;
+  int64_t device = all->device;
   for (int64_t i = 0; i < count; i++) {
     const descriptor *d = &descriptors[i];
     void *object = NULL;
@@ -79,22 +80,22 @@ static PyObject *make(PyObject *result, const dl_exchange_api *api, tensors *all
   return result;
 }
 
-// tensors(api, memory, data, words, descriptors): addresses, and bytes of descriptors. `length` and
-// `offset` are places among the words; an offset of 0 there gives None.
+// tensors(api, memory, device, data, words, descriptors): addresses but for the device, and bytes of
+// descriptors. `length` and `offset` are places among the words; an offset of 0 there gives None.
 static PyObject *make_tensors(PyObject *self, PyObject *const *arguments, ptrdiff_t given) {
   (void)self;
-  int64_t address[4];
+  int64_t number[5];
   char *bytes;
   ptrdiff_t size;
-  if (given != 5) {
-    PyErr_SetString(PyExc_RuntimeError, "tensors: expected 5 arguments");
+  if (given != 6) {
+    PyErr_SetString(PyExc_RuntimeError, "tensors: expected 6 arguments");
     return NULL;
   }
-  for (int i = 0; i < 4; i++) {
-    address[i] = PyLong_AsLongLong(arguments[i]);
-    if (address[i] == -1 && PyErr_Occurred()) return NULL;
+  for (int i = 0; i < 5; i++) {
+    number[i] = PyLong_AsLongLong(arguments[i]);
+    if (number[i] == -1 && PyErr_Occurred()) return NULL;
   }
-  if (PyBytes_AsStringAndSize(arguments[4], &bytes, &size)) return NULL;
+  if (PyBytes_AsStringAndSize(arguments[5], &bytes, &size)) return NULL;
   int64_t count = size / (ptrdiff_t)sizeof(descriptor);
   PyObject *result = PyTuple_New(count);
   if (!result) return NULL;
@@ -104,10 +105,11 @@ static PyObject *make_tensors(PyObject *self, PyObject *const *arguments, ptrdif
     return PyErr_NoMemory();
   }
   all->refs = 1;
-  all->memory = (pgs_memory *)(intptr_t)address[1];
+  all->memory = (pgs_memory *)(intptr_t)number[1];
+  all->device = number[2];
   pgs_memory_retain(all->memory);
-  PyObject *made = make(result, (const dl_exchange_api *)(intptr_t)address[0], all, (char *)(intptr_t)address[2],
-                        (const int64_t *)(intptr_t)address[3], (const descriptor *)bytes, count);
+  PyObject *made = make(result, (const dl_exchange_api *)(intptr_t)number[0], all, (char *)(intptr_t)number[3],
+                        (const int64_t *)(intptr_t)number[4], (const descriptor *)bytes, count);
   drop(all);
   if (!made) Py_DecRef(result);
   return made;

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays import devices
 from pygsampler._arrays.dlpack import capsule_pointer
-from pygsampler._arrays.dtypes import KINDS
+from pygsampler._arrays.dtypes import INT, KINDS
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # The layout of a table is known of this version of DLPack alone.
 _MAJOR = 1
+# One array of integers by its width: its length is the first word, and its address the second.
+_ONE = {bits: pack("5q", INT, bits, 0, 0, 1) for bits in (32, 64)}
 
 
 class _Header(ctypes.Structure):
@@ -69,14 +73,14 @@ def descriptors(arrays: Sequence[ArrayDescriptor], start: int, widths: Mapping[i
     """
     packed = b""
     for _, bits, length, more, offset in arrays:
-        code = KINDS[bits].code if isinstance(bits, str) else 0
+        code = KINDS[bits].code if isinstance(bits, str) else INT
         width = 8 * KINDS[bits].size if isinstance(bits, str) else widths[bits]
         packed += pack("5q", code, width, start + length, more, start + offset)
     return packed
 
 
 def tensors(
-    api: int, owner: object, address: int, words: int, described: bytes
+    api: int, owner: object, address: int, words: int, described: bytes, device: int = devices.CPU
 ) -> tuple[torch.Tensor | None, ...]:
     """Returns a tensor, or None, for each array of a result at ``address``.
 
@@ -84,6 +88,14 @@ def tensors(
     """
     create: Callable[..., tuple[torch.Tensor | None, ...]] = library.engine().tensors
     if isinstance(owner, memories.Memory) and owner.is_of(library.generation()):
-        return create(api, owner.address, address, words, described)
-    with memories.retained(owner) as memory:
-        return create(api, memory, address, words, described)
+        return create(api, owner.address, device, address, words, described)
+    with memories.retained(owner, device) as memory:
+        return create(api, memory, device, address, words, described)
+
+
+def one_tensor(api: int, owner: object, address: int, length: int, bits: int) -> torch.Tensor:
+    """Returns a tensor of integers at an address on the CPU, which keeps ``owner`` alive."""
+    words = array("q", (length, address))
+    (tensor,) = tensors(api, owner, 0, words.buffer_info()[0], _ONE[bits])
+    assert tensor is not None
+    return tensor

@@ -209,12 +209,18 @@ class HostSource(_HeaderSource):
     created when one is first asked for, by one call; else each by itself.
     """
 
-    __slots__ = ("_data", "_header", "_memory", "_parts", "_tensors")
+    __slots__ = ("_data", "_device", "_header", "_memory", "_parts", "_tensors")
 
     def __init__(
-        self, memory: Memory | memoryview, address: int, header: int, words: Sequence[int]
+        self,
+        memory: Memory | memoryview,
+        address: int,
+        header: int,
+        words: Sequence[int],
+        device: int = devices.CPU,
     ) -> None:
         self._memory = memory
+        self._device = device
         self._data = address
         # Where the words lie on the host.
         self._header = header
@@ -262,8 +268,8 @@ class HostSource(_HeaderSource):
         api, words = exchange.exchange_api(), self._words
         if api:
             described = _described(words[at.HOPS], words[at.ID_BITS], words[at.EDGE_ID_BITS])
-            memory, data = self._memory, self._data
-            self._tensors = exchange.tensors(api, memory, data, self._header, described)
+            result = self._memory, self._data, self._header
+            self._tensors = exchange.tensors(api, *result, described, self._device)
         return self._tensors
 
     def _convert(self, array: ArrayDescriptor, start: int) -> torch.Tensor | None:
@@ -295,7 +301,7 @@ class DeviceSource(HostSource):
         # A tensor on a device may be the first thing of CUDA that torch is asked for.
         cuda.init()  # type: ignore[no-untyped-call]
         region._order(devices.current_stream(region._device))
-        super().__init__(memory, region._address, header, words)
+        super().__init__(memory, region._address, header, words, region._device)
         self._region = region
         self._views: TensorSource | None = None
 
