@@ -312,7 +312,7 @@ def by_time(typed: Typed, options: argparse.Namespace, seed: int = 1) -> dict[st
     ids = np.arange(edges)
     graph = pgs.Graph.from_csc(*of, edge_ids=ids, edge_data={"t": ids})
     plain = pgs.PGSampler(FANOUTS, seed=seed, disjoint=True)
-    timed = pgs.PGSampler(FANOUTS, seed=seed, time="t")
+    timed = pgs.PGSampler(FANOUTS, seed=seed, temporal="t")
     sample: dict[str, Callable[[Int64s, int], Any]] = {
         "disjoint": lambda seeds, batch: plain.sample(graph, seeds, batch=batch),
         "by time": lambda seeds, batch: timed.sample(graph, seeds, seed_time=edges, batch=batch),

@@ -100,7 +100,7 @@ func newSampler(t testing.TB, mode string, fanouts ...int64) int64 {
 func nodes(mem int64) []int64 {
 	data := view(mem, 3)[1]
 	words := view(data, 16)
-	return view(data+words[5], words[6])
+	return view(data+words[9], words[8])
 }
 
 func TestSampleThroughBridge(t *testing.T) {

@@ -255,7 +255,7 @@ func TestPinnedGraphThroughBridge(t *testing.T) {
 	}
 	words := view(mem, 5)
 	header := view(words[3], 16)
-	down, err := DeviceDownload(0, words[1]+header[5], header[6]*8, 0)
+	down, err := DeviceDownload(0, words[1]+header[9], header[8]*8, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

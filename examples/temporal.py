@@ -3,7 +3,7 @@
 Packages come one after the other, in an order that is drawn, since the archive's index does not say
 when they came. When one arrives, its words and its relations to packages that are there are known,
 and the sections of those; its own section is to be predicted. So a batch may hold nothing that is
-later than its seed: ``time=`` draws edges that are not. The same model is trained without times
+later than its seed: ``temporal=`` draws edges that are not. The same model is trained without times
 as well: neighbours that came later, and their sections, make it look better than it is.
 
     python examples/temporal.py --epochs 3
@@ -93,7 +93,7 @@ def accuracies(
     and with neighbours of any time."""
     sections = torch.from_numpy(data.labels).long()
     rows = {"x": torch.from_numpy(data.words())}
-    by_time = pgs.PGSampler(FANOUTS, time="since")
+    by_time = pgs.PGSampler(FANOUTS, temporal="since")
     of_any_time = pgs.PGSampler(FANOUTS, disjoint=True)
 
     def loader(seeds: Any, sampler: pgs.PGSampler, **options: Any) -> DataLoader:

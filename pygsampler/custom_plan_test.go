@@ -31,7 +31,7 @@ func (toy) CPU(w *plan.Work) (memory.Memory, error) {
 		return memory.Memory{}, request.ErrCancelled
 	}
 	n := w.Batch.Seeds.Len()
-	b, err := batch.NewBuilder(0, 8*n)
+	b, err := batch.NewBuilder(batch.Homogeneous(0), 8*n)
 	if err != nil {
 		return memory.Memory{}, err
 	}
@@ -59,12 +59,12 @@ extern "C" __global__ void __launch_bounds__(32) toy(const __grid_constant__ Arg
   for (long long i = threadIdx.x; i < a.n; i += 32) a.out[a.at / 8 + i] = a.seeds[i];
   __syncthreads();
   if (threadIdx.x) return;
-  for (int i = 0; i < HEADER_WORDS; i++) a.report[2 + i] = 0;
+  for (int i = 0; i < FIRST_BLOCK; i++) a.report[2 + i] = 0;
   a.report[2 + WORD_NODES] = a.at; a.report[2 + WORD_NUM_NODES] = a.n; a.report[2 + WORD_SIZE] = a.at + 8 * a.n;
   __threadfence_system();
   a.report[0] = STATUS_OK;
 }`}, "toy")
-	place, c := batch.NewPlace(0), f.Call()
+	place, c := batch.Homogeneous(0).Place(), f.Call()
 	out, _ := f.Region()
 	a := args{out, c.Seeds, f.Report(), c.NumSeeds, place.Next(8 * c.NumSeeds)}
 	if err != nil {
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(32) toy(const __grid_constant__ Arg
 func nodesOf(at int64) string {
 	m := memory.FromAddress(at)
 	defer m.Release()
-	words := memory.At[int64](m, 0, batch.HeaderWords)
+	words := memory.At[int64](m, 0, batch.FirstBlock)
 	return fmt.Sprint(memory.At[int64](m, words[batch.WordNodes], words[batch.WordNumNodes]))
 }
 

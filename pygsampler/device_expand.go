@@ -46,15 +46,16 @@ func expansion(words, data, bits int64, both bool) (x cuda.Expansion, err error)
 	if words == 0 || data == 0 {
 		return x, Errorf(KindValue, "batch: expected addresses of its words and of itself, got %#x and %#x", words, data)
 	}
-	x = cuda.Expansion{Words: memory.View[int64](words, batch.HeaderWords), Data: gpu.Address(data), Bits: int(bits), Both: both}
-	hops := x.Words[batch.WordHops]
-	if x.Words[batch.WordSignature] != batch.Magic || hops < 0 || hops > cuda.MostHops {
-		return x, Errorf(KindValue, "batch: expected the words of a batch, got signature %#x and %d hops", x.Words[batch.WordSignature], hops)
+	x = cuda.Expansion{Words: memory.View[int64](words, batch.FixedWords), Data: gpu.Address(data), Bits: int(bits), Both: both}
+	l, is := batch.LayoutOf(x.Words)
+	if !is || l.Hops < 0 || l.Hops > cuda.MostHops || l.Types != 1 || l.Relations != 1 {
+		return x, Errorf(KindValue, "batch: expected the words of a homogeneous graph's batch, got signature %#x, %d hops and %d types",
+			x.Words[batch.WordSignature], l.Hops, l.Types)
 	}
 	if bits != 64 && bits != x.Words[batch.WordIDBits] {
 		return x, Errorf(KindValue, "bits: expected 64 or the ids' %d, got %d", x.Words[batch.WordIDBits], bits)
 	}
-	x.Words = memory.View[int64](words, int64(batch.Words(int(hops))))
+	x.Words = memory.View[int64](words, int64(l.Words()))
 	return x, nil
 }
 
@@ -66,12 +67,12 @@ func DeviceDestinations(mem, stream int64) (int64, error) {
 		return 0, Errorf(KindValue, "batch: expected a memory, got 0")
 	}
 	m := memory.FromAddress(mem)
-	header := m.Header(batch.HeaderWords)
+	header := m.Header(batch.FixedWords)
 	if m.Device() < 0 {
 		return 0, Errorf(KindValue, "batch: expected one on a CUDA device, got one on the CPU")
 	}
 	x := cuda.Expansion{
-		Words: m.Header(int64(batch.Words(int(header[batch.WordHops])))), Data: gpu.Address(uintptr(m.Data())),
+		Words: m.Header(int64(batch.Homogeneous(int(header[batch.WordNumHops])).Words())), Data: gpu.Address(uintptr(m.Data())),
 		Bits: int(header[batch.WordIDBits]),
 	}
 	e, s, out, err := block(int64(m.Device()), int64(x.Bytes()), stream)

@@ -56,7 +56,7 @@ func TestEveryDriverCallFails(t *testing.T) {
 		if err := DeviceOrder(at, 0); err != nil {
 			return "", err
 		}
-		header := m.Header(batch.HeaderWords + 2*batch.BlockWords)
+		header := m.Header(int64(batch.Homogeneous(2).Words()))
 		down, err := DeviceDownload(0, int64(uintptr(m.Data())), header[batch.WordSize], 0)
 		if err != nil {
 			return "", err

@@ -112,8 +112,8 @@ func downloaded(t *testing.T, at int64) int64 {
 	t.Helper()
 	m := memory.FromAddress(at)
 	defer m.Release()
-	header := m.Header(batch.HeaderWords)
-	header = m.Header(batch.HeaderWords + batch.BlockWords*header[batch.WordHops])
+	l, _ := batch.LayoutOf(m.Header(batch.FixedWords))
+	header := m.Header(int64(l.Words()))
 	size := header[batch.WordSize]
 	if m.Device() != 0 {
 		t.Errorf("a batch on device %d", m.Device())

@@ -11,14 +11,14 @@ import (
 func TestNewSampler(t *testing.T) {
 	for _, k := range []struct{ document, want string }{
 		{
-			`{"family": "neighbor", "fanouts": [10, -1, 0, 2147483647], "prob": "w", "map_limit": 7}`,
+			`{"family": "neighbor", "fanouts": [10, -1, 0, 2147483647], "prob": "w", "map_bytes": 7}`,
 			`{"family": "neighbor", "fanouts": [10,-1,0,2147483647], "replace": false, "frontier": "all", ` +
-				`"disjoint": false, "ordered": true, "prob": "w", "mask": null, "edge_weights": null, "map_limit": 7, "mode": "auto"}`,
+				`"disjoint": false, "ordered": true, "prob": "w", "mask": null, "edge_weights": null, "map_bytes": 7, "mode": "auto"}`,
 		},
 		{
-			`{"replace": true, "fanouts": [1], "family": "queue", "ordered": false, "map_limit": null}`,
+			`{"replace": true, "fanouts": [1], "family": "queue", "ordered": false, "map_bytes": null}`,
 			`{"family": "queue", "fanouts": [1], "replace": true, "frontier": "all", ` +
-				`"disjoint": false, "ordered": false, "prob": null, "mask": null, "edge_weights": null, "map_limit": null}`,
+				`"disjoint": false, "ordered": false, "prob": null, "mask": null, "edge_weights": null, "map_bytes": null}`,
 		},
 	} {
 		p, err := NewSampler(k.document, math.MaxUint64-4)
@@ -64,7 +64,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{`{"family": "neighbor", "fanouts": [{"got": "int 3"}]}`, KindType, "fanouts[0]: expected an integer >= -1, got int 3"},
 		{`{"family": "neighbor", "fanouts": [-` + strings.Repeat("9", 50) + `]}`, KindValue, "fanouts[0]: expected an integer >= -1, got one of 50 digits"},
 		{`{"family": "neighbor", "fanouts": [3], "prob": true}`, KindType, "prob: expected the name of an edge array, got bool True"},
-		{`{"family": "neighbor", "fanouts": [3], "map_limit": 0}`, KindValue, "map_limit: expected an integer from 1 to 9223372036854775807, got 0"},
+		{`{"family": "neighbor", "fanouts": [3], "map_bytes": 0}`, KindValue, "map_bytes: expected an integer from 1 to 9223372036854775807, got 0"},
 		{`{"family": "neighbor", "fanouts": [3], "stop": 0.5}`, KindType, "stop: expected no such option here, got float 0.5"},
 		{`{"family": "bsp", "fanouts": [3], "frontier": "new"}`, KindValue, "mode: expected 'auto' or 'persistent' with frontier='new', got 'bsp'"},
 		{`{"family": "queue", "fanouts": [3], "disjoint": true}`, KindValue, "mode: expected 'auto' or 'persistent' with disjoint=True, got 'queue'"},

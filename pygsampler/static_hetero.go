@@ -83,7 +83,7 @@ func NewDeviceStaticAlone(g *Graph, p *Sampler, sorted int64, byVertex bool, see
 // aloneOf is a sampler of neighbours as one of a graph of one type; nil for others.
 func aloneOf(p *Sampler) *cuda.Hetero {
 	var hops cuda.Neighbors
-	made := &cuda.Hetero{Alone: true}
+	made := new(cuda.Hetero)
 	switch plan := p.CUDA().(type) {
 	case *cuda.Neighbors:
 		hops = *plan

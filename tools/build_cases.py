@@ -124,7 +124,7 @@ def types(data: Data) -> Run:
 def times(data: Data) -> Run:
     when = data.random.integers(500, 1000, 1024)
     options = {"seed_time": when if data.device == "cpu" else data.tensor(when)}
-    sampler = pgs.PGSampler([10, 10], seed=SEED, time="t")
+    sampler = pgs.PGSampler([10, 10], seed=SEED, temporal="t")
     return _sampling(data.graph(), sampler, data.seeds(1024, data.scale.nodes), options)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import Temporal
 from tests.support import hetero_parity
 from tests.support.parity import (
     MODES,
@@ -395,7 +396,7 @@ def batches() -> None:
             want = sampler.sample(cpu, seeds, batch=i)
             same(jobs[i].result(), want)
             same(many[i], want)
-    loose = pgs.PGSampler([6, 5], seed=1, mode="queue", ordered=False)
+    loose = pgs.PGSampler([6, 5], seed=1, mode="queue", mode_options={"ordered": False})
     want = loose.sample(cpu, np.arange(100), batch=0)
     assert edges_of(loose.sample(there, np.arange(100), batch=0)) == edges_of(want)
 
@@ -450,8 +451,8 @@ def types() -> None:
         when = {kind: {"t": np.arange(800) % 50, "w": random.random(800)} for kind in kinds}
         dated = pgs.HeteroGraph.from_coo(kinds, {"a": 60, "b": 60}, edge_data=when)
         about: Any = {"seed_time": {"a": np.full(20, 30)}, **numbers}
-        for options in ({"prob": "w"}, {"strategy": "last"}):
-            timed = pgs.PGSampler([3, 2], time="t", disjoint=True, seed=1, **options)
+        for options in ({"prob": "w"}, {"temporal": Temporal("t", "last")}):
+            timed = pgs.PGSampler([3, 2], disjoint=True, seed=1, **{"temporal": "t", **options})
             found = [
                 timed.sample(g, {"a": np.arange(20)}, **about) for g in (dated.to("cuda"), dated)
             ]
@@ -519,7 +520,7 @@ def times() -> None:
         csc = random_graph(300, seed=2, most=40)
         when = np.random.default_rng(3).integers(0, 50, len(csc.indices))
         cpu = csc.graph(bits).with_data(edge_data={"t": when})
-        sampler = pgs.PGSampler([4, 3], time="t", disjoint=True, seed=1)
+        sampler = pgs.PGSampler([4, 3], temporal="t", disjoint=True, seed=1)
         about: Any = {"seed_time": np.full(60, 25), "epoch": 1, "batch": 2}
         found = [sampler.sample(g, np.arange(60), **about) for g in (cpu.to("cuda"), cpu)]
         same(*found, sampler)

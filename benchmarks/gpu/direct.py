@@ -14,6 +14,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler._batch import layout
+from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._engine import library
 from pygsampler._engine import memory as memories
 
@@ -29,14 +30,13 @@ class Direct:
         fanouts: Sequence[int],
         mode: str = "auto",
         *,
-        ordered: bool = True,
         replace: bool = False,
-        reservoir: dict[str, Any] | None = None,
+        mode_options: dict[str, Any] | None = None,
     ) -> None:
         self.made = made
         self.hops = len(fanouts)
         self.sampler = pgs.PGSampler(
-            fanouts, seed=1, mode=mode, ordered=ordered, replace=replace, reservoir=reservoir
+            fanouts, seed=1, mode=mode, mode_options=mode_options, replace=replace
         )
         loaded = library.engine()
         self._submit = loaded.module.bridge_DeviceSubmit
@@ -101,7 +101,7 @@ class Direct:
                 (out,) = self.outputs(1)
             header = memories.read_int64(memory, 4)[3]
             words = memories.read_int64(header, layout.num_words(self.hops))
-            edges = sum(words[layout.HEADER_WORDS + layout.NUM_EDGES :: layout.WORDS])
+            edges = sum(edges_of_blocks(words))
             found.append((edges, words[layout.NUM_NODES]))
             self.room = max(self.room, words[layout.CAPACITY])
             self.release(memory)

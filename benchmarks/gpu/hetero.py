@@ -125,13 +125,13 @@ def rows(scale: int, rounds: int) -> Any:
         "hgt": (whole, by_type, {}, {}),
         "weights": (with_data, by_type, {"prob": "w"}, {}),
         "trees": (whole, by_type, tree, {}),
-        "times": (with_data, by_type, {"time": "t"}, times),
+        "times": (with_data, by_type, {"temporal": "t"}, times),
         "LABOR-0": (whole, by_type, {"importance": 0}, {}),
         "LABOR-1": (whole, by_type, {"importance": 1}, {}),
         "LABOR, exact": (whole, by_type, {"exact": True}, {}),
         "LABOR-0, weights": (with_data, by_type, {"prob": "w"}, {}),
         "plain trees": (plain, sets, tree, {}),
-        "plain times": (plain_times, sets, {"time": "t"}, times),
+        "plain times": (plain_times, sets, {"temporal": "t"}, times),
     }
     for kind, (here, seeds, options, more) in cases.items():
         labor = kind.startswith("LABOR")

@@ -115,7 +115,7 @@ def measure(
 ) -> dict[str, Any]:
     """One row of JSON."""
     seeds = torch.randperm(made.num_nodes)[: BATCH * (_STEPS + _WARM + 1)]
-    sampler = pgs.PGSampler(FANOUTS, seed=1, mode=mode, reservoir=switches)
+    sampler = pgs.PGSampler(FANOUTS, seed=1, mode=mode, mode_options=switches)
 
     def batches() -> Iterator[Any]:
         return iter(DataLoader(made.graph, seeds, sampler, batch_size=BATCH, prefetch=prefetch))

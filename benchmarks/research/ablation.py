@@ -27,7 +27,7 @@ def measure(case: Case, made: Any) -> dict[str, Any]:
     """One row of JSON: the time of every mode on the same batches."""
     batches = made.seeds(case.batch, _BATCHES + _WARM, made.indices.dtype)
     ways = {mode: Direct(made, case.fanouts, mode) for mode in MODES}
-    ways["queue_unordered"] = Direct(made, case.fanouts, "queue", ordered=False)
+    ways["queue_unordered"] = Direct(made, case.fanouts, "queue", mode_options={"ordered": False})
     row: dict[str, Any] = {
         "shape": case.shape,
         "batch": case.batch,

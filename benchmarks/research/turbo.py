@@ -62,7 +62,7 @@ _DRAWING = ("reservoir_", "bsp_count", "bsp_draw", "bsp_choose", "bsp_gather")
 def ways(made: Made, fanouts: tuple[int, ...], best: dict[str, Any]) -> dict[str, Direct]:
     """All that is compared; ``best`` are the thresholds."""
     found = {
-        name: Direct(made, fanouts, "reservoir", reservoir={**best, **options})
+        name: Direct(made, fanouts, "reservoir", mode_options={**best, **options})
         for name, options in SWITCHES.items()
     }
     return {**found, **{mode: Direct(made, fanouts, mode) for mode in ("bsp", "persistent")}}
@@ -181,7 +181,7 @@ def sweep(record: Record, budget: Budget, trial: bool) -> dict[str, Any]:
                     continue
                 for value in values:
                     options = {**best, name: value}
-                    direct = Direct(graphs[shape], (fanout,), "reservoir", reservoir=options)
+                    direct = Direct(graphs[shape], (fanout,), "reservoir", mode_options=options)
                     found.setdefault(value, []).append(time_of(direct, batches))
         if not found:
             continue

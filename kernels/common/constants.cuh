@@ -4,32 +4,56 @@
 
 // ---- pygsampler/internal/batch/words.go --------------------------------------------------------
 
-// MAGIC is the first word of every batch ("PGSB").
-#define MAGIC 0x50475342
+// HEADER_VERSION is that of the words that describe a result. Those of another version are refused.
+#define HEADER_VERSION 2
+
+// MAGIC is the first word of every batch: "PGSB" in the low half, the version in the high one.
+#define MAGIC 9936786242ull
 
 // ALIGNMENT is what the offset of every array is a multiple of: each begins on a cache line of its
 // own.
 #define ALIGNMENT 64
 
-// Words of the header. Offsets are in bytes from the start of the batch.
+// Words that every header begins with. Behind them come TypeWords for each node type, a block for
+// each hop and relation, outermost hop first, the width of the edge ids of each relation, for each
+// node type how many nodes it had when each hop began, and in the end, and the extra arrays.
+// Offsets are in bytes from the start of the batch; 0 is none.
 enum {
   WORD_SIGNATURE = 0,  // Magic
   WORD_ID_BITS = 1,
-  WORD_EDGE_ID_BITS = 2,
-  WORD_HOPS = 3,
-  WORD_NUM_OUTPUT = 4,  // seeds, duplicates counted
-  WORD_NODES = 5,  // distinct vertices, by first occurrence
-  WORD_NUM_NODES = 6,
-  WORD_OUTPUT_NODES = 7,  // the seeds as given; Nodes where they are distinct
-  WORD_OUTPUT_INDEX = 8,  // for each seed its position in nodes
-  WORD_SIZE = 9,  // bytes of the batch
-  WORD_TREES = 10,  // for each vertex the seed whose tree it is in; 0 where trees share vertices
-  WORD_CAPACITY = 11,  // of a batch in a caller's memory on a device: bytes that would do for the next
-  WORD_EXTRAS = 12,  // how many arrays more there are, described behind the blocks
-  HEADER_WORDS = 16,
+  WORD_NUM_HOPS = 2,
+  WORD_NUM_TYPES = 3,
+  WORD_NUM_RELATIONS = 4,
+  WORD_NUM_EXTRAS = 5,
+  WORD_SIZE = 6,  // bytes of the batch
+  WORD_CAPACITY = 7,  // of a batch in a caller's memory on a device: bytes that would do for the next
+  FIXED_WORDS = 8,
 };
 
-// Words of a block; blocks follow the header, outermost hop first.
+// Words of a node type.
+enum {
+  TYPE_NUM_NODES = 0,
+  TYPE_NODES = 1,  // distinct nodes, by first occurrence
+  TYPE_NUM_OUTPUT = 2,  // seeds, duplicates counted
+  TYPE_OUTPUT_NODES = 3,  // the seeds as given; Nodes where they are distinct
+  TYPE_OUTPUT_INDEX = 4,  // for each seed its position in nodes
+  TYPE_SUBGRAPH_IDS = 5,  // for each node the seed of its subgraph; 0 where subgraphs share nodes
+  TYPE_WORDS = 8,
+};
+
+// Words of the first node type, which is the only one of a homogeneous graph, and the first word of
+// the blocks of such a graph.
+enum {
+  WORD_NUM_NODES = 8,
+  WORD_NODES = 9,
+  WORD_NUM_OUTPUT = 10,
+  WORD_OUTPUT_NODES = 11,
+  WORD_OUTPUT_INDEX = 12,
+  WORD_SUBGRAPH_IDS = 13,
+  FIRST_BLOCK = 16,
+};
+
+// Words of a block.
 enum {
   BLOCK_NUM_SRC = 0,
   BLOCK_NUM_DST = 1,
@@ -42,7 +66,7 @@ enum {
   BLOCK_WORDS = 8,
 };
 
-// Words of an array more; they follow the blocks.
+// Words of an extra array.
 enum {
   EXTRA_KIND = 0,  // 0: float32; 1: ids
   EXTRA_LENGTH = 1,
@@ -51,40 +75,47 @@ enum {
   EXTRA_WORDS = 4,
 };
 
-// WALK_MAGIC is the first word of walks ("PGSW").
-#define WALK_MAGIC 0x50475357
+// WALK_MAGIC is the first word of walks: "PGSW", and the version.
+#define WALK_MAGIC 9936786263ull
 
-// Words of walks. Those that are not here are where the header of a batch has them: the widths of
-// ids, the size and the capacity.
+// Words of walks, behind those that every header begins with.
 enum {
-  WALK_STEPS = 3,  // of a walk at most
-  WALK_NUM_WALKS = 4,
-  WALK_NODES = 5,  // [steps + 1][walks]: where each walk is; -1 after its end
-  WALK_NUM_NODES = 6,
-  WALK_EDGE_IDS = 7,  // [steps][walks]; -1 where no edge was taken; 0: not asked for
-  WALK_NUM_EDGES = 8,
-  WALK_LENGTHS = 10,  // of each walk its steps
-  WALK_PER_SEED = 12,  // walks of each seed, one behind another
-  WALK_NUM_TOP = 13,
-  WALK_TOP_NODES = 14,  // [seeds][top]: which vertices its walks have visited most; -1 behind them
-  WALK_VISITS = 15,  // [seeds][top]: how often; 0 behind them
-  WALK_SLOTS = 16,  // [steps][walks]: which of a sample's roots took the step; 0: they have one each
-  WALK_WORDS = 20,
+  WALK_EDGE_ID_BITS = 8,
+  WALK_STEPS = 9,  // of a walk at most
+  WALK_NUM_WALKS = 10,
+  WALK_NODES = 11,  // [steps + 1][walks]: where each walk is; -1 after its end
+  WALK_NUM_NODES = 12,
+  WALK_EDGE_IDS = 13,  // [steps][walks]; -1 where no edge was taken; 0: not asked for
+  WALK_NUM_EDGES = 14,
+  WALK_LENGTHS = 15,  // of each walk its steps
+  WALK_PER_SEED = 16,  // walks of each seed, one behind another
+  WALK_NUM_TOP = 17,
+  WALK_TOP_NODES = 18,  // [seeds][top]: which vertices its walks have visited most; -1 behind them
+  WALK_VISITS = 19,  // [seeds][top]: how often; 0 behind them
+  WALK_SLOTS = 20,  // [steps][walks]: which of a sample's roots took the step; 0: they have one each
+  WALK_WORDS = 24,
 };
 
-// STEP_MAGIC is the first word of samples by steps ("PGSH").
-#define STEP_MAGIC 0x50475348
+// STEP_MAGIC is the first word of samples by steps: "PGSH", and the version.
+#define STEP_MAGIC 9936786248ull
 
-// Words of samples by steps. Those that are not here are where the header of a batch has them.
+// Words of samples by steps, behind those that every header begins with.
 enum {
-  STEP_STEPS = 3,  // of a sample
-  STEP_NUM_SAMPLES = 4,
-  STEP_NODES = 5,  // [samples] roots, then for each step [samples][width]; -1 where there is none
-  STEP_NUM_NODES = 6,
-  STEP_EDGE_IDS = 7,  // for each step [samples][width]; -1 where there is none; 0: not asked for
-  STEP_NUM_EDGES = 8,
+  STEP_EDGE_ID_BITS = 8,
+  STEP_STEPS = 9,  // of a sample
+  STEP_NUM_SAMPLES = 10,
+  STEP_NODES = 11,  // [samples] roots, then for each step [samples][width]; -1 where there is none
+  STEP_NUM_NODES = 12,
+  STEP_EDGE_IDS = 13,  // for each step [samples][width]; -1 where there is none; 0: not asked for
+  STEP_NUM_EDGES = 14,
   STEP_WIDTHS = 16,  // of each step: vertices of a sample
   STEP_WORDS = 32,  // for 16 steps
+};
+
+// Places of the two widths that descriptors of a block name, in a list that begins with a 0.
+enum {
+  WIDTH_IDS = 1,
+  WIDTH_EDGE_IDS = 2,
 };
 
 // The words of a block that are offsets stand together.
@@ -343,3 +374,10 @@ enum {
   SELECT_DIGITS = 1024,
   SELECT_CELLS = 21504,
 };
+
+// ---- pygsampler/internal/request/budget.go -----------------------------------------------------
+
+// BUDGET_UNIT is what a row shares out among its vertices, by which HGT's subgraphs are chosen.
+// Shares are integers, so that what a vertex has does not depend on the order in which its rows
+// come.
+#define BUDGET_UNIT 1099511627776ull

@@ -1,7 +1,7 @@
 // What hetero.cu and its launcher, internal/engine/cuda/hetero.go, agree on beside common/constants.cuh.
 #pragma once
 #include "common/choose.cuh"
-#include "hetero/hetero_constants.cuh"
+#include "common/header.cuh"
 
 // A type of vertices. Mirrors heteroNodeType in internal/engine/cuda/hetero.go.
 struct HeteroNodeType {

@@ -473,19 +473,11 @@ struct Hetero {
 
   // ---- the batch -----------------------------------------------------------------------------
 
-  __device__ u64 type_word(u32 type) const { return HEADER_WORDS + TYPE_WORDS * type; }
-  // hops are those of the batch, of which a subgraph that was chosen has one.
-  __device__ u64 count_word(u32 type, u32 hop, u32 hops) const { return type_word(a.types) + (u64)type * (hops + 1) + hop; }
-  __device__ u64 count_word(u32 type, u32 hop) const { return count_word(type, hop, a.hops); }
-  __device__ u64 bits_word(u32 relation, u32 hops) const { return count_word(a.types, 0, hops) + relation; }
-  __device__ u64 block_word(u32 block, u32 relation, u32 hops) const {
-    return bits_word(a.num_relations, hops) + BLOCK_WORDS * ((u64)block * a.num_relations + relation);
-  }
-  __device__ u64 block_word(u32 block, u32 relation) const { return block_word(block, relation, a.hops); }
+  __device__ Layout layout() const { return Layout{a.hops, a.types, a.num_relations}; }
 
   // Claims the seeds and writes them down; false where the batch has ended.
   __device__ bool plant(u64* header) {
-    used = align64(block_word(a.hops, 0) * 8);
+    used = align64((u64)layout().words() * 8);
     // Nobody counts before the blocks have met.
     for (u64 i = blockIdx.x * THREADS + threadIdx.x; counts(0) + i < counts(a.hops + 1); i += gridDim.x * THREADS) a.counts[i] = 0;
     sums_to(edge_at, a.types, 0, [&](u32 t) { return a.kinds[t].seeds; });
@@ -517,10 +509,10 @@ struct Hetero {
     u64 bad = load_relaxed(a.bad_seed);
     if (bad != ~0ull) return end(STATUS_SEED_OUT_OF_RANGE, bad), false;
     for (u32 t = threadIdx.x; t < a.types && blockIdx.x == 0; t += THREADS) {
-      u64 *words = header + type_word(t), seeds = a.kinds[t].seeds;
+      u64 *words = header + layout().type(t), seeds = a.kinds[t].seeds;
       words[TYPE_NUM_OUTPUT] = seeds, words[TYPE_OUTPUT_INDEX] = ids_at[t];
       words[TYPE_OUTPUT_NODES] = ids_at[t] + align64(seeds * WIDTH);
-      words[TYPE_TREES] = words[TYPE_WORDS - 2] = words[TYPE_WORDS - 1] = 0;
+      words[TYPE_SUBGRAPH_IDS] = words[TYPE_WORDS - 2] = words[TYPE_WORDS - 1] = 0;
     }
     if (disjoint()) {
       u64 full = 0, all;
@@ -531,7 +523,7 @@ struct Hetero {
     } else if (!number(true, a.types, a.num_seeds, counts(0), 0)) {
       return end(STATUS_TOO_SMALL, used), false;
     }
-    for (u32 t = threadIdx.x; t < a.types && blockIdx.x == 0; t += THREADS) header[count_word(t, 0)] = n[t];
+    for (u32 t = threadIdx.x; t < a.types && blockIdx.x == 0; t += THREADS) header[layout().count(t, 0)] = n[t];
     return true;
   }
 
@@ -567,7 +559,7 @@ struct Hetero {
     if (blockIdx.x == 0) {
       for (u32 r = threadIdx.x; r < relations; r += THREADS) {
         u32 dst = a.relations[r].dst;
-        u64 *words = header + block_word(a.hops - 1 - hop, r), own = edge_at[r + 1] - edge_at[r];
+        u64 *words = header + layout().block(a.hops - 1 - hop, r), own = edge_at[r + 1] - edge_at[r];
         words[BLOCK_NUM_DST] = rows[dst], words[BLOCK_NUM_EDGES] = own, words[BLOCK_FIRST_DST] = first[dst];
         words[BLOCK_INDPTR] = indptr_at(r), words[BLOCK_INDICES] = ids_at[r], words[BLOCK_EDGE_IDS] = edge_ids_at(r);
         words[BLOCK_EDGE_WEIGHTS] = factors() ? factors_at(r) : 0;
@@ -583,8 +575,8 @@ struct Hetero {
       return end(STATUS_TOO_SMALL, used), false;
     if (blockIdx.x == 0) {
       for (u32 r = threadIdx.x; r < relations; r += THREADS)
-        header[block_word(a.hops - 1 - hop, r) + BLOCK_NUM_SRC] = n[a.relations[r].src];
-      for (u32 t = threadIdx.x; t < a.types; t += THREADS) header[count_word(t, hop + 1)] = n[t];
+        header[layout().block(a.hops - 1 - hop, r) + BLOCK_NUM_SRC] = n[a.relations[r].src];
+      for (u32 t = threadIdx.x; t < a.types; t += THREADS) header[layout().count(t, hop + 1)] = n[t];
     }
     return true;
   }
@@ -612,21 +604,17 @@ struct Hetero {
     }
     if (blockIdx.x == 0) {
       for (u32 t = threadIdx.x; t < a.types; t += THREADS)
-        header[type_word(t) + TYPE_NUM_NODES] = n[t], header[type_word(t) + TYPE_NODES] = ids_at[t];
-      for (u32 t = threadIdx.x; t < a.types && disjoint(); t += THREADS) header[type_word(t) + TYPE_TREES] = edge_at[t];
-      sign(header, a.hops);
+        header[layout().type(t) + TYPE_NUM_NODES] = n[t], header[layout().type(t) + TYPE_NODES] = ids_at[t];
+      for (u32 t = threadIdx.x; t < a.types && disjoint(); t += THREADS) header[layout().type(t) + TYPE_SUBGRAPH_IDS] = edge_at[t];
+      sign(header, layout());
     }
     if constexpr (OWN_ROWS) end(STATUS_OK, ((T*)this)->most_work);
     else end(STATUS_OK, used);
   }
-  // By one block, as the last words: what a batch of so many hops has beside those of types and blocks.
-  __device__ void sign(u64* header, u32 hops) const {
-    for (u32 r = threadIdx.x; r < a.num_relations; r += THREADS) header[bits_word(r, hops)] = a.relations[r].out_edge_bits;
-    if (threadIdx.x == 0) {
-      for (u32 i = 0; i < HEADER_WORDS; i++) header[i] = 0;
-      header[WORD_SIGNATURE] = TYPED_MAGIC, header[WORD_ID_BITS] = WIDTH * 8, header[WORD_SIZE] = used;
-      header[TYPED_HOPS] = hops, header[TYPED_NUM_TYPES] = a.types, header[TYPED_NUM_RELATIONS] = a.num_relations;
-    }
+  // By one block, as the last words: what a batch of a layout has beside the words of types and blocks.
+  __device__ void sign(u64* header, Layout l) const {
+    for (u32 r = threadIdx.x; r < a.num_relations; r += THREADS) header[l.edge_id_bits(r)] = a.relations[r].out_edge_bits;
+    if (threadIdx.x == 0) l.sign(header, WIDTH * 8, used);
     __threadfence_system();
   }
 };

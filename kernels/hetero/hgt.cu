@@ -247,7 +247,7 @@ struct Hgt : Hetero<I, false, HgtArgs> {
     __syncthreads();
     for (u32 hop = threadIdx.x; hop < a.hops; hop += THREADS) {
       // Hops in their order are blocks from the last on.
-      const u64* words = a.words + T::block_word(a.hops - 1 - hop, relation);
+      const u64* words = a.words + T::layout().block(a.hops - 1 - hop, relation);
       s.starts[hop] = words[BLOCK_FIRST_DST], s.degrees[hop] = words[BLOCK_INDPTR];
       s.states[hop] = words[BLOCK_INDICES], s.takes[hop] = words[BLOCK_EDGE_IDS];
     }
@@ -369,7 +369,8 @@ struct Hgt : Hetero<I, false, HgtArgs> {
     T::exchange(keep(items, counters), at, edges);
     sums_to(edge_at, relations, 0, [&](u32 r) { return load_relaxed(counters + r); });
     // The lists of seeds come first.
-    u64 seeds_at = align64(T::block_word(1, 0, 1) * 8), seed_bytes = 0;
+    const Layout l{1, a.types, relations};  // of a subgraph that was chosen
+    u64 seeds_at = align64((u64)l.words() * 8), seed_bytes = 0;
     for (u32 t = 0; t < a.types; t++) seed_bytes += 2 * align64(a.kinds[t].seeds * WIDTH);
     used = sums_to(ids_at, relations, seeds_at + seed_bytes, [&](u32 r) {
       u64 own = edge_at[r + 1] - edge_at[r];
@@ -385,32 +386,32 @@ struct Hgt : Hetero<I, false, HgtArgs> {
     u64* header = a.report + REPORT_HEADER;
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0;
     for (u32 t = 0; t < a.types; t++) {
-      const u64* about = a.words + T::type_word(t);
+      const u64* about = a.words + l.type(t);
       u64 seeds = a.kinds[t].seeds, given_at = seeds_at + align64(seeds * WIDTH);
       copy(a.batch + seeds_at, a.out + about[TYPE_OUTPUT_INDEX], seeds);
       copy(a.batch + given_at, a.out + about[TYPE_OUTPUT_NODES], seeds);
       copy(a.batch + lists, chosen_list(t), rows[t]);
       if (reporter) {
-        u64* words = header + T::type_word(t);
+        u64* words = header + l.type(t);
         for (u32 i = 0; i < TYPE_WORDS; i++) words[i] = 0;
         words[TYPE_NUM_OUTPUT] = seeds, words[TYPE_OUTPUT_INDEX] = seeds_at, words[TYPE_OUTPUT_NODES] = given_at;
         words[TYPE_NUM_NODES] = rows[t], words[TYPE_NODES] = lists;
-        header[T::count_word(t, 0, 1)] = a.words[T::count_word(t, 0)], header[T::count_word(t, 1, 1)] = rows[t];
+        header[l.count(t, 0)] = a.words[T::layout().count(t, 0)], header[l.count(t, 1)] = rows[t];
       }
       seeds_at = given_at + align64(seeds * WIDTH), lists = align64(lists + rows[t] * WIDTH);
     }
     if (blockIdx.x == 0) {
       for (u32 r = threadIdx.x; r < relations; r += THREADS) {
         u32 dst = a.relations[r].dst;
-        u64 *words = header + T::block_word(0, r, 1), own = edge_at[r + 1] - edge_at[r];
+        u64 *words = header + l.block(0, r), own = edge_at[r + 1] - edge_at[r];
         words[BLOCK_NUM_SRC] = rows[a.relations[r].src], words[BLOCK_NUM_DST] = rows[dst], words[BLOCK_NUM_EDGES] = own;
         words[BLOCK_INDPTR] = T::indptr_at(r), words[BLOCK_INDICES] = ids_at[r], words[BLOCK_EDGE_IDS] = T::edge_ids_at(r);
         words[BLOCK_FIRST_DST] = words[BLOCK_EDGE_WEIGHTS] = 0;
         ((I*)(a.batch + T::indptr_at(r)))[rows[dst]] = (I)own;
       }
       // Behind the words of the batch: the most vertices of a type that have numbers.
-      if (threadIdx.x == 0) header[T::block_word(1, 0, 1)] = max(most, items);
-      T::sign(header, 1);
+      if (threadIdx.x == 0) header[l.words()] = max(most, items);
+      T::sign(header, l);
     }
     T::report(STATUS_OK, work);
   }

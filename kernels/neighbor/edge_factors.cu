@@ -51,16 +51,16 @@ __device__ __forceinline__ bool first_draws(const Args& a, void* choices, u32 c0
 
 // What a block keeps of a report, and where it puts the factors.
 struct FactorShared {
-  u64 words[REPORT_HEADER + HEADER_WORDS + BLOCK_WORDS * MOST_HOPS];
+  u64 words[REPORT_HEADER + MOST_WORDS];
   u64 used;
 };
 
 // The factors of block k of a batch.
 __device__ __forceinline__ void factors_of(const Args& a, const FactorBatch& b, const u64* header, u32 k, u64 edges_before) {
-  const u64* block = header + HEADER_WORDS + BLOCK_WORDS * k;
+  const u64* block = header + FIRST_BLOCK + BLOCK_WORDS * k;
   const u32 width = (u32)header[WORD_ID_BITS];
   const void *nodes = b.out + header[WORD_NODES], *indptr = b.out + block[BLOCK_INDPTR];
-  const void* trees = header[WORD_TREES] ? b.out + header[WORD_TREES] : nullptr;
+  const void* trees = header[WORD_SUBGRAPH_IDS] ? b.out + header[WORD_SUBGRAPH_IDS] : nullptr;
   void* factors = b.out + block[BLOCK_EDGE_WEIGHTS];
   const float ONE = 1;
   long long fanout = a.fanouts[k];
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(FACTOR_THREADS) edge_factors(const 
   __shared__ Meeting meeting;
   const Args& a = f.all;
   const FactorBatch& b = f.batches[blockIdx.y];
-  const u32 WORDS = REPORT_HEADER + HEADER_WORDS + BLOCK_WORDS * a.hops;
+  const u32 WORDS = REPORT_HEADER + homogeneous(a.hops).words();
   for (u32 i = threadIdx.x; i < WORDS; i += blockDim.x) s.words[i] = b.told[i];
   __syncthreads();
   u64* header = s.words + REPORT_HEADER;
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(FACTOR_THREADS) edge_factors(const 
     if (s.words[REPORT_STATUS] == STATUS_OK) {
       u64 used = header[WORD_SIZE];
       for (u32 k = 0; k < a.hops; k++) {
-        u64* block = header + HEADER_WORDS + BLOCK_WORDS * k;
+        u64* block = header + FIRST_BLOCK + BLOCK_WORDS * k;
         block[BLOCK_EDGE_WEIGHTS] = align64(used);
         used = block[BLOCK_EDGE_WEIGHTS] + block[BLOCK_NUM_EDGES] * 4;
       }
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(FACTOR_THREADS) edge_factors(const 
   u64 edges = 0;
   for (u32 k = 0; k < a.hops && s.words[REPORT_STATUS] == STATUS_OK; k++) {
     factors_of(a, b, header, k, edges);
-    edges += header[HEADER_WORDS + BLOCK_WORDS * k + BLOCK_NUM_EDGES];
+    edges += header[FIRST_BLOCK + BLOCK_WORDS * k + BLOCK_NUM_EDGES];
   }
   // The block that comes last reports, as in neighbor.cu. No block reads the first report any more.
   __syncthreads();

@@ -2,6 +2,7 @@
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"
+#include "common/header.cuh"
 
 #define WARPS (THREADS / 32)
 #define LARGE_HOP (1ull << 16)  // rows from which on all are dealt anew

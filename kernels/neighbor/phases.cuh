@@ -60,7 +60,8 @@ struct Sampling : Numbering<I, KIND> {
   __device__ __forceinline__ void run() {
     const u32 width = sizeof(I), id_width = a.out_edge_bits / 8;
     const u32 each = TREES ? 2 * width : width, extra = TREES ? 64 : 0;  // bytes of a vertex in the end
-    u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_given = align64(off_index + b.num_seeds * width);
+    const Layout l = homogeneous(a.hops);
+    u64 off_index = align64(l.words() * 8), off_given = align64(off_index + b.num_seeds * width);
     u64 used = off_given + b.num_seeds * width, off_nodes = 0, status = STATUS_OK;
     if (used > b.out_capacity) return end(STATUS_TOO_SMALL, used);
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0, repeated;
@@ -92,7 +93,8 @@ struct Sampling : Numbering<I, KIND> {
         I* indptr = (I*)(b.out + off_indptr);
         ids = (I*)(b.out + off_ids);
         if (reporter) {
-          u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
+          u64* words = header + l.block(a.hops - 1 - hop, 0);
+          header[l.count(0, hop)] = n;
           words[BLOCK_NUM_DST] = n - first, words[BLOCK_NUM_EDGES] = edges, words[BLOCK_INDPTR] = off_indptr;
           words[BLOCK_INDICES] = off_ids, words[BLOCK_EDGE_IDS] = off_edge_ids, words[BLOCK_FIRST_DST] = first, words[7] = 0;
           indptr[n - first] = (I)edges;
@@ -115,7 +117,7 @@ struct Sampling : Numbering<I, KIND> {
       u64 room = off_nodes + extra < b.out_capacity ? (b.out_capacity - off_nodes - extra) / each : 0;
       rows = number(ids, edges, full, last ? 0 : a.fanouts[a.hops - 2 - hop], last ? (I*)(b.out + off_nodes) : nullptr, room);
       if (hop < 0 && reporter) header[WORD_OUTPUT_NODES] = off_given;
-      if (reporter && hop >= 0) header[HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop) + BLOCK_NUM_SRC] = n;
+      if (reporter && hop >= 0) header[l.block(a.hops - 1 - hop, 0) + BLOCK_NUM_SRC] = n;
       if (rows.edges == TOO_MUCH && binned) status = STATUS_BINS_FULL;
       else if (last && n > room) status = STATUS_TOO_SMALL, used = off_nodes + (u64)n * each + extra;
       if (status != STATUS_OK) break;
@@ -127,12 +129,12 @@ struct Sampling : Numbering<I, KIND> {
     u64 off_trees = TREES ? align64(used) : 0;
     if (TREES) used = off_trees + (u64)n * width;
     if (reporter) {
-      header[WORD_SIGNATURE] = MAGIC, header[WORD_ID_BITS] = width * 8, header[WORD_EDGE_ID_BITS] = a.out_edge_bits;
-      header[WORD_HOPS] = a.hops, header[WORD_NUM_OUTPUT] = b.num_seeds, header[WORD_NODES] = off_nodes;
-      header[WORD_NUM_NODES] = n, header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SIZE] = used;
+      l.sign(header, width * 8, used);
+      header[WORD_NUM_OUTPUT] = b.num_seeds, header[WORD_NODES] = off_nodes, header[WORD_NUM_NODES] = n;
+      header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SUBGRAPH_IDS] = off_trees;
       if (!repeated) header[WORD_OUTPUT_NODES] = off_nodes;
-      header[WORD_TREES] = off_trees;
-      for (u32 i = WORD_TREES + 1; i < HEADER_WORDS; i++) header[i] = 0;
+      for (u32 i = WORD_SUBGRAPH_IDS + 1; i < FIRST_BLOCK; i++) header[i] = 0;
+      header[l.edge_id_bits(0)] = a.out_edge_bits, header[l.count(0, a.hops)] = n;
       __threadfence_system();
     }
     end(STATUS_OK, used);

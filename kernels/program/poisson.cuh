@@ -439,7 +439,7 @@ struct Poisson {
 #pragma unroll 1
     for (u32 hop = 0; hop < hops; hop++) {
       const long long k = fanouts[hop];
-      u32 about = HEADER_WORDS + BLOCK_WORDS * (hops - 1 - hop), columns = n;
+      u32 about = b.layout.block(hops - 1 - hop, 0), columns = n;
       settle(asked, num_asked);
       Id* indptr = (Id*)b.put(about + BLOCK_INDPTR, (u64)n + 1, sizeof(Id));
       Machine::Scan scan;
@@ -448,7 +448,7 @@ struct Poisson {
       ids = (Id*)b.put(about + BLOCK_INDICES, kept, sizeof(Id));
       void* edge_ids = b.put(about + BLOCK_EDGE_IDS, kept, PROGRAM_OUT_EDGE_BITS / 8);
       float* weights = VALUES ? (float*)b.put(about + BLOCK_EDGE_WEIGHTS, kept, 4) : nullptr;
-      b.set(about + BLOCK_NUM_DST, n), b.set(about + BLOCK_NUM_EDGES, kept);
+      b.set(about + BLOCK_NUM_DST, n), b.set(about + BLOCK_NUM_EDGES, kept), b.set(b.layout.count(0, hop), n);
       if (!b.fits()) return (void)m.fail(STATUS_TOO_SMALL, b.size);
       place(scan);
       m.each_warp(gridDim.x * PROGRAM_WARPS + load_relaxed(pieces.taken), [&](u32 piece) {
@@ -488,7 +488,7 @@ struct Poisson {
       asked = ids, num_asked = kept, base += kept;
     }
     settle(asked, num_asked);
-    b.set(WORD_NUM_NODES, n);
+    b.set(WORD_NUM_NODES, n), b.set(b.layout.count(0, hops), n);
     u32 count = (u32)m.a().num_seeds;
     if (distinct != count) {
       Id* to = (Id*)b.put(WORD_OUTPUT_NODES, count, sizeof(Id));

@@ -13,6 +13,7 @@
 #include "common/choose.cuh"
 #include "common/dependent_rng.cuh"
 #include "common/grid.cuh"
+#include "common/header.cuh"
 #include "program/numbers.cuh"
 
 // A program's text declares the lists that all of its steps may ask for.

@@ -9,14 +9,15 @@ struct Batching {
   Machine& m;
   u64* words;
   u64 size;
+  const Layout layout;
 
-  __device__ Batching(Machine& m, u32 blocks, u32 extras) : m(m), words(m.a().report + REPORT_HEADER) {
-    u32 n = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * extras;
+  __device__ Batching(Machine& m, u32 blocks, u32 extras) : m(m), words(m.a().report + REPORT_HEADER), layout(homogeneous(blocks)) {
+    u32 n = layout.words(extras);
     size = n * 8;
     if (m.reporter()) {
       for (u32 i = 0; i < n; i++) words[i] = 0;
-      words[WORD_SIGNATURE] = MAGIC, words[WORD_ID_BITS] = sizeof(Id) * 8, words[WORD_EDGE_ID_BITS] = PROGRAM_OUT_EDGE_BITS;
-      words[WORD_HOPS] = blocks, words[WORD_NUM_OUTPUT] = m.a().num_seeds, words[WORD_EXTRAS] = extras;
+      layout.sign(words, sizeof(Id) * 8, 0, extras);
+      words[WORD_NUM_OUTPUT] = m.a().num_seeds, words[layout.edge_id_bits(0)] = PROGRAM_OUT_EDGE_BITS;
     }
   }
   __device__ __forceinline__ void set(u32 word, u64 value) const {
@@ -134,7 +135,8 @@ struct BlockArrays {
   float* values;
 
   __device__ __forceinline__ BlockArrays(Machine& m, Batching& b, u32 i, u32 sources, u32 destinations, u32 edges, bool valued) {
-    u32 words = HEADER_WORDS + BLOCK_WORDS * i;
+    u32 words = b.layout.block(i, 0);
+    b.set(b.layout.count(0, b.layout.hops - 1 - i), destinations);
     b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, destinations), b.set(words + BLOCK_NUM_EDGES, edges);
     indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)destinations + 1, sizeof(Id));
     indices = (Id*)b.put(words + BLOCK_INDICES, edges, sizeof(Id));
@@ -180,7 +182,7 @@ __device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 source
 // first.
 template <class Of>
 __device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Of& o, u32 total, List seeds, u32 distinct) {
-  b.set(WORD_NUM_NODES, total);
+  b.set(WORD_NUM_NODES, total), b.set(b.layout.count(0, b.layout.hops), total);
   Id* nodes = (Id*)b.put(WORD_NODES, total, sizeof(Id));
   bool repeated = distinct != seeds.n;
   Id* given = nodes;
@@ -200,7 +202,7 @@ __device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Of& o, u
 
 // The vertices of a subgraph, which have just been claimed, and where the seeds are among them.
 __device__ __forceinline__ bool subgraph_vertices(Machine& m, Batching& b, List of, List seeds) {
-  b.set(WORD_NUM_NODES, of.n);
+  b.set(WORD_NUM_NODES, of.n), b.set(b.layout.count(0, b.layout.hops), of.n);
   Id* nodes = (Id*)b.put(WORD_NODES, of.n, sizeof(Id));
   Id* given = (Id*)b.put(WORD_OUTPUT_NODES, seeds.n, sizeof(Id));
   Id* index = (Id*)b.put(WORD_OUTPUT_INDEX, seeds.n, sizeof(Id));
@@ -236,7 +238,7 @@ __device__ __forceinline__ bool keep_rows(Machine& m, char*& to, u32 n, Of of) {
 // Array i beside so many blocks.
 template <class Of>
 __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  u32 words = b.layout.extra(i);
   b.set(words + EXTRA_LENGTH, n);
   float* to = (float*)b.put(words + EXTRA_OFFSET, n, 4);
   if (!b.fits()) return true;
@@ -246,7 +248,7 @@ __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks
 // Array i: values of the edges of a block, as block() has them.
 template <class To, class Of>
 __device__ __forceinline__ bool extra_edges(Machine& m, Batching& b, u32 blocks, u32 i, const Destinations& dst, const Edges& e, To to, Of of) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  u32 words = b.layout.extra(i);
   b.set(words + EXTRA_LENGTH, e.n);
   float* out = (float*)b.put(words + EXTRA_OFFSET, e.n, 4);
   if (!b.fits()) return true;
@@ -260,7 +262,7 @@ __device__ __forceinline__ bool extra_edges(Machine& m, Batching& b, u32 blocks,
 // Array i: n rows of h numbers.
 template <u32 h, class Of>
 __device__ __forceinline__ bool extra_rows(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  u32 words = b.layout.extra(i);
   u64 count = (u64)n * h;
   b.set(words + EXTRA_LENGTH, count), b.set(words + EXTRA_WIDTH, h + 1);
   float* to = (float*)b.put(words + EXTRA_OFFSET, count, 4);
@@ -273,7 +275,7 @@ __device__ __forceinline__ bool extra_rows(Machine& m, Batching& b, u32 blocks, 
 }
 // Array i: the microseconds of n parts.
 __device__ __forceinline__ bool extra_times(Machine& m, Batching& b, u32 blocks, u32 i, u32 n) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  u32 words = b.layout.extra(i);
   b.set(words + EXTRA_LENGTH, n);
   float* to = (float*)b.put(words + EXTRA_OFFSET, n, 4);
   if (!b.fits() || !m.reporter()) return true;
@@ -284,7 +286,7 @@ __device__ __forceinline__ bool extra_times(Machine& m, Batching& b, u32 blocks,
   return true;
 }
 __device__ __forceinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  u32 words = b.layout.extra(i);
   b.set(words + EXTRA_KIND, 1), b.set(words + EXTRA_LENGTH, list.n);
   Id* to = (Id*)b.put(words + EXTRA_OFFSET, list.n, sizeof(Id));
   if (!b.fits()) return true;

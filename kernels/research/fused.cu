@@ -18,6 +18,7 @@
 // The seeds are numbered as the edges of a hop before the first.
 //
 // Go caller: internal/engine/cuda/fused.go. Go twin: internal/engine/cpu/neighbor.go and rows.go.
+#include "common/header.cuh"
 #include "common/row_draw.cuh"
 
 #define FUSED_WARPS (FUSED_THREADS / 32)
@@ -211,7 +212,8 @@ struct Fused {
 
   __device__ void run() {
     u64 width = sizeof(I), id_width = a.graph.out_edge_bits / 8;
-    u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8);
+    const Layout l = homogeneous(a.hops);
+    u64 off_index = align64(l.words() * 8);
     u64 off_given = align64(off_index + a.num_seeds * width), used = off_given + a.num_seeds * width, off_nodes = 0;
     if (used > a.out_capacity) return end(STATUS_TOO_SMALL, used);
     I* index = (I*)(a.out + off_index);
@@ -252,7 +254,8 @@ struct Fused {
       if (last) used = off_nodes + n * width;
       if (n > room) return end(STATUS_TOO_SMALL, used);
       if (reporter) {
-        u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
+        u64* words = header + l.block(a.hops - 1 - hop, 0);
+        header[l.count(0, hop)] = before;
         words[BLOCK_NUM_SRC] = n, words[BLOCK_NUM_DST] = before, words[BLOCK_NUM_EDGES] = edges;
         words[BLOCK_INDPTR] = off_indptr, words[BLOCK_INDICES] = off_ids, words[BLOCK_EDGE_IDS] = off_edge_ids;
         words[BLOCK_FIRST_DST] = words[7] = 0;
@@ -261,11 +264,12 @@ struct Fused {
     grid_barrier(s.meeting);
     settle();
     if (reporter) {
-      header[WORD_SIGNATURE] = MAGIC, header[WORD_ID_BITS] = width * 8, header[WORD_EDGE_ID_BITS] = a.graph.out_edge_bits;
-      header[WORD_HOPS] = a.hops, header[WORD_NUM_OUTPUT] = a.num_seeds, header[WORD_NODES] = off_nodes;
+      l.sign(header, width * 8, used);
+      header[WORD_NUM_OUTPUT] = a.num_seeds, header[WORD_NODES] = off_nodes;
       header[WORD_NUM_NODES] = n, header[WORD_OUTPUT_NODES] = distinct == a.num_seeds ? off_nodes : off_given;
-      header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SIZE] = used;
-      for (u32 i = WORD_SIZE + 1; i < HEADER_WORDS; i++) header[i] = 0;
+      header[WORD_OUTPUT_INDEX] = off_index;
+      for (u32 i = WORD_SUBGRAPH_IDS; i < FIRST_BLOCK; i++) header[i] = 0;
+      header[l.edge_id_bits(0)] = a.graph.out_edge_bits, header[l.count(0, a.hops)] = n;
       __threadfence_system();
     }
     end(STATUS_OK, used);

@@ -335,7 +335,8 @@ struct Sampling : Tasks<I> {
     }
     __syncthreads();
     u64 width = sizeof(I), id_width = a.out_edge_bits / 8;
-    u64 off_nodes = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_index = align64(off_nodes + found * width);
+    const Layout l = homogeneous(a.hops);
+    u64 off_nodes = align64(l.words() * 8), off_index = align64(off_nodes + found * width);
     u64 off_given = align64(off_index + a.num_seeds * width), used = off_given + a.num_seeds * width;
     // Three arrays a hop, each with a gap before it; every row of a hop was a task.
     u64 most = used + 3 * 64 * a.hops + (tasks + a.hops) * width + picked * (width + id_width);
@@ -363,7 +364,8 @@ struct Sampling : Tasks<I> {
       used = off_edge_ids + edges * id_width;
       write_hop(hop, (I*)(a.out + off_indptr), (I*)(a.out + off_ids), a.out + off_edge_ids);
       if (reporter) {
-        u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
+        u64* words = header + l.block(a.hops - 1 - hop, 0);
+        header[l.count(0, hop)] = rows;
         words[BLOCK_NUM_SRC] = s.ends[hop + 1], words[BLOCK_NUM_DST] = rows, words[BLOCK_NUM_EDGES] = edges;
         words[BLOCK_INDPTR] = off_indptr, words[BLOCK_INDICES] = off_ids, words[BLOCK_EDGE_IDS] = off_edge_ids;
         words[BLOCK_FIRST_DST] = words[7] = 0;
@@ -378,11 +380,12 @@ struct Sampling : Tasks<I> {
       index[i] = (I)a.numbers[arrival(v)];
     }
     if (reporter) {
-      header[WORD_SIGNATURE] = MAGIC, header[WORD_ID_BITS] = width * 8, header[WORD_EDGE_ID_BITS] = a.out_edge_bits;
-      header[WORD_HOPS] = a.hops, header[WORD_NUM_OUTPUT] = a.num_seeds, header[WORD_NODES] = off_nodes;
+      l.sign(header, width * 8, used);
+      header[WORD_NUM_OUTPUT] = a.num_seeds, header[WORD_NODES] = off_nodes;
       header[WORD_NUM_NODES] = found, header[WORD_OUTPUT_NODES] = distinct() ? off_nodes : off_given;
-      header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SIZE] = used;
-      for (int i = WORD_SIZE + 1; i < HEADER_WORDS; i++) header[i] = 0;
+      header[WORD_OUTPUT_INDEX] = off_index;
+      for (u32 i = WORD_SUBGRAPH_IDS; i < FIRST_BLOCK; i++) header[i] = 0;
+      header[l.edge_id_bits(0)] = a.out_edge_bits, header[l.count(0, a.hops)] = found;
       __threadfence_system();
     }
     end(STATUS_OK, used);

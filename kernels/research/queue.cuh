@@ -3,6 +3,7 @@
 #pragma once
 #include "common/choose.cuh"
 #include "common/grid.cuh"
+#include "common/header.cuh"
 
 #define WARPS (THREADS / 32)
 #define ITEMS 4                  // edges of a thread whose loads are under way together

@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_turn(const _
     for (u32 i = REPORT_HEADER + threadIdx.x; i < a.words; i += STATIC_THREADS) told[i] = report[i];
     bool fits = true;
     for (u32 i = threadIdx.x; status == STATUS_OK && i < a.hops; i += STATIC_THREADS) {
-      const u64* block = report + REPORT_HEADER + HEADER_WORDS + BLOCK_WORDS * i;
+      const u64* block = report + REPORT_HEADER + FIRST_BLOCK + BLOCK_WORDS * i;
       fits = block[BLOCK_NUM_SRC] <= a.most[i].src && block[BLOCK_NUM_DST] <= a.most[i].dst && block[BLOCK_NUM_EDGES] <= a.most[i].edges;
     }
     __threadfence_system();
@@ -173,14 +173,14 @@ __device__ __forceinline__ void spread(const SpreadArgs& a, const u64* header, c
     copy_and_fill<I>(a.output_index, out + header[WORD_OUTPUT_INDEX], seeds, a.outputs, [](u64 i) { return i; });
     u64 at = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x;
     if (at < 1 + 3 * a.hops) {
-      const u64* block = header + HEADER_WORDS + BLOCK_WORDS * ((at + 2) / 3 - 1);
+      const u64* block = header + FIRST_BLOCK + BLOCK_WORDS * ((at + 2) / 3 - 1);
       u32 which = (at + 2) % 3;
       a.counts[at] = at == 0 ? seeds : !good ? 0 : block[which == 0 ? BLOCK_NUM_SRC : which == 1 ? BLOCK_NUM_DST : BLOCK_NUM_EDGES];
     }
     return;
   }
   const SpreadBlock& b = a.blocks[blockIdx.y - 1];
-  const u64* block = header + HEADER_WORDS + BLOCK_WORDS * (blockIdx.y - 1);
+  const u64* block = header + FIRST_BLOCK + BLOCK_WORDS * (blockIdx.y - 1);
   u64 src = good ? block[BLOCK_NUM_SRC] : 0, dst = good ? block[BLOCK_NUM_DST] : 0, edges = good ? block[BLOCK_NUM_EDGES] : 0;
   u32 rows = (u32)(b.src - src);
   copy_and_fill<I>(b.indptr, out + block[BLOCK_INDPTR], good ? dst + 1 : 0, b.dst + 1, [=](u64) { return edges; });
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_spread(const
   const char* out = a.out + turn % STATIC_SLOTS * a.out_bytes;
   bool good = report[REPORT_STATUS] == STATUS_OK;
   for (u32 i = 0; good && i < a.hops; i++) {
-    const u64* block = header + HEADER_WORDS + BLOCK_WORDS * i;
+    const u64* block = header + FIRST_BLOCK + BLOCK_WORDS * i;
     good = block[BLOCK_NUM_SRC] < a.blocks[i].src && block[BLOCK_NUM_DST] <= a.blocks[i].dst && block[BLOCK_NUM_EDGES] <= a.blocks[i].edges;
   }
   if (a.id_bits == 32) spread<int>(a, header, out, good);

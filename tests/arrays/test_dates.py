@@ -12,6 +12,7 @@ from partners import partner
 
 import pygsampler as pgs
 from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_dates, datetime_kind
+from pygsampler.samplers import Temporal
 
 DAY = 86_400 * 10**9
 # 2024-03-01T12:00 in UTC, and that a day later.
@@ -121,8 +122,8 @@ def test_a_date_without_time_is_its_midnight(make: Callable[[], Any]) -> None:
 )
 def test_spans_of_every_library_are_windows(make: Callable[[], Any]) -> None:
     span = make()
-    sampler = pgs.PGSampler([4], time="t", window=span, seed=1)
-    assert sampler.window == DAY
+    sampler = pgs.PGSampler([4], temporal=Temporal("t", window=span), seed=1)
+    assert sampler.plan["window"] == DAY
     times = np.datetime64("2024-03-01") + np.arange(4)
     dated = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4, edge_data={"t": times})
     batch = sampler.sample(dated, [0], seed_time=date(2024, 3, 3))
@@ -170,7 +171,7 @@ def test_a_scalar_of_an_array_is_one_bound_for_all() -> None:
     torch = partner("torch")
     for times in (np.arange(6), np.arange(6.0), torch.arange(6), torch.arange(6.0)):
         graph = pgs.Graph.from_coo([1, 2, 3, 4, 5, 6], [0] * 6, edge_data={"t": times})
-        sampler = pgs.PGSampler([-1], time="t")
+        sampler = pgs.PGSampler([-1], temporal="t")
         for bound in (times[2], times[:3].max(), 2):
             batch = sampler.sample(graph, [0], seed_time=bound)
             assert sorted(batch.blocks[0].edge_ids.tolist()) == [0, 1, 2]
@@ -179,7 +180,7 @@ def test_a_scalar_of_an_array_is_one_bound_for_all() -> None:
 def test_a_float_scalar_beside_integers_is_refused() -> None:
     graph = pgs.Graph.from_coo([1], [0], edge_data={"t": [1]})
     with pytest.raises(TypeError, match=r"expected integers, as the graph's times, got 1\.5"):
-        pgs.PGSampler([1], time="t").sample(graph, [0], seed_time=np.float64(1.5))
+        pgs.PGSampler([1], temporal="t").sample(graph, [0], seed_time=np.float64(1.5))
 
 
 def test_types_take_dates_as_one_bound_and_by_type() -> None:
@@ -188,7 +189,7 @@ def test_types_take_dates_as_one_bound_and_by_type() -> None:
     graph = pgs.HeteroGraph.from_coo(
         {kind: ([0, 1, 2, 3], [0] * 4)}, {"user": 4, "item": 1}, edge_data={kind: {"t": times}}
     )
-    sampler = pgs.PGSampler([4], time="t", seed=1)
+    sampler = pgs.PGSampler([4], temporal="t", seed=1)
     for bound in (date(2024, 3, 2), "2024-03-02", {"item": [date(2024, 3, 2)]}, times[1]):
         batch = sampler.sample(graph, {"item": [0]}, seed_time=bound)
         assert sorted(batch.blocks[0][kind].edge_ids.tolist()) == [0, 1]
@@ -200,7 +201,7 @@ def test_loaders_take_dates_of_every_library() -> None:
 
     times = np.datetime64("2024-03-01") + np.arange(4)
     graph = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4, edge_data={"t": times})
-    sampler = pgs.PGSampler([4], time="t", seed=1)
+    sampler = pgs.PGSampler([4], temporal="t", seed=1)
     bounds: list[Any] = [date(2024, 3, 2), "2024-03-02", times[1], times[:2].max(), [times[1]]]
     for bound in [*bounds, ["2024-03-02"], [datetime(2024, 3, 2)]]:
         (batch,) = DataLoader(graph, [0], sampler, batch_size=1, seed_time=bound)
@@ -218,7 +219,7 @@ def test_loaders_take_a_series_whose_index_lacks_zero() -> None:
     from pygsampler.torch import DataLoader
 
     graph = pgs.Graph.from_coo([1, 2, 3], [0] * 3, edge_data={"t": [1, 2, 3]})
-    sampler = pgs.PGSampler([4], time="t", seed=1)
+    sampler = pgs.PGSampler([4], temporal="t", seed=1)
     times = pandas.Series([2], index=[17])
     (batch,) = DataLoader(graph, [0], sampler, batch_size=1, seed_time=times)
     assert sorted(batch.blocks[0].edge_ids.tolist()) == [0, 1]
@@ -230,7 +231,7 @@ def test_units_that_are_mixed_are_one_time() -> None:
     graph = pgs.Graph.from_coo(
         [1, 2], [0, 0], edge_data={"t": np.array([1_000_000, 2_000_000], "datetime64[us]")}
     )
-    sampler = pgs.PGSampler([2], time="t", seed=1)
+    sampler = pgs.PGSampler([2], temporal="t", seed=1)
     for bound in (np.datetime64(1_000_000_000, "ns"), np.datetime64(1, "s"), "1970-01-01T00:00:01"):
         batch = sampler.sample(graph, [0], seed_time=bound)
         assert batch.blocks[0].edge_ids.tolist() == [0]

@@ -102,7 +102,7 @@ def test_sample_many_of_none_and_of_a_bad_one(graphs: tuple[pgs.Graph, pgs.Graph
 @pytest.mark.parametrize("mode", MODES)
 def test_any_order_has_the_same_edges(graphs: tuple[pgs.Graph, pgs.Graph], mode: str) -> None:
     cpu, there = graphs
-    loose = pgs.PGSampler([5, 4, 3], seed=3, mode=mode, ordered=False)
+    loose = pgs.PGSampler([5, 4, 3], seed=3, mode=mode, mode_options={"ordered": False})
     for number in range(scaled(8, 1)):
         got = loose.sample(there, seeds_of(number), batch=number)
         want = pgs.PGSampler([5, 4, 3], seed=3).sample(cpu, seeds_of(number), batch=number)

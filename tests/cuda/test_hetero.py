@@ -29,7 +29,7 @@ def test_random_schemas(types: int, dtype: str) -> None:
         for options in ({}, {"frontier": "new"}, {"replace": True}):
             if "replace" in options and -1 in fanouts:
                 continue
-            sampler = pgs.PGSampler(fanouts, seed=place, default=2, **options)
+            sampler = pgs.PGSampler(fanouts, seed=place, default_fanout=2, **options)
             seeds = seeds_of(graph, random)
             without = half_of(graph, random) if place % 2 else {}
             want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)

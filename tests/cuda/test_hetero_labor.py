@@ -35,7 +35,9 @@ def test_random_schemas(types: int, dtype: str) -> None:
         fanouts: Any = ([3, 2], [{some: 1}, 40], [-1, 2], [5, {some: 0}, 3])[place % 4]
         by: tuple[dict[str, Any], ...] = ({}, {"prob": "w"}, {"mask": "odd"})
         weights = by[place % (3 if types > 1 else 2)]
-        sampler = pgs.HeteroLaborSampler(fanouts, seed=place, default=2, **options, **weights)
+        sampler = pgs.HeteroLaborSampler(
+            fanouts, seed=place, default_fanout=2, **options, **weights
+        )
         seeds = seeds_of(graph, random)
         without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)

@@ -70,7 +70,7 @@ def test_loader_of_the_cpu_by_time(exclude: str | None) -> None:
     if exclude == "reverse_id":
         options["reverse_eids"] = torch.arange(3999, -1, -1)
     ids = torch.arange(0, 4000, 3)
-    sampler = pgs.PGSampler([40, 3], seed=2, time="t")
+    sampler = pgs.PGSampler([40, 3], seed=2, temporal="t")
     loaders = [
         LinkLoader(graph, ids, sampler, device=where, seed_time=when[ids], **options)
         for where in ("cpu", "cuda")

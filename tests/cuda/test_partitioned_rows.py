@@ -36,11 +36,11 @@ def rows_of(answer: RowReply) -> list[Any]:
     """The arrays of an answer, whose places its words say."""
     assert not answer.error, answer.error
     raw = np.frombuffer(answer.rows, np.uint8)
-    words = raw[: 8 * (at.HEADER_WORDS + at.WORDS)].view(np.int64)
-    block = words[at.HEADER_WORDS :]
-    assert (words[at.SIGNATURE], words[at.HOPS]) == (at.MAGIC, 1)
+    words = raw[: 8 * at.num_words(1)].view(np.int64)
+    block = words[at.FIRST_BLOCK :]
+    assert (words[at.SIGNATURE], words[at.NUM_HOPS]) == (at.MAGIC, 1)
     rows, edges = block[at.NUM_DST], block[at.NUM_EDGES]
-    ids, edge_ids = words[at.ID_BITS] // 8, words[at.EDGE_ID_BITS] // 8
+    ids, edge_ids = words[at.ID_BITS] // 8, words[at.edge_id_bits_at(1)] // 8
     arrays = [
         (at.INDPTR, rows + 1, f"i{ids}"),
         (at.INDICES, edges, f"i{ids}"),
@@ -130,7 +130,7 @@ def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
                 sampler.sample(g, seeds, epoch=1, batch=2, exclude=without) for g in (graph, whole)
             )
             assert partitioned_graphs.content(made) == partitioned_graphs.content(want), how
-        timed = pgs.PGSampler([3, 2], seed=5, time="t")
+        timed = pgs.PGSampler([3, 2], seed=5, temporal="t")
         made, want = (timed.sample(g, [1, 9], seed_time=30, batch=0) for g in (graph, whole))
         assert partitioned_graphs.content(made) == partitioned_graphs.content(want)
         walk = pgs.RandomWalk(5, seed=5)
@@ -144,7 +144,7 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(5)
     partition_types(whole, tmp_path / "types", 1)
     with pgs.distributed.open_graph(tmp_path / "types", Alone(), device="cuda:0") as graph:
-        for how in ({}, {"prob": "w"}, {"disjoint": True}, {"time": "t"}):
+        for how in ({}, {"prob": "w"}, {"disjoint": True}, {"temporal": "t"}):
             sampler = pgs.PGSampler([3, -1], seed=5, **how)
             seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
             when = {"seed_time": 5} if "time" in how else {}

@@ -99,7 +99,7 @@ def test_flights_and_many_batches() -> None:
     there = cpu.to("cuda")
     lists = [np.arange(i, 2000, 7) for i in range(6)]
     for options in SWITCHES.values():
-        sampler = pgs.PGSampler([6, 5], seed=1, mode="reservoir", reservoir=options)
+        sampler = pgs.PGSampler([6, 5], seed=1, mode="reservoir", mode_options=options)
         jobs = [sampler.submit(there, seeds, batch=i) for i, seeds in enumerate(lists)]
         many = sampler.sample_many(there, lists, batch=0)
         for i, seeds in enumerate(lists):

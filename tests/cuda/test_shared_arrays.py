@@ -84,7 +84,7 @@ def test_walks_and_times(csc: Csc) -> None:
             for name in ("nodes", "edge_ids"):
                 mine, theirs = (getattr(found, name).cpu().numpy() for found in (got, want))
                 assert np.array_equal(mine, theirs), (options, name)
-        late = pgs.PGSampler([4, 3], seed=1, time="t")
+        late = pgs.PGSampler([4, 3], seed=1, temporal="t")
         bounds = np.full(len(SEEDS), 25)
         same(
             late.sample(graph, SEEDS, seed_time=bounds, **numbers),

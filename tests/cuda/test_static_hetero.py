@@ -11,6 +11,7 @@ from tests.cuda.conftest import torch_on_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from pygsampler.samplers import Temporal  # noqa: E402
 from pygsampler.torch import DataLoader, StaticHeteroMiniBatch, capture  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("gpu")
@@ -57,8 +58,8 @@ SAMPLERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "uniform": ({}, {}),
     "weighted": ({"prob": "w"}, {}),
     "trees": ({"disjoint": True, "edge_weights": "ht"}, {}),
-    "time": (
-        {"time": "t", "window": 30},
+    "temporal": (
+        {"temporal": Temporal("t", window=30)},
         {"seed_time": {"a": torch.arange(500) % 50, "b": torch.arange(1000) % 50}},
     ),
 }
@@ -99,7 +100,7 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.HeteroGraph, name
 FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "uniform": ({}, {}),
     "weighted trees": ({"prob": "w", "disjoint": True}, {}),
-    "time": ({"time": "t"}, SAMPLERS["time"][1]),
+    "temporal": ({"temporal": "t"}, SAMPLERS["time"][1]),
 }
 
 
@@ -163,7 +164,7 @@ def test_batches_by_time_without_types() -> None:
     times = torch.randint(0, 50, (60000,), generator=random)
     graph = pgs.Graph.from_coo(*edges, num_nodes=4000, edge_data={"t": times}).to("cuda")
     seeds, bounds = torch.arange(1500), torch.arange(1500) % 50
-    sampler = pgs.PGSampler([4, 3], seed=2, time="t")
+    sampler = pgs.PGSampler([4, 3], seed=2, temporal="t")
     about = {**OPTIONS, "seed_time": bounds}
     eager = DataLoader(graph, seeds, sampler, **about)
     fixed = DataLoader(graph, seeds, sampler, static=True, **about)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from pygsampler.samplers import Temporal
 from tests.support.hetero_parity import same as same_types
 from tests.support.parity import scaled
 
@@ -51,14 +52,14 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
     graph, random = make(floats, "int32" if floats else "int64")
     there = graph.to("cuda")
     for options in (
-        {"time": "t"},
-        {"time": "t", "carry": "edge", "compare": "lt", "mask": "odd"},
-        {"time": "t", "strategy": "last", "window": 7},
-        {"time": "born", "frontier": "new", "replace": True},
-        {"time": "t", "prob": "w", "carry": "edge", "window": 20},
-        {"time": "born", "prob": "w", "replace": True},
-        {"time": "t", "edge_weights": "ht", "mask": "odd"},
-        {"time": "t", "edge_weights": "ht", "prob": "w"},
+        {"temporal": "t"},
+        {"temporal": Temporal("t", inclusive=False, carry="edge"), "mask": "odd"},
+        {"temporal": Temporal("t", strategy="last", window=7)},
+        {"temporal": "born", "frontier": "new", "replace": True},
+        {"temporal": Temporal("t", window=20, carry="edge"), "prob": "w"},
+        {"temporal": "born", "prob": "w", "replace": True},
+        {"temporal": "t", "edge_weights": "ht", "mask": "odd"},
+        {"temporal": "t", "edge_weights": "ht", "prob": "w"},
     ):
         sampler = pgs.PGSampler([5, 3], seed=4, **options)
         seeds = random.integers(0, graph.num_nodes, 50)
@@ -80,7 +81,7 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
 def test_errors_name_the_seed_and_harm_nothing() -> None:
     graph, _ = make(False)
     there = graph.to("cuda")
-    sampler = pgs.PGSampler([3], time="t", seed=1)
+    sampler = pgs.PGSampler([3], temporal="t", seed=1)
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, "):
         sampler.sample(there, [0, graph.num_nodes], seed_time=[1, 1])
     with pytest.raises(ValueError, match="seed_time: expected a time for each of 2 seeds, got 1"):
@@ -111,11 +112,11 @@ def test_graphs_with_types(floats: bool) -> None:
     graph = pgs.HeteroGraph.from_coo(ends, nodes, edge_data=data, node_data=born)
     there = graph.to("cuda")
     for options in (
-        {"time": "t", "carry": "edge"},
-        {"time": "t", "prob": "w", "window": 6},
-        {"time": "born", "prob": "w", "replace": True},
-        {"time": "t", "strategy": "last", "mask": "odd", "edge_weights": "ht"},
-        {"time": "born", "edge_weights": "ht", "frontier": "new"},
+        {"temporal": Temporal("t", carry="edge")},
+        {"temporal": Temporal("t", window=6), "prob": "w"},
+        {"temporal": "born", "prob": "w", "replace": True},
+        {"temporal": Temporal("t", strategy="last"), "mask": "odd", "edge_weights": "ht"},
+        {"temporal": "born", "edge_weights": "ht", "frontier": "new"},
     ):
         sampler = pgs.PGSampler([4, 7], seed=4, **options)
         seeds = {kind: random.integers(0, count, 20) for kind, count in nodes.items()}

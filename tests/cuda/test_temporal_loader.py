@@ -31,7 +31,7 @@ def test_batches_of_torch() -> None:
         loader = DataLoader(
             one,
             seeds,
-            pgs.PGSampler([4, 3], seed=2, time="t"),
+            pgs.PGSampler([4, 3], seed=2, temporal="t"),
             batch_size=32,
             shuffle=True,
             seed=5,

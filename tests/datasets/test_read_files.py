@@ -355,7 +355,7 @@ def test_columns_of_dates_are_times(tmp_path: Path, suffix: str) -> None:
     for name in columns:
         hours = 12 * 3600 * 10**9 if name == "day" else 0
         assert graph.edata[name].tolist() == [noon - hours for noon in noons]
-    batch = pgs.PGSampler([5], time="us", seed=1).sample(graph, [0], seed_time=date(2024, 3, 3))
+    batch = pgs.PGSampler([5], temporal="us", seed=1).sample(graph, [0], seed_time=date(2024, 3, 3))
     assert sorted(batch.blocks[0].edge_ids.tolist()) == [0, 1]
     target = datasets.convert(path, tmp_path / "g.pgs", edge_data=["us"])
     with pgs.Graph.open(target) as opened:

@@ -15,7 +15,7 @@ from dgl.dataloading.dataloader import CollateWrapper
 
 import pygsampler as pgs
 from pygsampler._sampling import dispatch
-from pygsampler.dgl import PGSampler
+from pygsampler.dgl import PGSampler, hetero
 from pygsampler.dgl import block as dgl_block
 from pygsampler.dgl import graph as dgl_graph
 from pygsampler.dgl import sampler as adapter
@@ -161,9 +161,9 @@ def test_features_are_to_follow_a_block_to_its_device() -> None:
 
 def test_a_device_without_a_number_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
-    assert adapter._complete(torch.device("cuda")) == OTHER
-    assert adapter._complete(GPU) == GPU
-    assert adapter._complete(CPU) == CPU
+    assert hetero._complete(torch.device("cuda")) == OTHER
+    assert hetero._complete(GPU) == GPU
+    assert hetero._complete(CPU) == CPU
 
 
 def test_lists_go_where_the_graph_is(monkeypatch: pytest.MonkeyPatch) -> None:

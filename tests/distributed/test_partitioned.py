@@ -18,6 +18,7 @@ from ranks import check_ranks, run_ranks
 import pygsampler as pgs
 from pygsampler import distributed
 from pygsampler.distributed import partition, partition_types
+from pygsampler.samplers import Temporal
 
 partner("torch")
 
@@ -172,7 +173,11 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
         ):
             made, want = (way.sample(g, range(30), epoch=0, batch=5) for g in (graph, whole))
             assert flight_graphs.content(made) == flight_graphs.content(want), way
-        for how in ({}, {"time": "born", "carry": "edge"}, {"prob": "w", "disjoint": True}):
+        for how in (
+            {},
+            {"temporal": Temporal("born", carry="edge")},
+            {"prob": "w", "disjoint": True},
+        ):
             sampler = pgs.PGSampler([3, 2], seed=1, **how)
             when = {"seed_time": 0.7} if "time" in how else {}
             made, want = (

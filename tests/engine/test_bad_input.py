@@ -176,7 +176,11 @@ def test_fanouts_of_other_kinds():
     ("options", "error", "message"),
     [
         ({"replace": 1}, TypeError, "replace: expected True or False, got int 1"),
-        ({"ordered": None}, TypeError, "ordered: expected True or False, got NoneType None"),
+        (
+            {"mode": "queue", "mode_options": {"ordered": None}},
+            TypeError,
+            "ordered: expected True or False, got NoneType None",
+        ),
         ({"seed": 1.0}, TypeError, "seed: expected an integer .* got float 1.0"),
         ({"seed": "0"}, TypeError, "seed: expected an integer .* got str '0'"),
         ({"seed": 2**64}, ValueError, f"seed: expected an integer .* got {2**64}"),
@@ -210,8 +214,8 @@ def test_fanouts_of_other_kinds():
             TypeError,
             r"disjoint: expected True or False, got int 1",
         ),
-        ({"map_limit": 0}, ValueError, "map_limit: expected an integer from 1 to .* got 0"),
-        ({"map_limit": 1e6}, TypeError, "map_limit: expected an integer .* got float 1000000.0"),
+        ({"map_bytes": 0}, ValueError, "map_bytes: expected an integer from 1 to .* got 0"),
+        ({"map_bytes": 1e6}, TypeError, "map_bytes: expected an integer .* got float 1000000.0"),
     ],
 )
 def test_wrong_options_of_a_sampler(options, error, message):

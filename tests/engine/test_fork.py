@@ -293,7 +293,7 @@ def test_rows_by_time_and_weight_know_the_edges_without_one():
     src, dst = np.random.default_rng(0).integers(0, 50, (2, 400))
     data = {"t": np.arange(400), "w": (np.arange(400) % 3).astype(np.float32)}
     graph = pgs.Graph.from_coo(src, dst, num_nodes=50, edge_data=data)
-    sampler = pgs.PGSampler([5], time="t", prob="w", seed=1)
+    sampler = pgs.PGSampler([5], temporal="t", prob="w", seed=1)
 
     def work():
         numbers = {"epoch": 0, "batch": 0, "seed_time": 300, "exclude": [0, 1, 2, 3]}

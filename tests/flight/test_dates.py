@@ -18,6 +18,7 @@ partner("pyarrow")
 from pyarrow import flight  # noqa: E402
 
 from pygsampler.flight import Client, Server  # noqa: E402
+from pygsampler.samplers import Temporal  # noqa: E402
 
 NODES, EDGES = 400, 6000
 FIRST, DAY = np.datetime64("2024-03-01"), 86_400 * 10**9
@@ -56,7 +57,7 @@ def numbered() -> Iterator[Client]:
 @pytest.mark.parametrize("window", [None, np.timedelta64(2, "D"), 2 * DAY])
 @pytest.mark.parametrize("count", [3, 300])
 def test_dates_of_a_graph_with_dates(dated: Client, count: int, window: Any) -> None:
-    sampler = pgs.PGSampler([4, 3], time="t", seed=2, window=window)
+    sampler = pgs.PGSampler([4, 3], temporal=Temporal("t", window=window), seed=2)
     at = AT[:count].astype("datetime64[h]")
     want = content(sampler.sample(DATED, MANY[:count], seed_time=at, epoch=1, batch=5))
     numbers = at.astype("datetime64[ns]").astype(np.int64)
@@ -71,17 +72,17 @@ def test_dates_of_a_graph_with_dates(dated: Client, count: int, window: Any) -> 
 
 @pytest.mark.parametrize("given", [AT[:3], AT, AT[0]], ids=["few", "many", "one"])
 def test_dates_beside_numbers(numbered: Client, given: Any) -> None:
-    sampler = pgs.PGSampler([3], time="t", seed=1)
+    sampler = pgs.PGSampler([3], temporal="t", seed=1)
     text = r"^seed_time: expected numbers, as the times 't' are, got datetime64\[ns\]"
     with pytest.raises(TypeError, match=text):
         numbered.sample(sampler, MANY[: np.size(given)], seed_time=given)
 
 
 def test_spans(dated: Client, numbered: Client) -> None:
-    days = pgs.PGSampler([3], time="t", seed=1)
+    days = pgs.PGSampler([3], temporal="t", seed=1)
     with pytest.raises(TypeError, match=r"^seed_time: expected dates .* got timedelta64\[ns\]"):
         dated.sample(days, [1], seed_time=np.timedelta64(1, "D"))
-    within = pgs.PGSampler([3], time="t", seed=1, window=np.timedelta64(1, "D"))
+    within = pgs.PGSampler([3], temporal=Temporal("t", window=np.timedelta64(1, "D")), seed=1)
     with pytest.raises(TypeError, match=r"^window: expected a number, as the times 't' are, got"):
         numbered.sample(within, [1], seed_time=3)
     # A plan is of numbers.
@@ -89,14 +90,14 @@ def test_spans(dated: Client, numbered: Client) -> None:
 
 
 def test_dates_by_type() -> None:
-    sampler = pgs.PGSampler([4, 3], time="t", seed=2, window=np.timedelta64(2, "D"))
+    sampler = pgs.PGSampler([4, 3], temporal=Temporal("t", window=np.timedelta64(2, "D")), seed=2)
     graph = typed_of(FIRST + AGES)
     for count in (3, 300):
         seeds, at = {"paper": MANY[:count]}, {"paper": AT[:count]}
         want = content(sampler.sample(graph, seeds, seed_time=at, epoch=0, batch=0))
         with Server(graph) as server, Client(server.location) as client:
             assert content(client.sample(sampler, seeds, seed_time=at, epoch=0, batch=0)) == want
-    plain = pgs.PGSampler([4, 3], time="t", seed=2)
+    plain = pgs.PGSampler([4, 3], temporal="t", seed=2)
     with Server(typed_of(AGES)) as server, Client(server.location) as client:
         with pytest.raises(TypeError, match=r"^seed_time\['paper'\]: expected numbers, as the"):
             client.sample(plain, seeds, seed_time=at)

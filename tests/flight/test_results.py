@@ -63,7 +63,10 @@ def test_samplers(client: Client, name: str) -> None:
 
 
 TYPED: dict[str, Any] = {
-    "by type": (pgs.PGSampler([{CITES: 2, WRITES: 3}, 2], default=1, seed=1), {"paper": [3, 4, 3]}),
+    "by type": (
+        pgs.PGSampler([{CITES: 2, WRITES: 3}, 2], default_fanout=1, seed=1),
+        {"paper": [3, 4, 3]},
+    ),
     "weights": (
         pgs.PGSampler([2, 2], prob="w", edge_weights="ht", disjoint=True, seed=2),
         {"author": [1], "paper": [2]},
@@ -72,7 +75,10 @@ TYPED: dict[str, Any] = {
     "labor": (pgs.HeteroLaborSampler([2, 2], seed=4), {"paper": [3, 4]}),
     "walks": (pgs.MetaPathWalk([BY, WRITES], 6, direction="in", edge_ids=True, seed=5), [1, 2]),
     "visits": (pgs.PinSAGE(metapath=[BY, WRITES], seed=6), {"paper": [1, 2]}),
-    "names": (pgs.PGSampler([{CITES[1]: 2, WRITES: 3}], default=1, seed=1), {"paper": [3, 4]}),
+    "names": (
+        pgs.PGSampler([{CITES[1]: 2, WRITES: 3}], default_fanout=1, seed=1),
+        {"paper": [3, 4]},
+    ),
     "walks by names": (pgs.MetaPathWalk([BY[1], WRITES], 6, seed=5), [1, 2]),
     "visits by names": (pgs.PinSAGE(metapath=[BY[1], WRITES[1]], seed=6), {"paper": [1, 2]}),
 }
@@ -91,7 +97,7 @@ def test_graphs_with_types(typed_client: Client, name: str) -> None:
 @pytest.mark.parametrize("many", [1, 100], ids=["as JSON", "as arrays"])
 def test_times_and_excluded_edges(client: Client, typed_client: Client, many: int) -> None:
     seeds = SEEDS * many
-    sampler = pgs.PGSampler([4, 4], time="t", seed=1)
+    sampler = pgs.PGSampler([4, 4], temporal="t", seed=1)
     for times in (20, np.arange(len(seeds)) % 50):
         about: Any = {"seed_time": times, "exclude": list(range(9 * many)), "batch": 0}
         given = content(client.sample(sampler, seeds, **about))

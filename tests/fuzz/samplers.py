@@ -56,7 +56,7 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
     if random.random() < 0.2:
         # The task queue has no tables in the place of its map.
         small = (1, 64, 4096) if options.get("mode") != "queue" else (1 << 20,)
-        options["map_limit"] = random.choice((*small, 1 << 20, (1 << 63) - 1))
+        options["map_bytes"] = random.choice((*small, 1 << 20, (1 << 63) - 1))
     if random.random() < 0.1 and options.get("mode") != "queue":
         options["ordered"] = random.random() < 0.5
     if options.get("mode", "auto") in ("auto", "persistent"):
@@ -111,7 +111,7 @@ def wrong_sampler(world: World, random: Random) -> None:
             # A task queue knows the frontier of DGL alone.
             options = {"mode": "queue", "frontier": "new"}
     else:
-        options["map_limit"] = random.choice((0, -1, 1 << 63, 1.0, "1", False))
+        options["map_bytes"] = random.choice((0, -1, 1 << 63, 1.0, "1", False))
     with refused():
         made = pgs.PGSampler(fanouts, **options)
         expect(False, made, "of", fanouts, options)

@@ -16,6 +16,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import Temporal
 
 from .graphs import EDGES, HOMOGENEOUS, NODES, ONE_TYPE, RELATIONS, feature_rows, graph, integers
 
@@ -99,15 +100,15 @@ NEIGHBORS = (
 )
 TIMES: dict[str, dict[str, Any]] = {
     "": {},
-    "last": {"strategy": "last"},
-    "before": {"compare": "lt"},
-    "window": {"window": 300},
-    "carried": {"carry": "edge"},
-    "last window": {"strategy": "last", "window": 300},
-    "last replace": {"strategy": "last", "replace": True},
-    "before carried": {"compare": "lt", "carry": "edge"},
-    "of nodes": {"time": "time"},
-    "of nodes carried": {"time": "time", "carry": "edge"},
+    "last": {"temporal": Temporal("t", "last")},
+    "before": {"temporal": Temporal("t", inclusive=False)},
+    "window": {"temporal": Temporal("t", window=300)},
+    "carried": {"temporal": Temporal("t", carry="edge")},
+    "last window": {"temporal": Temporal("t", "last", window=300)},
+    "last replace": {"temporal": Temporal("t", "last"), "replace": True},
+    "before carried": {"temporal": Temporal("t", inclusive=False, carry="edge")},
+    "of nodes": {"temporal": "time"},
+    "of nodes carried": {"temporal": Temporal("time", carry="edge")},
 }
 MODES = ("persistent", "fused", "bsp", "queue")
 
@@ -130,10 +131,8 @@ def neighbors() -> Iterator[Case]:
         yield Sampled(f"neighbors by {mode}", same, like="neighbors")
         with_replacement = partial(plain, [5, 4, 3], mode=mode, replace=True)
         yield Sampled(f"neighbors replace by {mode}", with_replacement, like="neighbors replace")
-    tables = partial(plain, [5, 4, 3], map_limit=1)
+    tables = partial(plain, [5, 4, 3], map_bytes=1)
     yield Sampled("neighbors by tables", tables, like="neighbors")
-    unordered = partial(plain, [5, 4, 3], ordered=False)
-    yield Sampled("neighbors unordered", unordered, like="neighbors")
     for what, name, fanouts, seed, seeds in NEIGHBORS:
         for added in _option_sets():
             options = {key: value for one in added for key, value in OPTIONS[one].items()}
@@ -173,7 +172,7 @@ def temporal() -> Iterator[Case]:
         for added, options in {**TIMES, **more}.items():
             yield Sampled(
                 f"{what} temporal {added}".strip(),
-                partial(pgs.PGSampler, fanouts, seed=seed, **{"time": "t", **options}),
+                partial(pgs.PGSampler, fanouts, seed=seed, **{"temporal": "t", **options}),
                 graph=name,
                 seeds=seeds,
                 options={"seed_time": times},

@@ -269,7 +269,7 @@ def loaders() -> Iterator[Case]:
         },
         "disjoint": {"sampler_or_fanouts": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": {
-            "sampler_or_fanouts": pgs.PGSampler([5, 4], time="t", seed=6),
+            "sampler_or_fanouts": pgs.PGSampler([5, 4], temporal="t", seed=6),
             "seed_time": integers(len(SEEDS), 0, 1000),
         },
         "walks": {"sampler_or_fanouts": pgs.RandomWalk(8, seed=6)},
@@ -338,7 +338,7 @@ def links() -> Iterator[Case]:
         "labor": lambda: {"labor": "poisson"},
         "disjoint": lambda: {"sampler_or_fanouts": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": lambda: {
-            "sampler_or_fanouts": pgs.PGSampler([3, 2], time="t", seed=6),
+            "sampler_or_fanouts": pgs.PGSampler([3, 2], temporal="t", seed=6),
             "seed_time": integers(598, 0, 1000),
             "exclude": None,
         },

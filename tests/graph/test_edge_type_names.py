@@ -48,7 +48,7 @@ def test_fanouts(make: Any) -> None:
     # Others by default, and a relation that the engine could take for a refusal.
     got = graph(("author", "got", "paper"))
     for key in ("got", ("author", "got", "paper")):
-        (hop,) = make([{key: -1}], default=0, seed=1).sample(got, SEEDS, batch=0).blocks
+        (hop,) = make([{key: -1}], default_fanout=0, seed=1).sample(got, SEEDS, batch=0).blocks
         assert hop["got"].num_edges and not hop["writes"].num_edges
 
 
@@ -76,9 +76,9 @@ def test_fanouts(make: Any) -> None:
 def test_wrong_fanouts(fanouts: Any, kind: type[Exception], text: str) -> None:
     of = graph(*RATES)
     with pytest.raises(kind, match=text):
-        pgs.PGSampler([fanouts], default=1).sample(of, SEEDS)
+        pgs.PGSampler([fanouts], default_fanout=1).sample(of, SEEDS)
     with pytest.raises(kind, match=text):
-        pgs.HeteroLaborSampler([fanouts], default=1).sample(of, SEEDS)
+        pgs.HeteroLaborSampler([fanouts], default_fanout=1).sample(of, SEEDS)
 
 
 def test_missing_fanouts_are_named_as_edge_types() -> None:

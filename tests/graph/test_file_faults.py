@@ -46,7 +46,7 @@ def test_a_damaged_graph_never_ends_the_process(path, run_python):
             with open(path, "wb") as file:
                 file.write(bad)
             graph = pgs.Graph.open(path)
-            for options in ({{}}, {{"replace": True}}, {{"mode": "queue"}}, {{"map_limit": 1}}):
+            for options in ({{}}, {{"replace": True}}, {{"mode": "queue"}}, {{"map_bytes": 1}}):
                 for fanouts in ([3, 3], [-1, -1]):
                     try:
                         pgs.PGSampler(fanouts, seed=i, **options).sample(graph, range(2000))

@@ -145,7 +145,7 @@ def test_fanouts_by_type_and_exclusions() -> None:
     nodes, edges, graph = random_types(5, 3, 6, "int64", 40, 150)
     some, *others = edges
     seeds = {kind: list(range(count)) for kind, count in nodes.items()}
-    sampler = pgs.PGSampler([{some: -1}], default=0, seed=1)
+    sampler = pgs.PGSampler([{some: -1}], default_fanout=0, seed=1)
     without = list(range(0, len(edges[some][0]), 2))
     block = sampler.sample(graph, seeds, exclude={some: without}).blocks[0]
     assert sorted(block[some].edge_ids.tolist()) == list(range(1, len(edges[some][0]), 2))
@@ -155,7 +155,7 @@ def test_fanouts_by_type_and_exclusions() -> None:
     with pytest.raises(ValueError, match=r"fanouts\[1\]: expected a number for each edge type"):
         pgs.PGSampler([2, {}])
     with pytest.raises(ValueError, match=r"expected edge types of the graph, got \"no\""):
-        pgs.PGSampler([{"no": 1}], default=2).sample(graph, seeds)
+        pgs.PGSampler([{"no": 1}], default_fanout=2).sample(graph, seeds)
 
 
 def test_trees_of_several_types() -> None:
@@ -258,8 +258,8 @@ def test_arrays_that_are_wrong_name_their_type() -> None:
     for options, text in (
         ({"prob": "w"}, r"author__writes__paper: edata\['w'\]\[0\]: .* got -1"),
         ({"mask": "m"}, r"author__writes__paper: mask: expected a value for each edge"),
-        ({"time": "t"}, r"author__writes__paper: edata\['t'\]\[0\]: expected a time, got nan"),
-        ({"time": "born"}, r"paper: ndata\['born'\]\[0\]: expected a time, got nan"),
+        ({"temporal": "t"}, r"author__writes__paper: edata\['t'\]\[0\]: expected a time, got nan"),
+        ({"temporal": "born"}, r"paper: ndata\['born'\]\[0\]: expected a time, got nan"),
     ):
         seed_time = {"seed_time": 1.0} if "time" in options else {}
         with pytest.raises(ValueError, match=text):
@@ -279,7 +279,7 @@ def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
     graph = pgs.HeteroGraph.from_coo(edges, nodes)
     seeds = {"a": list(range(0, 4000, 7)), "b": list(range(0, 2500, 9))}
     batches = [
-        pgs.PGSampler([4, 5, 6], seed=3, disjoint=disjoint, map_limit=limit).sample(
+        pgs.PGSampler([4, 5, 6], seed=3, disjoint=disjoint, map_bytes=limit).sample(
             graph, seeds, batch=0, threads=threads
         )
         for limit in (None, 1)

@@ -432,7 +432,7 @@ graph = make_graph()
 # Repeated ones are copied on the device, which memory of the host's is not.
 SEEDS = SEEDS[:300]
 for switches in (None, {"degree_threshold": 5, "streams": 2}, {"memory": "global"}):
-    sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", reservoir=switches)
+    sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", mode_options=switches)
     for prefetch in (0, 4):
         options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
         expected = [content(b) for b in DataLoader(graph, SEEDS, sampler, **options)]

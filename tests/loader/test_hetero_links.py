@@ -11,6 +11,7 @@ import torch
 from sampler_laws import plausible
 
 import pygsampler as pgs
+from pygsampler.samplers import Temporal
 from pygsampler.torch import HeteroLinkBatch, LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
 
@@ -242,7 +243,7 @@ def test_disjoint() -> None:
 
 def test_times_of_vertices() -> None:
     when = {kind: torch.arange(len(ids)) % 7 for kind, ids in IDS.items()}
-    laws = NegativeSampling("structural", 4, time="t")
+    laws = NegativeSampling("structural", 4, time_attr="t")
     for batch in loader(make(), negatives=laws, seed_time=when, shuffle=True):
         for kind in IDS:
             count = len(batch.input_id[kind])
@@ -258,7 +259,7 @@ def test_times_of_edges() -> None:
     edges: dict[Any, Any] = {kind: tuple(ends) for kind, ends in coo().items()}
     data = {kind: {"t": times} for kind, times in when.items()}
     graph = pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
-    sampler = pgs.PGSampler([4, 3], time="t", compare="lt", frontier="new", seed=3)
+    sampler = pgs.PGSampler([4, 3], temporal=Temporal("t", inclusive=False), frontier="new", seed=3)
     bounds = {kind: when[kind][ids] for kind, ids in IDS.items()}
     negatives = NegativeSampling(amount=2)
     made = loader(
@@ -325,7 +326,7 @@ def test_times_of_edges() -> None:
             r"reverse_eids\[.*\]: expected shape \[500\]",
         ),
         (
-            {"negatives": NegativeSampling(time="t")},
+            {"negatives": NegativeSampling(time_attr="t")},
             ValueError,
             r"seed_time\[.*\]: expected a time",
         ),

@@ -11,6 +11,7 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader, LinkBatch, LinkLoader, NegativeSampling
 
 NODES, EDGES = 400, 3000
@@ -259,7 +260,7 @@ def test_times_and_edges_to_leave_out() -> None:
     src, dst = coo()
     times = torch.arange(EDGES) % 100
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"t": times})
-    sampler = pgs.PGSampler([-1], time="t", seed=3)
+    sampler = pgs.PGSampler([-1], temporal="t", seed=3)
     total = 0
     for exclude in ("self", None):
         for batch in loader(graph, fanouts=sampler, seed_time=times[IDS], exclude=exclude):
@@ -275,9 +276,9 @@ def test_times() -> None:
     times = {"t": torch.arange(EDGES) % 100}
     born = {"born": torch.arange(NODES) % 60}
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data=times, node_data=born)
-    sampler = pgs.PGSampler([4, 3], time="t", compare="lt", seed=3)
+    sampler = pgs.PGSampler([4, 3], temporal=Temporal("t", inclusive=False), seed=3)
     when = times["t"][IDS]
-    law = NegativeSampling("uniform", 2, time="born", src_weight=torch.ones(NODES))
+    law = NegativeSampling("uniform", 2, time_attr="born", src_weight=torch.ones(NODES))
     made = loader(graph, fanouts=sampler, negatives=law, seed_time=when, exclude=None, shuffle=True)
     for batch in made:
         bound = when[batch.input_id]

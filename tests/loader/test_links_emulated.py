@@ -63,7 +63,7 @@ for options in (
     for prob in (None, "w"):
         made = []
         for where in ("cpu", "cuda"):
-            sampler = pgs.PGSampler([40, 3], seed=2, time="t", prob=prob)
+            sampler = pgs.PGSampler([40, 3], seed=2, temporal="t", prob=prob)
             options |= dict(batch_size=300, seed=1, device=where, seed_time=when[edges])
             batches = list(LinkLoader(graph, edges, sampler, **options))
             made.append([content(batch) for batch in batches])

@@ -176,7 +176,7 @@ def earlier(bound: float, of: Any = range(NODES)) -> list[int]:
 
 def drawn_at(kind: str, vertex: int, bound: float, **options: Any) -> Counter[int]:
     src = torch.full((2000,), vertex)
-    law = NegativeSampling(kind, 5, time="t", **options)
+    law = NegativeSampling(kind, 5, time_attr="t", **options)
     made = law.draw(timed(), src, src, seed=1, seed_time=torch.full((2000,), bound))
     return Counter(made.flatten().tolist())
 
@@ -195,7 +195,7 @@ def test_the_rule_by_weight_and_time() -> None:
     for kind, weight in (("uniform", None), ("uniform", WEIGHT), ("structural", None)):
         for float_ in (False, True):
             g = timed(torch.float64 if float_ else torch.int64)
-            law = NegativeSampling(kind, 4, time="t", dst_weight=weight)
+            law = NegativeSampling(kind, 4, time_attr="t", dst_weight=weight)
             when = bound.double() if float_ else bound
             made = law.draw(g, src, dst, seed_time=when, **NUMBERS).tolist()
             for place, row in enumerate(made):
@@ -228,7 +228,7 @@ def test_law_within_a_batch_at_a_time() -> None:
     dst = torch.tensor([0, 1, 4, 9, 7])
     bound = torch.tensor([5, 1, 9, 6, 0])
     counts: list[Counter[int]] = [Counter() for _ in dst]
-    law = NegativeSampling("in_batch", 4, time="t")
+    law = NegativeSampling("in_batch", 4, time_attr="t")
     for batch in range(2000):
         made = law.draw(timed(), dst, dst, seed=1, batch=batch, seed_time=bound)
         for count, row in zip(counts, made.tolist(), strict=True):
@@ -263,9 +263,9 @@ def test_sources_of_their_own() -> None:
 def test_nothing_is_there() -> None:
     one = torch.tensor([3])
     with pytest.raises(ValueError, match="expected vertices that are there at time -1, got none"):
-        NegativeSampling(time="t").draw(timed(), one, one, seed=0, seed_time=one - 4)
+        NegativeSampling(time_attr="t").draw(timed(), one, one, seed=0, seed_time=one - 4)
     with pytest.raises(ValueError, match="vertices of positive weight that are there at time 0"):
-        law = NegativeSampling(time="t", dst_weight=[0.0] * 11 + [1])
+        law = NegativeSampling(time_attr="t", dst_weight=[0.0] * 11 + [1])
         law.draw(timed(), one, one, seed=0, seed_time=one * 0)
     with pytest.raises(ValueError, match="got 7, from which edges lead to all that are there"):
         drawn_at("structural", 7, 1)
@@ -286,16 +286,16 @@ def test_wrong_weights_and_times() -> None:
         NegativeSampling("degree", dst_weight=WEIGHT)
     with pytest.raises(ValueError, match="src_weight: expected None with mode 'triplet'"):
         NegativeSampling(src_weight=WEIGHT, mode="triplet")
-    with pytest.raises(ValueError, match="time: expected None with kind 'degree'"):
-        NegativeSampling("degree", time="t")
-    with pytest.raises(TypeError, match="time: expected the name of a vertex array"):
-        NegativeSampling(time=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="time_attr: expected None with kind 'degree'"):
+        NegativeSampling("degree", time_attr="t")
+    with pytest.raises(TypeError, match="time_attr: expected the name of a vertex array"):
+        NegativeSampling(time_attr=3)  # type: ignore[arg-type]
     one = torch.tensor([0])
     with pytest.raises(ValueError, match="dst_weight: expected a weight for each of 12 vertices"):
         NegativeSampling(dst_weight=[1.0]).draw(graph(), one, one, seed=0)
-    with pytest.raises(ValueError, match=r"time: expected the name of an array .* got 'u'"):
-        NegativeSampling(time="u").draw(timed(), one, one, seed=0, seed_time=one)
-    draw = NegativeSampling(time="t").draw
+    with pytest.raises(ValueError, match=r"time_attr: expected the name of an array .* got 'u'"):
+        NegativeSampling(time_attr="u").draw(timed(), one, one, seed=0, seed_time=one)
+    draw = NegativeSampling(time_attr="t").draw
     with pytest.raises(ValueError, match="seed_time: expected a time for each edge"):
         draw(timed(), one, one, seed=0)
     with pytest.raises(TypeError, match="seed_time: expected integers"):
@@ -345,9 +345,10 @@ def test_texts_and_pickles() -> None:
     )
     made = pickle.loads(pickle.dumps(NegativeSampling("structural", 3, mode="triplet")))
     assert repr(made) == "NegativeSampling('structural', 3, mode='triplet')"
-    law = NegativeSampling(dst_weight=WEIGHT, src_weight=WEIGHT, time="t")
+    law = NegativeSampling(dst_weight=WEIGHT, src_weight=WEIGHT, time_attr="t")
     wanted = (
-        "NegativeSampling('uniform', 1, mode='binary', dst_weight=[12], src_weight=[12], time='t')"
+        "NegativeSampling('uniform', 1, mode='binary', dst_weight=[12], src_weight=[12], "
+        "time_attr='t')"
     )
     assert repr(pickle.loads(pickle.dumps(law))) == repr(law) == wanted
 
@@ -376,9 +377,9 @@ for dtype in (torch.int64, torch.int32):
     g = pgs.Graph.from_coo(*edges, num_nodes=510, node_data={"t": torch.arange(510) % 50})
     w = torch.arange(510.0)
     for law in (
-        NegativeSampling("uniform", 7, time="t", dst_weight=w, src_weight=w),
-        NegativeSampling("structural", 7, time="t", src_weight=w),
-        NegativeSampling("in_batch", 7, time="t"),
+        NegativeSampling("uniform", 7, time_attr="t", dst_weight=w, src_weight=w),
+        NegativeSampling("structural", 7, time_attr="t", src_weight=w),
+        NegativeSampling("in_batch", 7, time_attr="t"),
     ):
         made = []
         for there in (False, True):

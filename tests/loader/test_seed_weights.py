@@ -132,7 +132,7 @@ def test_an_epoch_is_resumed_with_equal_weights_only() -> None:
 
 def test_times_go_with_their_seeds() -> None:
     times = torch.arange(12.0) * 25
-    sampler = pgs.PGSampler([20], time="t", seed=SEED)
+    sampler = pgs.PGSampler([20], temporal="t", seed=SEED)
     options: dict[str, Any] = {"batch_size": 6, "seed_weights": WEIGHTS, "num_samples": 40}
     for batch in DataLoader(GRAPH, SEEDS, sampler, seed_time=times, **options):
         block = batch.blocks[0]

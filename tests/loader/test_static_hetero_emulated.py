@@ -25,17 +25,18 @@ def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path) -> None:
     code = """
 by_time = {"seed_time": {"a": torch.arange(70) % 50, "b": torch.arange(90) % 40}}
 by_float = {"seed_time": {kind: of / 100.0 - 0.3 for kind, of in by_time["seed_time"].items()}}
+before = Temporal("f", inclusive=False, carry="edge")
 ranks = {"drop_last": True, "rank": 1, "world_size": 3, "batch_size": 20}
 kinds = [("a", "r", "b"), ("b", "s", "a"), ("a", "t", "a"), ("b", "e", "alone")]
 graphs = [typed_graph(dtype).to("cuda") for dtype in (torch.int32, torch.int64)]
 for wide, sampler, more in (
     (0, pgs.PGSampler([5, 3], seed=3), {}),
-    (1, pgs.PGSampler([{kinds[0]: 4, kinds[1]: -1}, 3], default=2, seed=3), ranks),
+    (1, pgs.PGSampler([{kinds[0]: 4, kinds[1]: -1}, 3], default_fanout=2, seed=3), ranks),
     (0, pgs.PGSampler([5, 3], seed=3, prob="w"), {}),
     (1, pgs.PGSampler([5], seed=3, mask="m", replace=True), {}),
     (1, pgs.PGSampler([5, 3], seed=3, disjoint=True, edge_weights="ht"), {}),
-    (0, pgs.PGSampler([4, 3], seed=3, time="t", window=20), by_time),
-    (1, pgs.PGSampler([4, 3], seed=3, time="f", carry="edge", compare="lt", prob="w"), by_float),
+    (0, pgs.PGSampler([4, 3], seed=3, temporal=Temporal("t", window=20)), by_time),
+    (1, pgs.PGSampler([4, 3], seed=3, temporal=before, prob="w"), by_float),
 ):
     options = {"batch_size": 64, "shuffle": True} | more
     eager = DataLoader(graphs[wide], TYPED_SEEDS, sampler, **options)
@@ -84,15 +85,15 @@ graphs = [typed_graph(dtype).to("cuda") for dtype in (torch.int32, torch.int64)]
 x = {kind: torch.randn(n, 4) for kind, n in COUNTS.items()}
 for wide, how, more in (
     (0, dict(fanouts=[4, 3, 2]), {}),
-    (1, dict(fanouts=[5, {kinds[0]: 4, kinds[1]: -1}, 3], default=2, prob="w"), {}),
+    (1, dict(fanouts=[5, {kinds[0]: 4, kinds[1]: -1}, 3], default_fanout=2, prob="w"), {}),
     (0, dict(fanouts=[5, 3], disjoint=True, edge_weights="ht", replace=True), {}),
-    (1, dict(fanouts=[4, 3, 3], time="t", window=20), by_time),
+    (1, dict(fanouts=[4, 3, 3], temporal=Temporal("t", window=20)), by_time),
 ):
     sampler = pgs.PGSampler(how.pop("fanouts"), seed=3, frontier="new", **how)
     options = {"batch_size": 64, "shuffle": True} | more
     eager = DataLoader(graphs[wide], TYPED_SEEDS, sampler, **options)
     for capacities in (None, "most", [({}, {})] * len(sampler.fanouts)):
-        if capacities == "most" and "default" in how:
+        if capacities == "most" and "default_fanout" in how:
             continue
         eager.set_epoch(0)
         fixed = DataLoader(
@@ -168,7 +169,7 @@ again.__dict__["graph"] = None
 assert pickle.loads(pickle.dumps(again._passes._form)).grown(most, most) == most
 for replace, disjoint in ((False, False), (True, True)):
     sampler = pgs.PGSampler(
-        [{("a", "r", "b"): 2}, 3], default=4, seed=3, replace=replace, disjoint=disjoint
+        [{("a", "r", "b"): 2}, 3], default_fanout=4, seed=3, replace=replace, disjoint=disjoint
     )
     fixed = DataLoader(graph, TYPED_SEEDS, sampler, static=True, capacities="most", **options)
     inner = dict.fromkeys(graph.edge_types, 192) | {("b", "e", "alone"): 0}
@@ -241,12 +242,13 @@ graph = pgs.Graph.from_coo(
     *edges, num_nodes=400, edge_data=data, node_data={{"n": node_times}}
 ).to("cuda")
 seeds, bounds = torch.arange(150) % 140, torch.arange(150) % 50
-for time, of, options in (
-    ("t", bounds, dict(window=20)), ("f", bounds / 10.0, dict(strategy="last", compare="lt")),
-    ("n", bounds, dict(carry="edge", edge_weights="ht")),
-    ("t", bounds, dict(prob="w", replace=True)),
+for rule, of, options in (
+    (Temporal("t", window=20), bounds, {{}}),
+    (Temporal("f", "last", inclusive=False), bounds / 10.0, {{}}),
+    (Temporal("n", carry="edge"), bounds, dict(edge_weights="ht")),
+    (Temporal("t"), bounds, dict(prob="w", replace=True)),
 ):
-    sampler = pgs.PGSampler([4, 3], seed=2, time=time, **options)
+    sampler = pgs.PGSampler([4, 3], seed=2, temporal=rule, **options)
     about = dict(batch_size=40, shuffle=True, seed=5, seed_time=of, rank=1, world_size=2)
     eager = DataLoader(graph, seeds, sampler, **about)
     for capacities in (None, "most", [(50, 40), (41, 3)]):

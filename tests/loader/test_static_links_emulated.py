@@ -93,7 +93,7 @@ for sampler, more in (
     (pgs.PGSampler([5, 3], seed=3), {}),
     (pgs.PGSampler([5, 3], seed=3), {"rank": 2, "world_size": 5}),
     (pgs.PGSampler([4], seed=3, disjoint=True, edge_weights="ht"), {"labels": {s: when[s]}}),
-    (pgs.PGSampler([4, 3], seed=3, time="t"), {"seed_time": when, "rank": 1, "world_size": 2}),
+    (pgs.PGSampler([4, 3], seed=3, temporal="t"), {"seed_time": when, "rank": 1, "world_size": 2}),
 ):
     options = dict(batch_size=90, shuffle=True, exclude=None, negatives=negatives) | more
     eager = LinkLoader(graph, given, sampler, **options)
@@ -130,7 +130,7 @@ data = {"t": times, "f": times / 10.0}
 graph = pgs.Graph.from_coo(*ends, num_nodes=400, edge_data=data).to("cuda")
 edges = torch.arange(0, 6000, 40)
 for time, of in (("t", times), ("f", times / 10.0)):
-    sampler = pgs.PGSampler([4, 3], seed=2, time=time, compare="lt")
+    sampler = pgs.PGSampler([4, 3], seed=2, temporal=Temporal(time, inclusive=False))
     options = dict(
         batch_size=40, shuffle=True, seed=5, seed_time=of[edges], exclude=None,
         negatives=NegativeSampling("structural"),

@@ -88,11 +88,11 @@ def test_masks_and_mistakes(data: Data) -> None:
     with pytest.raises(IndexError, match="node_idx"):
         ShaDowKHopSampler(data, 1, 2, torch.tensor([NODES]))
     with pytest.raises(
-        ValueError, match=r"node_idx: expected a mask of \d+ nodes, got shape \[3\]"
+        ValueError, match=r"node_idx: expected a mask with a value for each of \d+ nodes, got 3"
     ):
         ShaDowKHopSampler(data, 1, 2, mask[:3])
     assert ShaDowKHopSampler(data, 1, 2, [1, 2]).node_idx.tolist() == [1, 2]
-    with pytest.raises(TypeError, match="node_idx: expected a tensor of ids, or a mask, got list"):
+    with pytest.raises(TypeError, match="node_idx: expected ids or a mask of nodes, got list"):
         ShaDowKHopSampler(data, 1, 2, ["a"])
     with pytest.raises(TypeError, match="sample_coverage: expected an integer"):
         GraphSAINTNodeSampler(data, 3, sample_coverage="5")

@@ -66,7 +66,7 @@ def test_threads_and_switches_change_nothing(threads: int) -> None:
     graph = pgs.Graph.from_csc(INDPTR, INDICES, num_nodes=90)
     want = pgs.PGSampler([5, 4], seed=1, mode="reservoir").sample(graph, range(71), batch=3)
     for options in SWITCHES:
-        sampler = pgs.PGSampler([5, 4], seed=1, mode="reservoir", reservoir=options)
+        sampler = pgs.PGSampler([5, 4], seed=1, mode="reservoir", mode_options=options)
         got = sampler.sample(graph, range(71), batch=3, threads=threads)
         assert content(got) == content(want)
 
@@ -114,22 +114,34 @@ def test_rows_follow_the_exact_law(degree: int, fanout: int) -> None:
         ({"prob": "w"}, ValueError, "^mode: expected .* with prob, got 'reservoir'"),
         ({"mask": "w"}, ValueError, "^mode: expected .* with mask, got 'reservoir'"),
         ({"edge_weights": "ht"}, ValueError, "^mode: expected .* with edge_weights='ht', got 'res"),
-        ({"reservoir": 3}, TypeError, "^reservoir: expected a mapping, got int 3"),
-        ({"reservoir": {"fast": 1}}, ValueError, r"^reservoir: expected options of \('degree_thr"),
+        ({"mode_options": 3}, TypeError, "^mode_options: expected a mapping, got int 3"),
+        ({"mode_options": {"fast": 1}}, ValueError, r"^mode_options: expected options of \('degr"),
         (
-            {"reservoir": {"degree_threshold": -1}},
+            {"mode_options": {"degree_threshold": -1}},
             ValueError,
             "^degree_threshold: expected an integer from 0 to 9223372036854775807, got -1",
         ),
-        ({"reservoir": {"degree_threshold": 2.5}}, TypeError, "^degree_threshold: expected an int"),
         (
-            {"reservoir": {"block_threshold": 1 << 31}},
+            {"mode_options": {"degree_threshold": 2.5}},
+            TypeError,
+            "^degree_threshold: expected an int",
+        ),
+        (
+            {"mode_options": {"block_threshold": 1 << 31}},
             ValueError,
             "^block_threshold: expected an integer from 0 to 2147483647, got 2147483648",
         ),
-        ({"reservoir": {"memory": "l2"}}, ValueError, "^memory: expected one of .'adaptive', 'sh"),
-        ({"reservoir": {"schedule": 1}}, TypeError, "^schedule: expected True or False, got int 1"),
-        ({"reservoir": {"streams": 3}}, ValueError, "^streams: expected an integer from 1 to 2"),
+        (
+            {"mode_options": {"memory": "l2"}},
+            ValueError,
+            "^memory: expected one of .'adaptive', 'sh",
+        ),
+        (
+            {"mode_options": {"schedule": 1}},
+            TypeError,
+            "^schedule: expected True or False, got int 1",
+        ),
+        ({"mode_options": {"streams": 3}}, ValueError, "^streams: expected an integer from 1 to 2"),
     ],
 )
 def test_what_is_refused(given: dict[str, Any], kind: type[Exception], text: str) -> None:
@@ -146,17 +158,17 @@ def test_weights_of_a_graph_are_refused() -> None:
 
 def test_options_are_kept() -> None:
     sampler = pgs.PGSampler([3], mode="reservoir", seed=1)
-    assert (sampler.mode, sampler.reservoir) == ("reservoir", None)
+    assert (sampler.mode, sampler.mode_options) == ("reservoir", None)
     assert repr(sampler) == "PGSampler([3], mode='reservoir', seed=1)"
     for options in SWITCHES[1:]:
-        sampler = pgs.PGSampler([3], mode="reservoir", seed=1, reservoir=options)
+        sampler = pgs.PGSampler([3], mode="reservoir", seed=1, mode_options=options)
         usual = {"memory": "adaptive", "schedule": True}
         changed = {name: value for name, value in options.items() if usual.get(name) != value}
-        assert sampler.reservoir == changed
+        assert sampler.mode_options == changed
         again = pickle.loads(pickle.dumps(sampler))
         assert again.plan == sampler.plan == eval(repr(sampler), {"PGSampler": pgs.PGSampler}).plan
-        assert sampler.with_seed(4).reservoir == sampler.reservoir
-    assert pgs.PGSampler([3]).reservoir is None
+        assert sampler.with_seed(4).mode_options == sampler.mode_options
+    assert pgs.PGSampler([3]).mode_options is None
 
 
 def test_many_batches_and_jobs() -> None:

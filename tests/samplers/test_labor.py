@@ -271,7 +271,7 @@ def test_in_the_loader() -> None:
     _, _, graph = make()
     x = {kind: torch.randn(count, 4) for kind, count in NODES.items()}
     labels = {"p": torch.arange(50)}
-    sampler = pgs.HeteroLaborSampler([2, {WRITES: 2}], default=1, seed=4)
+    sampler = pgs.HeteroLaborSampler([2, {WRITES: 2}], default_fanout=1, seed=4)
     loader = DataLoader(
         graph,
         {"p": torch.arange(50)},

@@ -127,11 +127,11 @@ def test_larger_batches_agree_too(mode, bits, threads):
     assert as_lists(got) == expected
 
 
-@pytest.mark.parametrize("map_limit", [1, 1 << 10, 1 << 30, None])
-def test_the_way_vertices_are_numbered_does_not_show(map_limit):
+@pytest.mark.parametrize("map_bytes", [1, 1 << 10, 1 << 30, None])
+def test_the_way_vertices_are_numbered_does_not_show(map_bytes):
     graph = circulant(5_000, 11)
     seeds = list(range(0, 5_000, 7))
-    sampler = pgs.PGSampler([5, 5], seed=1, map_limit=map_limit)
+    sampler = pgs.PGSampler([5, 5], seed=1, map_bytes=map_bytes)
     first = as_lists(pgs.PGSampler([5, 5], seed=1).sample(graph, seeds, batch=0))
     assert as_lists(sampler.sample(graph, seeds, batch=0)) == first
 
@@ -146,7 +146,7 @@ def test_every_part_of_the_identity_matters():
 
     base = edges()
     assert edges() == base
-    assert edges(ordered=False) == base
+    assert edges(mode="queue", mode_options={"ordered": False}) == base
     others = [
         edges(seed=1),
         edges(seed=1 << 32),
@@ -250,11 +250,11 @@ def test_spawned_workers_of_torch_draw_numbers_of_their_own():
 
 
 def test_options_show():
-    sampler = pgs.PGSampler([3, -1], seed=5, replace=True, mode="queue", map_limit=100)
+    sampler = pgs.PGSampler([3, -1], seed=5, replace=True, mode="queue", map_bytes=100)
     assert sampler.fanouts == (3, -1)
-    assert (sampler.replace, sampler.mode, sampler.map_limit) == (True, "queue", 100)
+    assert (sampler.replace, sampler.mode, sampler.map_bytes) == (True, "queue", 100)
     assert repr(sampler) == (
-        "PGSampler([3, -1], replace=True, mode='queue', map_limit=100, seed=5)"
+        "PGSampler([3, -1], replace=True, mode='queue', map_bytes=100, seed=5)"
     )
     assert repr(pgs.PGSampler((2,), seed=0)) == "PGSampler([2], seed=0)"
 

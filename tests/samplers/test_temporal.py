@@ -12,8 +12,10 @@ import pytest
 import reference
 import temporal_bounds
 from scipy import stats
+from temporal_bounds import sampler_options
 
 import pygsampler as pgs
+from pygsampler.samplers import Temporal
 
 NODES, EDGES = 60, 900
 
@@ -119,7 +121,7 @@ def test_every_edge_is_there_at_its_bound(
             ):
                 seeds = random.integers(0, NODES, 30)
                 seed_time = random.integers(-25, 45, 30)
-                sampler = pgs.PGSampler(fanouts, seed=3, **how, **more)
+                sampler = pgs.PGSampler(fanouts, seed=3, **sampler_options({**how, **more}))
                 batch = sampler.sample(graph, seeds, seed_time=seed_time)
                 total += check(batch, edges, seed_time, fanouts=fanouts, **how, **more)
                 without = random.permutation(EDGES)[:300]
@@ -130,13 +132,13 @@ def test_every_edge_is_there_at_its_bound(
 
 
 def test_zero_window_before_the_bound_leaves_nothing(edges: Any) -> None:
-    sampler = pgs.PGSampler([-1], time="t", compare="lt", window=0, seed=1)
+    sampler = pgs.PGSampler([-1], temporal=Temporal("t", window=0, inclusive=False), seed=1)
     assert sampler.sample(graph_of(edges), range(NODES), seed_time=10).num_edges == 0
 
 
 def test_one_core_or_two(edges: Any) -> None:
     graph = graph_of(edges)
-    sampler = pgs.PGSampler([5, 5, 5], time="t", carry="edge", seed=1)
+    sampler = pgs.PGSampler([5, 5, 5], temporal=Temporal("t", carry="edge"), seed=1)
     seeds = np.arange(6000) % NODES
     one = sampler.sample(graph, seeds, seed_time=seeds, batch=2, threads=1)
     two = sampler.sample(graph, seeds, seed_time=seeds, batch=2, threads=2)
@@ -148,7 +150,7 @@ def test_rows_in_time_order_before_all_seeds_are_the_uniform_sample(edges: Any) 
     src, dst, *_ = edges
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"t": np.arange(EDGES)})
     for more in ({}, {"replace": True}, {"frontier": "new"}, {"edge_weights": "ht"}):
-        timed = pgs.PGSampler([4, 6], time="t", seed=9, **more)
+        timed = pgs.PGSampler([4, 6], temporal="t", seed=9, **more)
         plain = pgs.PGSampler([4, 6], disjoint=True, seed=9, **more)
         seeds = np.arange(40) % NODES
         one = timed.sample(graph, seeds, seed_time=EDGES, epoch=1, batch=4)
@@ -167,7 +169,7 @@ def test_draws_are_uniform_among_those_that_are_there(replace: bool) -> None:
     graph = pgs.Graph.from_coo(
         np.arange(1, 11), np.zeros(10, int), num_nodes=11, edge_data={"t": times}
     )
-    sampler = pgs.PGSampler([3], time="t", window=6, replace=replace, seed=2)
+    sampler = pgs.PGSampler([3], temporal=Temporal("t", window=6), replace=replace, seed=2)
     trees = 30_000
     batch = sampler.sample(graph, np.zeros(trees, int), seed_time=7)
     there = np.flatnonzero((times <= 7) & (times >= 1))
@@ -191,7 +193,9 @@ def test_draws_by_weight_among_those_that_are_there(replace: bool, exclude: list
     graph = pgs.Graph.from_csc(
         [0, 7] + [7] * 6, np.arange(7) % 7, edge_data={"t": times, "w": weights}
     )
-    sampler = pgs.PGSampler([2], seed=5, time="t", prob="w", window=4, replace=replace)
+    sampler = pgs.PGSampler(
+        [2], seed=5, temporal=Temporal("t", window=4), prob="w", replace=replace
+    )
     draws = 20_000
     # Each seed has a tree, and so draws of its own.
     batch = sampler.sample(
@@ -224,7 +228,8 @@ def test_factors_by_weight_are_the_references(
     graph = pgs.Graph.from_csc(
         [0, 90] + [90] * 89, np.arange(90), edge_data={"t": times, "w": weights}
     )
-    options: dict[str, Any] = {"time": "t", "prob": "w", "window": 7, "replace": replace, "seed": 5}
+    options: dict[str, Any] = {"temporal": Temporal("t", window=7), "prob": "w"}
+    options |= {"replace": replace, "seed": 5}
     sampler = pgs.PGSampler([fanout], edge_weights="ht", **options)
     how: dict[str, Any] = {"seed_time": 9, "epoch": 2, "batch": 3, "exclude": exclude}
     block = sampler.sample(graph, np.zeros(6, int), **how).blocks[0]
@@ -258,7 +263,12 @@ def test_factors_by_weight_make_sums_unbiased(fanout: int, replace: bool, typed:
     there[8] = False  # excluded
     data = {"t": times, "w": weights}
     sampler = pgs.PGSampler(
-        [fanout], seed=5, time="t", prob="w", window=4, replace=replace, edge_weights="ht"
+        [fanout],
+        seed=5,
+        temporal=Temporal("t", window=4),
+        prob="w",
+        replace=replace,
+        edge_weights="ht",
     )
     seeds = np.zeros(20_000, np.int64)
     block: Any
@@ -298,7 +308,7 @@ def test_a_million_edges_and_none_of_the_future(how: dict[str, Any]) -> None:
     graph = pgs.Graph.from_coo(
         src, dst, num_nodes=nodes, edge_data=data, node_data={"n": times["n"]}
     )
-    sampler = pgs.PGSampler([8, 10, 12], seed=1, **how)
+    sampler = pgs.PGSampler([8, 10, 12], seed=1, **sampler_options(how))
     kind = ("v", "to", "v")
     of = {kind: times["t"] if how["time"] == "t" else times["n"][src]}
     total = 0
@@ -322,7 +332,7 @@ def test_floats_are_in_their_order() -> None:
     )
     for bound in (*times, 3.0):
         for compare in ("le", "lt"):
-            sampler = pgs.PGSampler([-1], time="t", compare=compare, seed=1)
+            sampler = pgs.PGSampler([-1], temporal=Temporal("t", inclusive=compare == "le"), seed=1)
             drawn = sampler.sample(graph, [0], seed_time=float(bound)).blocks[0].edge_ids.tolist()
             there = np.flatnonzero(times <= bound if compare == "le" else times < bound)
             assert drawn == there[np.argsort(times[there], kind="stable")].tolist()
@@ -330,12 +340,15 @@ def test_floats_are_in_their_order() -> None:
 
 def test_it_is_a_sampler(edges: Any) -> None:
     graph = graph_of(edges)
-    sampler = pgs.PGSampler([3, 3], time="t", window=9.5, strategy="last", carry="edge", seed=1)
-    assert (sampler.time, sampler.window, sampler.strategy) == ("t", 9.5, "last")
-    assert (sampler.carry, sampler.compare, sampler.disjoint) == ("edge", "le", True)
-    assert pgs.PGSampler([3], time="t").window is None
+    sampler = pgs.PGSampler(
+        [3, 3], temporal=Temporal("t", strategy="last", window=9.5, carry="edge"), seed=1
+    )
+    assert sampler.temporal == Temporal("t", "last", 9.5, True, "edge")
+    assert sampler.disjoint
+    assert pgs.PGSampler([3], temporal="t").temporal == Temporal("t")
+    assert pgs.PGSampler([3]).temporal is None
     first = content(sampler.sample(graph, range(9), seed_time=30))
-    again = eval(repr(sampler), {"PGSampler": pgs.PGSampler})
+    again = eval(repr(sampler), {"PGSampler": pgs.PGSampler, "Temporal": Temporal})
     assert again.plan == sampler.plan
     for other in (again, pickle.loads(pickle.dumps(sampler)), sampler.with_seed(1)):
         assert content(other.sample(graph, range(9), batch=0, seed_time=30)) == first
@@ -355,7 +368,7 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
     graph = graph_of(edges, dtype)
     seeds = torch.arange(NODES)
     times = (torch.arange(NODES) * 7 % 50).to(getattr(torch, dtype))
-    sampler = pgs.PGSampler([4, 4], time="t", seed=2)
+    sampler = pgs.PGSampler([4, 4], temporal="t", seed=2)
     options: dict[str, Any] = {"batch_size": 16, "shuffle": shuffle, "seed": 3}
     found = []
     for prefetch in (0, 4):
@@ -374,39 +387,54 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
             for more in ({"seed_time": one, **options}, {"seed_time": [9] * NODES, **options})
         ]
         assert all_of[0] == all_of[1]
-    with pytest.raises(ValueError, match="seed_time: expected a time for each seed with time='t'"):
+    with pytest.raises(
+        ValueError, match="seed_time: expected a time for each seed with temporal='t'"
+    ):
         DataLoader(graph, seeds, sampler, **options)
     with pytest.raises(ValueError, match="seed_time: expected a time for each of 60 seeds, got 3"):
         DataLoader(graph, seeds, sampler, seed_time=times[:3], **options)
-    with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
+    with pytest.raises(
+        ValueError, match="seed_time: expected None for a sampler without temporal="
+    ):
         DataLoader(graph, seeds, [2], seed_time=times, **options)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"compare": "ge"}, ValueError, "compare: expected"),
+        ({"inclusive": "ge"}, TypeError, "inclusive: expected True or False, got str 'ge'"),
         ({"carry": "vertex"}, ValueError, "carry: expected"),
         ({"strategy": "first"}, ValueError, "strategy: expected"),
         ({"window": -1}, ValueError, "window: expected a number from 0"),
         ({"window": math.nan}, ValueError, "window: expected a number from 0"),
         ({"window": "day"}, TypeError, "window: expected a number from 0"),
-        ({"time": 3}, TypeError, "time: expected the name of an edge or vertex array"),
-        ({"time": None, "window": 3}, ValueError, "window: expected None without time="),
+        ({"attr": 3}, TypeError, "attr: expected the name of an edge or node array, got int 3"),
         ({"prob": "w", "mask": "m"}, ValueError, "prob, mask: expected at most one of them"),
         ({"mode": "queue"}, ValueError, "mode: expected one of"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        pgs.PGSampler([3], **{"time": "t", **options})
+        rule = {
+            name: options.pop(name)
+            for name in {"attr", "strategy", "window", "inclusive", "carry"} & options.keys()
+        }
+        pgs.PGSampler([3], temporal=Temporal(**{"attr": "t", **rule}), **options)
+
+
+def test_a_rule_is_a_name_or_a_temporal() -> None:
+    with pytest.raises(TypeError, match=r"^temporal: expected the name of an edge or"):
+        pgs.PGSampler([3], temporal=3)  # type: ignore[arg-type]
+    assert repr(pgs.PGSampler([3], temporal="t", seed=1)) == (
+        "PGSampler([3], disjoint=True, temporal=Temporal('t'), seed=1)"
+    )
 
 
 def test_wrong_calls(edges: Any) -> None:
     graph = graph_of(edges)
-    sampler = pgs.PGSampler([3], time="t")
+    sampler = pgs.PGSampler([3], temporal="t")
     for given, error, text in (
-        (None, ValueError, "seed_time: expected a time for each seed with time='t', got None"),
+        (None, ValueError, "seed_time: expected a time for each seed with temporal='t', got None"),
         ([1, 2], ValueError, "seed_time: expected a time for each of 1 seeds, got 2"),
         ([0.5], TypeError, "seed_time"),
         ("now", TypeError, "seed_time"),
@@ -420,15 +448,17 @@ def test_wrong_calls(edges: Any) -> None:
         bad = pgs.Graph.from_csc([0, 3], [0, 0, 0], edge_data={"t": [0.0, 1.0, math.nan]})
         sampler.sample(bad, [0], seed_time=1.0)
     with pytest.raises(TypeError, match="expected times of int32, int64, float32 or float64"):
-        pgs.PGSampler([3], time="m").sample(graph, [0], seed_time=1)
+        pgs.PGSampler([3], temporal="m").sample(graph, [0], seed_time=1)
     with pytest.raises(ValueError, match=r"time: expected the name of an edge or vertex array"):
-        pgs.PGSampler([3], time="x").sample(graph, [0], seed_time=1)
+        pgs.PGSampler([3], temporal="x").sample(graph, [0], seed_time=1)
     both = graph.with_data(node_data={"t": np.zeros(NODES)})
     with pytest.raises(ValueError, match="which is that of both"):
         sampler.sample(both, [0], seed_time=1)
     with pytest.raises(ValueError, match="exclude"):
         sampler.sample(graph, [0], seed_time=1, exclude=[EDGES])
-    with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
+    with pytest.raises(
+        ValueError, match="seed_time: expected None for a sampler without temporal="
+    ):
         pgs.PGSampler([3]).sample(graph, [0], seed_time=1)
     with pytest.raises(IndexError, match=r"seeds\[0\]"):
         sampler.sample(graph, [NODES], seed_time=1)
@@ -448,7 +478,7 @@ def test_dates_are_nanoseconds_whatever_their_unit(edges: Any) -> None:
         spans = (None, None) if window is None else (np.timedelta64(window, "D"), window * day)
         one, other = (
             content(
-                pgs.PGSampler([4, 3], seed=2, time="t", window=span).sample(
+                pgs.PGSampler([4, 3], seed=2, temporal=Temporal("t", window=span)).sample(
                     graph, seeds, seed_time=at
                 )
             )
@@ -458,7 +488,7 @@ def test_dates_are_nanoseconds_whatever_their_unit(edges: Any) -> None:
             )
         )
         assert one == other
-    sampler = pgs.PGSampler([3], time="t", seed=1)
+    sampler = pgs.PGSampler([3], temporal="t", seed=1)
     at = np.datetime64("2024-03-09T12:00")
     want = content(sampler.sample(numbers, [3], seed_time=begin + 8 * day, epoch=0, batch=0))
     assert content(sampler.sample(dates, [3], seed_time=at, epoch=0, batch=0)) == want
@@ -467,7 +497,7 @@ def test_dates_are_nanoseconds_whatever_their_unit(edges: Any) -> None:
     with pytest.raises(ValueError, match="expected dates from 1678 to 2261"):
         sampler.sample(dates, [0], seed_time=np.array(["3000-01-01"], "datetime64[D]"))
     with pytest.raises(TypeError, match=r"^window: expected a number or timedelta64, got datetime"):
-        pgs.PGSampler([3], time="t", window=first)  # type: ignore[arg-type]
+        pgs.PGSampler([3], temporal=Temporal("t", window=first))  # type: ignore[arg-type]
 
 
 def dated(edges: Any, kind: str) -> pgs.Graph:
@@ -494,7 +524,7 @@ DAYS = {
 @pytest.mark.parametrize("given", ["M", "m"])
 def test_dates_beside_times_that_are_none(edges: Any, name: str, of: str, given: str) -> None:
     """Days since some day and nanoseconds since 1970 would be compared, and nobody would know."""
-    graph, sampler = dated(edges, of), pgs.PGSampler([3], time=name, seed=1)
+    graph, sampler = dated(edges, of), pgs.PGSampler([3], temporal=name, seed=1)
     at = DAYS[given]
     if of == given:
         assert sampler.sample(graph, [0, 1, 2, 3], seed_time=at).blocks[0].num_edges > 0
@@ -516,12 +546,12 @@ def test_dates_beside_times_that_are_none(edges: Any, name: str, of: str, given:
 def test_spans_beside_times_that_are_numbers(edges: Any, name: str, of: str, tmp_path: Any) -> None:
     """A window of three days beside days would be of 259200000000000 days, and cut nothing off."""
     graph, span = dated(edges, of), np.timedelta64(1, "D")
-    sampler = pgs.PGSampler([-1], time=name, seed=1, window=span)
+    sampler = pgs.PGSampler([-1], temporal=Temporal(name, window=span), seed=1)
     at = {"q": 3, "d": 3.0, "M": DAYS["M"][3], "m": DAYS["m"][3]}[of]
     others = sampler.with_seed(2), pickle.loads(pickle.dumps(sampler)), sampler.within(0.5)
     for each in (sampler, *others):
         if of in "Mm":
-            want = pgs.PGSampler([-1], time=name, window=86_400 * 10**9)
+            want = pgs.PGSampler([-1], temporal=Temporal(name, window=86_400 * 10**9))
             drawn = each.sample(graph, [0, 1, 2, 3], seed_time=at)
             assert content(drawn)[1:] == content(want.sample(graph, [0, 1, 2, 3], seed_time=at))[1:]
             continue
@@ -534,7 +564,7 @@ def test_spans_beside_times_that_are_numbers(edges: Any, name: str, of: str, tmp
     graph.save(tmp_path / "numbers.pgs")
     opened = pgs.Graph.open(tmp_path / "numbers.pgs")
     assert len(sampler.sample(opened, [0], seed_time=at).output_nodes) == 1
-    assert sampler.window == 86_400 * 10**9
+    assert sampler.plan["window"] == 86_400 * 10**9
     assert "window=np.timedelta64(1,'D')" in repr(sampler).replace("numpy.", "np.")
 
 
@@ -542,7 +572,7 @@ def test_a_loader_of_a_window_beside_numbers(edges: Any) -> None:
     torch = pytest.importorskip("torch")
     from pygsampler.torch import DataLoader
 
-    sampler = pgs.PGSampler([3], time="t", seed=1, window=np.timedelta64(1, "D"))
+    sampler = pgs.PGSampler([3], temporal=Temporal("t", window=np.timedelta64(1, "D")), seed=1)
     loader = DataLoader(
         dated(edges, "q"), torch.arange(4), sampler, seed_time=[3] * 4, batch_size=4
     )
@@ -552,7 +582,7 @@ def test_a_loader_of_a_window_beside_numbers(edges: Any) -> None:
 
 def test_numbers_beside_dates_are_nanoseconds(edges: Any, tmp_path: Any) -> None:
     """Tensors have no dates, nor have files."""
-    graph, sampler = dated(edges, "M"), pgs.PGSampler([3], time="t", seed=1)
+    graph, sampler = dated(edges, "M"), pgs.PGSampler([3], temporal="t", seed=1)
     seeds, numbers = [0, 1, 2, 3], DAYS["M"].astype("datetime64[ns]").astype(np.int64)
     want = content(sampler.sample(graph, seeds, seed_time=DAYS["M"], epoch=0, batch=0))
     assert content(sampler.sample(graph, seeds, seed_time=numbers, epoch=0, batch=0)) == want
@@ -568,7 +598,7 @@ def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
     torch = pytest.importorskip("torch")
     from pygsampler.torch import DataLoader, LinkLoader, NegativeSampling
 
-    sampler = pgs.PGSampler([3], time="t", seed=1)
+    sampler = pgs.PGSampler([3], temporal="t", seed=1)
     links = np.arange(4)
     text = "^seed_time: expected numbers, as the times '[tn]' are, got datetime64"
     for of in ("q", "d"):
@@ -582,7 +612,7 @@ def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
                 graph,
                 links,
                 [3],
-                negatives=NegativeSampling(time="n"),
+                negatives=NegativeSampling(time_attr="n"),
                 seed_time=DAYS["M"],
                 batch_size=4,
             )

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import temporal_bounds
+from temporal_bounds import sampler_options
 
 import pygsampler as pgs
+from pygsampler.samplers import Temporal
 
 KINDS = (("a", "r0", "b"), ("b", "r1", "a"), ("a", "r2", "a"), ("c", "r3", "a"), ("b", "r4", "c"))
 COUNTS = {"a": 40, "b": 25, "c": 10}
@@ -138,7 +140,7 @@ def test_every_edge_is_there_at_its_bound(
                     continue
                 seeds = {kind: random.integers(0, COUNTS[kind], 8) for kind in ("a", "c")}
                 seed_time = {kind: random.integers(-12, 24, 8) for kind in seeds}
-                sampler = pgs.PGSampler(fanouts, seed=3, **how, **more)
+                sampler = pgs.PGSampler(fanouts, seed=3, **sampler_options({**how, **more}))
                 batch = sampler.sample(made.graph, seeds, seed_time=seed_time)
                 total += check(batch, made, seed_time, fanouts=fanouts, **how, **more)
                 without = {kind: random.permutation(120)[:40] for kind in KINDS[::2]}
@@ -157,7 +159,7 @@ def test_one_type_is_a_graph_without_types() -> None:
     plain = pgs.Graph.from_coo(src, dst, num_nodes=50, edge_data={"t": times})
     seeds, bounds = random.integers(0, 50, (2, 20))
     for options in ({}, {"carry": "edge", "compare": "lt"}, {"strategy": "last", "window": 9}):
-        sampler = pgs.PGSampler([4, 3], seed=2, time="t", **options)
+        sampler = pgs.PGSampler([4, 3], seed=2, **sampler_options(options))
         got = sampler.sample(typed, seeds, seed_time=bounds, epoch=1, batch=5)
         want = sampler.sample(plain, seeds, seed_time=bounds, epoch=1, batch=5)
         assert got.nodes["v"].tolist() == want.input_nodes.tolist()
@@ -194,7 +196,7 @@ def test_a_million_edges_and_none_of_the_future(how: dict[str, Any]) -> None:
     graph = pgs.HeteroGraph.from_coo(
         ends, counts, edge_data=data, node_data={kind: {"n": of} for kind, of in born.items()}
     )
-    sampler = pgs.PGSampler([4, 5, 6], seed=1, **how)
+    sampler = pgs.PGSampler([4, 5, 6], seed=1, **sampler_options(how))
     total = 0
     for number in range(100):
         seeds = {kind: random.integers(0, counts[kind], 800) for kind in counts}
@@ -215,7 +217,7 @@ def test_adding_a_type_changes_no_other_types_sample() -> None:
     part = pgs.HeteroGraph(
         {kind: made.graph[kind] for kind in (KINDS[0], KINDS[2])}, {"a": 40, "b": 25}
     )
-    sampler = pgs.PGSampler([3], seed=4, time="t")
+    sampler = pgs.PGSampler([3], seed=4, temporal="t")
     seeds, bounds = {"a": np.arange(40)}, {"a": np.arange(40) % 20}
     numbers = {"epoch": 0, "batch": 3}
     got = sampler.sample(part, seeds, seed_time=bounds, **numbers).blocks[0][KINDS[2]]
@@ -228,7 +230,7 @@ def test_rows_that_relations_and_graphs_share() -> None:
     random = np.random.default_rng(0)
     rows = pgs.Graph.from_coo(*random.integers(0, 50, (2, 900)), num_nodes=50)
     kinds, born = (("a", "r", "b"), ("c", "s", "b")), np.arange(50)
-    sampler = pgs.PGSampler([-1], time="t", seed=1)
+    sampler = pgs.PGSampler([-1], temporal="t", seed=1)
     for given in ((born, born[::-1].copy()), (born[::-1].copy(), born)):
         times = dict(zip(("a", "c"), given, strict=True))
         graph = pgs.HeteroGraph(
@@ -247,11 +249,15 @@ def test_rows_that_relations_and_graphs_share() -> None:
 
 def test_wrong_calls() -> None:
     made = Made(0, "int64", "int64")
-    sampler = pgs.PGSampler([3], time="t")
+    sampler = pgs.PGSampler([3], temporal="t")
     seeds = {"a": [0, 1], "b": [2]}
     for given, error, text in (
-        (None, ValueError, "seed_time: expected a time for each seed with time='t', got None"),
-        ({"a": [1, 2]}, ValueError, r"seed_time\['b'\]: expected a time for each seed with time="),
+        (None, ValueError, "seed_time: expected a time for each seed with temporal='t', got None"),
+        (
+            {"a": [1, 2]},
+            ValueError,
+            r"seed_time\['b'\]: expected a time for each seed with temporal=",
+        ),
         ({"a": [1], "b": [1]}, ValueError, r"seed_time\['a'\]: expected a time for each of 2"),
         ({"a": [1, 2], "b": [1], "x": [1]}, ValueError, "seed_time: expected types of the graph"),
         ([1, 2, 3], TypeError, "seed_time: expected a mapping of types to times, or a number"),
@@ -262,8 +268,10 @@ def test_wrong_calls() -> None:
     with pytest.raises(ValueError, match="exclude"):
         sampler.sample(made.graph, seeds, seed_time=3, exclude={KINDS[0]: [10**6]})
     with pytest.raises(ValueError, match="which is that of none"):
-        pgs.PGSampler([3], time="x").sample(made.graph, seeds, seed_time=1)
-    with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
+        pgs.PGSampler([3], temporal="x").sample(made.graph, seeds, seed_time=1)
+    with pytest.raises(
+        ValueError, match="seed_time: expected None for a sampler without temporal="
+    ):
         pgs.PGSampler([3]).sample(made.graph, seeds, seed_time=1)
     mixed = pgs.HeteroGraph.from_coo(
         {kind: tuple(ends) for kind, ends in made.ends.items()},
@@ -284,7 +292,7 @@ def test_a_loader_gives_seeds_their_times(shuffle: bool, dtype: str) -> None:
     seeds = {"b": torch.arange(25), "a": torch.arange(40)}
     # A vertex's time says which it is.
     bounds = {kind: ids.to(getattr(torch, dtype)) % 20 + 5 for kind, ids in seeds.items()}
-    sampler = pgs.PGSampler([3, 2], seed=1, time="t")
+    sampler = pgs.PGSampler([3, 2], seed=1, temporal="t")
     loader = DataLoader(
         made.graph, seeds, sampler, batch_size=16, shuffle=shuffle, seed=2, seed_time=bounds
     )
@@ -325,7 +333,7 @@ def test_dates_beside_times_that_are_none() -> None:
     torch = pytest.importorskip("torch")
     from pygsampler.torch import DataLoader
 
-    made, sampler = Made(1, "int64", "int64"), pgs.PGSampler([3, 2], time="n", seed=1)
+    made, sampler = Made(1, "int64", "int64"), pgs.PGSampler([3, 2], temporal="n", seed=1)
     at = {"b": np.datetime64("2024-03-01") + np.arange(3)}
     text = r"^seed_time\['b'\]: expected numbers, as the times 'n' are, got datetime64\[D\]"
     for graph in (made.graph, pickle.loads(pickle.dumps(made.graph))):
@@ -350,7 +358,7 @@ def test_dates_beside_times_that_are_none() -> None:
 
 def test_spans_beside_times_that_are_numbers() -> None:
     made, day = Made(1, "int64", "int64"), np.timedelta64(1, "D")
-    sampler = pgs.PGSampler([3, 2], time="n", seed=1, window=day)
+    sampler = pgs.PGSampler([3, 2], temporal=Temporal("n", window=day), seed=1)
     for graph in (made.graph, pickle.loads(pickle.dumps(made.graph))):
         with pytest.raises(TypeError, match=r"^window: expected a number, as the times 'n' are"):
             sampler.sample(graph, {"b": [0, 1, 2]}, seed_time={"b": [3, 3, 3]})
@@ -359,7 +367,9 @@ def test_spans_beside_times_that_are_numbers() -> None:
     dates = {kind: {"n": first + of} for kind, of in made.of_nodes.items()}
     dated = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
     at = {"b": first + np.arange(3) + 9}
-    number = pgs.PGSampler([3, 2], time="n", seed=1, window=int(day.astype("m8[ns]").astype(int)))
+    number = pgs.PGSampler(
+        [3, 2], temporal=Temporal("n", window=int(day.astype("m8[ns]").astype(int))), seed=1
+    )
     one, other = (
         each.sample(dated, {"b": [0, 1, 2]}, seed_time=at, epoch=0, batch=0)
         for each in (sampler, number)
@@ -372,7 +382,7 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
     """A relation may be several graphs', and stays longer than any of them."""
     random = np.random.default_rng(0)
     rows = pgs.Graph.from_coo(*random.integers(0, 50, (2, 900)), num_nodes=50)
-    kind, sampler = ("a", "r", "b"), pgs.PGSampler([-1], time="t", prob="w", seed=1)
+    kind, sampler = ("a", "r", "b"), pgs.PGSampler([-1], temporal="t", prob="w", seed=1)
     rows = rows.with_data({"w": random.random(900)})
 
     def of(times: Any) -> pgs.HeteroGraph:

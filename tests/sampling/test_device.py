@@ -524,10 +524,11 @@ def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
             with open(os.environ["FAKE_CUDA_LOG"]) as log:
                 return sum("Launch" in line for line in log)
 
+        carried = pgs.samplers.Temporal("t", carry="edge")
         samplers = {
             pgs.PGSampler([3, 3], seed=1): {},
             pgs.PGSampler([3, 3], prob="w", disjoint=True, seed=1): {},
-            pgs.PGSampler([3, 3], time="t", carry="edge", seed=1): {"seed_time": times},
+            pgs.PGSampler([3, 3], temporal=carried, seed=1): {"seed_time": times},
             pgs.HeteroLaborSampler([3, 3], seed=1): {},
             pgs.HGTSampler(dict.fromkeys(kinds, [3, 3]), seed=1): {},
         }

@@ -62,9 +62,13 @@ def test_pickles_of_samplers_that_named_their_maker_otherwise():
         ({"fanouts": [10**5000]}, ValueError, r"^fanouts\[0\]: expected at most 2147483647"),
         ({"fanouts": [-(10**5000)]}, ValueError, r"^fanouts\[0\]: expected an integer >= -1"),
         ({"fanouts": [torch.tensor(2.5)]}, TypeError, r"^fanouts\[0\]: expected an integer"),
-        ({"map_limit": 1 << 70}, ValueError, "^map_limit: expected an integer from 1 to"),
+        ({"map_bytes": 1 << 70}, ValueError, "^map_bytes: expected an integer from 1 to"),
         ({"edge_weights": "hajek"}, ValueError, "^edge_weights: expected None or 'ht'"),
-        ({"reservoir": {}}, ValueError, "^reservoir: expected None in mode 'auto', got dict {}"),
+        (
+            {"mode_options": {"memory": 1}},
+            ValueError,
+            "^mode_options: expected none in mode 'auto'",
+        ),
     ],
 )
 def test_what_is_refused(given, kind, text):

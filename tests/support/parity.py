@@ -168,7 +168,7 @@ def compare_reservoirs(
     numbers = {"epoch": 1, "batch": 3, **numbers}
     want = pgs.PGSampler(fanouts, seed=77, mode="reservoir").sample(cpu, seeds, **numbers)
     for options in switches:
-        sampler = pgs.PGSampler(fanouts, seed=77, mode="reservoir", reservoir=options)
+        sampler = pgs.PGSampler(fanouts, seed=77, mode="reservoir", mode_options=options)
         same(sampler.sample(there, seeds, **numbers), want, sampler)
 
 

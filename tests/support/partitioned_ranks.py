@@ -20,6 +20,7 @@ from partitioned_graphs import EDGES, NODES, content, walked
 import pygsampler as pgs
 from pygsampler import distributed, samplers
 from pygsampler.distributed.process_group import ProcessGroup
+from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader
 
 
@@ -137,18 +138,22 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                     assert content(made) == content(want), (how, "exclude")
             for how in (
                 {},
-                {"compare": "lt"},
-                {"window": 9},
-                {"strategy": "last"},
-                {"carry": "edge"},
-                {"carry": "edge", "window": 20, "frontier": "new", "mask": "m"},
+                {"temporal": Temporal("t", inclusive=False)},
+                {"temporal": Temporal("t", window=9)},
+                {"temporal": Temporal("t", "last")},
+                {"temporal": Temporal("t", carry="edge")},
+                {
+                    "temporal": Temporal("t", window=20, carry="edge"),
+                    "frontier": "new",
+                    "mask": "m",
+                },
                 {"prob": "w"},
                 {"edge_weights": "ht"},
-                {"time": "born"},
-                {"time": "born", "carry": "edge", "window": 9, "prob": "w"},
-                {"prob": "w", "edge_weights": "ht", "window": 20},
+                {"temporal": "born"},
+                {"temporal": Temporal("born", window=9, carry="edge"), "prob": "w"},
+                {"temporal": Temporal("t", window=20), "prob": "w", "edge_weights": "ht"},
             ):
-                sampler = pgs.PGSampler([3, -1, 2], seed=5, **{"time": "t", **how})
+                sampler = pgs.PGSampler([3, -1, 2], seed=5, **{"temporal": "t", **how})
                 seeds, times = rng.integers(0, NODES, 20), rng.integers(0, 50, 20)
                 want = sampler.sample(whole, seeds, epoch=0, batch=3, seed_time=times)
                 made = sampler.sample(graph, seeds, epoch=0, batch=3, seed_time=times)
@@ -210,7 +215,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             {"prob": "w", "disjoint": True},
         ):
             fanouts = [{cites: 2, by: 0}, 2 if "replace" in how else -1, 3]
-            sampler = pgs.PGSampler(fanouts, default=3, seed=5, **how)
+            sampler = pgs.PGSampler(fanouts, default_fanout=3, seed=5, **how)
             for number in range(1 + rank % 2):
                 seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
                 want = sampler.sample(whole, seeds, epoch=1, batch=number)
@@ -221,11 +226,11 @@ def typed(rank: int, world: int, folder: str) -> None:
             made = sampler.sample(graph, seeds, epoch=1, batch=7, exclude=without)
             assert flight_graphs.content(made) == flight_graphs.content(want), (how, "exclude")
         for how in (
-            {"time": "t"},
-            {"time": "born"},
-            {"time": "t", "carry": "edge", "window": 3, "frontier": "new"},
-            {"time": "born", "carry": "edge", "compare": "lt", "prob": "w"},
-            {"time": "t", "strategy": "last", "mask": "t"},
+            {"temporal": "t"},
+            {"temporal": "born"},
+            {"temporal": Temporal("t", window=3, carry="edge"), "frontier": "new"},
+            {"temporal": Temporal("born", inclusive=False, carry="edge"), "prob": "w"},
+            {"temporal": Temporal("t", strategy="last"), "mask": "t"},
         ):
             sampler = pgs.PGSampler([3, -1, 2], seed=5, **how)
             seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
@@ -293,12 +298,12 @@ def typed(rank: int, world: int, folder: str) -> None:
             fails(
                 ValueError,
                 "time: expected the name of an edge or vertex array of the graph in parts",
-                lambda: pgs.PGSampler([2], time="z").sample(graph, one, seed_time=3),
+                lambda: pgs.PGSampler([2], temporal="z").sample(graph, one, seed_time=3),
             )
             fails(
                 ValueError,
                 "partition(..., times=['x']) and pygsampler partition --times write them",
-                lambda: pgs.PGSampler([2], time="x").sample(graph, one, seed_time=3),
+                lambda: pgs.PGSampler([2], temporal="x").sample(graph, one, seed_time=3),
             )
             fails(
                 ValueError,
@@ -330,8 +335,8 @@ def typed(rank: int, world: int, folder: str) -> None:
             assert graph[cites].num_edges == whole.num_edges[cites]
             # Edge types by the names of their relations.
             assert graph.num_edges[cites[1]] == whole.num_edges[cites]
-            named = pgs.PGSampler([{cites[1]: 2}], default=1, seed=3)
-            for each in (named, pgs.HeteroLaborSampler([{cites[1]: 2}], default=1, seed=3)):
+            named = pgs.PGSampler([{cites[1]: 2}], default_fanout=1, seed=3)
+            for each in (named, pgs.HeteroLaborSampler([{cites[1]: 2}], default_fanout=1, seed=3)):
                 made, want = (
                     each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
                     for of in (graph, whole)
@@ -489,14 +494,18 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(
             ValueError,
             "time: expected the name of an edge or vertex array of the graph in parts",
-            lambda: sample({"time": "z"}, seed_time=3),
+            lambda: sample({"temporal": "z"}, seed_time=3),
         )
         fails(
             ValueError,
             "partition(..., times=['y']) and pygsampler partition --times write them",
-            lambda: sample({"time": "y"}, seed_time=3),
+            lambda: sample({"temporal": "y"}, seed_time=3),
         )
-        fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))
+        fails(
+            ValueError,
+            "seed_time: expected a time for each seed",
+            lambda: sample({"temporal": "t"}),
+        )
         fails(
             ValueError,
             "expected one of neighbours, walks or a program for a graph in parts",

@@ -95,8 +95,10 @@ def read(memory: Any) -> Result:
         text = ctypes.string_at(memory.header + 8 * start, 8 * count)
         return [int(word) for word in np.frombuffer(text, np.int64)]
 
-    words = words_at(0, at.HEADER_WORDS)
-    ids, edge_ids = f"int{words[at.ID_BITS]}", f"int{words[at.EDGE_ID_BITS]}"
+    words = words_at(0, at.FIRST_BLOCK)
+    hops = words[at.NUM_HOPS]
+    (edge_id_bits,) = words_at(at.edge_id_bits_at(hops), 1)
+    ids, edge_ids = f"int{words[at.ID_BITS]}", f"int{edge_id_bits}"
     seeds = words[at.NUM_OUTPUT]
     found = Result(
         array(ids, words[at.NODES], words[at.NUM_NODES]).tolist(),
@@ -105,8 +107,8 @@ def read(memory: Any) -> Result:
         [],
         {},
     )
-    start = at.HEADER_WORDS
-    for _ in range(words[at.HOPS]):
+    start = at.FIRST_BLOCK
+    for _ in range(hops):
         block = words_at(start, at.WORDS)
         assert block[at.FIRST_DST] == 0
         edges, values = block[at.NUM_EDGES], block[at.EDGE_WEIGHTS]
@@ -122,7 +124,8 @@ def read(memory: Any) -> Result:
             )
         )
         start += at.WORDS
-    for i in range(words[at.EXTRAS]):
+    start = at.num_words(hops)
+    for i in range(words[at.NUM_EXTRAS]):
         kind, count, offset, _ = words_at(start, at.EXTRA_WORDS)
         dtype = ids if kind else "float32"
         found.extras[str(i)] = array(dtype, offset, count).tolist()

@@ -19,6 +19,7 @@ from pygsampler._engine import memory as memories
 from pygsampler._loader import static_epochs as static
 from pygsampler._sampling import static_buffers as standing
 from pygsampler._features.features import Features
+from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader
 
 class Side:

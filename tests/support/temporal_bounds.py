@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pygsampler.samplers import Temporal
+
 # How a row draws among the edges that are there.
 WAYS: tuple[dict[str, Any], ...] = (
     {},
@@ -36,6 +38,14 @@ MODES: list[dict[str, Any]] = [
         strict=False,
     )
 ]
+
+
+def sampler_options(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns options of a sampler from fields of its rule and other options in one mapping."""
+    fields = {name: how[name] for name in ("strategy", "window", "carry") if name in how}
+    rule = Temporal(how.get("time", "t"), inclusive=how.get("compare") != "lt", **fields)
+    others = {name: how[name] for name in how if name not in {"time", "compare", *fields}}
+    return {"temporal": rule, **others}
 
 
 def none_later(

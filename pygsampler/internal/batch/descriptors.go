@@ -2,18 +2,18 @@ package batch
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/batch/descriptor"
 
-// Rows are the arrays of a batch, by words of the header.
+// Rows are the arrays of a homogeneous graph's batch, by words of the header.
 var Rows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: WordNumNodes, Offset: WordNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputIndex},
-	{Name: "trees", Bits: WordIDBits, Length: WordNumNodes, Offset: WordTrees},
+	{Name: "trees", Bits: WordIDBits, Length: WordNumNodes, Offset: WordSubgraphIDs},
 }
 
 // WalkRows are the arrays of walks.
 var WalkRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: WalkNumNodes, Offset: WalkNodes},
-	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
+	{Name: "edge_ids", Bits: WalkEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
 	{Name: "lengths", DType: "int32", Length: WalkNumWalks, Offset: WalkLengths},
 	{Name: "top_nodes", Bits: WordIDBits, Length: WalkNumTop, Offset: WalkTopNodes},
 	{Name: "visits", DType: "int32", Length: WalkNumTop, Offset: WalkVisits},
@@ -23,7 +23,7 @@ var WalkRows = []descriptor.Row{
 // StepRows are the arrays of samples by steps.
 var StepRows = []descriptor.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: StepNumNodes, Offset: StepNodes},
-	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
+	{Name: "edge_ids", Bits: StepEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
 }
 
 // TypeRows are those of a type of vertices: their lengths and offsets are words of the type.
@@ -31,13 +31,13 @@ var TypeRows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputIndex},
-	{Name: "trees", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeTrees},
+	{Name: "trees", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeSubgraphIDs},
 }
 
 // BlockRows are those of a block: their lengths and offsets are words of the block.
 var BlockRows = []descriptor.Row{
-	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
-	{Name: "indices", Bits: WordIDBits, Length: BlockNumEdges, Offset: BlockIndices},
-	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: BlockNumEdges, Offset: BlockEdgeIDs},
+	{Name: "indptr", Bits: WidthIDs, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
+	{Name: "indices", Bits: WidthIDs, Length: BlockNumEdges, Offset: BlockIndices},
+	{Name: "edge_ids", Bits: WidthEdgeIDs, Length: BlockNumEdges, Offset: BlockEdgeIDs},
 	{Name: "edge_weights", DType: "float32", Length: BlockNumEdges, Offset: BlockEdgeWeights},
 }

@@ -7,53 +7,45 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Words is how many words describe a batch.
-func Words(hops int) int { return BlockAt(hops) }
+// Layout is where the words of a batch stand.
+type Layout struct{ Hops, Types, Relations, Extras int }
 
-// ProgramWords is how many words describe a batch with so many arrays beside its blocks.
-func ProgramWords(blocks, extras int) int { return ExtraAt(blocks, extras) }
+// Homogeneous is the layout of a batch of a homogeneous graph, which has one node type and one
+// relation.
+func Homogeneous(hops int) Layout { return Layout{Hops: hops, Types: 1, Relations: 1} }
 
-// ExtraAt is the first word of an array beside the blocks of a batch, of which there are so many.
-func ExtraAt(blocks, extra int) int { return BlockAt(blocks) + ExtraWords*extra }
-
-// BlockAt is the first word of a block, of which 0 is the outermost.
-func BlockAt(block int) int { return HeaderWords + BlockWords*block }
-
-// Block is the words of a block among those that describe a batch.
-func Block(words []int64, block int) []int64 { return words[BlockAt(block):BlockAt(block+1)] }
-
-// TypedLayout is where the words of a batch of a graph with types stand.
-type TypedLayout struct{ Hops, Types, Relations int }
-
-// Type is the first word of a type.
-func (l TypedLayout) Type(t int) int { return HeaderWords + TypeWords*t }
-
-// Count is the word that says how many vertices of a type there were when a hop began, of which
-// 0 is next to the seeds; there are as many hops and one.
-func (l TypedLayout) Count(t, hop int) int { return l.Type(l.Types) + t*(l.Hops+1) + hop }
-
-// EdgeIDBits is the word that has the width of the edge ids of a relation.
-func (l TypedLayout) EdgeIDBits(r int) int { return l.Count(l.Types, 0) + r }
+// Type is the first word of a node type.
+func (l Layout) Type(t int) int { return FixedWords + TypeWords*t }
 
 // Block is the first word of a block, of which those of the outermost hop are first.
-func (l TypedLayout) Block(i, r int) int {
-	return l.EdgeIDBits(l.Relations) + BlockWords*(i*l.Relations+r)
-}
+func (l Layout) Block(hop, r int) int { return l.Type(l.Types) + BlockWords*(hop*l.Relations+r) }
+
+// EdgeIDBits is the word that has the width of the edge ids of a relation.
+func (l Layout) EdgeIDBits(r int) int { return l.Block(l.Hops, 0) + r }
+
+// Count is the word that says how many nodes of a type there were when a hop began, of which 0 is
+// next to the seeds; there are as many hops and one.
+func (l Layout) Count(t, hop int) int { return l.EdgeIDBits(l.Relations) + t*(l.Hops+1) + hop }
+
+// Extra is the first word of an extra array.
+func (l Layout) Extra(i int) int { return l.Count(l.Types, 0) + ExtraWords*i }
 
 // Words is how many there are.
-func (l TypedLayout) Words() int { return l.Block(l.Hops, 0) }
+func (l Layout) Words() int { return l.Extra(l.Extras) }
 
-// NewTypedBuilder is NewBuilder for a graph with types.
-func NewTypedBuilder(l TypedLayout, guess int64) (*Builder, error) {
-	b, err := newBuilder(l.Words(), guess)
-	if err != nil {
-		return nil, err
+// LayoutOf is the layout that the first words of a batch say; false for those of something else.
+func LayoutOf(words []int64) (Layout, bool) {
+	l := Layout{
+		Hops: int(words[WordNumHops]), Types: int(words[WordNumTypes]),
+		Relations: int(words[WordNumRelations]), Extras: int(words[WordNumExtras]),
 	}
-	b.Set(WordSignature, TypedMagic)
-	b.Set(TypedHops, int64(l.Hops))
-	b.Set(TypedNumTypes, int64(l.Types))
-	b.Set(TypedNumRelations, int64(l.Relations))
-	return b, nil
+	return l, words[WordSignature] == Magic
+}
+
+// Block is the words of a block among those of a homogeneous graph's batch.
+func Block(words []int64, block int) []int64 {
+	at := FirstBlock + BlockWords*block
+	return words[at : at+BlockWords]
 }
 
 // SetWords writes words from one on.
@@ -78,11 +70,11 @@ func (w Widths) Block(rows, edges int64) (indptr, indices, edgeIDs int64) {
 func EdgeWeights(edges int64) int64 { return edges * 4 }
 
 // Place gives the arrays of a batch their places, one behind another. Its value is the
-// bytes so far; NewPlace begins behind the words.
+// bytes so far.
 type Place int64
 
-// NewPlace is behind the words that describe a batch.
-func NewPlace(hops int) Place { return Place(Words(hops) * 8) }
+// Place is behind the words.
+func (l Layout) Place() Place { return Place(l.Words() * 8) }
 
 // Aligned is where the next array begins.
 func (p Place) Aligned() int64 { return (int64(p) + Alignment - 1) &^ (Alignment - 1) }
@@ -97,45 +89,33 @@ func (p *Place) Next(n int64) int64 {
 // Builder lays out a batch while its sizes become known, hop by hop. It owns its
 // memory until Finish; slices taken from Memory are void after Alloc.
 type Builder struct {
+	Layout
 	Memory memory.Memory
 	used   Place
 }
 
-// NewBuilder begins a batch of the given number of hops, with room for a first
-// guess of its bytes.
-func NewBuilder(hops int, guess int64) (*Builder, error) { return NewProgramBuilder(hops, 0, guess) }
-
-// NewProgramBuilder is NewBuilder for a batch with so many arrays beside its blocks.
-func NewProgramBuilder(blocks, extras int, guess int64) (*Builder, error) {
-	b, err := newBuilder(ProgramWords(blocks, extras), guess)
-	if err != nil {
-		return nil, err
-	}
-	b.Set(WordSignature, Magic)
-	b.Set(WordHops, int64(blocks))
-	b.Set(WordExtras, int64(extras))
-	return b, nil
-}
-
-// newBuilder begins with so many words, which are 0.
-func newBuilder(words int, guess int64) (*Builder, error) {
-	used := Place(words * 8)
+// NewBuilder begins a batch with room for a first guess of its bytes. Words that say nothing yet
+// are 0.
+func NewBuilder(l Layout, guess int64) (*Builder, error) {
+	used := l.Place()
 	m, err := memory.New(int64(used) + guess)
 	if err != nil {
 		return nil, err
 	}
-	clear(memory.At[int64](m, 0, int64(words)))
-	return &Builder{Memory: m, used: used}, nil
+	words := memory.At[int64](m, 0, int64(l.Words()))
+	clear(words)
+	words[WordSignature] = Magic
+	words[WordNumHops], words[WordNumExtras] = int64(l.Hops), int64(l.Extras)
+	words[WordNumTypes], words[WordNumRelations] = int64(l.Types), int64(l.Relations)
+	return &Builder{Layout: l, Memory: m, used: used}, nil
 }
 
-// SetRows says that an array beside so many blocks is rows of so many numbers.
-func (b *Builder) SetRows(blocks, extra int, width int64) {
-	b.Set(ExtraAt(blocks, extra)+ExtraWidth, width+1)
-}
+// SetRows says that an extra array is rows of so many numbers.
+func (b *Builder) SetRows(extra int, width int64) { b.Set(b.Extra(extra)+ExtraWidth, width+1) }
 
-// SetExtra writes the words of an array beside so many blocks: ids where it is a list, else float32.
-func (b *Builder) SetExtra(blocks, extra int, list bool, length, offset int64) {
-	at := ExtraAt(blocks, extra)
+// SetExtra writes the words of an extra array: ids where it is a list, else float32.
+func (b *Builder) SetExtra(extra int, list bool, length, offset int64) {
+	at := b.Extra(extra)
 	if list {
 		b.Set(at+ExtraKind, 1)
 	}
@@ -159,12 +139,8 @@ func (b *Builder) Set(word int, value int64) {
 	memory.At[int64](b.Memory, 0, int64(word)+1)[word] = value
 }
 
-// SetBlock writes the words of block i, outermost first.
-func (b *Builder) SetBlock(i int, words [BlockWords]int64) {
-	for w, value := range words {
-		b.Set(BlockAt(i)+w, value)
-	}
-}
+// SetBlock writes the words of block i of a homogeneous graph, outermost first.
+func (b *Builder) SetBlock(i int, words [BlockWords]int64) { b.SetWords(b.Block(i, 0), words[:]...) }
 
 // Finish closes the batch and hands its memory, with one reference, to the caller.
 // untouched is how many of its bytes were reserved and never written.

@@ -3,32 +3,56 @@ package batch
 // The constants here are those of Python and of the kernels, too: `go generate
 // ./pygsampler/internal/constants` writes them down there. This file imports nothing.
 
-// Magic is the first word of every batch ("PGSB").
-const Magic = 0x50475342
+// HeaderVersion is that of the words that describe a result. Those of another version are refused.
+const HeaderVersion = 2
+
+// Magic is the first word of every batch: "PGSB" in the low half, the version in the high one.
+const Magic = HeaderVersion<<32 | 0x50475342
 
 // Alignment is what the offset of every array is a multiple of: each begins on a cache
 // line of its own.
 const Alignment = 64
 
-// Words of the header. Offsets are in bytes from the start of the batch.
+// Words that every header begins with. Behind them come TypeWords for each node type, a block for
+// each hop and relation, outermost hop first, the width of the edge ids of each relation, for each
+// node type how many nodes it had when each hop began, and in the end, and the extra arrays.
+// Offsets are in bytes from the start of the batch; 0 is none.
 const (
 	WordSignature = iota // Magic
 	WordIDBits
-	WordEdgeIDBits
-	WordHops
-	WordNumOutput   // seeds, duplicates counted
-	WordNodes       // distinct vertices, by first occurrence
-	WordNumNodes    //
-	WordOutputNodes // the seeds as given; Nodes where they are distinct
-	WordOutputIndex // for each seed its position in nodes
-	WordSize        // bytes of the batch
-	WordTrees       // for each vertex the seed whose tree it is in; 0 where trees share vertices
-	WordCapacity    // of a batch in a caller's memory on a device: bytes that would do for the next
-	WordExtras      // how many arrays more there are, described behind the blocks
-	HeaderWords     = 16
+	WordNumHops
+	WordNumTypes
+	WordNumRelations
+	WordNumExtras
+	WordSize     // bytes of the batch
+	WordCapacity // of a batch in a caller's memory on a device: bytes that would do for the next
+	FixedWords   = 8
 )
 
-// Words of a block; blocks follow the header, outermost hop first.
+// Words of a node type.
+const (
+	TypeNumNodes    = iota
+	TypeNodes       // distinct nodes, by first occurrence
+	TypeNumOutput   // seeds, duplicates counted
+	TypeOutputNodes // the seeds as given; Nodes where they are distinct
+	TypeOutputIndex // for each seed its position in nodes
+	TypeSubgraphIDs // for each node the seed of its subgraph; 0 where subgraphs share nodes
+	TypeWords       = 8
+)
+
+// Words of the first node type, which is the only one of a homogeneous graph, and the first word of
+// the blocks of such a graph.
+const (
+	WordNumNodes    = FixedWords + TypeNumNodes
+	WordNodes       = FixedWords + TypeNodes
+	WordNumOutput   = FixedWords + TypeNumOutput
+	WordOutputNodes = FixedWords + TypeOutputNodes
+	WordOutputIndex = FixedWords + TypeOutputIndex
+	WordSubgraphIDs = FixedWords + TypeSubgraphIDs
+	FirstBlock      = FixedWords + TypeWords
+)
+
+// Words of a block.
 const (
 	BlockNumSrc = iota
 	BlockNumDst
@@ -41,7 +65,7 @@ const (
 	BlockWords       = 8
 )
 
-// Words of an array more; they follow the blocks.
+// Words of an extra array.
 const (
 	ExtraKind   = iota // 0: float32; 1: ids
 	ExtraLength        //
@@ -50,40 +74,47 @@ const (
 	ExtraWords  = 4
 )
 
-// WalkMagic is the first word of walks ("PGSW").
-const WalkMagic = 0x50475357
+// WalkMagic is the first word of walks: "PGSW", and the version.
+const WalkMagic = HeaderVersion<<32 | 0x50475357
 
-// Words of walks. Those that are not here are where the header of a batch has them: the
-// widths of ids, the size and the capacity.
+// Words of walks, behind those that every header begins with.
 const (
-	WalkSteps    = WordHops      // of a walk at most
-	WalkNumWalks = WordNumOutput //
-	WalkNodes    = WordNodes     // [steps + 1][walks]: where each walk is; -1 after its end
-	WalkNumNodes = WordNumNodes  //
-	WalkEdgeIDs  = 7             // [steps][walks]; -1 where no edge was taken; 0: not asked for
-	WalkNumEdges = 8             //
-	WalkLengths  = WordTrees     // of each walk its steps
-	WalkPerSeed  = 12            // walks of each seed, one behind another
-	WalkNumTop   = 13            //
-	WalkTopNodes = 14            // [seeds][top]: which vertices its walks have visited most; -1 behind them
-	WalkVisits   = 15            // [seeds][top]: how often; 0 behind them
-	WalkSlots    = 16            // [steps][walks]: which of a sample's roots took the step; 0: they have one each
-	WalkWords    = 20
+	WalkEdgeIDBits = FixedWords + iota
+	WalkSteps      // of a walk at most
+	WalkNumWalks
+	WalkNodes    // [steps + 1][walks]: where each walk is; -1 after its end
+	WalkNumNodes //
+	WalkEdgeIDs  // [steps][walks]; -1 where no edge was taken; 0: not asked for
+	WalkNumEdges //
+	WalkLengths  // of each walk its steps
+	WalkPerSeed  // walks of each seed, one behind another
+	WalkNumTop   //
+	WalkTopNodes // [seeds][top]: which vertices its walks have visited most; -1 behind them
+	WalkVisits   // [seeds][top]: how often; 0 behind them
+	WalkSlots    // [steps][walks]: which of a sample's roots took the step; 0: they have one each
+	WalkWords    = 24
 )
 
-// StepMagic is the first word of samples by steps ("PGSH").
-const StepMagic = 0x50475348
+// StepMagic is the first word of samples by steps: "PGSH", and the version.
+const StepMagic = HeaderVersion<<32 | 0x50475348
 
-// Words of samples by steps. Those that are not here are where the header of a batch has them.
+// Words of samples by steps, behind those that every header begins with.
 const (
-	StepSteps      = WordHops      // of a sample
-	StepNumSamples = WordNumOutput //
-	StepNodes      = WordNodes     // [samples] roots, then for each step [samples][width]; -1 where there is none
-	StepNumNodes   = WordNumNodes  //
-	StepEdgeIDs    = 7             // for each step [samples][width]; -1 where there is none; 0: not asked for
-	StepNumEdges   = 8             //
-	StepWidths     = 16            // of each step: vertices of a sample
-	StepWords      = 32            // for 16 steps
+	StepEdgeIDBits = FixedWords + iota
+	StepSteps      // of a sample
+	StepNumSamples
+	StepNodes         // [samples] roots, then for each step [samples][width]; -1 where there is none
+	StepNumNodes      //
+	StepEdgeIDs       // for each step [samples][width]; -1 where there is none; 0: not asked for
+	StepNumEdges      //
+	StepWidths   = 16 // of each step: vertices of a sample
+	StepWords    = 32 // for 16 steps
+)
+
+// Places of the two widths that descriptors of a block name, in a list that begins with a 0.
+const (
+	WidthIDs     = 1
+	WidthEdgeIDs = 2
 )
 
 // The words of a block that are offsets stand together.

@@ -150,7 +150,7 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 
 // edgesAt says where the edges are that were asked for.
 func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
-	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WordEdgeIDBits] == 32 {
+	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WalkEdgeIDBits] == 32 {
 		e.edges32 = memory.At[int32](m, at, words[batch.WalkNumEdges])
 	} else if at != 0 {
 		e.edges64 = memory.At[int64](m, at, words[batch.WalkNumEdges])

@@ -132,7 +132,7 @@ func (c *Chances) Class(draw, back, common, far uint64) int {
 func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.WalkWords]int64) {
 	walks := r.Walks(seeds)
 	words[batch.WordSignature] = batch.WalkMagic
-	words[batch.WordIDBits], words[batch.WordEdgeIDBits] = idBits, edgeIDBits
+	words[batch.WordIDBits], words[batch.WalkEdgeIDBits] = idBits, edgeIDBits
 	words[batch.WalkSteps], words[batch.WalkNumWalks] = r.Length, walks
 	words[batch.WalkPerSeed] = max(r.PerSeed, 1)
 	words[batch.WalkNumNodes], words[batch.WalkNumEdges] = walks*(r.Length+1), walks*r.Length

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays import devices, exchange
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
+from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._batch.coo_expansion import DESTINATIONS, PAIRS, CooExpander
 from pygsampler._engine.array_descriptor import dense_shape
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pygsampler._engine.array_descriptor import ArrayDescriptor
     from pygsampler._engine.memory import Memory
 
-# How many edges each block has, among a batch's words.
-_EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _ROWS = {row.name: row for row in at.ROWS}
 _BLOCK_ROWS = {row.name: row for row in at.BLOCK_ROWS}
 _PLACES = {row.name: place for place, row in enumerate(at.ROWS)}
@@ -34,18 +33,21 @@ class _HeaderSource:
     _words: Sequence[int]
 
     def hops(self) -> int:
-        return self._words[at.HOPS]
+        return self._words[at.NUM_HOPS]
 
     def num_edges(self) -> int:
-        return sum(self._words[_EDGES])
+        return sum(edges_of_blocks(self._words))
 
     def counts(self, place: int) -> tuple[int, int, int]:
-        block = at.HEADER_WORDS + at.WORDS * place
+        block = at.FIRST_BLOCK + at.WORDS * place
         num_src, num_dst, num_edges = self._words[block : block + 3]
         return num_src, num_dst, num_edges
 
     def dst_offset(self, place: int) -> int:
-        return self._words[at.HEADER_WORDS + at.WORDS * place + at.FIRST_DST]
+        return self._words[at.FIRST_BLOCK + at.WORDS * place + at.FIRST_DST]
+
+    def _edge_id_bits(self) -> int:
+        return self._words[at.edge_id_bits_at(self._words[at.NUM_HOPS])]
 
 
 class TensorSource(_HeaderSource):
@@ -92,7 +94,7 @@ class TensorSource(_HeaderSource):
         return self._at(offset, self._words[row.length] + row.more) if offset else None
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
-        block = at.HEADER_WORDS + at.WORDS * place
+        block = at.FIRST_BLOCK + at.WORDS * place
         about = self._words[block : block + at.WORDS]
         num_src, num_dst, edges, indptr, indices, edge_ids, first_dst = about[: at.FIRST_DST + 1]
         if name == "edge_weights":
@@ -107,7 +109,7 @@ class TensorSource(_HeaderSource):
             return {name: self._at(dst, num_dst)}
         # Who asks for these asks for nearly all, and each time that a name is not there yet costs
         # as much as a tensor.
-        same_width = self._words[at.EDGE_ID_BITS] == self._words[at.ID_BITS]
+        same_width = self._edge_id_bits() == self._words[at.ID_BITS]
         places = [
             (indptr, num_dst + 1, "indptr"),
             (indices, edges, "indices"),
@@ -183,7 +185,7 @@ class TensorSource(_HeaderSource):
         return TensorSource(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
     def _of_edges(self, offset: int, length: int) -> torch.Tensor:
-        bits = self._words[at.EDGE_ID_BITS]
+        bits = self._edge_id_bits()
         if self._edge_ids is None:
             import torch
 
@@ -239,7 +241,7 @@ class HostSource(_HeaderSource):
         return tensors[_PLACES[name]] if tensors else self._convert(_ROWS[name], 0)
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
-        words, block = self._words, at.HEADER_WORDS + at.WORDS * place
+        words, block = self._words, at.FIRST_BLOCK + at.WORDS * place
         tensors = self._tensors or self._create()
         if not tensors and name in _BLOCK_ROWS:
             return {name: self._convert(_BLOCK_ROWS[name], block)}
@@ -267,14 +269,15 @@ class HostSource(_HeaderSource):
         """Every tensor but parts of the nodes; none without the API."""
         api, words = exchange.exchange_api(), self._words
         if api:
-            described = _described(words[at.HOPS], words[at.ID_BITS], words[at.EDGE_ID_BITS])
+            described = _described(words[at.NUM_HOPS], words[at.ID_BITS], self._edge_id_bits())
             result = self._memory, self._data, self._header
             self._tensors = exchange.tensors(api, *result, described, self._device)
         return self._tensors
 
     def _convert(self, array: ArrayDescriptor, start: int) -> torch.Tensor | None:
         words = self._words
-        values = Array._of_row(array, words[start:], words, self._data, self._memory)
+        widths = (0, words[at.ID_BITS], self._edge_id_bits()) if start else words
+        values = Array._of_row(array, words[start:], widths, self._data, self._memory)
         return None if values is None else values.torch()
 
     def destinations(self, place: int) -> torch.Tensor | None:
@@ -326,7 +329,8 @@ class DeviceSource(HostSource):
 @cache
 def _described(hops: int, id_bits: int, edge_id_bits: int) -> bytes:
     """The arrays of a batch for `exchange.tensors`."""
-    widths = {at.ID_BITS: id_bits, at.EDGE_ID_BITS: edge_id_bits}
-    blocks = range(at.HEADER_WORDS, at.num_words(hops), at.WORDS)
-    places = [(at.ROWS, 0), *((at.BLOCK_ROWS, block) for block in blocks)]
-    return b"".join(exchange.descriptors(rows, start, widths) for rows, start in places)
+    widths = {at.WIDTH_IDS: id_bits, at.WIDTH_EDGE_IDS: edge_id_bits}
+    found = exchange.descriptors(at.ROWS, 0, {at.ID_BITS: id_bits})
+    for block in range(at.FIRST_BLOCK, at.edge_id_bits_at(hops), at.WORDS):
+        found += exchange.descriptors(at.BLOCK_ROWS, block, widths)
+    return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays.array import Array
+from pygsampler._batch import layout as at
 from pygsampler._engine.memory import Memory
 
 if TYPE_CHECKING:
@@ -28,6 +29,23 @@ def write_words(words: Sequence[int], address: int) -> None:
     """Writes words to where a result begins."""
     told = (ctypes.c_int64 * len(words))(*words)
     ctypes.memmove(address, told, ctypes.sizeof(told))
+
+
+def check_signature(signature: int, expected: int) -> None:
+    """Checks the first word of a result: ValueError for words of another version."""
+    if signature != expected:
+        alike = (signature ^ expected) & 0xFFFFFFFF == 0
+        got = f"version {signature >> 32 or 1}" if alike else hex(signature)
+        raise ValueError(
+            f"header: expected version {at.HEADER_VERSION} of a result's words, got {got}; results "
+            "of another version of pygsampler have to be sampled again"
+        )
+
+
+def edges_of_blocks(words: Sequence[int]) -> Sequence[int]:
+    """Returns how many edges each block of a batch has, outermost hop first."""
+    end = at.edge_id_bits_at(words[at.NUM_HOPS], words[at.NUM_TYPES], words[at.NUM_RELATIONS])
+    return words[at.first_block(words[at.NUM_TYPES]) + at.NUM_EDGES : end : at.WORDS]
 
 
 def integer_view(region: torch.Tensor, offset: int, length: int, bits: int) -> torch.Tensor:

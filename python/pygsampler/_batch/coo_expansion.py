@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
-from pygsampler._batch import layout as at
+from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._engine.library import call
 
 if TYPE_CHECKING:
@@ -114,4 +114,4 @@ class CooExpander:
         call("DeviceExpand", self._device, number, expansions.buffer_info()[0], stream)
 
     def _edges_of(self, place: int) -> list[int]:
-        return list(self._batches[place][0][at.HEADER_WORDS + at.NUM_EDGES :: at.WORDS])
+        return list(edges_of_blocks(self._batches[place][0]))

@@ -12,6 +12,7 @@ from pygsampler._arrays.array import Array, _copy_to_device
 from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
 from pygsampler._batch.block import Block
+from pygsampler._batch.buffer import check_signature
 from pygsampler._batch.exports import HeteroExports
 from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import from_pickle, to_pickle
@@ -169,17 +170,12 @@ class HeteroMiniBatch(HeteroExports):
 
     def _read(self) -> None:
         data, memory, words_at = self._data, self._memory, self._words_at
-        header = memories.read_int64(words_at, at.HEADER_WORDS)
-        assert header[0] == at.TYPED_MAGIC
-        hops, types, relations = (
-            header[at.TYPED_HOPS],
-            header[at.TYPED_NUM_TYPES],
-            header[at.TYPED_NUM_RELATIONS],
-        )
-        counts = at.HEADER_WORDS + at.TYPE_WORDS * types
-        bits = counts + types * (hops + 1)
-        first = bits + relations
-        words = memories.read_int64(words_at, first + hops * relations * at.WORDS)
+        header = memories.read_int64(words_at, at.FIXED_WORDS)
+        check_signature(header[at.SIGNATURE], at.MAGIC)
+        hops, types, relations = header[at.NUM_HOPS : at.NUM_RELATIONS + 1]
+        first, bits = at.first_block(types), at.edge_id_bits_at(hops, types, relations)
+        counts = bits + relations
+        words = memories.read_int64(words_at, at.num_words(hops, types, relations))
         self._words = words
         self._size = words[at.SIZE]
         self._counts = {}
@@ -208,7 +204,7 @@ class HeteroMiniBatch(HeteroExports):
     def _of_types(self, name: str) -> dict[str, Any]:
         """An array of each type of vertices, or None, by its name among the words."""
         row, words, found = _TYPE_ROWS[name], self._words, ByNodeType[Any]()
-        start = at.HEADER_WORDS
+        start = at.FIXED_WORDS
         for kind in self._schema.node_types:
             about = words[start : start + at.TYPE_WORDS]
             found[kind] = Array._of_row(row, about, words, self._data, self._memory, self._device)
@@ -275,17 +271,8 @@ class HeteroMiniBatch(HeteroExports):
             return self
         memory = self._whole().cpu()._owner
         assert isinstance(memory, memories.Memory)
-        words, room = self._words, self._room()
-        if 8 * len(words) > room:
-            # A batch of one type has room for the words of one without types.
-            more = -(-8 * len(words) // at.ALIGNMENT) * at.ALIGNMENT
-            words = self._moved(more)
-            raw = memoryview(bytearray(more + self._size))
-            raw[more:] = memories.buffer_view(memory.data, self._size, memory)
-            found = self._of(raw, memories.address_of(raw), self._schema, self.epoch, self.batch)
-        else:
-            found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
-        batch_buffer.write_words(words, found._data)
+        found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
+        batch_buffer.write_words(self._words, found._data)
         return found
 
     def to(self, device: Any) -> HeteroMiniBatch:
@@ -322,27 +309,6 @@ class HeteroMiniBatch(HeteroExports):
         made = self._of(memory, memory.data, *about)
         made._read()
         return made
-
-    def _offsets(self) -> list[int]:
-        """Where the words are that say where arrays begin."""
-        types, relations = len(self._schema.node_types), len(self._schema.edge_types)
-        hops = len(self.blocks)
-        starts = [(at.HEADER_WORDS + at.TYPE_WORDS * i, at.TYPE_ROWS) for i in range(types)]
-        first = at.HEADER_WORDS + (at.TYPE_WORDS + hops + 1) * types + relations
-        starts += [(first + at.WORDS * i, at.BLOCK_ROWS) for i in range(hops * relations)]
-        return [start + row.offset for start, rows in starts for row in rows]
-
-    def _room(self) -> int:
-        """How many bytes there are before the first array."""
-        return min(filter(None, (self._words[place] for place in self._offsets())), default=0)
-
-    def _moved(self, more: int) -> list[int]:
-        """The words of the same batch whose arrays stand so many bytes later."""
-        words = list(self._words)
-        for place in self._offsets():
-            words[place] += more if words[place] else 0
-        words[at.SIZE] += more
-        return words
 
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())

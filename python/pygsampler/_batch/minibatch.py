@@ -10,6 +10,7 @@ from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
 from pygsampler._batch.array_sources import DeviceSource, HostSource, TensorSource
 from pygsampler._batch.block import Block
+from pygsampler._batch.buffer import check_signature, edges_of_blocks
 from pygsampler._batch.edge_values import NO_VALUES, EdgeValueName, split_edge_values
 from pygsampler._batch.exports import Exports
 from pygsampler._batch.html_tables import blocks_html
@@ -44,7 +45,6 @@ _EXTRAS = (
     ArrayDescriptor("values", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
     ArrayDescriptor("vertices", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
 )
-_EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
 
 
@@ -187,8 +187,8 @@ class MiniBatch(Exports):
             return getattr(self, name)
 
     def _describe(self, data: int, header: int, device: int) -> None:
-        magic, _, _, hops = memories.read_int64(header, at.HOPS + 1)
-        assert magic == at.MAGIC
+        magic, _, hops = memories.read_int64(header, at.NUM_HOPS + 1)
+        check_signature(magic, at.MAGIC)
         count = at.num_words(hops)
         words = memories.read_int64(header, count + len(self._names) * at.EXTRA_WORDS)
         self._extra_words = words[count:]
@@ -212,10 +212,12 @@ class MiniBatch(Exports):
         before = 0
         dst: list[Memory] = []
         _, named = self._named()
-        for start in range(at.HEADER_WORDS, len(words), at.WORDS):
+        end = at.edge_id_bits_at(words[at.NUM_HOPS])
+        widths = [0, words[at.ID_BITS], words[end]]
+        for start in range(at.FIRST_BLOCK, end, at.WORDS):
             of_block = words[start : start + at.WORDS]
             of_edges = named.get(len(blocks), NO_VALUES)
-            blocks.append(Block._of(memory, data, nodes, of_block, words, before, dst, of_edges))
+            blocks.append(Block._of(memory, data, nodes, of_block, widths, before, dst, of_edges))
             before += of_block[at.NUM_EDGES]
         # Last: another thread that finds them finds all.
         self.blocks = tuple(blocks)
@@ -277,7 +279,7 @@ class MiniBatch(Exports):
     @property
     def num_edges(self) -> int:
         """Number of sampled edges of all blocks."""
-        return sum(self._words[_EDGES])
+        return sum(edges_of_blocks(self._words))
 
     def torch(self) -> TorchMiniBatch:
         """The same batch with torch tensors, which share its memory; each made when it is used."""
@@ -378,7 +380,7 @@ class MiniBatch(Exports):
         count = len(self._words)
         words = memoryview(packed)[: 8 * count].cast("q")
         offsets = [at.OUTPUT_NODES, at.OUTPUT_INDEX, at.SIZE]
-        for block in range(at.HEADER_WORDS, count, at.WORDS):
+        for block in range(at.FIRST_BLOCK, at.edge_id_bits_at(words[at.NUM_HOPS]), at.WORDS):
             offsets += range(block + at.FIRST_OFFSET, block + at.FIRST_OFFSET + at.OFFSETS)
             offsets.append(block + at.EDGE_WEIGHTS)
         for place in offsets:

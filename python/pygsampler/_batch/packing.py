@@ -39,14 +39,16 @@ def pack_batch(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any)
 
     sources, edge_id_bits = ids.length, bits
     for number, block in enumerate(blocks):
-        start = at.HEADER_WORDS + at.WORDS * number
+        start = at.FIRST_BLOCK + at.WORDS * number
         sources = known.block(block, f"blocks[{number}]", sources, words, start, place)
     rows = words[start + at.NUM_DST]
     for name, value in (
         (0, at.MAGIC),
         (at.ID_BITS, bits),
-        (at.EDGE_ID_BITS, edge_id_bits),
-        (at.HOPS, len(blocks)),
+        (at.edge_id_bits_at(len(blocks)), edge_id_bits),
+        (at.NUM_HOPS, len(blocks)),
+        (at.NUM_TYPES, 1),
+        (at.NUM_RELATIONS, 1),
         (at.NUM_OUTPUT, len(given)),
         (at.NODES, place(vertices)),
         (at.NUM_NODES, ids.length),
@@ -54,6 +56,11 @@ def pack_batch(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any)
         (at.OUTPUT_INDEX, place(known.taken(index, "output_index", rows, len(given)))),
     ):
         words[name] = value
+    counts = at.counts_at(len(blocks))
+    words[counts] = rows
+    for hop in range(len(blocks)):
+        start = at.FIRST_BLOCK + at.WORDS * (len(blocks) - 1 - hop)
+        words[counts + 1 + hop] = words[start + at.NUM_SRC]
     words[at.SIZE] = size = -(-size // 8) * 8
     region = bytearray(size)
     region[: 8 * len(words)] = array("q", words).tobytes()

@@ -116,6 +116,8 @@ class TorchSubgraph(SubgraphExports, _SubgraphFields["torch.Tensor"], TorchMiniB
         """
         import torch
 
+        from pygsampler._batch.repeated_seeds import select_rows
+
         nodes, indptr, indices = self.nodes, self.indptr, self.indices
         edge_ids, values = self.edge_ids, self.blocks[0].edge_weights
         named = self.blocks[0].edge_values
@@ -135,15 +137,10 @@ class TorchSubgraph(SubgraphExports, _SubgraphFields["torch.Tensor"], TorchMiniB
         count = torch.arange(len(old), device=nodes.device)
         new = torch.zeros(len(nodes), dtype=torch.int64, device=nodes.device)
         new.scatter_reduce_(0, old, count, "amin", include_self=False)
-        starts = indptr.long()[old]
-        degrees = indptr.long()[old + 1] - starts
-        ends = degrees.cumsum(0)
-        total = int(ends[-1]) if len(ends) else 0
-        places = torch.arange(total, device=nodes.device)
-        places += (starts - ends + degrees).repeat_interleave(degrees, output_size=total)
+        indptr, places = select_rows(indptr, old)
         return RootedSubgraph(
             nodes[old],
-            torch.cat([ends.new_zeros(1), ends]).to(indptr.dtype),
+            indptr,
             new[indices.long()[places]].to(indices.dtype),
             edge_ids[places],
             None if values is None else values[places],

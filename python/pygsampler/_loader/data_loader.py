@@ -599,16 +599,18 @@ class DataLoader(StaticOption, Generic[BatchT]):
 
     def _times_of(self, given: Any, graph: Any) -> torch.Tensor | None:
         """A time for each seed, int64 or float64; None for a sampler that asks for none."""
-        name = getattr(self.sampler, "time", None)
-        if name is None:
+        rule = getattr(self.sampler, "temporal", None)
+        if rule is None:
             if given is not None:
-                raise ValueError("seed_time: expected None for a sampler without time=, got some")
+                raise ValueError(
+                    "seed_time: expected None for a sampler without temporal=, got some"
+                )
             return None
         if given is None:
             raise ValueError(
-                f"seed_time: expected a time for each seed with time={name!r}, got None"
+                f"seed_time: expected a time for each seed with temporal={rule.attr!r}, got None"
             )
-        check_dates(given, graph, name)
+        check_dates(given, graph, rule.attr)
         if self._types is not None:
             return self._types.times(given)
         return seed_times_tensor(given, "seed_time", len(self._seeds), "seeds")

@@ -120,7 +120,7 @@ class LinkLoader(StaticOption, Generic[BatchT]):
         the loader's edges may be missing: they have no reverses.
     seed_time : numbers or dates of shape [E], or one, optional
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
-        trees of the edge and of its negatives, and for negatives with ``time``.
+        trees of the edge and of its negatives, and for negatives with ``time_attr``.
     static : bool
         As ``DataLoader`` has it: each batch is the same ``StaticLinkBatch``, of a ``HeteroGraph``
         the same ``StaticHeteroLinkBatch``. What all batches of a pass begin with, negatives too, is
@@ -277,12 +277,14 @@ class LinkLoader(StaticOption, Generic[BatchT]):
         self.seed = self.sampler.seed if seed is None else seed
         self._epoch, self._counted = 0, True
         by_type = negatives.values() if isinstance(negatives, Mapping) else [negatives]
-        named = dict.fromkeys(getattr(each, "time", None) for each in (self.sampler, *by_type))
+        rule = getattr(self.sampler, "temporal", None)
+        named = dict.fromkeys(getattr(each, "time_attr", None) for each in by_type)
+        named[None if rule is None else rule.attr] = None
         check_dates(seed_time, graph, *named)
         self._links = all_links(
             graph, edges, negatives=negatives, labels=labels, seed_time=seed_time
         )
-        self._timed = getattr(self.sampler, "time", None) is not None
+        self._timed = rule is not None
         self._check_times(seed_time)
         self._exclusion = EdgeExclusion(graph, self._links, exclude, reverse_eids, reverse_types)
         self._typed = typed

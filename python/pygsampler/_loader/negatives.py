@@ -54,7 +54,7 @@ class NegativeSampling:
     src_weight : array of shape [sources], optional
         With mode ``"binary"`` negatives have sources of their own, drawn in proportion to it, as
         PyG's are. ``"structural"`` draws w for the source that was drawn.
-    time : str, optional
+    time_attr : str, optional
         The name of a vertex array of times. Negatives, and sources that are drawn, are then
         vertices whose time is not later than that of the edge: int32, int64, float32 or float64.
         Not with ``"degree"``. With ``"in_batch"`` an edge draws among the others whose destination
@@ -68,13 +68,22 @@ class NegativeSampling:
     Notes
     -----
     For ``"degree"`` the graph keeps a table of 8 bytes a vertex; for ``"structural"`` 8 bytes an
-    edge and 16 a vertex, with ``time`` 16 an edge; both with a copy on each device, made at the
-    first use. Times and weights take 24 and 8 bytes a vertex here. ``"structural"``
+    edge and 16 a vertex, with ``time_attr`` 16 an edge; both with a copy on each device, made
+    at the first use. Times and weights take 24 and 8 bytes a vertex here. ``"structural"``
     refuses no draw: the number of a vertex among those that are allowed is drawn, and found by
     binary search. The first three kinds may draw v itself, or a vertex that u leads to.
     """
 
-    __slots__ = ("_pools", "amount", "dst_weight", "kind", "mode", "power", "src_weight", "time")
+    __slots__ = (
+        "_pools",
+        "amount",
+        "dst_weight",
+        "kind",
+        "mode",
+        "power",
+        "src_weight",
+        "time_attr",
+    )
 
     def __init__(
         self,
@@ -85,7 +94,7 @@ class NegativeSampling:
         power: float | None = None,
         dst_weight: Any = None,
         src_weight: Any = None,
-        time: str | None = None,
+        time_attr: str | None = None,
     ) -> None:
         self.kind = _one_of(kind, "kind", _KINDS)
         self.amount = integer(amount, "amount", 1)
@@ -102,14 +111,16 @@ class NegativeSampling:
                 "src_weight: expected None with mode 'triplet', whose sources are those of the "
                 "edges, got one"
             )
-        if time is not None and not isinstance(time, str):
-            raise TypeError(f"time: expected the name of a vertex array, got {describe(time)}")
-        if time is not None and kind == "degree":
-            raise ValueError(
-                f"time: expected None with kind 'degree', got {time!r}; dst_weight takes degrees "
-                "to a power, and times"
+        if time_attr is not None and not isinstance(time_attr, str):
+            raise TypeError(
+                f"time_attr: expected the name of a vertex array, got {describe(time_attr)}"
             )
-        self.time = time
+        if time_attr is not None and kind == "degree":
+            raise ValueError(
+                f"time_attr: expected None with kind 'degree', got {time_attr!r}; dst_weight takes "
+                "degrees to a power, and times"
+            )
+        self.time_attr = time_attr
         self._pools: dict[tuple[Any, ...], CandidatePool] = {}
 
     if not TYPE_CHECKING:
@@ -128,11 +139,11 @@ class NegativeSampling:
         for name in ("dst_weight", "src_weight"):
             weight = getattr(self, name)
             power += "" if weight is None else f", {name}=[{len(weight)}]"
-        time = "" if self.time is None else f", time={self.time!r}"
+        time = "" if self.time_attr is None else f", time_attr={self.time_attr!r}"
         return f"NegativeSampling({self.kind!r}, {self.amount}, mode={self.mode!r}{power}{time})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {name: getattr(self, name) for name in ("dst_weight", "src_weight", "time")}
+        options = {name: getattr(self, name) for name in ("dst_weight", "src_weight", "time_attr")}
         if self.kind == "degree":
             options["power"] = self.power
         return partial(NegativeSampling, self.kind, self.amount, mode=self.mode, **options), ()
@@ -167,7 +178,7 @@ class NegativeSampling:
             Of a ``HeteroGraph`` the relation that the edges are of, which need not be one of its;
             of its own the name is enough where no other has it.
         seed_time : torch.Tensor, shape [edges], optional
-            With ``time``, when the edges are; on their device.
+            With ``time_attr``, when the edges are; on their device.
 
         Raises
         ------
@@ -214,7 +225,7 @@ class NegativeSampling:
                 )
         if self.kind in ("degree", "structural"):
             relation.known(repr(self.kind))
-        if self.time is not None:
+        if self.time_attr is not None:
             self._pool(relation, "dst")
 
     def _drawn(
@@ -229,9 +240,9 @@ class NegativeSampling:
         _check_links(src, dst)
         self._check(relation)
         number = BatchId(resolve_seed(batch[0]) ^ relation.salt, *batch[1:])
-        pool = None if self.time is None else self._pool(relation, "dst")
+        pool = None if self.time_attr is None else self._pool(relation, "dst")
         float_ = pool is not None and pool.float
-        bound = check_bound(seed_time, self.time, len(src), float_)
+        bound = check_bound(seed_time, self.time_attr, len(src), float_)
         rows = DrawShape(len(src), 1, self.amount)
         sources = None
         if self.src_weight is not None:
@@ -262,16 +273,16 @@ class NegativeSampling:
         data = relation.src_data if src else relation.dst_data
         count = relation.num_src if src else relation.num_dst
         array = None
-        if self.time is not None:
-            if self.time not in data:
+        if self.time_attr is not None:
+            if self.time_attr not in data:
                 have = ", ".join(map(repr, data)) or "none"
                 of = relation.ends[0 if src else 1]
                 kind = f" of type {of!r}" if of else ""
                 raise ValueError(
-                    f"time: expected the name of an array of vertices{kind} ({have}), got "
-                    f"{self.time!r}"
+                    f"time_attr: expected the name of an array of vertices{kind} ({have}), got "
+                    f"{self.time_attr!r}"
                 )
-            array = data[self.time]
+            array = data[self.time_attr]
         key = end, count, id(array)
         found = self._pools.get(key)
         if found is None:

@@ -53,7 +53,7 @@ OTHER_LOADERS: dict[tuple[str, ...], str] = {
         "of a `LinkLoader` `negatives=`, such as `NegativeSampling(amount=2)`"
     ),
     ("input_time", "edge_label_time", "time_attr", "temporal_strategy"): (
-        "`seed_time=`, with `PGSampler(fanouts, time=...)` as the third argument"
+        "`seed_time=`, with `PGSampler(fanouts, temporal=...)` as the third argument"
     ),
     ("weight_attr",): "`prob=`, the name of an edge array of the graph",
     ("replace", "disjoint", "frontier", "fused"): (

@@ -65,10 +65,10 @@ class SeedEdges:
         self._labels = _labels(labels, len(self), negatives, where)
         self._times = seed_times_tensor(times, f"seed_time{where}", len(self), "edges")
         if negatives is not None:
-            if negatives.time is not None and times is None:
+            if negatives.time_attr is not None and times is None:
                 raise ValueError(
                     f"seed_time{where}: expected a time for each edge with negatives of "
-                    f"time={negatives.time!r}, got None"
+                    f"time_attr={negatives.time_attr!r}, got None"
                 )
             negatives._check(relation)
 
@@ -78,7 +78,7 @@ class SeedEdges:
     @property
     def drawn_by_time(self) -> bool:
         """Whether negatives are there at the time of their edge."""
-        return self._negatives is not None and self._negatives.time is not None
+        return self._negatives is not None and self._negatives.time_attr is not None
 
     def sizes(self, edges: int) -> list[tuple[str, int]]:
         """Of which types the lists of so many edges are, as ``drawn`` has them, and how long."""

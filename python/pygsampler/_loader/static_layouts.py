@@ -176,7 +176,7 @@ class HeteroLayout:
             edges = {}
             found = dict.fromkeys(nodes, 0)
             for kind in self._kinds:
-                fanout = _bounded(_of(hop, kind, sampler.default))
+                fanout = _bounded(_of(hop, kind, sampler.default_fanout))
                 edges[kind] = rows[kind[2]] * fanout
                 found[kind[0]] += edges[kind]
             nodes = self._distinct({kind: n + found[kind] for kind, n in nodes.items()}, sampler)
@@ -232,17 +232,17 @@ def static_layout(
     which may leave edges out."""
     if isinstance(seeds, Mapping):
         return HeteroLayout(graph, seeds)
-    more = sampler.time is not None or sampler.disjoint or sampler.edge_weights is not None
+    more = sampler.temporal is not None or sampler.disjoint or sampler.edge_weights is not None
     kind = SingleTypeLayout if more or excludes or sampler.frontier == "new" else PlainLayout
     return kind(seeds, graph.num_nodes)
 
 
 def timed_of(graph: Any, sampler: PGSampler) -> Any:
     """The times of the graph's edges, and its rows by them; None for a sampler without."""
-    if sampler.time is None:
+    if sampler.temporal is None:
         return None
     sampler._check_span(graph)
-    return graph._timed(sampler.time, sampler.mask, sampler.prob)
+    return graph._timed(sampler.temporal.attr, sampler.mask, sampler.prob)
 
 
 def _of_batch(batch: Any) -> list[HeteroCapacity]:

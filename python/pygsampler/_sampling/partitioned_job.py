@@ -162,7 +162,9 @@ class PartitionedJob(SampleJob):
             timed = service.times(plan["time"])
             times, floats = seed_times(seed_time, ids.length, timed), timed.float
         elif seed_time is not None:
-            raise ValueError(f"seed_time: expected None without time=, got {describe(seed_time)}")
+            raise ValueError(
+                f"seed_time: expected None without temporal=, got {describe(seed_time)}"
+            )
         without = None if exclude is None else as_int64(as_ids(exclude, "exclude"))
         excluded = (0, 0) if without is None else (without.address, without.length)
         bounds: array[int] = service.bounds_of(plan)

@@ -30,7 +30,7 @@ def seed_times(
     """
     if given is None:
         raise ValueError(
-            f"{where}: expected a time for each seed with time={timed.name!r}, got None"
+            f"{where}: expected a time for each seed with temporal={timed.name!r}, got None"
         )
     given = as_numpy_dates(given, where)
     check_datetime_kind(given, timed.kind, timed.name, where)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._batch import layout as at
+from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._batch.static import StaticBlock, StaticMiniBatch
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 
@@ -161,9 +161,7 @@ class StaticBuffers(EngineHandle):
     @property
     def num_edges(self) -> int:
         """Edges of the batch that was waited for."""
-        hops = len(self.batch.blocks)
-        starts = (at.HEADER_WORDS + at.WORDS * place for place in range(hops))
-        return sum(self._words[start + at.NUM_EDGES] for start in starts)
+        return sum(edges_of_blocks(self._words))
 
 
 class CooWriter:

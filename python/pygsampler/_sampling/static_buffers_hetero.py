@@ -10,6 +10,7 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.buffer import edges_of_blocks
 from pygsampler._batch.static import (
     StaticBlock,
     StaticHeteroBlock,
@@ -135,9 +136,7 @@ class HeteroStaticBuffers(StaticBuffers):
         self._device, self._keep, self._sizes = device, keep, sizes
         self._turn = [0]
         types, relations, hops = len(sizes.seeds), len(sizes.ends), len(sizes.nodes)
-        # Of the words that describe a batch the blocks are last.
-        words = at.HEADER_WORDS + types * (at.TYPE_WORDS + hops + 1) + relations
-        self._words = array("q", bytes(8 * (words + hops * relations * at.WORDS)))
+        self._words = array("q", bytes(8 * at.num_words(hops, types, relations)))
 
     def _new(self, name: str, *about: int) -> None:
         sizes = self._sizes
@@ -245,9 +244,7 @@ class HeteroStaticBuffers(StaticBuffers):
     @property
     def num_edges(self) -> int:
         """Edges of the batch that was waited for."""
-        blocks = len(self._sizes.nodes) * len(self._sizes.ends)
-        first = len(self._words) - blocks * at.WORDS
-        return sum(self._words[first + at.NUM_EDGES :: at.WORDS])
+        return sum(edges_of_blocks(self._words))
 
 
 class SingleTypeStaticBuffers(HeteroStaticBuffers):

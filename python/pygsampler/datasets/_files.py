@@ -107,7 +107,7 @@ def read(
         what each is called there, and takes places from 0 too. Row i is of the edge with id i, and
         with ``undirected`` of its reverse too. bool, integers and floats of Parquet and Arrow keep
         their dtype, without nulls; numbers in text are float64. Dates are int64 nanoseconds since
-        1970, which ``PGSampler(time=)`` takes as dates; they need pyarrow. Other columns are
+        1970, which ``PGSampler(temporal=)`` takes as dates; they need pyarrow. Other columns are
         skipped. Not of the formats "npz" and "mtx".
     src_type, dst_type, relation : str, optional
         The types of the sources and of the targets, where these are two kinds of things, and what

@@ -14,6 +14,7 @@ from dgl.frame import Column, Frame
 from dgl.heterograph import DGLBlock, DGLGraph
 
 from pygsampler._batch.edge_values import NO_VALUES
+from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler.dgl.id_range import id_range
 
 if TYPE_CHECKING:
@@ -29,11 +30,8 @@ __all__ = [
     "block_from_types",
     "frames_on",
     "hop_arrays",
-    "index_with_repeats",
     "make_block",
     "make_subgraph",
-    "rows_of",
-    "rows_with_repeats",
     "subframe",
 ]
 
@@ -94,7 +92,9 @@ def _repeat(
     hop: HopArrays, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int
 ) -> HopArrays:
     """``hop`` with its first ``distinct`` vertices replaced by the seeds, which repeat some."""
-    indptr, edges = rows_of(hop.indptr, rows_with_repeats(row_of_seed, distinct, hop.dst.numel()))
+    indptr, edges = select_rows(
+        hop.indptr, rows_with_repeats(row_of_seed, distinct, hop.dst.numel())
+    )
     place = index_with_repeats(row_of_seed, distinct, hop.src.numel())
     return HopArrays(
         indptr,
@@ -105,31 +105,6 @@ def _repeat(
         None if hop.edge_weights is None else hop.edge_weights[edges],
         {name: values[edges] for name, values in hop.edge_values.items()},
     )
-
-
-def rows_with_repeats(row_of_seed: torch.Tensor, distinct: int, rows: int) -> torch.Tensor:
-    """The rows of seeds that repeat some, of which ``distinct`` stand first, then the others."""
-    return torch.cat([row_of_seed, torch.arange(distinct, rows, device=row_of_seed.device)])
-
-
-def rows_of(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The ``indptr`` of some rows, and the places of their edges."""
-    starts = indptr.long()[rows]
-    degrees = indptr.long()[rows + 1] - starts
-    made = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=indptr.device)
-    torch.cumsum(degrees, 0, out=made[1:])
-    edges = torch.arange(int(made[-1]), device=indptr.device)
-    edges += (starts - made[:-1]).repeat_interleave(degrees)
-    return made.to(indptr.dtype), edges
-
-
-def index_with_repeats(row_of_seed: torch.Tensor, distinct: int, sources: int) -> torch.Tensor:
-    """Where sources are once the seeds stand first: at their first occurrence, others behind."""
-    device, count = row_of_seed.device, row_of_seed.numel()
-    place = torch.arange(sources, device=device) + (count - distinct)
-    at = torch.arange(count, device=device)
-    place.scatter_reduce_(0, row_of_seed, at, "amin", include_self=False)
-    return place
 
 
 def make_block(g: Any, hop: HopArrays, values: str = "edge_weights") -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from pygsampler._engine.checks import boolean, integer
+from pygsampler._adapters.clusters import cluster_places, stored_clusters
+from pygsampler._adapters.sampler_options import Renamed
+from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._graph.graph import Graph
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.option_sampler import Renamed
-from pygsampler.dgl.options import as_ids, check_unsupported
+from pygsampler.dgl.options import as_ids
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walk_arguments import DGLValueError
 from pygsampler.samplers import clusters
@@ -93,15 +92,20 @@ class ClusterGCNSampler(Sampler):
             prefetch_edge_feats=prefetch_edata,
             output_device=output_device,
         )
-        path = None if cache_path is None else Path(cache_path)
-        check_unsupported("balance_ntypes", balance_ntypes, None, "samplers.clusters takes weights")
+        if balance_ntypes is not None:
+            raise NotImplementedError(
+                f"balance_ntypes: expected None, got {describe(balance_ntypes)}; samplers.clusters "
+                "takes weights"
+            )
         by_edges = boolean(balance_edges, "balance_edges")
-        if path is not None and path.exists():
-            assigned = _read(path, g, self._k)
-        else:
-            assigned = _assigned(g, self._k, by_edges, mode)
-            if path is not None:
-                _write(path, g, assigned)
+
+        def make() -> Any:
+            weights = g.in_degrees().cpu().long().numpy() if by_edges else None
+            graph = Graph.from_dgl(g.cpu())
+            return clusters(graph, self._k, vertex_weights=weights, recursive=mode == "recursive")
+
+        path = None if cache_path is None else Path(cache_path)
+        assigned = stored_clusters(path, "cache_path", self._k, g.num_nodes(), g.edges(), make)
         # By part, in ascending order within each.
         nodes = np.argsort(assigned, kind="stable")
         offset = np.concatenate([[0], np.cumsum(np.bincount(assigned, minlength=self._k))])
@@ -143,48 +147,9 @@ class ClusterGCNSampler(Sampler):
                 f"g: expected the graph that was cut, of {len(self.partition_node_ids)} vertices, "
                 f"got one of {g.num_nodes()}"
             )
-        offset, nodes = self.partition_offset.tolist(), self.partition_node_ids
-        seeds = torch.cat([nodes[:0], *(nodes[offset[i] : offset[i + 1]] for i in parts.tolist())])
+        seeds = self.partition_node_ids[cluster_places(self.partition_offset, parts)]
         _, _, subgraph = super().sample(g, seeds.to(ids.device, g.idtype))
         return subgraph
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.ClusterGCNSampler(k={self._k})"
-
-
-def _assigned(g: Any, k: int, by_edges: bool, mode: str) -> Any:
-    weights = g.in_degrees().cpu().long().numpy() if by_edges else None
-    graph = Graph.from_dgl(g.cpu())
-    return clusters(graph, k, vertex_weights=weights, recursive=mode == "recursive")
-
-
-def _edge_digest(g: Any) -> bytes:
-    """What tells a graph from others: a digest of its edges."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(g.num_nodes().to_bytes(8, "little"))
-    for ids in g.edges():
-        digest.update(ids.cpu().long().numpy().tobytes())
-    return digest.digest()
-
-
-def _write(path: Path, g: Any, assigned: Any) -> None:
-    made = io.BytesIO()
-    # By the handle, since np.savez would put .npz behind the name.
-    np.savez(made, part=assigned, graph=np.frombuffer(_edge_digest(g), np.uint8))
-    path.write_bytes(made.getvalue())
-
-
-def _read(path: Path, g: Any, k: int) -> Any:
-    remedy = "remove it or give another cache_path"
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            assigned, graph = stored["part"], stored["graph"].tobytes()
-    except (OSError, ValueError, KeyError, EOFError, AttributeError) as error:
-        raise ValueError(
-            f"cache_path: expected parts that this class wrote, got {str(path)!r}; {remedy}"
-        ) from error
-    if graph != _edge_digest(g) or assigned.shape != (g.num_nodes(),):
-        raise ValueError(f"cache_path: expected parts of this graph in {str(path)!r}; {remedy}")
-    if len(assigned) and not 0 <= int(assigned.min()) <= int(assigned.max()) < k:
-        raise ValueError(f"cache_path: expected {k} parts in {str(path)!r}, got others; {remedy}")
-    return assigned

@@ -22,6 +22,7 @@ from pygsampler.dgl.sort_check import UnsortedWitness, find_unsorted
 __all__ = [
     "EdgePlaces",
     "check_graph",
+    "check_place",
     "edge_places",
     "graph_of",
     "joint_of",
@@ -129,17 +130,24 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     own, name = taken.own, str(device)
     if own.device == name:
         return own
-    if own.device != "cpu" or device.type != "cuda":
-        raise ValueError(f"seed_nodes: expected ids on {own.device}, where g is, got {name}")
-    if not g.is_pinned():
-        raise ValueError(
-            f"seed_nodes: expected ids on the CPU, where g is, got {name}; a GPU samples a graph "
-            f"in host memory with use_uva=True of DGL's DataLoader, or after g.pin_memory_()"
-        )
+    check_place(g, own.device, device, "seed_nodes")
     pinned = taken.pinned.get(name)
     if pinned is None:
         pinned = taken.pinned[name] = own.pin(name)
     return pinned
+
+
+def check_place(g: Any, place: str, device: torch.device, where: str) -> None:
+    """ValueError for seeds, called ``where``, on a device that cannot sample ``g`` on ``place``."""
+    if str(device) == place:
+        return
+    if place != "cpu" or device.type != "cuda":
+        raise ValueError(f"{where}: expected ids on {place}, where g is, got {device}")
+    if not g.is_pinned():
+        raise ValueError(
+            f"{where}: expected ids on the CPU, where g is, got {device}; a GPU samples a graph in "
+            "host memory with use_uva=True of DGL's DataLoader, or after g.pin_memory_()"
+        )
 
 
 def joint_of(g: Any, types: Sequence[int]) -> HomogeneousIds:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from dgl.dataloading import graphsaint
 
-from pygsampler._adapters.saint_draws import EdgeDraws, NodeDraws, WalkDraws
+from pygsampler._adapters.graphsaint import EdgeDraws, SaintSubgraphs, WalkDraws, by_out_degree
+from pygsampler._adapters.sampler_options import Renamed, SamplerOption
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.graph import check_graph
-from pygsampler.dgl.option_sampler import OptionSampler, Renamed, SamplerOption
+from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walk_arguments import DGLValueError
-from pygsampler.programs import program
-from pygsampler.samplers.subgraphs import induced
 
 __all__ = ["SAINTSampler"]
 
@@ -59,10 +58,7 @@ class SAINTSampler(OptionSampler, Sampler):
     ``pygsampler.samplers.saint_node`` and ``saint_edge``.
     """
 
-    _of_vertices: ClassVar[bool] = False
-    # What draws, and the options that it was made of.
-    _draws: NodeDraws | None = None
-    _drawn_by: Any = None
+    _seeds_matter = False
 
     def __init__(
         self,
@@ -127,18 +123,18 @@ class SAINTSampler(OptionSampler, Sampler):
 
     @staticmethod
     def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:
-        if _draws_of(**options) is None:
-            return _by_out_degree(budget=options["budget"], seed=seed)
-        return induced(seed=seed)
-
-    def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
-        if self._drawn_by != self._options:
-            self._draws, self._drawn_by = _draws_of(**self._options), self._options
-        if self._draws is None:
-            return ids[:0]
-        drawn = self._draws(graph, self._identity.seed, epoch, batch)
-        distinct: torch.Tensor = torch.unique(drawn)
-        return distinct.to(ids.dtype)
+        mode, budget = options["mode"], options["budget"]
+        if mode == "walk":
+            if not isinstance(budget, Sequence) or len(budget) != 2:
+                raise DGLValueError(
+                    f"budget: expected a pair (walks, steps), got {describe(budget)}"
+                )
+            walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
+            return SaintSubgraphs(WalkDraws(walks, steps), seed, ascending=True)
+        budget = integer(budget, "budget", 1, _MOST)
+        if mode == "edge":
+            return SaintSubgraphs(EdgeDraws(budget), seed, ascending=True)
+        return by_out_degree(budget=budget, isolated=True, seed=seed)
 
     def sample(self, g: Any, indices: Any) -> Any:
         """A subgraph of ``g``, a homogeneous DGLGraph.
@@ -168,19 +164,3 @@ class SAINTSampler(OptionSampler, Sampler):
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.SAINTSampler({self._mode!r}, {self.budget})"
-
-
-def _draws_of(mode: str, budget: Any) -> NodeDraws | None:
-    """Returns the draws of nodes for a budget, or None where the program draws them."""
-    if mode == "walk":
-        if not isinstance(budget, Sequence) or len(budget) != 2:
-            raise DGLValueError(f"budget: expected a pair (walks, steps), got {describe(budget)}")
-        walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
-        return WalkDraws(walks, steps)
-    budget = integer(budget, "budget", 1, _MOST)
-    return EdgeDraws(budget) if mode == "edge" else None
-
-
-@program
-def _by_out_degree(A: Any, seeds: Any, *, budget: int) -> Any:
-    return A.induce(A.count(axis=1).maximum(1).draw(budget, replace=True).unique())

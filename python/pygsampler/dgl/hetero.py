@@ -11,22 +11,21 @@ import dgl
 import torch
 from dgl import DGLError, graph_index, heterograph_index, ndarray, utils
 from dgl.backend import to_dgl_nd
-from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from pygsampler._adapters.batch_number import BatchNumber
+from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler.dgl.block import (
     all_formats,
     block_from_types,
     frames_on,
-    index_with_repeats,
-    rows_of,
-    rows_with_repeats,
     subframe,
 )
+from pygsampler.dgl.graph import check_place
 from pygsampler.dgl.id_range import id_range
 from pygsampler.dgl.options import as_ids
 from pygsampler.dgl.sort_check import UnsortedWitness, find_unsorted
@@ -82,14 +81,29 @@ def reverse_types(g: Any, given: T) -> T | dict[Any, Any]:
     return {(dst, rel, src): given[kind] for kind, (src, rel, dst) in kinds.items()}
 
 
-def batch_to(found: tuple[Any, Any, list[Any]], output_device: Any) -> tuple[Any, Any, list[Any]]:
-    """A batch whose blocks and input nodes are on that device; None: where they are."""
-    nodes, seeds, blocks = found
+def batch_to(batch: tuple[Any, Any, Any], output_device: Any) -> tuple[Any, Any, Any]:
+    """Moves the blocks, or the subgraph, and the input nodes of ``batch`` to ``output_device``."""
     if output_device is None:
-        return found
-    device = torch.device(output_device)
-    to = {kind: ids.to(device) for kind, ids in nodes.items()} if isinstance(nodes, dict) else None
-    return nodes.to(device) if to is None else to, seeds, [block.to(device) for block in blocks]
+        return batch
+    nodes, seeds, blocks = batch
+    device = _complete(torch.device(output_device))
+    first = next(iter(nodes.values())) if isinstance(nodes, dict) else nodes
+    if first.device == device:
+        return batch
+    if isinstance(nodes, dict):
+        nodes = {kind: ids.to(device) for kind, ids in nodes.items()}
+    else:
+        nodes = nodes.to(device)
+    if isinstance(blocks, list):
+        return nodes, seeds, [block.to(device) for block in blocks]
+    return nodes, seeds, blocks.to(device)
+
+
+def _complete(device: torch.device) -> torch.device:
+    """``device`` with the number that it has, as tensors say it: "cuda" is the current one."""
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
 
 
 def sample_hetero(
@@ -123,7 +137,7 @@ def sample_hetero(
         epoch=epoch,
         batch=batch,
         exclude={kind: ids for kind, ids in exclude.items() if len(ids)} or None,
-        threads=0 if get_worker_info() is None else 1,
+        threads=worker_threads(),
     )
     made: Any = job.result()
     sources, blocks = _blocks(g, made, seeds)
@@ -181,18 +195,7 @@ def place_of(g: Any, seeds: Ids) -> torch.device:
     any GPU. ValueError for seeds that are elsewhere."""
     places = {kind: ids.device for kind, ids in seeds.items() if len(ids)}
     for kind, place in places.items():
-        if place == g.device:
-            continue
-        if g.device.type != "cpu" or place.type != "cuda":
-            raise ValueError(
-                f"seed_nodes[{kind!r}]: expected ids on {g.device}, where g is, got {place}"
-            )
-        if not g.is_pinned():
-            raise ValueError(
-                f"seed_nodes[{kind!r}]: expected ids on the CPU, where g is, got {place}; a GPU "
-                "samples a graph in host memory with use_uva=True of DGL's DataLoader, or after "
-                "g.pin_memory_()"
-            )
+        check_place(g, str(g.device), place, f"seed_nodes[{kind!r}]")
     if len(set(places.values())) > 1:
         raise ValueError(f"seed_nodes: expected ids on one device, got {places}")
     return next(iter(places.values()), g.device)
@@ -339,7 +342,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
                 indptr, indices = block.indptr.torch(), block.indices.torch()
                 if dst in repeated:
                     rows = rows_with_repeats(row_of[dst], distinct[dst], ends[dst][0])
-                    indptr, chosen = rows_of(indptr, rows)
+                    indptr, chosen = select_rows(indptr, rows)
                     indices, edges = indices[chosen], edges[chosen]
                     factors = None if factors is None else factors[chosen]
                 if src in repeated:

@@ -7,24 +7,14 @@ from typing import Any, ClassVar
 
 import torch
 from dgl.dataloading import labor_sampler
-from dgl.heterograph import DGLGraph
 
 from pygsampler import samplers
+from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.dependent_batch_number import DependentBatchNumber
-from pygsampler.dgl.graph import reverse
-from pygsampler.dgl.hetero import (
-    batch_to,
-    fanouts_by_type,
-    is_by_type,
-    reverse_types,
-    sample_hetero,
-)
-from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
-from pygsampler.dgl.options import EdgeDirection, array_name, check_direction
-from pygsampler.dgl.sampler import Sampler, fanouts_of, has_no_hops
-from pygsampler.dgl.walk_arguments import is_typed
+from pygsampler.dgl.options import array_name, check_direction
+from pygsampler.dgl.sampler import HeteroOptionSampler, fanouts_of
 from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 
 __all__ = ["LaborSampler"]
@@ -35,7 +25,7 @@ _MOST_ROUNDS = 16
 _OfDGL = labor_sampler.LaborSampler
 
 
-class LaborSampler(EdgeDirection, OptionSampler, Sampler):
+class LaborSampler(HeteroOptionSampler):
     """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
@@ -109,8 +99,6 @@ class LaborSampler(EdgeDirection, OptionSampler, Sampler):
         *,
         seed: int | None = None,
     ) -> None:
-        # Of heterographs: what the sampler was made of, and the sampler.
-        self._typed: tuple[Any, HeteroLaborSampler] | None = None
         options = {
             "fanouts": fanouts,
             "edge_dir": edge_dir,
@@ -159,51 +147,25 @@ class LaborSampler(EdgeDirection, OptionSampler, Sampler):
         if name == "batch_dependency":
             self._consecutive.period = value
 
-    def sample_blocks(
-        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
-    ) -> tuple[Any, Any, Any]:
-        """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
-        if has_no_hops(self.fanouts):
-            return seed_nodes, seed_nodes, []
-        turned = self._reverses(g)
-        of, g = g, reverse(g) if turned else g
-        if not self._by_types(g, exclude_eids):
-            return super().sample_blocks(g, seed_nodes, exclude_eids)
-        if turned:
-            exclude_eids = reverse_types(of, exclude_eids)
-        sampler = self._of_types(of, turned)
-        found = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
-        self._keep_weights(g, found[2])
-        return batch_to(found, self.output_device)
+    def _needs_types(self, g: Any, exclude_eids: Any) -> bool:
+        """True if a batch is to be sampled by types, as graphs without types may be too."""
+        return (
+            super()._needs_types(g, exclude_eids)
+            or exclude_eids is not None
+            or self.importance_sampling < 0
+        )
 
-    def _by_types(self, g: Any, exclude_eids: Any) -> bool:
-        """Whether a batch is sampled by types, as graphs without types may be too."""
-        if not isinstance(g, DGLGraph) or g.is_block:
-            return False
-        typed = is_typed(g) or is_by_type(self.fanouts)
-        return typed or exclude_eids is not None or self.importance_sampling < 0
-
-    def _of_types(self, g: Any, turned: bool) -> HeteroLaborSampler:
-        """What samples heterographs of these types, or turned round, made anew where an option has
-        changed."""
-        prob = self.prob
-        fanouts = fanouts_by_type(g, list(self.fanouts))
-        if turned:
-            fanouts = [reverse_types(g, hop) for hop in fanouts]
-        key = repr((fanouts, self._options)), self._identity.seed
-        if self._typed is None or self._typed[0] != key:
-            weighted = prob is not None or self.importance_sampling != 0
-            made = HeteroLaborSampler(
-                fanouts,
-                importance=max(self.importance_sampling, -1),
-                layer_dependency=self.layer_dependency,
-                batch_dependency=max(self.batch_dependency, 1),
-                prob=prob,
-                edge_weights="mean" if weighted else None,
-                seed=self._identity.seed,
-            )
-            self._typed = key, made
-        return self._typed[1]
+    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> HeteroLaborSampler:
+        weighted = self.prob is not None or self.importance_sampling != 0
+        return HeteroLaborSampler(
+            fanouts,
+            importance=max(self.importance_sampling, -1),
+            layer_dependency=self.layer_dependency,
+            batch_dependency=max(self.batch_dependency, 1),
+            prob=self.prob,
+            edge_weights="mean" if weighted else None,
+            seed=seed,
+        )
 
     def _keep_weights(self, g: Any, blocks: Sequence[Any]) -> None:
         """Takes the weights of edge types away that are all one, as DGL's have none."""

@@ -9,59 +9,7 @@ from dgl.dataloading import BlockSampler
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._sampling import sampler as sampler_base
 
-__all__ = ["OptionSampler", "Renamed", "SamplerOption"]
-
-
-class SamplerOption:
-    """An option of a sampler: what is assigned counts from the next batch on.
-
-    Before ``__init__`` of the sampler has run nothing is checked. Of DGL's options the value is
-    then replaced by ``__init__``, as in DGL's own classes; a name that DGL's class does not have
-    stays an attribute of the subclass, without a meaning for sampling.
-
-    Where the value is None it is read as that of the option ``otherwise``.
-    """
-
-    def __init__(self, about: str, otherwise: str | None = None) -> None:
-        self.__doc__ = about
-        self._otherwise = otherwise
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, sampler: Any, owner: type | None = None) -> Any:
-        if sampler is None:
-            return self
-        own = sampler.__dict__
-        if self._name in own:
-            return own[self._name]
-        if "_options" not in own:
-            raise AttributeError(f"{self._name}: expected a sampler whose __init__ has run")
-        value = own["_options"][self._name]
-        if self._otherwise is not None and not value:
-            return own["_options"][self._otherwise]
-        return value
-
-    def __set__(self, sampler: Any, value: Any) -> None:
-        own = vars(sampler)
-        if self._name in own or "_options" not in own:
-            own[self._name] = value
-        else:
-            sampler._assign(self._name, value)
-
-
-class Renamed:
-    """Another name of an attribute, by which DGL's class has it."""
-
-    def __init__(self, of: str) -> None:
-        self.__doc__ = f"``{of}``, by the name that DGL's class has for it."
-        self._of = of
-
-    def __get__(self, sampler: Any, owner: type | None = None) -> Any:
-        return self if sampler is None else getattr(sampler, self._of)
-
-    def __set__(self, sampler: Any, value: Any) -> None:
-        setattr(sampler, self._of, value)
+__all__ = ["OptionSampler"]
 
 
 class OptionSampler(BlockSampler):  # type: ignore[misc]
@@ -84,7 +32,6 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
         self._options = options
         self._sampler: Any = None
         self._made_of: Any = None
-        self._made_as: Any = None
         if self._samples():
             self._current()
 
@@ -112,12 +59,12 @@ class OptionSampler(BlockSampler):  # type: ignore[misc]
         """The sampler, made anew where an option or an item of the list of fanouts has changed."""
         fanouts = self._options.get("fanouts")
         # A list may have been written to; options are another dict where one was assigned.
-        now = tuple(fanouts) if isinstance(fanouts, list) else None, self._identity.seed
-        if self._made_of is not self._options or self._made_as != now:
+        now = self._options, tuple(fanouts) if isinstance(fanouts, list) else None
+        if self._made_of is None or self._made_of[0] is not now[0] or self._made_of[1] != now[1]:
             self._sampler = self._make_sampler(self._options, self._identity.seed)
-            self._made_of, self._made_as = self._options, now
-        made: sampler_base.Sampler[Any] = self._sampler
-        return made
+            self._made_of = now
+        current: sampler_base.Sampler[Any] = super()._current()
+        return current
 
     @staticmethod
     def _make_sampler(options: dict[str, Any], seed: int | None) -> sampler_base.Sampler[Any]:

@@ -7,19 +7,11 @@ from typing import Any
 import torch
 from dgl import DGLGraph
 
+from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
-from pygsampler.dgl.option_sampler import SamplerOption
 
-__all__ = ["EdgeDirection", "array_name", "as_ids", "check_direction", "check_unsupported"]
-
-
-def check_unsupported(name: str, value: Any, expected: Any, remedy: str) -> None:
-    """NotImplementedError for an option of DGL's with another value."""
-    if value is not expected and value != expected:
-        raise NotImplementedError(
-            f"{name}: expected {expected!r}, got {describe(value)}, which is not offered; {remedy}"
-        )
+__all__ = ["EdgeDirection", "array_name", "as_ids", "check_direction"]
 
 
 def array_name(prob: Any) -> str | None:

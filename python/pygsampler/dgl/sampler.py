@@ -10,12 +10,11 @@ from dgl import NID, DGLGraph
 from dgl.dataloading import BlockSampler, neighbor_sampler
 from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from dgl.distributed import DistGraph
-from torch.utils.data import get_worker_info
 
 from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._adapters.extra_arrays import extra_arrays
+from pygsampler._adapters.engine_batch import engine_batch, extra_arrays
+from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._batch.subgraph import TorchSubgraph
-from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
@@ -36,12 +35,12 @@ from pygsampler.dgl.hetero import (
     reverse_types,
     sample_hetero,
 )
-from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
+from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.options import EdgeDirection, as_ids, check_direction
 from pygsampler.dgl.walk_arguments import is_typed
 from pygsampler.samplers import neighbor
 
-__all__ = ["PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
+__all__ = ["HeteroOptionSampler", "PGSampler", "Sampler", "fanouts_of", "has_no_hops"]
 
 # Ours may stand under this name by the time that it is needed.
 _OfDGL = neighbor_sampler.NeighborSampler
@@ -79,8 +78,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         array of that name. By default ``"w"`` of programs, and ``"edge_weights"`` of others.
     """
 
-    # Whether a batch's ids are vertices: else they say no more than which batch it is.
-    _of_vertices: ClassVar[bool] = True
+    # False where the seeds of a batch say no more than which batch it is.
+    _seeds_matter: ClassVar[bool] = True
     # What the values of edges are called in blocks; None: as the sampler says.
     _values_as: str | None = None
 
@@ -198,17 +197,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             places = edge_places(g, graph)
             if places is not None:
                 graph, exclude = places.graph, places.of(exclude)
-        threads = 0 if get_worker_info() is None else 1
-        job = sampler.launch(
-            graph,
-            self._given(graph, seeds, epoch, batch),
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=threads,
-            into="torch",
-        )
-        sampled = as_torch(job.result())
+        seeds = seeds if self._seeds_matter else seeds[:0]
+        sampled = engine_batch(sampler, graph, seeds, epoch, batch, exclude)
         if isinstance(sampled, TorchSubgraph):
             return self._of_subgraph(g, sampled, seed_nodes)
         hops = hop_arrays(sampled)
@@ -217,13 +207,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         values = self._values_as or sampler.edge_values
         blocks = [make_block(g, hop, values) for hop in hops]
         self._put_beside(g, blocks[-1], sampled)
-        input_nodes, output_nodes = hops[0].src, seed_nodes
-        if self.output_device is not None:
-            device = _complete(torch.device(self.output_device))
-            if device != input_nodes.device:
-                blocks = [block.to(device) for block in blocks]
-                input_nodes = input_nodes.to(device)
-        return input_nodes, output_nodes, blocks
+        return batch_to((hops[0].src, seed_nodes, blocks), self.output_device)
 
     def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
         """What a program returned of vertices, for the destinations of the last block."""
@@ -254,10 +238,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                     "of each vertex"
                 )
             subgraph.ndata["trees"] = sampled.trees
-        if self.output_device is not None:
-            device = _complete(torch.device(self.output_device))
-            if device != nodes.device:
-                subgraph, nodes = subgraph.to(device), nodes.to(device)
+        nodes, _, subgraph = batch_to((nodes, seed_nodes, subgraph), self.output_device)
         return nodes, seed_nodes if rooted else nodes, subgraph
 
     def assign_lazy_features(self, result: Any) -> Any:
@@ -270,10 +251,6 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         set_node_lazy_features(subgraph, self.prefetch_labels)
         set_edge_lazy_features(subgraph, self.prefetch_edge_feats)
         return nodes, output_nodes, subgraph
-
-    def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
-        """The seeds of a batch of these ids."""
-        return ids if self._of_vertices else ids[:0]
 
     def _current(self) -> sampler_base.Sampler[Any]:
         """The sampler, made anew where its seed has changed."""
@@ -299,7 +276,51 @@ def _free(g: Any, name: str, held: Any) -> None:
         )
 
 
-class PGSampler(EdgeDirection, OptionSampler, Sampler):
+class HeteroOptionSampler(EdgeDirection, OptionSampler, Sampler):
+    """A sampler by options that heterographs, and some other graphs, are sampled by types with."""
+
+    # The sampler by types that was used last, and what it was made of.
+    _by_types: tuple[Any, Any] | None = None
+
+    def sample_blocks(
+        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """Samples around ``seed_nodes`` of ``g``, without ``exclude_eids``: by types where needed.
+
+        Without fanouts the seeds are input nodes and output nodes, and there are no blocks.
+        """
+        if has_no_hops(self.fanouts):
+            return seed_nodes, seed_nodes, []
+        reverses = self._reverses(g)
+        of, g = g, reverse(g) if reverses else g
+        if not isinstance(g, DGLGraph) or g.is_block or not self._needs_types(g, exclude_eids):
+            return super().sample_blocks(g, seed_nodes, exclude_eids)
+        self._current()
+        fanouts = fanouts_by_type(of, list(self.fanouts))
+        if reverses:
+            exclude_eids = reverse_types(of, exclude_eids)
+            fanouts = [reverse_types(of, hop) for hop in fanouts]
+        key = repr((fanouts, self._options)), self._identity.seed
+        if self._by_types is None or self._by_types[0] != key:
+            self._by_types = key, self._make_hetero_sampler(fanouts, self._identity.seed)
+        sampler = self._by_types[1]
+        result = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
+        self._keep_weights(g, result[2])
+        return batch_to(result, self.output_device)
+
+    def _needs_types(self, g: Any, exclude_eids: Any) -> bool:
+        """True if a batch is to be sampled by types."""
+        return is_typed(g) or is_by_type(self.fanouts)
+
+    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> Any:
+        """Returns what samples by types with these fanouts."""
+        raise NotImplementedError
+
+    def _keep_weights(self, g: Any, blocks: Sequence[Any]) -> None:
+        """Takes the weights of edge types away that blocks of ``g`` are not to have."""
+
+
+class PGSampler(HeteroOptionSampler):
     """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``:
@@ -434,8 +455,6 @@ class PGSampler(EdgeDirection, OptionSampler, Sampler):
             "replace": replace,
             "edge_weights": edge_weights,
         }
-        # Of heterographs: what the sampler was made of, and the sampler.
-        self._typed: tuple[Any, neighbor.PGSampler] | None = None
         # DGL's own method keeps what it knows of a graph in ``g`` and ``mapping``.
         self.fused, self.g = fused, None
         self.mapping: dict[Any, Any] = {}
@@ -483,23 +502,9 @@ class PGSampler(EdgeDirection, OptionSampler, Sampler):
         A ``dgl.distributed.DistGraph`` is sampled by DGL's own method, with DGL's random numbers.
         NotImplementedError for ``edge_weights`` of one.
         """
-        if has_no_hops(self.fanouts):
-            return seed_nodes, seed_nodes, []
-        if isinstance(g, DistGraph):
-            return self._by_dgl(g, seed_nodes, exclude_eids)
-        typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
-        turned = self._reverses(g)
-        of, g = g, reverse(g) if turned else g
-        if not typed and not is_by_type(self.fanouts):
+        if has_no_hops(self.fanouts) or not isinstance(g, DistGraph):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        if turned:
-            exclude_eids = reverse_types(of, exclude_eids)
-        sampler = self._of_types(of, turned)
-        found = sample_hetero(sampler, self._identity, g, seed_nodes, exclude_eids)
-        return batch_to(found, self.output_device)
-
-    def _by_dgl(self, g: Any, seed_nodes: Any, exclude_eids: Any) -> tuple[Any, Any, Any]:
-        """A batch of a DistGraph, whose edges are in other processes."""
+        # Its edges are in other processes.
         if self._options["edge_weights"] is not None:
             raise NotImplementedError(
                 "edge_weights: expected None for a DistGraph, which DGL's own method samples, got "
@@ -508,22 +513,10 @@ class PGSampler(EdgeDirection, OptionSampler, Sampler):
         batch: tuple[Any, Any, Any] = _OfDGL.sample_blocks(self, g, seed_nodes, exclude_eids)
         return batch
 
-    def _of_types(self, g: Any, turned: bool) -> neighbor.PGSampler:
-        """What samples heterographs of these types, or turned round, made anew where an attribute
-        has changed."""
-        plain = self._current()
-        fanouts = fanouts_by_type(g, list(self.fanouts))
-        if turned:
-            fanouts = [reverse_types(g, hop) for hop in fanouts]
-        key = repr(fanouts), plain
-        if self._typed is None or self._typed[0] != key:
-            self._typed = key, neighbor.PGSampler(fanouts, **self._plain_options(), seed=plain.seed)
-        return self._typed[1]
-
-    def _plain_options(self) -> dict[str, Any]:
-        """Returns the options that the core's sampler has too, without the fanouts."""
+    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> neighbor.PGSampler:
         names = ("replace", "prob", "mask", "edge_weights")
-        return {name: self._options[name] for name in names}
+        options = {name: self._options[name] for name in names}
+        return neighbor.PGSampler(fanouts, **options, seed=seed)
 
     @staticmethod
     def _make_sampler(options: dict[str, Any], seed: int | None) -> neighbor.PGSampler:
@@ -573,13 +566,6 @@ def _only(values: Any, where: str) -> Any:
             "PGSampler makes blocks, and dgl.to_homogeneous(g) makes a graph of one type"
         )
     return next(iter(values.values()))
-
-
-def _complete(device: torch.device) -> torch.device:
-    """``device`` with the number that it has, as tensors say it: "cuda" is the current one."""
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return device
 
 
 class MultiLayerFullNeighborSampler(PGSampler):

@@ -8,10 +8,11 @@ from typing import Any
 from dgl.heterograph import DGLGraph
 
 from pygsampler import samplers
+from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._engine.checks import boolean
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_hetero, subgraph_of_types
-from pygsampler.dgl.option_sampler import OptionSampler, SamplerOption
+from pygsampler.dgl.option_sampler import OptionSampler
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.sampler import Sampler, fanouts_of
 from pygsampler.dgl.walk_arguments import is_typed

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import torch
 from dgl import DGLError
-from torch.utils.data import get_worker_info
 
 from pygsampler._adapters.batch_number import batch_number_of_ids
+from pygsampler._adapters.engine_batch import engine_batch
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_BATCH, MAX_EPOCH
 from pygsampler._sampling.batch_counter import fresh_seed, resolve_seed
@@ -156,11 +156,7 @@ def walks_of(
     """What a sampler of that kind makes in one call, in torch's tensors."""
     listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     sampler = _sampler(kind, numbers.seed, tuple(listed.items()))
-    threads = 0 if get_worker_info() is None else 1
-    job = sampler.launch(
-        graph, ids, epoch=numbers.epoch, batch=numbers.batch, threads=threads, into="torch"
-    )
-    return job.result().torch()
+    return engine_batch(sampler, graph, ids, numbers.epoch, numbers.batch)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class HeteroDeviceRowServer(HeteroRowServer):
             given = plan["fanouts"]
             own = given[len(given) - 1 - hop]
             if not isinstance(own, int):
-                own = number_of(own, kind, plan["default"])
+                own = number_of(own, kind, plan["default_fanout"])
             none = dict.fromkeys(self._types, 0)
             return [{**none, kind: own}, *[none] * hop]
 

@@ -66,7 +66,7 @@ class DeviceRows:
         columns = [block.indptr.cpu().numpy(), indices, ids.astype(width, copy=False)]
         if block.edge_weights is not None:
             columns.append(block.edge_weights.cpu().numpy())
-        places, size = [], 8 * (at.HEADER_WORDS + at.WORDS)
+        places, size = [], 8 * at.num_words(1)
         for each in columns:
             size += -size % at.ALIGNMENT
             places.append(size)
@@ -74,10 +74,11 @@ class DeviceRows:
         out = numpy.zeros(size + -size % 8, numpy.uint8)
         for place, each in zip(places, columns, strict=True):
             out[place : place + each.nbytes] = each.view(numpy.uint8)
-        words = numpy.zeros(at.HEADER_WORDS + at.WORDS, numpy.int64)
-        words[at.SIGNATURE], words[at.HOPS], words[at.SIZE] = at.MAGIC, 1, len(out)
-        words[at.ID_BITS], words[at.EDGE_ID_BITS] = question.bits, self._edge_id_bits
-        about = words[at.HEADER_WORDS :]
+        words = numpy.zeros(at.num_words(1), numpy.int64)
+        words[at.SIGNATURE], words[at.SIZE] = at.MAGIC, len(out)
+        words[[at.NUM_HOPS, at.NUM_TYPES, at.NUM_RELATIONS]] = 1
+        words[at.ID_BITS], words[at.edge_id_bits_at(1)] = question.bits, self._edge_id_bits
+        about = words[at.FIRST_BLOCK :]
         about[at.NUM_SRC] = about[at.NUM_DST] = question.rows
         about[at.NUM_EDGES] = len(indices)
         about[[at.INDPTR, at.INDICES, at.EDGE_IDS, at.EDGE_WEIGHTS][: len(places)]] = places

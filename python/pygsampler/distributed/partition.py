@@ -263,9 +263,9 @@ def partition(
         Whether to write the out-edges, too, for walks along them: as large again. The graph by its
         out-edges is made in memory, unless the file has it.
     times : iterable of str
-        Names of vertex arrays that ``PGSampler(time=)`` will be told: integers or floating-point
-        numbers, shape [N]. A part gets the time of the vertex that each of its edges leads from,
-        since that one lies with another part.
+        Names of vertex arrays that ``PGSampler(temporal=)`` will be told: integers or floating-
+        point numbers, shape [N]. A part gets the time of the vertex that each of its edges leads
+        from, since that one lies with another part.
     replace : bool
         Whether a folder of parts that is there is replaced.
     progress : bool or callable

@@ -100,7 +100,7 @@ class Most:
 
     def _fanout(self, plan: Plan, hop: Any, repeats: bool) -> int:
         """How many edges a vertex draws: of all relations together."""
-        default = plan.get("default")
+        default = plan.get("default_fanout")
         numbers: list[int] = list(hop.values()) if isinstance(hop, dict) else [hop]
         if len(numbers) < len(self._graphs):
             rest = default if isinstance(hop, dict) else hop

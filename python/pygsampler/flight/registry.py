@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pygsampler._arrays.datetimes import NanosecondTimes
+from pygsampler._arrays.datetimes import datetime_kind
 from pygsampler._engine.checks import describe
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
@@ -16,6 +16,7 @@ from pygsampler.research.step_sampling import KHop, LayerSample
 from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.neighbor import PGSampler
+from pygsampler.samplers.neighbor_plan import rule_of_plan
 from pygsampler.walks.metapath_walk import MetaPathWalk
 from pygsampler.walks.multi_root import MultiRW
 from pygsampler.walks.pinsage import PinSAGE
@@ -47,8 +48,9 @@ def plan_entry(sampler: Any) -> tuple[Plan, tuple[Any, ...], bool]:
             "sampler: expected a plan, or one of the package's samplers that the engine runs, got "
             f"{describe(sampler)}"
         )
-    span = getattr(sampler, "_span", None)
-    return sampler.plan, tuple(getattr(sampler, "_path", ())), span is not None
+    rule = getattr(sampler, "temporal", None)
+    spans = rule is not None and datetime_kind(rule.window) == "m"
+    return sampler.plan, tuple(getattr(sampler, "_path", ())), spans
 
 
 def sampler_from_plan(
@@ -76,7 +78,7 @@ def sampler_from_plan(
     EngineSampler.__init__(made, plan, made.seed)
     if kind is PGSampler:
         made._typed = made._given = None
-        made._span = NanosecondTimes(plan["window"], "timedelta64[ns]") if spans else None
+        made._rule = rule_of_plan(plan, spans)
         made._timed = TemporalEngineSampler(plan, made.seed) if family == "temporal" else None
     elif kind is PinSAGE:
         made._path = ()

@@ -31,7 +31,7 @@ from pygsampler.research.step_samples import StepSamples
 from pygsampler.walks.result import HeteroWalks, Walks
 from pygsampler.walks.visits import Visits
 
-VERSION = 1
+VERSION = 2
 # Where the schema's metadata say what the parts are of.
 KEY = b"pygsampler"
 
@@ -79,7 +79,7 @@ class _ResultKind(NamedTuple):
 _KINDS = {
     "blocks": _ResultKind(MiniBatch, at.MAGIC, ()),
     "subgraph": _ResultKind(Subgraph, at.MAGIC, ()),
-    "typed": _ResultKind(HeteroMiniBatch, at.TYPED_MAGIC, ()),
+    "typed": _ResultKind(HeteroMiniBatch, at.MAGIC, ()),
     "walks": _ResultKind(Walks, at.WALK_MAGIC, ("seed",)),
     "typed walks": _ResultKind(HeteroWalks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
     "visits": _ResultKind(Visits, at.WALK_MAGIC, ()),
@@ -252,24 +252,24 @@ def _check_words(kind: str, words: list[int], more: dict[str, Any]) -> None:
     """Words come from elsewhere: their number has to be that which they say."""
     count = len(words)
     expected = at.WALK_WORDS
-    if count < at.HEADER_WORDS or words[at.SIGNATURE] != _KINDS[kind].magic:
+    if count < at.FIXED_WORDS or words[at.SIGNATURE] != _KINDS[kind].magic:
         raise _damaged("words", f"those of {kind}", f"{count} words")
     if kind in ("blocks", "subgraph"):
-        expected = at.num_words(words[at.HOPS]) + at.EXTRA_WORDS * len(more["names"])
+        expected = _num_words(words, 1, 1, len(more["names"]))
     elif kind == "typed":
-        types, relations = len(more["node_types"]), len(more["edge_types"])
-        expected = _first_block(types, relations, words[at.TYPED_HOPS])
-        expected += words[at.TYPED_HOPS] * relations * at.WORDS
-        if (types, relations) != (words[at.TYPED_NUM_TYPES], words[at.TYPED_NUM_RELATIONS]):
-            expected = -1
+        expected = _num_words(words, len(more["node_types"]), len(more["edge_types"]), 0)
     elif kind == "steps":
         expected = at.STEP_WORDS
     if count != expected:
         raise _damaged("words", f"{expected} of {kind}", str(count))
 
 
-def _first_block(types: int, relations: int, hops: int) -> int:
-    return at.HEADER_WORDS + at.TYPE_WORDS * types + types * (hops + 1) + relations
+def _num_words(words: Sequence[int], types: int, relations: int, extras: int) -> int:
+    """Returns how many words a batch of so many types has, or -1 if its words say others."""
+    said = words[at.NUM_TYPES : at.NUM_EXTRAS + 1]
+    if list(said) != [types, relations, extras]:
+        return -1
+    return at.num_words(words[at.NUM_HOPS], types, relations, extras)
 
 
 def _parts(
@@ -281,8 +281,9 @@ def _parts(
 ) -> list[_RecordPart]:
     """The parts of a result, in the order in which they are sent."""
     if kind in ("blocks", "subgraph"):
-        hops = words[at.HOPS]
+        hops = words[at.NUM_HOPS]
         batch = _values(at.ROWS, words, 0, words)
+        widths = [0, words[at.ID_BITS], words[at.edge_id_bits_at(hops)]]
         of_edges: list[list[_Values]] = [[] for _ in range(hops)]
         for i, name in enumerate(names):
             start = at.num_words(hops) + at.EXTRA_WORDS * i
@@ -297,21 +298,21 @@ def _parts(
                 batch += _values([row], words, start, words)
         parts = [_RecordPart({"part": "batch"}, batch)]
         for i, more in enumerate(of_edges):
-            start = at.HEADER_WORDS + at.WORDS * i
-            parts.append(_block({"number": i}, words, start, words, more))
+            start = at.FIRST_BLOCK + at.WORDS * i
+            parts.append(_block({"number": i}, words, start, widths, more))
         return parts
     if kind == "typed":
-        types, relations, hops = len(node_types), len(edge_types), words[at.TYPED_HOPS]
-        first = _first_block(types, relations, hops)
+        types, relations, hops = len(node_types), len(edge_types), words[at.NUM_HOPS]
+        first, bits = at.first_block(types), at.edge_id_bits_at(hops, types, relations)
         parts = []
         for i, name in enumerate(node_types):
-            start = at.HEADER_WORDS + at.TYPE_WORDS * i
+            start = at.FIXED_WORDS + at.TYPE_WORDS * i
             about = {"part": "nodes", "type": name}
             parts.append(_RecordPart(about, _values(at.TYPE_ROWS, words, start, words)))
         for hop in range(hops):
             for i, edge_type in enumerate(edge_types):
                 start = first + (hop * relations + i) * at.WORDS
-                widths = [0, words[at.ID_BITS], words[first - relations + i]]
+                widths = [0, words[at.ID_BITS], words[bits + i]]
                 of_type = {"number": hop, "type": relation_name(edge_type)}
                 parts.append(_block(of_type, words, start, widths))
         return parts

@@ -609,7 +609,7 @@ class Program(EngineSampler, Sampler[Any]):
         kind = TorchSubgraph if self._result == "subgraph" else TorchMiniBatch
         if not self._extras:
             return kind._of(TensorSource(region, words, graph._device), epoch, batch)
-        count = at.num_words(words[at.HOPS])
+        count = at.num_words(words[at.NUM_HOPS])
         views, extras = TensorSource(region, words[:count], graph._device), words[count:]
         starts = range(0, len(extras), at.EXTRA_WORDS)
         extra, of_edges = split_edge_values(

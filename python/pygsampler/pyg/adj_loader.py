@@ -6,28 +6,27 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 from torch_geometric.loader.neighbor_sampler import Adj, EdgeIndex
 
 from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._arrays.tensors import as_tensor
+from pygsampler._adapters.engine_batch import engine_batch
 from pygsampler._batch.induced_edges import edge_rows
-from pygsampler._batch.torch_minibatch import as_torch
+from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.loader_inputs import check_mask
-from pygsampler.pyg.options import check_range, flag, ids, num_neighbors
-from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.pyg.loader_inputs import node_ids
+from pygsampler.pyg.options import flag, num_neighbors
+from pygsampler.pyg.order import SeededLoader
 from pygsampler.samplers import neighbor
 
 __all__ = ["NeighborSampler"]
 
 
-class NeighborSampler(DataLoader):  # type: ignore[type-arg]
+class NeighborSampler(SeededLoader):
     """``torch_geometric.loader.NeighborSampler``, without torch-sparse: change the import only.
 
         from pygsampler.pyg.loader import NeighborSampler
@@ -82,40 +81,14 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         device: Any = "cpu",
         **kwargs: Any,
     ) -> None:
-        # As in PyG, for Lightning.
-        for name in ("dataset", "collate_fn"):
-            kwargs.pop(name, None)
         self.edge_index, self.node_idx, self.num_nodes = edge_index, node_idx, num_nodes
         self.sizes, self.transform = sizes, transform
         self.return_e_id = flag(return_e_id, "return_e_id")
         graph, self._matrix = _graph(edge_index, node_idx, num_nodes)
         self._graph = graph.to(device)
-        self._numbers = BatchNumber(seed)
         self._sampler = neighbor.PGSampler(num_neighbors(sizes, "sizes")[::-1] or [0], seed=seed)
-        if node_idx is None:
-            node_idx = torch.arange(graph.num_nodes)
-        else:
-            node_idx = as_tensor(node_idx)
-        if node_idx.dtype == torch.bool:
-            check_mask(node_idx, graph.num_nodes, "node_idx")
-            node_idx = node_idx.nonzero().view(-1)
-        seeds = ids(node_idx, "node_idx")
-        check_range(seeds, "node_idx", graph.num_nodes)
-        numbers: Any = seeds.tolist()
-        super().__init__(numbers, collate_fn=self.sample, **kwargs)
-        shuffle_by_seed(self, self._numbers, kwargs)
-
-    def __iter__(self) -> Any:
-        begin_epoch(self, self._numbers)
-        return super().__iter__()
-
-    def set_seed(self, seed: int | None) -> None:
-        """Takes another seed, as ``PGSampler.set_seed`` does."""
-        self._numbers.set_seed(seed)
-
-    def set_epoch(self, epoch: int | None) -> None:
-        """Chooses the epoch, as ``PGSampler.set_epoch`` does."""
-        self._numbers.set_epoch(epoch)
+        seeds = node_ids(node_idx, "node_idx", graph.num_nodes)
+        super().__init__(seeds.tolist(), BatchNumber(seed), self.sample, **kwargs)
 
     def sample(self, batch: Any) -> Any:
         """The batch of these seeds, ids of nodes."""
@@ -126,15 +99,7 @@ class NeighborSampler(DataLoader):  # type: ignore[type-arg]
         epoch, number = self._numbers.number(seeds)
         if self._sampler.seed != self._numbers.seed:
             self._sampler = self._sampler.with_seed(self._numbers.seed)
-        job = self._sampler.launch(
-            self._graph,
-            seeds,
-            epoch=epoch,
-            batch=number,
-            threads=0 if get_worker_info() is None else 1,
-            into="torch",
-        )
-        made: Any = as_torch(job.result())
+        made = engine_batch(self._sampler, self._graph, seeds, epoch, number)
         n_id = made.input_nodes.long()
         adjs = [self._adjacency(*layer) for layer in _layers(made)] if fanouts else []
         more = len(seeds) - made._distinct_seeds()
@@ -166,21 +131,14 @@ def _layers(batch: Any) -> Iterator[Layer]:
     """
     distinct = batch._distinct_seeds()
     seeds, more = batch.output_index.long(), len(batch.output_nodes) - distinct
-    if more:
-        place = torch.arange(len(batch.input_nodes), device=seeds.device) + more
-        rows = torch.arange(len(seeds), device=seeds.device)
-        place.scatter_reduce_(0, seeds, rows, "amin", include_self=False)
+    place = index_with_repeats(seeds, distinct, len(batch.input_nodes)) if more else seeds
     for block in batch.blocks:
         indptr, source, edge = block.indptr.long(), block.indices.long(), block.edge_ids
         size = block.num_src_nodes + more, block.num_dst_nodes + more
         if more:
-            others = torch.arange(distinct, block.num_dst_nodes, device=seeds.device)
-            rows = torch.cat([seeds, others])
-            degrees = indptr.diff()[rows]
-            starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
-            each = edge_rows(degrees)
-            edges = torch.arange(len(each), device=each.device) + (indptr[rows] - starts[:-1])[each]
-            indptr, source, edge = starts, place[source[edges]], edge[edges]
+            rows = rows_with_repeats(seeds, distinct, block.num_dst_nodes)
+            indptr, edges = select_rows(indptr, rows)
+            source, edge = place[source[edges]], edge[edges]
         yield indptr, source, edge, size
 
 

@@ -8,20 +8,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
-from torch.utils.data import get_worker_info
 from torch_geometric.sampler import BaseSampler, EdgeSamplerInput, NodeSamplerInput, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._adapters.extra_arrays import extra_arrays
+from pygsampler._adapters.engine_batch import extra_arrays, worker_threads
 from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import TorchSubgraph
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
-from pygsampler._graph.graph import Graph
 from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler._sampling.sampler import check_blocks
@@ -96,7 +94,6 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         device: Any = None,
         is_sorted: bool = False,
         sample_direction: str = "forward",
-        reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> None:
         check_not_function(sampler)
         if not isinstance(sampler, sampler_base.Sampler):
@@ -112,17 +109,24 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self.subgraph_type = subgraph_type
         self.keep_orig_edges = False
         self._check_factors()
-        array = None
-        if sampler.drawn_by is not None:
-            kind, name = sampler.drawn_by
-            array = self._options_names.get(kind, kind), name
-        # Last, since it may sort many gigabytes.
         in_order = options.flag(is_sorted, "is_sorted")
-        named = sampler.reads if reads is None else reads
-        self._graph = graph_of(data, device, in_order, backward, array, named)
+        # Last, since it may sort many gigabytes.
+        self._graph = self._graph_of(data, device, in_order, backward)
         self._sample_direction = sample_direction
         # Now, and by what the array is now: wrong weights are wrong arguments.
         self._edge_array()
+
+    def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Any:
+        """Returns the edges of ``data`` on the device, ``backward`` the reversed ones."""
+        array = None
+        if self._sampler.drawn_by is not None:
+            kind, name = self._sampler.drawn_by
+            array = self._options_names.get(kind, kind), name
+        return graph_of(data, device, is_sorted, backward, array, self._reads(data))
+
+    def _reads(self, data: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Returns which attributes of edges and of nodes of data are read by a batch."""
+        return self._sampler.reads
 
     def __setattr__(self, name: str, value: Any) -> None:
         options.assignable(name, value)
@@ -154,18 +158,18 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return self._sample_direction
 
     @property
-    def graph(self) -> Graph:
-        """What is sampled; of a sampler that goes backward the reversed edges."""
+    def graph(self) -> Any:
+        """The Graph or HeteroGraph that is sampled; backward that of the reversed edges."""
         return self._graph
 
     @property
-    def num_nodes(self) -> int:
-        """Number of nodes of the graph."""
+    def num_nodes(self) -> Any:
+        """Number of nodes of the graph, of each type of a heterogeneous one."""
         return self._graph.num_nodes
 
     @property
-    def num_edges(self) -> int:
-        """Number of edges of the graph."""
+    def num_edges(self) -> Any:
+        """Number of edges of the graph, of each type of a heterogeneous one."""
         return self._graph.num_edges
 
     @property
@@ -176,7 +180,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     @property
     def device(self) -> str:
         """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return self._graph.device
+        device: str = self._graph.device
+        return device
 
     @property
     def edge_permutation(self) -> None:
@@ -199,7 +204,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """
         self._identity.set_epoch(epoch)
 
-    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> Any:
         """The subgraph around the nodes of ``index``; called by PyG's ``NodeLoader``.
 
         The nodes are int32 or int64, shape [N]. Returns a ``torch_geometric.sampler.SamplerOutput``
@@ -207,9 +212,14 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         node, ``row``, ``col`` and ``edge`` one for each edge. ``num_sampled_nodes`` (one more than
         hops) and ``num_sampled_edges`` are lists of int, or None but for directional subgraphs.
 
-        Raises ``TypeError`` for other dtypes, ``IndexError`` for an id that is not a vertex,
-        ``NotImplementedError`` for seeds with times or a type, ``ClosedError`` for a closed graph
-        and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
+        In a heterogeneous graph the nodes are of ``index.input_type``, and the result is a
+        ``HeteroSamplerOutput`` with all types in its dicts.
+
+        Raises ``TypeError`` for other dtypes, ``IndexError`` for an id that is no node,
+        ``NotImplementedError`` for seeds with a type where the graph has none, ``ValueError`` for a
+        type that the graph does not have and for seeds with times that nobody asks for,
+        ``ClosedError`` for a closed graph and ``CudaError`` where the GPU fails or belongs to the
+        parent of a forked process.
         """
         inputs, seeds, times, named = self._request(index, kwargs)
         out = self._sample(seeds, self._identity.number(*named), times)
@@ -219,7 +229,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     def sample_from_edges(
         self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
-    ) -> SamplerOutput:
+    ) -> Any:
         """The subgraph around the ends of the edges of ``index``; called by PyG's ``LinkLoader``.
 
         ``neg_sampling`` is a ``NegativeSampling``, binary or triplet, or None. Its random numbers
@@ -228,6 +238,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         Returns and raises what ``sample_from_nodes`` does. ``metadata`` has, as in PyG, the places
         of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
         ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
+
+        In a heterogeneous graph ``index.input_type`` is the type of the edges, of which ``data``
+        need not have any.
         """
         return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
@@ -257,31 +270,30 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 f"{describe(self._sampler)}"
             )
         inputs = EdgeSamplerInput.cast(index)
-        options.check_inputs(inputs, "edge_label_time", more, self._is_temporal)
-        sources, targets = (
-            options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col)
-        )
-        identity = number(sources, (b"targets", targets))
-        label = inputs.label
+        sources, targets, name = self._link_ends(inputs, more)
+        identity = number(sources, (name, targets))
+        kind = inputs.input_type
 
-        def sample(given: torch.Tensor, time: torch.Tensor | None) -> SamplerOutput:
-            seeds = options.ids(given, "seeds")
-            times = self._times_of(seeds, time, "edge_label_time")
-            made: SamplerOutput = sampled(seeds, identity, times)
-            return made
+        def sample(given: Any, time: Any) -> Any:
+            seeds = options.ids(given, "seeds") if kind is None else given
+            return sampled(seeds, identity, self._times_of(seeds, time, "edge_label_time"))
 
         known = self._node_time()
-        nodes = None if neg_sampling is None else self._nodes_by_time("", known)
-        when = EdgeTimes(self._compared(inputs.time), nodes, nodes)
+        ends = ("", "") if kind is None else (kind[0], kind[-1])
+        by_type: Any = {} if neg_sampling is None else {"": known} if kind is None else known or {}
+        nodes = (self._nodes_by_time(end, by_type.get(end)) for end in ends)
+        when = EdgeTimes(self._compared(inputs.time), *nodes)
         before = self._beginning.negatives
         about = neg_sampling, when, known, self.seed, *identity
         with negatives_of(*about, before=before) as (negatives, times):
             if drawn is not None:
                 drawn(negatives)
             out = edge_sample(
-                EdgeSamplerInput(inputs.input_id, sources, targets, label, inputs.time),
+                EdgeSamplerInput(
+                    inputs.input_id, sources, targets, inputs.label, inputs.time, kind
+                ),
                 sample,
-                self.num_nodes,
+                self.num_nodes if kind is None else dict(self.num_nodes),
                 self.disjoint,
                 times,
                 negatives,
@@ -289,8 +301,17 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         # Its seeds are the ends of links, in an order of their own.
         out.__dict__.pop("beside", None)
         input_id, *others = out.metadata
-        out.metadata = (input_id, *[on(value, out.node.device) for value in others])
+        node = out.node if kind is None else next(iter(out.node.values()))
+        out.metadata = (input_id, *[_value_to(value, node.device) for value in others])
         return self._finished(out)
+
+    def _link_ends(
+        self, inputs: EdgeSamplerInput, more: dict[str, Any]
+    ) -> tuple[torch.Tensor, torch.Tensor, bytes]:
+        """Returns sources and targets of links, and the name by which the latter are hashed."""
+        options.check_inputs(inputs, "edge_label_time", more, self._is_temporal)
+        row, col = (options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col))
+        return row, col, b"targets"
 
     def _begin(self, asked: Any, neg_sampling: Any = None) -> LookaheadBatch | None:
         """Begins the batch that a call with these arguments would make now, where nobody can tell.
@@ -361,7 +382,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             seeds,
             epoch=epoch,
             batch=batch,
-            threads=0 if get_worker_info() is None else 1,
+            threads=worker_threads(),
             into="hops" if hops else "torch",
             **about,
         )
@@ -369,9 +390,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     # Whether seeds have times.
     _is_temporal = False
 
-    def _times_of(
-        self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
-    ) -> torch.Tensor | None:
+    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
         """The bounds of seeds; None for a sampler without times."""
         return None
 
@@ -379,8 +398,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """Times of seeds as they compare with those of the graph that is sampled."""
         return times
 
-    def _node_time(self) -> torch.Tensor | None:
-        """When nodes are, for negatives; None where they have no times."""
+    def _node_time(self) -> Any:
+        """When nodes are, for negatives, by type if they have types; None without times."""
         return None
 
     def _nodes_by_time(self, kind: str, times: torch.Tensor | None) -> NodesByTime | None:
@@ -393,9 +412,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             found = known[kind] = NodesByTime(times)
         return found
 
-    def _sample(
-        self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
-    ) -> SamplerOutput:
+    def _sample(self, seeds: Any, identity: tuple[int, int], times: Any) -> Any:
+        """Returns the sampled subgraph of a batch, before ``_finished``."""
         self._check_factors()
         made = self._result(seeds, identity, times)
         induces = self._subgraph_type == SubgraphType.induced
@@ -482,11 +500,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """How many hops were asked for, of a batch that has so many."""
         return made
 
-    def _edge_array(self) -> Graph:
+    def _edge_array(self) -> Any:
         """The graph without the edges that are never sampled."""
         return self._sampler.graph_of(self._graph)
 
-    def _finished(self, out: SamplerOutput) -> SamplerOutput:
+    def _finished(self, out: Any) -> Any:
         """``out`` with its edges as they are in the data, and their reverses if asked for."""
         if self.sample_direction == "backward":
             out.row, out.col = out.col, out.row
@@ -511,7 +529,7 @@ def bits(times: torch.Tensor) -> torch.Tensor:
     return times.double().view(torch.int64) if times.is_floating_point() else times.long()
 
 
-def on(value: Any, device: torch.device) -> Any:
+def _value_to(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 

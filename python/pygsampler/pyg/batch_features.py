@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch.utils.data import get_worker_info
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
+from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
+from pygsampler._graph.schema import by_name, check_by_type
 from pygsampler.pyg.stores import FeatureStore
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
     from pygsampler.pyg.base_sampler import Sampler
 
-__all__ = ["BatchFeatures", "check_edge_ids", "check_features"]
+__all__ = ["BatchFeatures", "FeatureColumn", "check_edge_ids", "check_features"]
 
 # What batches of PyG's loaders, and of ours, have already.
 _TAKEN = {
@@ -29,53 +30,79 @@ _TAKEN = {
 }  # fmt: skip
 
 
+class FeatureColumn(NamedTuple):
+    """Features that batches have by a name, in a heterogeneous graph in the store of a type."""
+
+    name: str
+    # None in a graph without types.
+    kind: Any
+    features: Features
+
+
 class BatchFeatures:
     """The features of nodes and of edges that a loader was given.
 
-    Those on a GPU are read there. Others are read where the sampler is: on a GPU out of page-locked
-    memory.
+    They are given by name, for a ``hetero`` graph by name and type: ``{"x": {"paper": x}}``, of
+    edges ``{"w": {cites: w}}``. Those on a GPU are read there. Others are read where the sampler
+    is: on a GPU out of page-locked memory.
     """
 
-    __slots__ = ("_edges", "_nodes")
+    __slots__ = ("_of_edges", "_of_nodes")
 
-    def __init__(self, features: Any, edge_features: Any, sampler: Sampler | None) -> None:
+    def __init__(
+        self, features: Any, edge_features: Any, sampler: Sampler | None, hetero: bool
+    ) -> None:
         counts = (None, None) if sampler is None else (sampler.num_nodes, sampler.num_edges)
-        self._nodes = check_features(features, "features", "nodes", counts[0])
-        self._edges = check_features(edge_features, "edge_features", "edges", counts[1])
-        both = sorted(self._nodes.keys() & self._edges.keys())
-        if both:
-            raise ValueError(f"edge_features: expected other names than features has, got {both}")
-        place = -1 if sampler is None else devices.parse(sampler.device)
-        for named in (self._nodes, self._edges):
-            for name, each in named.items():
-                if place >= 0 and each._where() < 0:
-                    named[name] = each.pin(place)
-        if sampler is not None:
-            check_edge_ids(sampler.graph, self._edges, "edge_features[{!r}]")
-            for each in self._nodes.values():
-                if each._cache is not None and each._cache.wants_graph:
-                    each._cache.fill(sampler.graph)
+        columns = _hetero_columns if hetero else _columns
+        self._of_nodes = list(columns(features, "features", "nodes", counts[0]))
+        self._of_edges = list(columns(edge_features, "edge_features", "edges", counts[1]))
+        both = {each.name for each in self._of_nodes} & {each.name for each in self._of_edges}
+        if both and not hetero:
+            raise ValueError(
+                f"edge_features: expected other names than features has, got {sorted(both)}"
+            )
+        if sampler is None:
+            return
+        place, graph = devices.parse(sampler.device), sampler.graph
+        for of in (self._of_nodes, self._of_edges):
+            for i, each in enumerate(of):
+                if place >= 0 and each.features._where() < 0:
+                    of[i] = each._replace(features=each.features.pin(place))
+        for name, kind, column in self._of_edges:
+            if not hetero:
+                check_edge_ids(graph, column, f"edge_features[{name!r}]")
+                continue
+            # Backward the relations that are sampled are those of the reversed edges.
+            sampled = kind if kind in graph.edge_types else kind[::-1]
+            check_edge_ids(graph[sampled], column, f"edge_features[{name!r}][{kind!r}]")
+        for each in self._of_nodes:
+            cache = each.features._cache
+            if cache is not None and cache.wants_graph:
+                cache.fill(graph)
 
     def __bool__(self) -> bool:
-        return bool(self._nodes or self._edges)
+        return bool(self._of_nodes or self._of_edges)
 
     @property
     def on_gpu(self) -> bool:
         """Whether a GPU reads any of them, which workers cannot use."""
-        return any(each._where() >= 0 for each in (*self._nodes.values(), *self._edges.values()))
+        return any(each.features._where() >= 0 for each in (*self._of_nodes, *self._of_edges))
 
     def without(self, data: Any) -> Any:
         """``data`` without the attributes that these take the place of, which PyG would look up."""
-        if not isinstance(data, Data):
+        if not isinstance(data, (Data, HeteroData)):
             return data
-        known = [name for name in (*self._nodes, *self._edges) if name in data]
-        if not known:
+        columns = (*self._of_nodes, *self._of_edges)
+        replaced = [each for each in columns if each.name in _store(data, each.kind)]
+        if not replaced:
             return data
-        num_nodes = data.num_nodes
+        kinds = {each.kind for each in replaced if not isinstance(each.kind, tuple)}
+        counts = {kind: _store(data, kind).num_nodes for kind in kinds}
         data = copy.copy(data)
-        for name in known:
-            del data[name]
-        data.num_nodes = num_nodes
+        for name, kind, _ in replaced:
+            del _store(data, kind)[name]
+        for kind, count in counts.items():
+            _store(data, kind).num_nodes = count
         return data
 
     def attach(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
@@ -85,31 +112,73 @@ class BatchFeatures:
         """
         store: Any = data[0] if isinstance(data, (tuple, list)) else None
         stored = store.get_edge_attrs() if isinstance(store, FeatureStore) else []
-        if edges is None and (self._edges or stored):
+        if edges is None and (self._of_edges or stored):
             raise ValueError(
                 "edge_features: expected batches with the ids of their edges, got one without"
             )
-        wanted = [(each, nodes) for each in self._nodes.values()]
-        if edges is not None:
-            wanted += [(each, edges) for each in self._edges.values()]
-        if not wanted and not stored:
-            return
-        found = read_many(wanted, threads=0 if get_worker_info() is None else 1)
-        for name, rows in zip((*self._nodes, *self._edges), found, strict=True):
-            batch[name] = rows
         if isinstance(edges, Mapping):
             stored = [attr for attr in stored if attr.group_name in edges]
+        wanted = [(each.features, _store(nodes, each.kind)) for each in self._of_nodes]
+        wanted += [(each.features, _ids(edges, each.kind)) for each in self._of_edges]
+        if wanted:
+            found = read_many(wanted, threads=worker_threads())
+            columns = (*self._of_nodes, *self._of_edges)
+            for each, rows in zip(columns, found, strict=True):
+                _store(batch, each.kind)[each.name] = rows
         for attr in stored:
-            attr.index = edges[attr.group_name] if isinstance(edges, Mapping) else edges
-            if attr.index is None:
-                raise ValueError(
-                    f"edge_features: expected batches with the ids of their edges, got one without "
-                    f"those of {attr.group_name}"
-                )
+            attr.index = _ids(edges, attr.group_name if isinstance(edges, Mapping) else None)
         if stored:
             for attr, rows in zip(stored, store.multi_get_tensor(stored), strict=True):
-                of = batch[attr.group_name] if isinstance(edges, Mapping) else batch
+                of = _store(batch, attr.group_name if isinstance(edges, Mapping) else None)
                 of[attr.attr_name] = rows
+
+
+def _store(data: Any, kind: Any) -> Any:
+    """Returns what ``data`` has of a type, or all where there is none."""
+    return data if kind is None else data[kind]
+
+
+def _ids(edges: Any, kind: Any) -> Any:
+    ids = _store(edges, kind)
+    if ids is None:
+        raise ValueError(
+            "edge_features: expected batches with the ids of their edges, got one without those of "
+            f"{kind}"
+        )
+    return ids
+
+
+def _columns(given: Any, where: str, things: str, count: Any) -> Iterator[FeatureColumn]:
+    for name, features in check_features(given, where, things, count).items():
+        yield FeatureColumn(name, None, features)
+
+
+def _hetero_columns(given: Any, where: str, things: str, counts: Any) -> Iterator[FeatureColumn]:
+    if given is None:
+        return
+    kinds = "{'x': {'paper': x}}" if things == "nodes" else "{'w': {('a', 'to', 'b'): w}}"
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{where}: expected a mapping of names to mappings of types to arrays, as {kinds}, "
+            f"got {describe(given)}"
+        )
+    for name, of_types in (given if counts is None else by_name(given, counts)).items():
+        if not isinstance(of_types, Mapping):
+            raise TypeError(
+                f"{where}[{name!r}]: expected a mapping of types to arrays for data with types, as "
+                f"{kinds}, got {describe(of_types)}"
+            )
+        if counts is not None:
+            of_types = check_by_type(of_types, f"{where}[{name!r}]", counts, "data")
+        for kind, values in of_types.items():
+            count = None if counts is None else counts[kind]
+            features = check_features({name: values}, where, f"{things} of {kind!r}", count)[name]
+            if features._cache is not None:
+                raise ValueError(
+                    f"{where}[{name!r}][{kind!r}]: expected features without a cache for data with "
+                    f"types, got one of policy {features._cache.policy!r}"
+                )
+            yield FeatureColumn(name, kind, features)
 
 
 def check_features(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
@@ -145,21 +214,17 @@ def check_features(given: Any, where: str, things: str, count: int | None) -> di
     return named
 
 
-def check_edge_ids(graph: Graph, edges: Mapping[str, Features], where: str) -> None:
-    """ValueError for features on a GPU, called ``where``, without a row for each edge.
+def check_edge_ids(graph: Graph, features: Features, where: str) -> None:
+    """ValueError for ``features`` on a GPU, called ``where``, without a row for each edge.
 
     Edges may have any ids, and on a GPU nobody would notice one without a row.
     """
-    if not any(each._where() >= 0 for each in edges.values()):
-        return
     ids = graph.edge_ids
-    if ids is None or not len(ids):
+    if features._where() < 0 or ids is None or not len(ids):
         return
     # Not as a tensor of those of a file, which torch would copy.
     most = int((ids.torch() if ids.device != "cpu" else ids.numpy()).max())
-    for name, features in edges.items():
-        if len(features) <= most:
-            raise ValueError(
-                f"{where.format(name)}: expected a row for each edge id up to {most}, "
-                f"got {len(features)}"
-            )
+    if len(features) <= most:
+        raise ValueError(
+            f"{where}: expected a row for each edge id up to {most}, got {len(features)}"
+        )

@@ -7,20 +7,18 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.loader.cluster import ClusterData as _ClusterData
 from torch_geometric.loader.cluster import Partition
 from torch_geometric.utils import select
 
 from pygsampler._adapters.batch_number import BatchNumber
-from pygsampler._batch.torch_minibatch import as_torch
+from pygsampler._adapters.clusters import cluster_places, induced_subgraph
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
-from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.pyg.order import SeededLoader
 from pygsampler.pyg.shadow import check_data
 from pygsampler.samplers import clusters
-from pygsampler.samplers.subgraphs import induced
 
 __all__ = ["ClusterData", "ClusterLoader"]
 
@@ -83,7 +81,7 @@ class ClusterData(_ClusterData):  # type: ignore[misc]
         return super()._permute_data(data, partition)
 
 
-class ClusterLoader(DataLoader):  # type: ignore[type-arg]
+class ClusterLoader(SeededLoader):
     """Batches of clusters, in the place of ``torch_geometric.loader.ClusterLoader``.
 
     A batch is a ``Data`` of the nodes of ``batch_size`` clusters, one behind the other, and of all
@@ -103,33 +101,16 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
     def __init__(self, cluster_data: Any, *, seed: int | None = None, **kwargs: Any) -> None:
         if not isinstance(cluster_data, _ClusterData):
             raise TypeError(f"cluster_data: expected a ClusterData, got {describe(cluster_data)}")
-        # As in PyG, for Lightning.
-        for name in ("dataset", "collate_fn"):
-            kwargs.pop(name, None)
         self.cluster_data = cluster_data
-        numbers: Any = range(len(cluster_data))
-        self._numbers = BatchNumber(seed)
-        super().__init__(numbers, collate_fn=_ClusterCollate(cluster_data), **kwargs)
-        shuffle_by_seed(self, self._numbers, kwargs)
-
-    def __iter__(self) -> Any:
-        begin_epoch(self, self._numbers)
-        return super().__iter__()
-
-    def set_seed(self, seed: int | None) -> None:
-        """Takes another seed of the order, from the next pass on; None: torch's."""
-        self._numbers.set_seed(seed)
-
-    def set_epoch(self, epoch: int | None) -> None:
-        """Makes the order of a chosen seed from now on a function of ``epoch``; None: of passes."""
-        self._numbers.set_epoch(epoch)
+        clusters, collate = range(len(cluster_data)), _ClusterCollate(cluster_data)
+        super().__init__(clusters, BatchNumber(seed), collate, **kwargs)
 
 
 class _ClusterCollate:
     """Makes a batch of the numbers of its clusters; workers get it without the loader."""
 
     def __init__(self, cluster_data: Any) -> None:
-        self._of, self._sampler = cluster_data, induced(seed=0)
+        self._of = cluster_data
         partition = cluster_data.partition
         # By rows or by columns: what is induced is so for the reversed edges alike.
         self._graph = Graph.from_csc(
@@ -138,21 +119,13 @@ class _ClusterCollate:
 
     def __call__(self, batch: Any) -> Data:
         partition, source = self._of.partition, self._of.data
-        starts = partition.partptr.tolist()
-        parts = torch.as_tensor(batch).tolist()
-        nodes = torch.cat(
-            [torch.arange(0), *(torch.arange(starts[i], starts[i + 1]) for i in parts)]
-        )
-        threads = 0 if get_worker_info() is None else 1
-        job = self._sampler.launch(
-            self._graph, nodes, epoch=0, batch=0, threads=threads, into="torch"
-        )
-        made: Any = as_torch(job.result())
+        nodes = cluster_places(partition.partptr, torch.as_tensor(batch))
+        subgraph = induced_subgraph(self._graph, nodes)
         # Of reversed edges, where the clusters are kept by rows.
-        row, col = made.edge_index
+        row, col = subgraph.edge_index
         by_rows = partition.sparse_format == "csr"
         edge_index = torch.stack([col, row] if by_rows else [row, col])
-        edges = made.edge_ids.long()
+        edges = subgraph.edge_ids.long()
         out = copy.copy(source)
         for name, value in source.items():
             if name == "num_nodes":

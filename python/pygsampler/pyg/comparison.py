@@ -7,38 +7,50 @@ from typing import Any
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler.samplers.temporal import Temporal
 
-__all__ = ["comparison", "mirrored"]
+__all__ = ["mirrored", "temporal_rule"]
 
-# The core's ``compare``, and whether times run the other way.
+# ``inclusive`` of the core's rule, and whether times run the other way.
 _COMPARISONS = {
-    "monotonically_decreasing": ("le", False),
-    "strictly_decreasing": ("lt", False),
-    "monotonically_increasing": ("le", True),
-    "strictly_increasing": ("lt", True),
+    "monotonically_decreasing": (True, False),
+    "strictly_decreasing": (False, False),
+    "monotonically_increasing": (True, True),
+    "strictly_increasing": (False, True),
 }
 
 
-def comparison(temporal_comparison: Any, carry: Any, times: bool) -> tuple[dict[str, Any], bool]:
-    """Returns options of the core's sampler, and True if all times are to be negated.
+def temporal_rule(
+    time_attr: Any, temporal_strategy: Any, temporal_comparison: Any, carry: Any
+) -> tuple[Temporal | None, bool]:
+    """Returns the ``temporal`` of the core's sampler, and True if all times are to be negated.
 
     Without ``temporal_comparison`` times are at most the seed's at every hop, as in PyG; with it
     they are bounded by the edge before, as in cuGraph, unless ``carry`` says otherwise.
     """
+    if temporal_strategy not in ("uniform", "last"):
+        raise ValueError(
+            f"temporal_strategy: expected 'uniform' or 'last', got {describe(temporal_strategy)}"
+        )
+    if time_attr is not None and not isinstance(time_attr, str):
+        raise TypeError(f"time_attr: expected the name of an attribute, got {describe(time_attr)}")
     for name, value in (("temporal_comparison", temporal_comparison), ("carry", carry)):
-        if value is not None and not times:
+        if value is not None and time_attr is None:
             raise ValueError(f"{name}: expected None without time_attr, got {value!r}")
     if carry not in (None, "seed", "edge"):
         raise ValueError(f"carry: expected 'seed', 'edge' or None, got {describe(carry)}")
+    if time_attr is None:
+        return None, False
     if temporal_comparison is None:
-        return {"carry": carry or "seed"}, False
+        return Temporal(time_attr, temporal_strategy, carry=carry or "seed"), False
     if temporal_comparison not in _COMPARISONS:
         raise ValueError(
             f"temporal_comparison: expected one of {tuple(_COMPARISONS)} or None, got "
             f"{describe(temporal_comparison)}"
         )
-    compare, mirror = _COMPARISONS[temporal_comparison]
-    return {"compare": compare, "carry": carry or "edge"}, mirror
+    inclusive, mirror = _COMPARISONS[temporal_comparison]
+    rule = Temporal(time_attr, temporal_strategy, inclusive=inclusive, carry=carry or "edge")
+    return rule, mirror
 
 
 def mirrored(graph: Any, name: str) -> Any:

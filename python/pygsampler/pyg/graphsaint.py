@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
-from pygsampler._adapters.saint_draws import EdgeDraws, NodeDraws, WalkDraws
+from pygsampler._adapters.graphsaint import (
+    CountedNorms,
+    EdgeDraws,
+    ExactNorms,
+    SaintSubgraphs,
+    WalkDraws,
+    by_out_degree,
+)
 from pygsampler._batch.torch_minibatch import as_torch
 from pygsampler._engine.checks import integer
-from pygsampler._engine.limits import MAX_EPOCH
-from pygsampler.programs import program
+from pygsampler._graph.graph import Graph
 from pygsampler.pyg.base_sampler import Sampler
-from pygsampler.pyg.shadow import check_data
-from pygsampler.pyg.subgraph_loader import SubgraphLoader, filter_data, source_order
-from pygsampler.samplers.subgraphs import induced
+from pygsampler.pyg.order import SeededLoader
+from pygsampler.pyg.shadow import check_data, fill_batch
 
 __all__ = ["GraphSAINTEdgeSampler", "GraphSAINTNodeSampler", "GraphSAINTRandomWalkSampler"]
 
 _MOST = (1 << 31) - 1
-# No training comes to this epoch.
-_EPOCH = MAX_EPOCH
 
 
-class _SaintLoader(SubgraphLoader):
+class _SaintLoader(SeededLoader):
     """What all have: batches of the numbers of their steps, by a program, and norms.
 
     ``N``, ``E``, ``num_steps``, ``sample_coverage``, ``save_dir``, ``log``, ``node_norm`` and
@@ -36,8 +38,6 @@ class _SaintLoader(SubgraphLoader):
         self,
         data: Any,
         program: Any,
-        batches: Callable[[Data, Sampler, Any], _SaintCollate],
-        of: Any,
         num_steps: int,
         seed: int | None,
         given: tuple[int, Any, Any],
@@ -54,8 +54,15 @@ class _SaintLoader(SubgraphLoader):
         sampler.set_seed(seed)
         self.data = data
         self.N, self.E = sampler.num_nodes, data.num_edges
-        self._batches = batches(data, sampler, of)
-        super().__init__(range(self.num_steps), sampler, self._batches, batch_size=1, **kwargs)
+        self._norms = self._make_norms(sampler.graph, program.with_seed(sampler.seed))
+        collate = _SaintCollate(data, sampler, self._norms)
+        steps = range(self.num_steps)
+        super().__init__(steps, sampler._identity, collate, batch_size=1, **kwargs)
+
+    def _make_norms(self, graph: Graph, program: Any) -> ExactNorms | CountedNorms | None:
+        """Returns what gives batches their norms; None: they have none."""
+        coverage = self.sample_coverage
+        return CountedNorms(graph, program, coverage) if coverage else None
 
     @property
     def node_norm(self) -> torch.Tensor:
@@ -68,31 +75,12 @@ class _SaintLoader(SubgraphLoader):
         return self._known_norms()[1]
 
     def _known_norms(self) -> tuple[torch.Tensor, torch.Tensor]:
-        norms = self._batches.norms()
-        if norms is None:
+        if self._norms is None:
             raise AttributeError(
                 f"{type(self).__name__}: expected sample_coverage above 0 for node_norm and "
                 f"edge_norm, got {self.sample_coverage}"
             )
-        return norms
-
-
-class _CountedNormsLoader(_SaintLoader):
-    """Subgraphs of vertices that something else draws, with norms that are counted."""
-
-    def __init__(
-        self,
-        data: Any,
-        draws: NodeDraws,
-        num_steps: int,
-        seed: int | None,
-        given: tuple[int, Any, Any],
-        kwargs: dict[str, Any],
-    ) -> None:
-        of = draws, integer(given[0], "sample_coverage", 0, _MOST)
-        super().__init__(
-            data, induced(seed=seed), _CountedNorms, of, num_steps, seed, given, kwargs
-        )
+        return self._norms.of_graph()
 
 
 class GraphSAINTNodeSampler(_SaintLoader):
@@ -147,13 +135,15 @@ class GraphSAINTNodeSampler(_SaintLoader):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        budget = integer(batch_size, "batch_size", 1, _MOST)
-        program = _by_out_degree(budget=budget, seed=seed)
-        given = sample_coverage, save_dir, log
-        super().__init__(data, program, _ExactNorms, budget, num_steps, seed, given, kwargs)
+        self._budget = integer(batch_size, "batch_size", 1, _MOST)
+        program = by_out_degree(budget=self._budget, isolated=False, seed=seed)
+        super().__init__(data, program, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
+
+    def _make_norms(self, graph: Graph, program: Any) -> ExactNorms:
+        return ExactNorms(graph, self._budget)
 
 
-class GraphSAINTRandomWalkSampler(_CountedNormsLoader):
+class GraphSAINTRandomWalkSampler(_SaintLoader):
     """GraphSAINT's walks in the place of ``torch_geometric.loader.GraphSAINTRandomWalkSampler``.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes that walks along the
@@ -210,11 +200,11 @@ class GraphSAINTRandomWalkSampler(_CountedNormsLoader):
     ) -> None:
         walks = integer(batch_size, "batch_size", 1, _MOST)
         self.walk_length = integer(walk_length, "walk_length", 1, _MOST)
-        draws = WalkDraws(walks, self.walk_length)
-        super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
+        program = SaintSubgraphs(WalkDraws(walks, self.walk_length), seed)
+        super().__init__(data, program, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
-class GraphSAINTEdgeSampler(_CountedNormsLoader):
+class GraphSAINTEdgeSampler(_SaintLoader):
     """GraphSAINT's edges in the place of ``torch_geometric.loader.GraphSAINTEdgeSampler``.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct ends of ``batch_size``
@@ -237,120 +227,26 @@ class GraphSAINTEdgeSampler(_CountedNormsLoader):
         **kwargs: Any,
     ) -> None:
         draws = EdgeDraws(integer(batch_size, "batch_size", 1, _MOST))
-        super().__init__(data, draws, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
-
-
-@program
-def _by_out_degree(A: Any, seeds: Any, *, budget: int) -> Any:
-    return A.induce(A.count(axis=1).draw(budget, replace=True).unique())
+        program = SaintSubgraphs(draws, seed)
+        super().__init__(data, program, num_steps, seed, (sample_coverage, save_dir, log), kwargs)
 
 
 class _SaintCollate:
     """Makes a batch of the number of its step; workers get it without the loader."""
 
-    def __init__(self, data: Data, sampler: Sampler) -> None:
-        self._data, self._sampler = data, sampler
+    def __init__(self, data: Data, sampler: Sampler, norms: Any) -> None:
+        self._data, self._sampler, self._norms = data, sampler, norms
 
     def __call__(self, steps: Any) -> Data:
         numbers = torch.as_tensor(steps, dtype=torch.int64, device="cpu")
-        nodes, row, col, edges = self._made(*self._sampler._identity.number(numbers))
-        order = source_order(row, col, len(nodes))
-        row, col, edges = row[order], col[order], edges[order]
+        identity = self._sampler._identity.number(numbers)
+        sampled: Any = as_torch(self._sampler._result(numbers[:0], identity))
+        nodes = sampled.nodes.long()
         batch = self._data.__class__()
         batch.num_nodes = len(nodes)
-        batch.edge_index = torch.stack([row, col])
-        batch.n_id, batch.e_id = nodes, edges
-        filter_data(batch, self._data, nodes, edges, ())
-        self._normed(batch)
-        return batch
-
-    def _made(self, epoch: int, number: int) -> tuple[torch.Tensor, ...]:
-        """Vertices, and the edges among them: local sources, targets, and ids."""
-        made: Any = as_torch(self._sampler._result(self._given(epoch, number), (epoch, number)))
-        return made.nodes.long(), *made.edge_index, made.edge_ids.long()
-
-    def _given(self, epoch: int, number: int) -> torch.Tensor:
-        """What the program is called with."""
-        return torch.empty(0, dtype=torch.int64)
-
-    def _normed(self, batch: Any) -> None:
-        raise NotImplementedError
-
-    def norms(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Those of all nodes and edges; None without."""
-        raise NotImplementedError
-
-
-class _ExactNorms(_SaintCollate):
-    """Nodes by out-degree, with norms by the chances to be there."""
-
-    def __init__(self, data: Data, sampler: Sampler, budget: int) -> None:
-        super().__init__(data, sampler)
-        self._budget = budget
-        sources = sampler.graph.indices.torch().long()
-        self._chance = torch.bincount(sources, minlength=sampler.num_nodes).double()
-        self._chance /= max(len(sources), 1)
-
-    def _normed(self, batch: Any) -> None:
-        batch.node_norm, batch.edge_norm = self._of(batch.n_id, *batch.edge_index)
-
-    def norms(self) -> tuple[torch.Tensor, torch.Tensor]:
-        graph = self._sampler.graph
-        degrees = graph.indptr.torch().diff().long()
-        col = torch.repeat_interleave(torch.arange(len(degrees)), degrees)
-        row, ids = graph.indices.torch().long(), graph.edge_ids
-        node_norm, by_place = self._of(torch.arange(graph.num_nodes), row, col)
-        if ids is None:
-            return node_norm, by_place
-        return node_norm, torch.empty_like(by_place).index_copy_(0, ids.torch().long(), by_place)
-
-    def _of(
-        self, nodes: torch.Tensor, row: torch.Tensor, col: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The norms of nodes, and of edges between those at the places ``row`` and ``col``."""
-        q = self._chance[nodes]
-        there = 1 - self._missed(q)
-        joint = there[row] + there[col] - 1 + self._missed(q[row] + q[col])
-        joint = torch.where(row == col, there[row], joint)
-        node_norm = (1 / (self._sampler.num_nodes * there)).float()
-        return node_norm, (there[col] / joint).float()
-
-    def _missed(self, q: torch.Tensor) -> torch.Tensor:
-        """The chance that no draw hits what has the share ``q``."""
-        return torch.exp(self._budget * torch.log1p(-q.clamp(max=1)))
-
-
-class _CountedNorms(_SaintCollate):
-    """Nodes that something else draws, with norms that batches of no epoch are counted for."""
-
-    def __init__(self, data: Data, sampler: Sampler, of: tuple[NodeDraws, int]) -> None:
-        super().__init__(data, sampler)
-        self._draws, coverage = of
-        self._norms = self._counted(coverage) if coverage else None
-
-    def _given(self, epoch: int, number: int) -> torch.Tensor:
-        return self._draws(self._sampler.graph, self._sampler.seed, epoch, number)
-
-    def _normed(self, batch: Any) -> None:
+        src, dst = sampled.edge_index
+        fill_batch(batch, self._data, nodes, src, dst, sampled.edge_ids.long())
         if self._norms is not None:
-            node, edge = self._norms
-            batch.node_norm, batch.edge_norm = node[batch.n_id], edge[batch.e_id]
-
-    def norms(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        return self._norms
-
-    def _counted(self, coverage: int) -> tuple[torch.Tensor, torch.Tensor]:
-        count, edge_count = torch.zeros(self._sampler.num_nodes), torch.zeros(self._data.num_edges)
-        target = torch.zeros(self._data.num_edges, dtype=torch.int64)
-        batches = met = 0
-        while met < coverage * len(count):
-            nodes, _, col, edges = self._made(_EPOCH, batches)
-            count[nodes] += 1
-            edge_count[edges] += 1
-            target[edges] = nodes[col]
-            met += len(nodes)
-            batches += 1
-        edge_norm = (count[target] / edge_count).clamp(max=1e4)
-        edge_norm[edge_count == 0] = 0.1
-        count[count == 0] = 0.1
-        return batches / count / len(count), edge_norm
+            norms = self._norms.of_batch(nodes, *batch.edge_index, batch.e_id)
+            batch.node_norm, batch.edge_norm = norms
+        return batch

@@ -79,7 +79,7 @@ class HeteroLaborSampler(HeteroSampler):
             device=device,
         )
         self._sampler: Any = hetero_labor.HeteroLaborSampler(
-            self._of_data(num_neighbors)[1] or [0],
+            self._fanouts(num_neighbors)[1] or [0],
             importance=importance,
             exact=exact,
             layer_dependency=layer_dependency,

@@ -14,10 +14,8 @@ from torch_geometric.sampler import (
     NumNeighbors,
 )
 from torch_geometric.sampler.base import SubgraphType
-from torch_geometric.sampler.neighbor_sampler import edge_sample
 from torch_geometric.typing import DEFAULT_REL
 
-from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._batch.induced_edges import edge_rows, induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
@@ -25,15 +23,12 @@ from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._graph.schema import edge_type_of
 from pygsampler.pyg import options
-from pygsampler.pyg.base_sampler import NodeRequest, bits, on
-from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.base_sampler import NodeRequest, Sampler, bits
+from pygsampler.pyg.comparison import mirrored
 from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import hetero_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, is_hetero
-from pygsampler.pyg.lookahead import LookaheadState
-from pygsampler.pyg.negative_sampling import EdgeTimes, negatives_of
 from pygsampler.pyg.neighbor_sampler import NeighborSampler, PGSampler
-from pygsampler.samplers import neighbor
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
@@ -41,7 +36,54 @@ if TYPE_CHECKING:
 __all__ = ["HeteroSampler"]
 
 
-class HeteroSampler(PGSampler):
+class HeteroRequests(Sampler):
+    """The graph and the requests of samplers of heterogeneous graphs."""
+
+    # The names of times and weights, and True if times are negated.
+    _names: Callable[[], tuple[str | None, str | None]]
+    _mirrored: bool
+    # True if batches of a graph with one type of nodes are numbered with its name.
+    _names_only_type = False
+
+    def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> HeteroGraph:
+        """Returns the in-edges of ``data``; ``backward`` each type is (dst, relation, src)."""
+        if not is_hetero(data):
+            raise TypeError(
+                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
+            )
+        times, weights = self._names()
+        graph, place = _graph(data, weights, backward, times)
+        if self._mirrored:
+            graph = mirrored(graph, str(times))
+        return graph.to(place if device is None else str(torch.device(device)))
+
+    def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
+        inputs = NodeSamplerInput.cast(index)
+        self._check_call(inputs.time, "input_time", more)
+        kind, types = inputs.input_type, self._graph.node_types
+        if kind not in types:
+            raise ValueError(f"input_type: expected one of {types}, got {describe(kind)}")
+        seeds = options.ids(inputs.node, "input_nodes")
+        options.check_range(seeds, "input_nodes", self._graph.num_nodes[kind])
+        # Else the same ids of two types would be one batch.
+        several = len(types) > 1 or self._names_only_type
+        of_type = b"type " + kind.encode() if several else b""
+        given = None if inputs.time is None else {kind: inputs.time}
+        times = self._times_of({kind: seeds}, given, "input_time")
+        named = (of_type, seeds[:0]) if several else None
+        if times is not None:
+            named = (of_type + b"times", bits(times[kind]))
+        return NodeRequest(inputs, {kind: seeds}, times, (seeds, named))
+
+    def _check_call(self, times: Any, where: str, more: dict[str, Any]) -> None:
+        """ValueError for times that nobody asks for, TypeError for unknown arguments."""
+        if times is not None and not self._is_temporal:
+            raise ValueError(f"{where}: expected None without time_attr, got {describe(times)}")
+        if more:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
+
+
+class HeteroSampler(HeteroRequests, PGSampler):
     """Neighbour sampling of a ``HeteroData`` for PyG's loaders, by pygsampler's engine.
 
     ``NeighborLoader`` and ``LinkNeighborLoader`` of this module make one of a ``HeteroData``; PyG's
@@ -91,188 +133,26 @@ class HeteroSampler(PGSampler):
         For what is not offered for graphs with types.
     """
 
-    def __init__(
-        self,
-        data: HeteroData,
-        num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors,
-        subgraph_type: str | SubgraphType = "directional",
-        replace: bool = False,
-        disjoint: bool = False,
-        temporal_strategy: str = "uniform",
-        time_attr: str | None = None,
-        weight_attr: str | None = None,
-        is_sorted: bool = False,
-        share_memory: bool = False,
-        directed: bool = True,
-        sample_direction: str = "forward",
-        *,
-        seed: int | None = None,
-        device: Any = None,
-        edge_weights: str | None = None,
-        temporal_comparison: str | None = None,
-        carry: str | None = None,
-    ) -> None:
-        if not is_hetero(data):
-            raise TypeError(
-                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
-            )
-        options.flag(share_memory, "share_memory")
-        options.flag(is_sorted, "is_sorted")
-        backward = options.backward(sample_direction)
-        times = options.times(time_attr, temporal_strategy)
-        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
-        if weight_attr is not None and not isinstance(weight_attr, str):
-            raise TypeError(
-                f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
-            )
-        self._sample_direction = sample_direction
-        self.subgraph_type = options.subgraph(subgraph_type, directed)
-        self.keep_orig_edges = False
-        # Backward it is the graph of the reversed edges, each type (dst, relation, src).
-        types, place = _graph(data, weight_attr, backward, time_attr)
-        if self._mirrored and time_attr is not None:
-            types = mirrored(types, time_attr)
-        self._types = types.to(place if device is None else str(torch.device(device)))
-        given, fanouts = self._of_data(num_neighbors)
-        self._num_neighbors = given
-        self._sampler = neighbor.PGSampler(
-            fanouts or [0],
-            replace=options.flag(replace, "replace"),
-            frontier="new",
-            disjoint=options.flag(disjoint, "disjoint"),
-            prob=weight_attr,
-            edge_weights=edge_weights,
-            seed=seed,
-            **(times and times | compared),
-        )
-        self._check_factors()
-        self._identity, self._beginning = BatchNumber(self._sampler.seed), LookaheadState()
-        self._identity.set_seed(seed)
-        self._stored = isinstance(data, (tuple, list))
-        # Now: wrong weights and times are wrong arguments.
-        self._sampler.graph_of(self._types)
-        if time_attr is not None:
-            self._types._timed(time_attr, None, weight_attr)
-
     @property
-    def graph(self) -> HeteroGraph:  # type: ignore[override]
-        """What is sampled."""
-        return self._types
-
-    @property
-    def num_nodes(self) -> Mapping[str, int]:  # type: ignore[override]
-        """Number of nodes of each type."""
-        return self._types.num_nodes
-
-    @property
-    def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
+    def num_edges(self) -> Mapping[EdgeType, int]:
         """Number of edges of each type."""
-        counts = self._types.num_edges
+        counts = self._graph.num_edges
         return {self._turned(kind): counts[kind] for kind in self._relations}
 
     @property
     def _relations(self) -> tuple[EdgeType, ...]:
         """The types of edges that are sampled, without the one of data that has none."""
-        return tuple(kind for kind in self._types.edge_types if kind[1] != _NONE)
+        return tuple(kind for kind in self._graph.edge_types if kind[1] != _NONE)
 
-    @property
-    def device(self) -> str:
-        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return self._types.device
-
-    @property
-    def num_neighbors(self) -> NumNeighbors:
-        """In-neighbours to sample for each node by each edge type, the seeds' number first."""
-        return self._num_neighbors
-
-    @num_neighbors.setter
-    def num_neighbors(
-        self, num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
-    ) -> None:
-        given, fanouts = self._of_data(num_neighbors)
-        self._sampler = self._engine_sampler()._with(fanouts=fanouts or [0])
-        self._num_neighbors = given
-
-    @property
-    def weight_attr(self) -> str | None:
-        """The name of the weights of edges; None: edges are equal."""
-        return self._engine_sampler().prob
-
-    @weight_attr.setter
-    def weight_attr(self, weight_attr: str | None) -> None:
-        known = dict.fromkeys(name for of in self._types.edata.values() for name in of)
-        self._sampler = self._engine_sampler()._with(prob=options.weights(weight_attr, known))
-
-    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
-        """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.
-
-        Returns a ``torch_geometric.sampler.HeteroSamplerOutput`` with all types in its dicts:
-        ``node``, ``row`` and ``col`` have the dtype of the edges' ends. ``num_sampled_nodes`` (of
-        each type one more than hops) and ``num_sampled_edges`` are lists of int, or None for
-        bidirectional and induced subgraphs.
-
-        Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
-        its type, ``ValueError`` for a type that the graph does not have, and for seeds with times
-        where the sampler has no ``time_attr``.
-        """
-        inputs, seeds, times, named = self._request(index, kwargs)
-        out = self._sample(seeds, self._identity.number(*named), times)
-        out.metadata = (inputs.input_id, inputs.time)
-        return self._finished(out)
-
-    def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
-        inputs = NodeSamplerInput.cast(index)
-        self._check_time(inputs.time, "input_time")
-        if more:
-            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
-        kind = inputs.input_type
-        if kind not in self._types.node_types:
-            raise ValueError(
-                f"input_type: expected one of {self._types.node_types}, got {describe(kind)}"
-            )
-        seeds = options.ids(inputs.node, "input_nodes")
-        options.check_range(seeds, "input_nodes", self.num_nodes[kind])
-        # Else the same ids of two types would be one batch.
-        several = len(self._types.node_types) > 1
-        of_type = b"type " + kind.encode() if several else b""
-        given = None if inputs.time is None else {kind: inputs.time}
-        times = self._times_by_type({kind: seeds}, given, "input_time")
-        named = (of_type, seeds[:0]) if several else None
-        if times is not None:
-            named = (of_type + b"times", bits(times[kind]))
-        return NodeRequest(inputs, {kind: seeds}, times, (seeds, named))
-
-    def sample_from_edges(
-        self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
-    ) -> HeteroSamplerOutput:
-        """The subgraph around the ends of the edges of ``index``, all of one type.
-
-        ``index.input_type`` names it; ``data`` need not have edges of that type. As those of
-        ``PGSampler``, negatives are of the batch's own random numbers, and ``metadata`` has the
-        places of the edges' ends, here among the nodes of their types.
-
-        Raises what ``sample_from_nodes`` does.
-        """
-        return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
-
-    def _sample_links(
-        self,
-        index: EdgeSamplerInput,
-        neg_sampling: Any,
-        more: dict[str, Any],
-        number: Callable[..., tuple[int, int]],
-        sampled: Callable[..., Any],
-        drawn: Callable[[Any], None] | None = None,
-    ) -> Any:
-        inputs = EdgeSamplerInput.cast(index)
-        self._check_time(inputs.time, "edge_label_time")
-        if more:
-            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
+    def _link_ends(
+        self, inputs: EdgeSamplerInput, more: dict[str, Any]
+    ) -> tuple[torch.Tensor, torch.Tensor, bytes]:
+        self._check_call(inputs.time, "edge_label_time", more)
         kind = inputs.input_type
         ends = (kind[0], kind[-1]) if isinstance(kind, tuple) else ()
-        if not ends or not set(ends) <= set(self._types.node_types):
+        if not ends or not set(ends) <= set(self._graph.node_types):
             raise ValueError(
-                f"input_type: expected a type of edges between {self._types.node_types}, got "
+                f"input_type: expected a type of edges between {self._graph.node_types}, got "
                 f"{describe(kind)}"
             )
         both = []
@@ -280,71 +160,33 @@ class HeteroSampler(PGSampler):
             where = f"edge_label_index[{row}]"
             both.append(options.ids(ids, where))
             options.check_range(both[row], where, self.num_nodes[of])
-        sources, targets = both
         # Else the same ids of two types would be one batch.
-        of_type = b"links " + "__".join(map(str, kind)).encode()
-        identity = number(sources, (of_type, targets))
+        return both[0], both[1], b"links " + "__".join(map(str, kind)).encode()
 
-        def sample(seeds: dict[str, torch.Tensor], time: Any) -> HeteroSamplerOutput:
-            times = self._times_by_type(seeds, time, "edge_label_time")
-            made: HeteroSamplerOutput = sampled(seeds, identity, times)
-            return made
-
-        known = self._times_of_nodes()
-        nodes = {} if neg_sampling is None or known is None else known
-        when = EdgeTimes(
-            self._compared(inputs.time), *(self._nodes_by_time(of, nodes.get(of)) for of in ends)
-        )
-        before = self._beginning.negatives
-        about = neg_sampling, when, known, self.seed, *identity
-        with negatives_of(*about, before=before) as (negatives, by_type):
-            if drawn is not None:
-                drawn(negatives)
-            out = edge_sample(
-                EdgeSamplerInput(
-                    inputs.input_id, sources, targets, inputs.label, inputs.time, kind
-                ),
-                sample,
-                dict(self.num_nodes),
-                self.disjoint,
-                by_type,
-                neg_sampling=negatives,
-            )
-        (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
-        out.metadata = (input_id, *[on(value, place) for value in others])
-        return self._finished(out)
-
-    def _check_time(self, given: Any, where: str) -> None:
-        if given is not None and not self._is_temporal:
-            raise ValueError(f"{where}: expected None without time_attr, got {describe(given)}")
-
-    def _times_of_nodes(self) -> dict[str, torch.Tensor] | None:
-        """When nodes are, by type; None where nodes have no times."""
+    def _node_time(self) -> dict[str, torch.Tensor] | None:
         name = self.time_attr
         if name is None:
             return None
         found = {
             kind: arrays[name].torch()
-            for kind, arrays in self._types.ndata.items()
+            for kind, arrays in self._graph.ndata.items()
             if name in arrays
         }
         return found or None
 
-    def _times_by_type(
-        self, seeds: dict[str, torch.Tensor], given: Any, where: str
-    ) -> dict[str, torch.Tensor] | None:
+    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
         """The bounds of seeds, by default the times of the nodes that they are."""
         name = self.time_attr
         if name is None:
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            kept = self._types._timed(name, None, self.weight_attr)
+            kept = self._graph._timed(name, None, self.weight_attr)
             return {
                 of: self._as_given(options.bounds(each, where, name, kept.float))
                 for of, each in given.items()
             }
-        known = self._times_of_nodes() or {}
+        known = self._node_time() or {}
         for kind in seeds:
             if kind not in known:
                 raise ValueError(
@@ -358,7 +200,7 @@ class HeteroSampler(PGSampler):
         self._check_factors()
         made = self._result(seeds, identity, times)
         hops = self._num_neighbors.num_hops
-        schema = self._types._schema
+        schema = self._graph._schema
         return hetero_output(made, schema, next(iter(seeds)), self._relations, hops)
 
     def _finished(self, out: Any) -> Any:
@@ -389,17 +231,16 @@ class HeteroSampler(PGSampler):
         """An edge type of the graph that is sampled as the data has it, and the other way round."""
         return _reverse(kind) if self._sample_direction == "backward" else kind
 
-    def _of_data(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
-        """``num_neighbors`` as PyG has it, and the core's fanouts."""
-        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._relations)])
-        return given, [
+    def _fanouts(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
+        numbers, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._relations)])
+        return numbers, [
             {self._turned(kind): n for kind, n in hop.items()} if isinstance(hop, dict) else hop
             for hop in fanouts
         ]
 
     def _induce(self, out: HeteroSamplerOutput) -> None:
         """All edges among the nodes of ``out``, those that are never sampled apart."""
-        drawn: Any = self._sampler.graph_of(self._types)  # type: ignore[arg-type]
+        drawn = self._edge_array()
         trees = out.batch or dict.fromkeys(out.node)
         for edge_type in self._relations:
             src, _, dst = edge_type

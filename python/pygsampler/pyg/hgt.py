@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch_geometric import loader
 from torch_geometric.data import HeteroData
-from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._engine.checks import describe
 from pygsampler.pyg import loader_inputs, options
-from pygsampler.pyg.base_sampler import NodeRequest, Sampler
+from pygsampler.pyg.batch_features import BatchFeatures
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.graph import with_edge_index
-from pygsampler.pyg.hetero_batch_features import HeteroBatchFeatures
 from pygsampler.pyg.hetero_output import hetero_output
-from pygsampler.pyg.hetero_sampler import _graph
-from pygsampler.pyg.hetero_stores import is_hetero
-from pygsampler.pyg.loader import _EngineLoader, check_input_type
-from pygsampler.pyg.loader_inputs import check_mask, inputs_at
-from pygsampler.pyg.lookahead import LookaheadState
+from pygsampler.pyg.hetero_sampler import HeteroRequests
+from pygsampler.pyg.loader import _EngineLoader
+from pygsampler.pyg.loader_inputs import check_input_type, check_mask, inputs_at
 from pygsampler.samplers import hgt
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
+    pass
 
 __all__ = ["HGTLoader", "HGTSampler"]
 
 
-class HGTSampler(Sampler):
+class HGTSampler(HeteroRequests):
     """HGT's subgraphs of a ``HeteroData`` for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.HGTSampler``, and needs no torch-sparse.
@@ -65,6 +59,9 @@ class HGTSampler(Sampler):
         For arguments of a wrong type or value, naming the argument.
     """
 
+    _names_only_type = True
+    _mirrored = False
+
     def __init__(
         self,
         data: HeteroData,
@@ -76,17 +73,18 @@ class HGTSampler(Sampler):
         seed: int | None = None,
         device: Any = None,
     ) -> None:
-        if not is_hetero(data):
-            raise TypeError(
-                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
-            )
         if isinstance(data, HeteroData) and not data.edge_types:
             raise ValueError("data: expected a HeteroData with types of edges, got one without")
-        options.flag(is_sorted, "is_sorted")
         options.flag(share_memory, "share_memory")
-        given, place = _graph(data, None)
-        self._types = given.to(place if device is None else str(torch.device(device)))
-        types = list(self._types.node_types)
+        super().__init__(
+            data,
+            hgt.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed),
+            subgraph_type=SubgraphType.induced,
+            device=device,
+            is_sorted=is_sorted,
+        )
+        self._identity.set_seed(seed)
+        types = list(self._graph.node_types)
         if isinstance(num_samples, Mapping):
             missing = [kind for kind in types if kind not in num_samples]
             unknown = [kind for kind in num_samples if kind not in types]
@@ -97,33 +95,6 @@ class HGTSampler(Sampler):
                     if missing
                     else f"num_samples: expected types of nodes of data ({types}), got {unknown}"
                 )
-        made = hgt.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed)
-        self._sampler = made
-        self._identity, self._beginning = BatchNumber(made.seed), LookaheadState()
-        self._identity.set_seed(seed)
-        self._sample_direction = "forward"
-        self.subgraph_type = SubgraphType.induced
-        self.keep_orig_edges = False
-
-    @property
-    def graph(self) -> HeteroGraph:  # type: ignore[override]
-        """What is sampled."""
-        return self._types
-
-    @property
-    def num_nodes(self) -> Mapping[str, int]:  # type: ignore[override]
-        """Number of nodes of each type."""
-        return self._types.num_nodes
-
-    @property
-    def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
-        """Number of edges of each type."""
-        return self._types.num_edges
-
-    @property
-    def device(self) -> str:
-        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return self._types.device
 
     @property
     def subgraph_type(self) -> SubgraphType:
@@ -145,38 +116,26 @@ class HGTSampler(Sampler):
         made: Any = self._sampler
         return made.num_samples
 
-    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
-        """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.
+    def _names(self) -> tuple[None, None]:
+        return None, None
 
-        Returns a ``torch_geometric.sampler.HeteroSamplerOutput`` with all types in its dicts: the
-        seeds are the first nodes of their type, then come the others, as they were chosen.
+    def _check_call(self, times: Any, where: str, more: dict[str, Any]) -> None:
+        if times is not None:
+            raise NotImplementedError(
+                f"{where}: expected None, got {describe(times)}; HGT's subgraphs have no times"
+            )
+        super()._check_call(times, where, more)
 
-        Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
-        its type, ``ValueError`` for a type that the graph does not have.
-        """
-        inputs, seeds, times, named = self._request(index, kwargs)
-        made = self._result(seeds, self._identity.number(*named), times)
-        out = hetero_output(made, self._types._schema, inputs.input_type, self._types.edge_types, 1)
+    def _sample(self, seeds: Any, identity: tuple[int, int], times: Any) -> Any:
+        batch = self._result(seeds, identity, times)
+        kind, types = next(iter(seeds)), self._graph.edge_types
+        out = hetero_output(batch, self._graph._schema, kind, types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
-        out.metadata = (inputs.input_id, inputs.time)
         return out
 
-    def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
-        inputs = NodeSamplerInput.cast(index)
-        options.check_unsupported("input_time", inputs.time, None, "temporal sampling")
-        if more:
-            raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
-        kind = inputs.input_type
-        if kind not in self._types.node_types:
-            raise ValueError(
-                f"input_type: expected one of {self._types.node_types}, got {describe(kind)}"
-            )
-        seeds = options.ids(inputs.node, "input_nodes")
-        options.check_range(seeds, "input_nodes", self.num_nodes[kind])
-        return NodeRequest(
-            inputs, {kind: seeds}, None, (seeds, (b"type " + kind.encode(), seeds[:0]))
-        )
+    def _finished(self, out: Any) -> Any:
+        return out
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
         """NotImplementedError: HGT's subgraphs are around nodes."""
@@ -247,7 +206,7 @@ class HGTLoader(_EngineLoader, loader.NodeLoader):  # type: ignore[misc]
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
         input_nodes = loader_inputs.input_nodes(input_nodes, True)
-        rows = HeteroBatchFeatures(features, edge_features, sampler)
+        rows = BatchFeatures(features, edge_features, sampler, hetero=True)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False

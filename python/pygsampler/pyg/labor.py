@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 from torch_geometric.sampler import NumNeighbors, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
+from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._arrays import devices
 from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._engine.checks import describe
@@ -141,7 +141,7 @@ class LaborSampler(Sampler):
             {_NODE: seeds},
             epoch=epoch,
             batch=batch,
-            threads=0 if get_worker_info() is None else 1,
+            threads=worker_threads(),
             into=None if self._subgraph_type == SubgraphType.induced else "hops",
             beside=beside,
         )

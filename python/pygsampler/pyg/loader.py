@@ -10,30 +10,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch_geometric import loader
-from torch_geometric.data import Data, HeteroData
+from torch_geometric.data import Data
 from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.graph import Graph
-from pygsampler._graph.schema import edge_type_of
 from pygsampler.pyg import loader_inputs
 from pygsampler.pyg.adj_loader import NeighborSampler
 from pygsampler.pyg.batch_features import BatchFeatures
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
-from pygsampler.pyg.hetero_batch_features import HeteroBatchFeatures
 from pygsampler.pyg.hetero_sampler import HeteroSampler
 from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.loader_inputs import (
+    check_input_type,
+    check_link_type,
     check_mask,
     check_rows,
     checked_times,
     input_edges,
     input_rows,
     inputs_at,
+    named_links,
     times_given,
 )
 from pygsampler.pyg.lookahead import LookaheadBatch
@@ -409,8 +410,7 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
             check_input_type(data, input_nodes)
         input_nodes = loader_inputs.input_nodes(input_nodes, typed)
         input_time = times_given(input_time, "input_time")
-        kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
-        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
+        rows = BatchFeatures(features, edge_features, _ours(neighbor_sampler), typed)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -532,13 +532,12 @@ class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ign
             labor=labor,
         )
         if typed:
-            edge_label_index = _named_links(data, edge_label_index)
-            _check_link_type(data, edge_label_index)
+            edge_label_index = named_links(data, edge_label_index)
+            check_link_type(data, edge_label_index)
         edge_label_index = input_edges(edge_label_index, typed, isinstance(data, tuple))
         edge_label = input_rows(edge_label, "edge_label")
         edge_label_time = times_given(edge_label_time, "edge_label_time")
-        kind_of_rows = HeteroBatchFeatures if typed else BatchFeatures
-        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
+        rows = BatchFeatures(features, edge_features, _ours(neighbor_sampler), typed)
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -651,70 +650,3 @@ def _sampler(
     if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
         homogeneous(data)
     return given
-
-
-def _named_links(data: Any, edge_label_index: Any) -> Any:
-    """``edge_label_index`` with the edge type that it names by its relation, or in one text."""
-    pair = isinstance(edge_label_index, (tuple, list)) and len(edge_label_index) == 2
-    kind = edge_label_index[0] if pair else edge_label_index
-    if not isinstance(kind, str) or (pair and isinstance(edge_label_index[1], str)):
-        return edge_label_index
-    kind = edge_type_of(kind, _edge_types(data), "edge_label_index", "data")
-    return (kind, edge_label_index[1]) if pair else kind
-
-
-def _check_link_type(data: Any, edge_label_index: Any) -> None:
-    """An error unless it is a type of edges, or such a type and its edges, between known nodes."""
-    kind = edge_label_index
-    if isinstance(kind, (tuple, list)) and len(kind) == 2 and not isinstance(kind[0], str):
-        kind = kind[0]
-    if not isinstance(kind, tuple) or not all(isinstance(part, str) for part in kind):
-        raise TypeError(
-            "edge_label_index: expected a type of edges of data with types, or (type, edges), got "
-            f"{describe(edge_label_index)}"
-        )
-    types = _node_types(data)
-    if kind[0] not in types or kind[-1] not in types:
-        raise ValueError(
-            f"edge_label_index: expected a type between the types {types}, got {kind!r}"
-        )
-    if isinstance(data, HeteroData) and kind is edge_label_index:
-        known = data._to_canonical(*kind)
-        if known not in data.edge_types:
-            raise ValueError(
-                f"edge_label_index: expected a type of edges of data ({data.edge_types}), or "
-                f"(type, edges), got {kind!r}"
-            )
-
-
-def _node_types(data: Any) -> list[str]:
-    """The types of nodes of a HeteroData, or of stores with types of edges."""
-    if isinstance(data, HeteroData):
-        types: list[str] = data.node_types
-        return types
-    groups = (attr.group_name for attr in data[0].get_all_tensor_attrs())
-    ends = [end for kind in _edge_types(data) for end in (kind[0], kind[-1])]
-    return list(dict.fromkeys([*ends, *(kind for kind in groups if isinstance(kind, str))]))
-
-
-def _edge_types(data: Any) -> list[Any]:
-    """The types of edges of a HeteroData, or of stores with types of edges."""
-    if isinstance(data, HeteroData):
-        return list(map(tuple, data.edge_types))
-    kinds = (attr.edge_type for attr in data[1].get_all_edge_attrs())
-    return list(dict.fromkeys(tuple(kind) for kind in kinds))
-
-
-def check_input_type(data: Any, input_nodes: Any) -> None:
-    """An error unless they are a type, or a type and its nodes: PyG would make a new type."""
-    types = _node_types(data)
-    kind = input_nodes
-    if isinstance(input_nodes, (tuple, list)) and len(input_nodes) == 2:
-        kind = input_nodes[0]
-    if not isinstance(kind, str):
-        raise TypeError(
-            "input_nodes: expected a type of nodes, or (type, ids or mask), for data with types, "
-            f"got {describe(input_nodes)}"
-        )
-    if kind not in types:
-        raise ValueError(f"input_nodes: expected one of the types {types}, got {describe(kind)}")

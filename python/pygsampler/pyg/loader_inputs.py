@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch_geometric.data import HeteroData
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
 from pygsampler._arrays.datetimes import as_numpy_dates, datetime_kind
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
+from pygsampler._graph.schema import edge_type_of
+from pygsampler.pyg.options import check_range, ids
 
 __all__ = [
+    "check_input_type",
+    "check_link_type",
     "check_mask",
     "check_rows",
     "checked_times",
@@ -19,6 +24,8 @@ __all__ = [
     "input_nodes",
     "input_rows",
     "inputs_at",
+    "named_links",
+    "node_ids",
     "times_given",
 ]
 
@@ -43,6 +50,19 @@ def check_mask(given: Any, count: int, where: str = "input_nodes") -> None:
         raise ValueError(
             f"{where}: expected a mask with a value for each of {count} nodes, got {len(mask)}"
         )
+
+
+def node_ids(given: Any, where: str, count: int) -> torch.Tensor:
+    """Returns the ids of ``given``, ids or a mask of ``count`` nodes; all nodes for None."""
+    if given is None:
+        return torch.arange(count)
+    nodes = _tensor(given, where, "ids or a mask of nodes")
+    if nodes.dtype == torch.bool:
+        check_mask(_ids(nodes, where), count, where)
+        nodes = nodes.nonzero().view(-1)
+    nodes = ids(nodes, where)
+    check_range(nodes, where, count)
+    return nodes
 
 
 def input_edges(given: Any, typed: bool, stored: bool = False) -> Any:
@@ -92,10 +112,10 @@ def checked_times(values: Any, where: str, count: int, things: str) -> Any:
 
 
 def _ids(given: Any, where: str) -> torch.Tensor:
-    ids = _tensor(given, where, "ids or a mask of nodes")
-    if ids.dim() != 1:
-        raise ValueError(f"{where}: expected ids of one dimension, got {tuple(ids.shape)}")
-    return ids
+    nodes = _tensor(given, where, "ids or a mask of nodes")
+    if nodes.dim() != 1:
+        raise ValueError(f"{where}: expected ids of one dimension, got {tuple(nodes.shape)}")
+    return nodes
 
 
 def _pairs(given: Any) -> torch.Tensor:
@@ -153,3 +173,70 @@ def inputs_at(given: Any, places: torch.Tensor) -> Any:
     except (IndexError, RuntimeError):
         # Places may count from the end, or be wrong.
         return given[places]
+
+
+def named_links(data: Any, edge_label_index: Any) -> Any:
+    """``edge_label_index`` with the edge type that it names by its relation, or in one text."""
+    pair = isinstance(edge_label_index, (tuple, list)) and len(edge_label_index) == 2
+    kind = edge_label_index[0] if pair else edge_label_index
+    if not isinstance(kind, str) or (pair and isinstance(edge_label_index[1], str)):
+        return edge_label_index
+    kind = edge_type_of(kind, _edge_types(data), "edge_label_index", "data")
+    return (kind, edge_label_index[1]) if pair else kind
+
+
+def check_link_type(data: Any, edge_label_index: Any) -> None:
+    """An error unless it is a type of edges, or such a type and its edges, between known nodes."""
+    kind = edge_label_index
+    if isinstance(kind, (tuple, list)) and len(kind) == 2 and not isinstance(kind[0], str):
+        kind = kind[0]
+    if not isinstance(kind, tuple) or not all(isinstance(part, str) for part in kind):
+        raise TypeError(
+            "edge_label_index: expected a type of edges of data with types, or (type, edges), got "
+            f"{describe(edge_label_index)}"
+        )
+    types = _node_types(data)
+    if kind[0] not in types or kind[-1] not in types:
+        raise ValueError(
+            f"edge_label_index: expected a type between the types {types}, got {kind!r}"
+        )
+    if isinstance(data, HeteroData) and kind is edge_label_index:
+        known = data._to_canonical(*kind)
+        if known not in data.edge_types:
+            raise ValueError(
+                f"edge_label_index: expected a type of edges of data ({data.edge_types}), or "
+                f"(type, edges), got {kind!r}"
+            )
+
+
+def _node_types(data: Any) -> list[str]:
+    """The types of nodes of a HeteroData, or of stores with types of edges."""
+    if isinstance(data, HeteroData):
+        types: list[str] = data.node_types
+        return types
+    groups = (attr.group_name for attr in data[0].get_all_tensor_attrs())
+    ends = [end for kind in _edge_types(data) for end in (kind[0], kind[-1])]
+    return list(dict.fromkeys([*ends, *(kind for kind in groups if isinstance(kind, str))]))
+
+
+def _edge_types(data: Any) -> list[Any]:
+    """The types of edges of a HeteroData, or of stores with types of edges."""
+    if isinstance(data, HeteroData):
+        return list(map(tuple, data.edge_types))
+    kinds = (attr.edge_type for attr in data[1].get_all_edge_attrs())
+    return list(dict.fromkeys(tuple(kind) for kind in kinds))
+
+
+def check_input_type(data: Any, input_nodes: Any) -> None:
+    """An error unless they are a type, or a type and its nodes: PyG would make a new type."""
+    types = _node_types(data)
+    kind = input_nodes
+    if isinstance(input_nodes, (tuple, list)) and len(input_nodes) == 2:
+        kind = input_nodes[0]
+    if not isinstance(kind, str):
+        raise TypeError(
+            "input_nodes: expected a type of nodes, or (type, ids or mask), for data with types, "
+            f"got {describe(input_nodes)}"
+        )
+    if kind not in types:
+        raise ValueError(f"input_nodes: expected one of the types {types}, got {describe(kind)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from pygsampler._graph.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base_sampler import Sampler
-from pygsampler.pyg.comparison import comparison, mirrored
+from pygsampler.pyg.comparison import mirrored, temporal_rule
 from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.samplers import neighbor
 
@@ -141,7 +141,7 @@ class PGSampler(Attributes, Sampler):
     def __init__(
         self,
         data: Any,
-        num_neighbors: Sequence[int] | NumNeighbors,
+        num_neighbors: Sequence[int] | Mapping[Any, Sequence[int]] | NumNeighbors,
         subgraph_type: str | SubgraphType = "directional",
         replace: bool = False,
         disjoint: bool = False,
@@ -160,57 +160,72 @@ class PGSampler(Attributes, Sampler):
         carry: str | None = None,
     ) -> None:
         options.flag(share_memory, "share_memory")
-        times = options.times(time_attr, temporal_strategy)
-        compared, self._mirrored = comparison(temporal_comparison, carry, bool(times))
+        temporal, self._mirrored = temporal_rule(
+            time_attr, temporal_strategy, temporal_comparison, carry
+        )
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
             )
-        counts = options.num_neighbors(num_neighbors)
         super().__init__(
             data,
             neighbor.PGSampler(
-                # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
-                # is sampled as one that takes nothing.
-                counts[::-1] or [0],
+                # Until the types of the graph are known.
+                [0],
                 replace=options.flag(replace, "replace"),
                 frontier="new",
                 disjoint=options.flag(disjoint, "disjoint"),
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,
-                **(times and times | compared),
+                temporal=temporal,
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
             device=device,
             is_sorted=is_sorted,
             sample_direction=sample_direction,
-            reads=None if time_attr is None else _with_times(data, time_attr),
         )
+        self.num_neighbors = num_neighbors
         self._identity.set_seed(seed)
         if time_attr is not None:
-            if self._mirrored:
-                self._graph = mirrored(self._graph, time_attr)
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
             self._graph._timed(time_attr, None, weight_attr)
-        self._num_neighbors = NumNeighbors(list(counts))
         self._stored = isinstance(data, (tuple, list))
 
+    def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Any:
+        graph = super()._graph_of(data, device, is_sorted, backward)
+        return mirrored(graph, str(self.time_attr)) if self._mirrored else graph
+
+    def _reads(self, data: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        name = self.time_attr
+        return super()._reads(data) if name is None else _with_times(data, name)
+
     @property
-    def num_neighbors(self) -> NumNeighbors:
-        """In-neighbours to sample for each node, the seeds' number first."""
+    def num_neighbors(self) -> Any:
+        """In-neighbours to sample for each node, the seeds' number first, as a ``NumNeighbors``.
+
+        In a heterogeneous graph they are of each edge type.
+        """
         return self._num_neighbors
 
     @num_neighbors.setter
-    def num_neighbors(self, num_neighbors: Sequence[int] | NumNeighbors) -> None:
+    def num_neighbors(self, num_neighbors: Any) -> None:
+        numbers, fanouts = self._fanouts(num_neighbors)
+        # No hop at all is sampled as one that takes nothing.
+        self._sampler = self._engine_sampler()._with(fanouts=fanouts or [0])
+        self._num_neighbors = numbers
+
+    def _fanouts(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
+        """Returns ``num_neighbors`` as PyG has it, and the core's fanouts."""
         counts = options.num_neighbors(num_neighbors)
-        self._sampler = self._engine_sampler()._with(fanouts=counts[::-1] or [0])
-        self._num_neighbors = NumNeighbors(list(counts))
+        # PyG's first number is for the seeds, ours is for the outermost hop.
+        return NumNeighbors(list(counts)), counts[::-1]
 
     @property
     def time_attr(self) -> str | None:
         """The name of the times; None: edges have none."""
-        return self._engine_sampler().time
+        rule = self._engine_sampler().temporal
+        return None if rule is None else rule.attr
 
     @time_attr.setter
     def time_attr(self, time_attr: str | None) -> None:
@@ -219,7 +234,8 @@ class PGSampler(Attributes, Sampler):
     @property
     def temporal_strategy(self) -> str:
         """``"uniform"`` or ``"last"``."""
-        return self._engine_sampler().strategy
+        rule = self._engine_sampler().temporal
+        return "uniform" if rule is None else rule.strategy
 
     @temporal_strategy.setter
     def temporal_strategy(self, temporal_strategy: str) -> None:
@@ -229,9 +245,7 @@ class PGSampler(Attributes, Sampler):
     def _is_temporal(self) -> bool:  # type: ignore[override]
         return self.time_attr is not None
 
-    def _times_of(
-        self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
-    ) -> torch.Tensor | None:
+    def _times_of(self, seeds: Any, given: Any, where: str) -> Any:
         name = self.time_attr
         if name is None:
             return None
@@ -246,7 +260,7 @@ class PGSampler(Attributes, Sampler):
             )
         return times[seeds.long()]
 
-    def _node_time(self) -> torch.Tensor | None:
+    def _node_time(self) -> Any:
         name = self.time_attr
         values = None if name is None else self._graph.ndata.get(name)
         return None if values is None else values.torch()
@@ -279,7 +293,9 @@ class PGSampler(Attributes, Sampler):
 
     @weight_attr.setter
     def weight_attr(self, weight_attr: str | None) -> None:
-        name = options.weights(weight_attr, self.graph.edata)
+        arrays = self.graph.edata.values() if self.is_hetero else [self.graph.edata]
+        names = dict.fromkeys(name for of in arrays for name in of)
+        name = options.weights(weight_attr, names)
         self._sampler = self._engine_sampler()._with(prob=name)
 
     @property

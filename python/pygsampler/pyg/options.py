@@ -22,7 +22,6 @@ __all__ = [
     "bounds",
     "check_inputs",
     "check_range",
-    "check_unsupported",
     "flag",
     "ids",
     "num_neighbors",
@@ -64,14 +63,6 @@ def flag(value: Any, where: str) -> bool:
     if isinstance(value, (int, numpy.integer, numpy.bool_)) and value in (0, 1):
         return bool(value)
     return boolean(value, where)
-
-
-def check_unsupported(name: str, value: Any, expected: Any, what: str) -> None:
-    """NotImplementedError unless the option ``name`` has the value that is offered."""
-    if value is not expected and value != expected:
-        raise NotImplementedError(
-            f"{name}: expected {expected!r}, got {describe(value)}; {what} is not offered yet"
-        )
 
 
 def place(device: Any) -> int:
@@ -155,19 +146,6 @@ def subgraph_type(subgraph_type: Any) -> SubgraphType:
         raise ValueError(
             f"subgraph_type: expected one of {names}, got {describe(subgraph_type)}"
         ) from None
-
-
-def times(time_attr: Any, temporal_strategy: Any) -> dict[str, Any]:
-    """What the core's sampler is told of times."""
-    if temporal_strategy not in ("uniform", "last"):
-        raise ValueError(
-            f"temporal_strategy: expected 'uniform' or 'last', got {describe(temporal_strategy)}"
-        )
-    if time_attr is None:
-        return {}
-    if not isinstance(time_attr, str):
-        raise TypeError(f"time_attr: expected the name of an attribute, got {describe(time_attr)}")
-    return {"time": time_attr, "strategy": temporal_strategy}
 
 
 def no_induced(subgraph_type: SubgraphType) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
 import torch
-from torch.utils.data import RandomSampler
+from torch.utils.data import DataLoader, RandomSampler
 
 from pygsampler._adapters.batch_number import BatchNumber
 
-__all__ = ["SeededOrder", "begin_epoch", "shuffle_by_seed"]
+__all__ = ["SeededLoader", "SeededOrder", "begin_epoch", "shuffle_by_seed"]
 
 
 class SeededOrder(RandomSampler):
@@ -56,3 +56,29 @@ def shuffle_by_seed(loader: Any, numbers: BatchNumber, options: dict[str, Any]) 
     loader.__dict__["sampler"] = order
     if loader.batch_sampler is not None:
         loader.batch_sampler.sampler = order
+
+
+class SeededLoader(DataLoader[Any]):
+    """torch's loader of what ``collate`` makes of some ``items``, by the seed of ``numbers``."""
+
+    def __init__(
+        self, items: Any, numbers: BatchNumber, collate: Callable[[Any], Any], **kwargs: Any
+    ) -> None:
+        # As in PyG, for Lightning.
+        for name in ("dataset", "collate_fn"):
+            kwargs.pop(name, None)
+        self._numbers = numbers
+        super().__init__(items, collate_fn=collate, **kwargs)
+        shuffle_by_seed(self, numbers, kwargs)
+
+    def __iter__(self) -> Any:
+        begin_epoch(self, self._numbers)
+        return super().__iter__()
+
+    def set_seed(self, seed: int | None) -> None:
+        """Takes another ``seed`` from now on, as ``PGSampler.set_seed`` does; None: torch's."""
+        self._numbers.set_seed(seed)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Makes the batches from now on a function of ``epoch``, as ``PGSampler.set_epoch``."""
+        self._numbers.set_epoch(epoch)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from pygsampler._batch.induced_edges import InducedEdges, edge_rows, unique_edges
+from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 
 if TYPE_CHECKING:
     from pygsampler._batch.subgraph import TorchSubgraph
@@ -72,13 +73,11 @@ def _repeated(
     Edges out of it come from its first occurrence.
     """
     blocks = batch.blocks[::-1]
-    seeds, distinct = len(batch.output_nodes), batch._distinct_seeds()
-    more, device = seeds - distinct, found.row.device
+    distinct, device = batch._distinct_seeds(), found.row.device
+    more = len(batch.output_nodes) - distinct
     row_of_seed = batch.output_index.long()
     # Where each vertex is now.
-    place = torch.arange(len(batch.input_nodes), device=device) + more
-    positions = torch.arange(seeds, device=device)
-    place.scatter_reduce_(0, row_of_seed, positions, "amin", include_self=False)
+    place = index_with_repeats(row_of_seed, distinct, len(batch.input_nodes))
     kept, into, numbers, first = [], [], [], 0
     for block, count in zip(blocks, counts, strict=True):
         if block.dst_offset:
@@ -86,14 +85,9 @@ def _repeated(
             edges = torch.arange(first, first + count, device=device)
             cols = found.col[first : first + count].long() + more
         else:
-            others = torch.arange(distinct, block.num_dst_nodes, device=device)
-            rows = torch.cat([row_of_seed, others])
-            indptr = block.indptr.long()
-            starts = indptr[rows]
-            degrees = indptr[rows + 1] - starts
-            cols = edge_rows(degrees)
-            before = degrees.cumsum(0) - degrees
-            edges = torch.arange(len(cols), device=device) + (starts - before)[cols] + first
+            rows = rows_with_repeats(row_of_seed, distinct, block.num_dst_nodes)
+            indptr, edges = select_rows(block.indptr.long(), rows)
+            cols, edges = edge_rows(indptr.diff(), len(edges)), edges + first
         kept.append(edges)
         into.append(cols)
         numbers.append(len(edges))

@@ -8,19 +8,18 @@ import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.sampler import NodeSamplerInput
 
-from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe, integer
 from pygsampler.pyg.graph import homogeneous
+from pygsampler.pyg.loader_inputs import node_ids
 from pygsampler.pyg.neighbor_sampler import PGSampler
-from pygsampler.pyg.options import check_range, ids
-from pygsampler.pyg.subgraph_loader import SubgraphLoader, filter_data, source_order
+from pygsampler.pyg.order import SeededLoader
 
 __all__ = ["ShaDowKHopSampler"]
 
 _MOST_HOPS, _MOST = 256, (1 << 31) - 1
 
 
-class ShaDowKHopSampler(SubgraphLoader):
+class ShaDowKHopSampler(SeededLoader):
     """ShaDow (Zeng et al., 2021) in the place of ``torch_geometric.loader.ShaDowKHopSampler``.
 
     It does not need torch-sparse. A batch is a ``Batch`` of one subgraph for each root: some hops
@@ -83,27 +82,10 @@ class ShaDowKHopSampler(SubgraphLoader):
             seed=seed,
             device="cpu",
         )
-        if node_idx is None:
-            node_idx = torch.arange(sampler.num_nodes)
-        elif not isinstance(node_idx, torch.Tensor):
-            try:
-                node_idx = as_tensor(node_idx)
-            except (TypeError, ValueError, RuntimeError) as error:
-                expected = "a tensor of ids, or a mask"
-                raise TypeError(
-                    f"node_idx: expected {expected}, got {describe(node_idx)}: {error}"
-                ) from None
-        if node_idx.dtype == torch.bool:
-            if node_idx.shape != (sampler.num_nodes,):
-                raise ValueError(
-                    f"node_idx: expected a mask of {sampler.num_nodes} nodes, got shape "
-                    f"{list(node_idx.shape)}"
-                )
-            node_idx = node_idx.nonzero().view(-1)
-        self.node_idx = ids(node_idx, "node_idx")
-        check_range(self.node_idx, "node_idx", sampler.num_nodes)
+        self.node_idx = node_ids(node_idx, "node_idx", sampler.num_nodes)
         self.data, self.replace = data, replace
-        super().__init__(self.node_idx.tolist(), sampler, _Rooted(data, sampler), **kwargs)
+        roots = self.node_idx.tolist()
+        super().__init__(roots, sampler._identity, _Rooted(data, sampler), **kwargs)
 
 
 class _Rooted:
@@ -123,14 +105,11 @@ class _Rooted:
         ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64)
         torch.cumsum(torch.bincount(trees, minlength=len(seeds)), 0, out=ptr[1:])
         row, col = place[out.row.long()], place[out.col.long()]
-        sorted_edges = source_order(row, col, len(nodes))
-        edges = out.edge[sorted_edges].long()
         batch = Batch(batch=trees, ptr=ptr)
         # The roots were the first nodes.
         batch.root_n_id = place[: len(seeds)].clone()
-        batch.edge_index = torch.stack([row[sorted_edges], col[sorted_edges]])
-        batch.n_id, batch.e_id = nodes, edges
-        filter_data(batch, self._data, nodes, edges, ("batch", "ptr", "root_n_id"))
+        skip = "batch", "ptr", "root_n_id"
+        fill_batch(batch, self._data, nodes, row, col, out.edge.long(), skip)
         y = self._data.get("y")
         if isinstance(y, torch.Tensor) and y.dim() and len(y) == self._data.num_nodes:
             batch.y = y[seeds.to(y.device)]
@@ -142,3 +121,30 @@ def check_data(data: Any) -> None:
     homogeneous(data)
     if not isinstance(data, Data):
         raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")
+
+
+def fill_batch(
+    batch: Any,
+    data: Any,
+    nodes: torch.Tensor,
+    src: torch.Tensor,
+    dst: torch.Tensor,
+    edges: torch.Tensor,
+    skip: tuple[str, ...] = (),
+) -> None:
+    """Gives a batch of these nodes and edges their ids, and the attributes of ``data`` but some.
+
+    Edges are ordered by their source, then by their target, as in PyG's batches.
+    """
+    order = (src.long() * len(nodes) + dst.long()).argsort(stable=True)
+    edges = edges[order]
+    batch.edge_index = torch.stack([src[order], dst[order]])
+    batch.n_id, batch.e_id = nodes, edges
+    for name, value in data:
+        if name in ("edge_index", "adj_t", "num_nodes", *skip):
+            continue
+        if isinstance(value, torch.Tensor) and value.dim() and len(value) == data.num_nodes:
+            value = value[nodes.to(value.device)]
+        elif isinstance(value, torch.Tensor) and value.dim() and len(value) == data.num_edges:
+            value = value[edges.to(value.device)]
+        batch[name] = value

@@ -15,7 +15,7 @@ from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._arrays import devices
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.options import ids
-from pygsampler.pyg.order import begin_epoch, shuffle_by_seed
+from pygsampler.pyg.order import SeededLoader
 from pygsampler.walks.random_walk import RandomWalk
 from pygsampler.walks.result import TorchWalks
 
@@ -92,16 +92,6 @@ class WalkSampler:
         return {**self.__dict__, "_copies": {}, "_last": None}
 
 
-class _WalkDataLoader(DataLoader[Any]):
-    """torch's, which says when a pass begins: ``torch.manual_seed`` before it repeats it."""
-
-    numbers: BatchNumber
-
-    def __iter__(self) -> Any:
-        begin_epoch(self, self.numbers)
-        return super().__iter__()
-
-
 def loader(
     numbers: BatchNumber, count: int, sample: Sample, device: torch.device, options: dict[str, Any]
 ) -> DataLoader[Any]:
@@ -111,10 +101,7 @@ def loader(
     """
     place = torch.device("cpu") if options.get("pin_memory") else device
     collate = functools.partial(_collated, sample, place)
-    made = _WalkDataLoader(range(count), collate_fn=collate, **options)  # type: ignore[arg-type]
-    made.numbers = numbers
-    shuffle_by_seed(made, numbers, options)
-    return made
+    return SeededLoader(range(count), numbers, collate, **options)
 
 
 def _collated(

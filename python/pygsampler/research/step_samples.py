@@ -9,7 +9,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
-from pygsampler._batch.buffer import integer_view
+from pygsampler._batch.buffer import check_signature, integer_view
 from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory, from_pickle, to_pickle
@@ -81,7 +81,7 @@ class StepSamples:
     ) -> StepSamples:
         made = object.__new__(cls)
         words = made._words = memories.read_int64(header, at.STEP_WORDS)
-        assert words[at.SIGNATURE] == at.STEP_MAGIC
+        check_signature(words[at.SIGNATURE], at.STEP_MAGIC)
         made._memory, made._device = memory, device
         made.epoch, made.batch, made.seed = epoch, batch, seed
         found = {
@@ -351,7 +351,7 @@ class TorchStepSamples(_StepViews["torch.Tensor"]):
         nodes = integer_view(region, *about)
         edges = None
         if words[at.STEP_EDGE_IDS]:
-            about = words[at.STEP_EDGE_IDS], words[at.STEP_NUM_EDGES], words[at.EDGE_ID_BITS]
+            about = words[at.STEP_EDGE_IDS], words[at.STEP_NUM_EDGES], words[at.STEP_EDGE_ID_BITS]
             edges = integer_view(region, *about)
         made: TorchStepSamples = cls._of(nodes, edges, words, epoch, batch, seed)
         return made

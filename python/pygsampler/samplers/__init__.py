@@ -1,6 +1,5 @@
 """Published sampling algorithms, as programs: see docs/algorithms/samplers.md."""
 
-from pygsampler._sampling.job import SampleJob
 from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBatch, PendingGroup
 from pygsampler.samplers.cluster_gcn import ClusterGCN, cluster_gcn_parts
 from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
@@ -20,6 +19,7 @@ from pygsampler.samplers.saint_norms import saint_norms
 from pygsampler.samplers.seal import drnl, seal
 from pygsampler.samplers.shadow import ppr_shadow, shadow_disjoint
 from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
+from pygsampler.samplers.temporal import Temporal
 
 __all__ = [
     "ASGCNScores",
@@ -33,7 +33,7 @@ __all__ = [
     "LearnedSampler",
     "PendingBatch",
     "PendingGroup",
-    "SampleJob",
+    "Temporal",
     "asgcn",
     "asgcn_trained",
     "cluster_gcn",

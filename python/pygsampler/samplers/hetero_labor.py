@@ -26,12 +26,12 @@ _OPTIONS = (
     "exact",
     "layer_dependency",
     "batch_dependency",
-    "default",
+    "default_fanout",
     "frontier",
     "prob",
     "mask",
     "edge_weights",
-    "map_limit",
+    "map_bytes",
 )
 
 
@@ -63,7 +63,7 @@ class HeteroLaborSampler(HeteroOnlySampler):
     batch_dependency : int
         Numbers change gradually from a batch of an epoch to the next, in periods of so many
         batches, as ``samplers.labor`` says.
-    default : int, optional
+    default_fanout : int, optional
         Of the edge types that a mapping of ``fanouts`` does not have.
     frontier : str
         ``"all"`` or ``"new"``, as for ``PGSampler``.
@@ -76,7 +76,7 @@ class HeteroLaborSampler(HeteroOnlySampler):
         its edges, as DGL's. None: none.
     seed : int, optional
         As for ``PGSampler``.
-    map_limit : int, optional
+    map_bytes : int, optional
         As for ``PGSampler``.
 
     Raises
@@ -115,17 +115,17 @@ class HeteroLaborSampler(HeteroOnlySampler):
         exact: bool = False,
         layer_dependency: bool = False,
         batch_dependency: int = 1,
-        default: int | None = None,
+        default_fanout: int | None = None,
         frontier: str = "all",
         prob: str | None = None,
         mask: str | None = None,
         edge_weights: str | None = "ht",
         seed: int | None = None,
-        map_limit: int | None = None,
+        map_bytes: int | None = None,
     ) -> None:
         by_type: Any = fanouts
         if isinstance(fanouts, (list, tuple)):
-            by_type = fanouts_by_name(fanouts, default)
+            by_type = fanouts_by_name(fanouts, default_fanout)
             self._fanouts = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
         plan = Plan(
             family="labor",
@@ -134,12 +134,12 @@ class HeteroLaborSampler(HeteroOnlySampler):
             exact=exact,
             layer_dependency=layer_dependency,
             batch_dependency=batch_dependency,
-            default=default,
+            default_fanout=default_fanout,
             frontier=frontier,
             prob=prob,
             mask=mask,
             edge_weights=edge_weights,
-            map_limit=map_limit,
+            map_bytes=map_bytes,
         )
         if not isinstance(fanouts, (list, tuple)):
             self._fanouts = plan["fanouts"]

@@ -41,7 +41,7 @@ class HGTSampler(HeteroOnlySampler):
         the authors' program, 50.
     seed : int, optional
         As for ``PGSampler``.
-    map_limit : int, optional
+    map_bytes : int, optional
         As for ``PGSampler``.
 
     Raises
@@ -74,13 +74,13 @@ class HGTSampler(HeteroOnlySampler):
         *,
         max_neighbors: int | None = 50,
         seed: int | None = None,
-        map_limit: int | None = None,
+        map_bytes: int | None = None,
     ) -> None:
         plan = Plan(
             family="hgt",
             num_samples=_by_iteration(num_samples),
             max_neighbors=max_neighbors,
-            map_limit=map_limit,
+            map_bytes=map_bytes,
         )
         super().__init__(plan, seed)
 
@@ -99,9 +99,9 @@ class HGTSampler(HeteroOnlySampler):
         return value
 
     @property
-    def map_limit(self) -> int | None:
+    def map_bytes(self) -> int | None:
         """As it was given."""
-        value: int | None = self._plan["map_limit"]
+        value: int | None = self._plan["map_bytes"]
         return value
 
     def _rows_of_parts(self) -> Plan:
@@ -117,7 +117,7 @@ class HGTSampler(HeteroOnlySampler):
         return {
             "num_samples": self.num_samples,
             "max_neighbors": self.max_neighbors,
-            "map_limit": self.map_limit,
+            "map_bytes": self.map_bytes,
         }
 
     def __repr__(self) -> str:

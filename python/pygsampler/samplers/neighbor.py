@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from pygsampler._arrays.datetimes import as_numpy_span, check_window, datetime_kind
+from pygsampler._arrays.datetimes import check_window, datetime_kind
 from pygsampler._batch.array_sources import TensorSource
 from pygsampler._batch.coo_expansion import CooExpander
 from pygsampler._batch.minibatch import MiniBatch
@@ -23,12 +23,12 @@ from pygsampler._sampling.sampler import Sampler, from_pickle
 from pygsampler._sampling.temporal import TemporalEngineSampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.samplers.neighbor_plan import (
+    MODE_OPTIONS,
     NEIGHBOR,
-    NO_WINDOW,
-    RESERVOIR,
     hetero_plan,
     neighbor_plan,
 )
+from pygsampler.samplers.temporal import Temporal, as_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -69,39 +69,11 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     fanouts : sequence of int
         In-edges for each vertex, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
         -1 takes all, also with replacement; 0 takes none. Of a ``HeteroGraph`` each may be a
-        mapping of edge types to int, all types of the graph unless there is a ``default``.
+        mapping of edge types to int, all types of the graph unless there is a
+        ``default_fanout``.
     replace : bool
         Draw with replacement: then a vertex with any in-edge gets exactly ``fanout`` draws.
         Without, a vertex with at most ``fanout`` in-edges gets all of them.
-    frontier : str
-        ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
-        has it: a vertex is expanded once, at the hop after the one that reached it first.
-    disjoint : bool
-        Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
-        draws, and ``MiniBatch.trees`` tells which vertex is whose.
-    seed : int, optional
-        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
-        ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
-        system.
-    ordered : bool
-        Vertices are numbered in the canonical order, which is the same everywhere. False skips
-        the pass for it in mode ``"queue"`` on a GPU: the edges are the same in original ids, and
-        the vertices after the seeds are numbered as they arrive. Elsewhere it changes nothing.
-    mode : str
-        How a GPU goes about it; the batches are equal. ``"auto"`` is the fastest known for the
-        shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
-        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
-        ``"bsp"``: a few launches for each hop, whose size the host reads in between.
-        ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
-        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``,
-        ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights`` it is one of the first two.
-        ``"reservoir"``, for comparisons, samples by TurboGNN's kernels, which read every row
-        through: its batches are uniform too, but other ones, by random numbers of its own, and
-        it knows no ``replace`` either.
-    map_limit : int, optional
-        Bytes that a batch in flight may use to number its vertices. Above it tables grow with
-        the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
-        of ``2**24`` vertices and more) is faster. Of no effect on a GPU.
     prob : str, optional
         The name of an edge array of the graph (``graph.edata``): bool, integers, float32 or
         float64, one finite weight >= 0 for each edge id. A vertex then draws its edges one after
@@ -118,23 +90,43 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a vertex
         gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
         its places says (docs/guide/weights.md). None: no factors.
-    time : str, optional
-        The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
-        float64 (dates are taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
-        and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
-        later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
-        the order of time once, and kept with the graph. docs/guide/temporal.md says more.
-    compare : str
-        ``"le"``: up to the bound. ``"lt"``: before it.
-    window : float or timedelta, optional
-        Edges may be so much earlier than the bound at most, from 0 on. ``sample`` refuses a span,
-        which is one of ``datetime``, NumPy, pandas or Arrow, beside times that are numbers.
-    carry : str
-        ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
-        the time of the edge that first reached it (with a vertex array: by its own time).
-    strategy : str
-        ``"uniform"``, or ``"last"``: the ``fanout`` latest of those that may be taken, ascending;
-        with ``replace`` draws among these.
+    disjoint : bool
+        Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
+        draws, and ``MiniBatch.trees`` tells which vertex is whose.
+    frontier : str
+        ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
+        has it: a vertex is expanded once, at the hop after the one that reached it first.
+    temporal : str or Temporal, optional
+        Samples edges that are not later than ``seed_time``, which ``sample`` then takes. A name is
+        that of the edge or node array that has the times; ``pygsampler.samplers.Temporal`` has the
+        strategy, a window, and whose time bounds the next hop. Neighborhoods are then disjoint.
+    default_fanout : int, optional
+        The fanout of the edge types that a mapping of ``fanouts`` does not have.
+    mode : str
+        How a GPU goes about it; the batches are equal. ``"auto"`` is the fastest known for the
+        shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
+        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
+        ``"bsp"``: a few launches for each hop, whose size the host reads in between.
+        ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
+        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``,
+        ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights`` it is one of the first two.
+        ``"reservoir"``, for comparisons, samples by TurboGNN's kernels, which read every row
+        through: its batches are uniform too, but other ones, by random numbers of its own, and
+        it knows no ``replace`` either.
+    mode_options : mapping, optional
+        Options that one mode has alone. ``"queue"``: ``ordered`` (True); False skips, on a GPU, the
+        pass that numbers vertices in the canonical order: the edges are the same in original ids,
+        and the vertices after the seeds are numbered as they arrive. ``"reservoir"``:
+        ``degree_threshold``, ``block_threshold``, ``memory``, ``schedule`` and ``streams``, as
+        docs/research/modes.md has them.
+    map_bytes : int, optional
+        Bytes that a batch in flight may use to number its vertices. Above it tables grow with
+        the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
+        of ``2**24`` vertices and more) is faster. Of no effect on a GPU.
+    seed : int, optional
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
+        ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
+        system.
 
     Notes
     -----
@@ -158,7 +150,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         "__weakref__",
         "_given",
         "_numbers",
-        "_span",
+        "_rule",
         "_timed",
         "_typed",
     )
@@ -170,43 +162,34 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         fanouts: Sequence[int | Mapping[Any, int]],
         *,
         replace: bool = False,
-        frontier: str = "all",
-        disjoint: bool = False,
-        seed: int | None = None,
-        ordered: bool = True,
-        mode: str = "auto",
-        map_limit: int | None = None,
         prob: str | None = None,
         mask: str | None = None,
         edge_weights: str | None = None,
-        reservoir: Mapping[str, Any] | None = None,
-        default: int | None = None,
-        time: str | None = None,
-        compare: str = "le",
-        window: Any = None,
-        carry: str = "seed",
-        strategy: str = "uniform",
+        disjoint: bool = False,
+        frontier: str = "all",
+        temporal: str | Temporal | None = None,
+        default_fanout: int | None = None,
+        mode: str = "auto",
+        mode_options: Mapping[str, Any] | None = None,
+        map_bytes: int | None = None,
+        seed: int | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
+        self._rule = as_rule(temporal)
         plan = neighbor_plan(
             {
                 "fanouts": fanouts,
                 "replace": replace,
-                "frontier": frontier,
-                "disjoint": disjoint,
-                "ordered": ordered,
-                "mode": mode,
-                "map_limit": map_limit,
                 "prob": prob,
                 "mask": mask,
                 "edge_weights": edge_weights,
-                "reservoir": reservoir,
-                "default": default,
-                "time": time,
-                "compare": compare,
-                "window": window,
-                "carry": carry,
-                "strategy": strategy,
+                "disjoint": disjoint,
+                "frontier": frontier,
+                "temporal": self._rule,
+                "default_fanout": default_fanout,
+                "mode": mode,
+                "mode_options": mode_options,
+                "map_bytes": map_bytes,
             }
         )
         EngineSampler.__init__(self, plan, self._numbers.seed)
@@ -214,9 +197,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         self._given: tuple[Any, ...] | None = None
         if plan["family"] == "typed":
             self._given = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
-        # What the plan has as a number: whether it fits the times is known once there is a graph.
-        span = as_numpy_span(window)
-        self._span = span if datetime_kind(span) else None
         self._typed: HeteroEngineSampler | None = None
         self._timed = (
             TemporalEngineSampler(plan, self.seed) if plan["family"] == "temporal" else None
@@ -247,45 +227,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return value
 
     @property
-    def time(self) -> str | None:
-        """The name of the times; None: edges have none."""
-        value: str | None = self._plan.get("time")
-        return value
+    def temporal(self) -> Temporal | None:
+        """The rule that says which edges may be sampled when; None: all edges at any time."""
+        return self._rule
 
     @property
-    def compare(self) -> str:
-        """``"le"`` or ``"lt"``: up to the bound, or before it."""
-        value: str = self._plan.get("compare", "le")
-        return value
-
-    @property
-    def window(self) -> float | None:
-        """How long before the bound edges may be, a timedelta64 in nanoseconds; None: any time."""
-        value: float | None = self._plan.get("window")
-        return None if value is None or value >= NO_WINDOW else value
-
-    @property
-    def carry(self) -> str:
-        """``"seed"`` or ``"edge"``: whose time bounds the next hop."""
-        value: str = self._plan.get("carry", "seed")
-        return value
-
-    @property
-    def strategy(self) -> str:
-        """``"uniform"`` or ``"last"``."""
-        value: str = self._plan.get("strategy", "uniform")
-        return value
-
-    @property
-    def default(self) -> int | None:
-        """Of the edge types that a mapping of ``fanouts`` does not have; None: it has all."""
-        value: int | None = self._plan.get("default")
-        return value
-
-    @property
-    def ordered(self) -> bool:
-        """As it was given."""
-        value: bool = self._plan.get("ordered", True)
+    def default_fanout(self) -> int | None:
+        """The fanout of edge types that a mapping of ``fanouts`` does not have, or None."""
+        value: int | None = self._plan.get("default_fanout")
         return value
 
     @property
@@ -297,9 +246,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return mode
 
     @property
-    def map_limit(self) -> int | None:
+    def map_bytes(self) -> int | None:
         """As it was given."""
-        value: int | None = self._plan.get("map_limit")
+        value: int | None = self._plan.get("map_bytes")
         return value
 
     @property
@@ -321,14 +270,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return value
 
     @property
-    def reservoir(self) -> dict[str, Any] | None:
-        """Options of mode ``"reservoir"`` other than the usual ones; None where there are none."""
-        given = {
+    def mode_options(self) -> dict[str, Any] | None:
+        """The options of the mode that have not their default values; None where there are none."""
+        options = {
             name: self._plan[name]
-            for name, usual in RESERVOIR.items()
+            for name, usual in MODE_OPTIONS.get(self.mode, {}).items()
             if self._plan.get(name, usual) != usual
         }
-        return given or None
+        return options or None
 
     @property
     def plan(self) -> Plan:
@@ -349,9 +298,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
         Of a graph in parts nobody knows.
         """
-        if self._span is not None and graph._service is None:
-            name = self._plan["time"]
-            check_window(self._span, graph._kind_of_times(name), name)
+        rule = self._rule
+        if rule is not None and datetime_kind(rule.window) and graph._service is None:
+            check_window(rule.window, graph._kind_of_times(rule.attr), rule.attr)
 
     def _hetero_sampler(self) -> HeteroEngineSampler:
         """What samples graphs with types."""
@@ -387,7 +336,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         if isinstance(graph, HeteroGraph):
             sampler = self._hetero_sampler()
             if seed_time is not None and sampler._by_time is None:
-                raise ValueError("seed_time: expected None for a sampler without time=, got some")
+                raise ValueError(
+                    "seed_time: expected None for a sampler without temporal=, got some"
+                )
             return sampler.start(
                 graph,
                 seeds,
@@ -411,8 +362,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                 prompt=not beside,
                 hops=into == "hops",
             )
-        if seed_time is not None and self.time is None:
-            raise ValueError("seed_time: expected None for a sampler without time=, got some")
+        if seed_time is not None and self._rule is None:
+            raise ValueError("seed_time: expected None for a sampler without temporal=, got some")
         return dispatch(
             self,
             self.graph_of(graph),
@@ -443,7 +394,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         threads: int = 0,
         seed_time: Any = None,
     ) -> Any:
-        """Samples a batch, as ``Sampler.sample`` does; with ``time`` it needs ``seed_time``.
+        """Samples a batch, as ``Sampler.sample`` does; with ``temporal`` it needs ``seed_time``.
 
         Parameters
         ----------
@@ -568,7 +519,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
         if self._given is not None:
             given["fanouts"] = self._given
-        return given if self._span is None else {**given, "window": self._span}
+        return given
 
     def __repr__(self) -> str:
         """As it is written in a call, but for what is as by default."""

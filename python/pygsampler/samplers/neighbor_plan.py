@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pygsampler._arrays.datetimes import as_nanoseconds, as_numpy_span, datetime_kind
+from pygsampler._arrays.datetimes import NanosecondTimes, as_nanoseconds, datetime_kind
 from pygsampler._engine.checks import describe
 from pygsampler._graph.schema import relation_name
 from pygsampler._sampling.plan import ByRelation, Plan
+from pygsampler.samplers.temporal import Temporal, as_rule
 
-# What a plan has for no window.
-NO_WINDOW = 2.0**62
+# The window of a plan that has none.
+_NO_WINDOW = 2.0**62
 
 # The options that every family takes.
 _COMMON = ("fanouts", "replace", "frontier", "prob", "mask", "edge_weights")
@@ -19,55 +20,54 @@ _COMMON = ("fanouts", "replace", "frontier", "prob", "mask", "edge_weights")
 # The modes of the family of neighbours; the others are families of their own.
 NEIGHBOR = ("auto", "persistent")
 _MODES = (*NEIGHBOR, "fused", "bsp", "queue", "reservoir")
-# The options of mode "reservoir", with what is usual.
-RESERVOIR: dict[str, Any] = {
-    "degree_threshold": None,
-    "block_threshold": None,
-    "memory": "adaptive",
-    "schedule": True,
-    "streams": None,
+# The options of single modes, with their default values.
+MODE_OPTIONS: dict[str, dict[str, Any]] = {
+    "queue": {"ordered": True},
+    "reservoir": {
+        "degree_threshold": None,
+        "block_threshold": None,
+        "memory": "adaptive",
+        "schedule": True,
+        "streams": None,
+    },
 }
 
 
 def neighbor_plan(options: Mapping[str, Any]) -> Plan:
-    """The plan of all options by their names, ``fanouts`` among them, but for the seed."""
-    typed = options["default"] is not None or _has_types(options["fanouts"])
-    mode = options["mode"]
-    if options["time"] is None:
-        _check_without_time(options)
-    else:
+    """Returns the plan of all options by their names, ``fanouts`` among them, but for the seed."""
+    by_type = options["default_fanout"] is not None or _has_types(options["fanouts"])
+    mode, rule = options["mode"], as_rule(options["temporal"])
+    if rule is not None:
         if _family(mode)["family"] != "neighbor":
-            raise ValueError(f"mode: expected one of {NEIGHBOR} with time, got {mode!r}")
-        if not typed:
-            return Plan(family="temporal", **_rule(options), **_of(options, *_COMMON))
-    if typed:
+            raise ValueError(f"mode: expected one of {NEIGHBOR} with temporal, got {mode!r}")
+        if not by_type:
+            return Plan(family="temporal", **_rule(rule), **_of(options, *_COMMON))
+    if by_type:
         plan = hetero_plan(options)
         _family(mode)
         return plan
     return Plan(
         **_family(mode),
-        **_reservoir(mode, options["reservoir"]),
-        **_of(options, *_COMMON, "disjoint", "ordered", "map_limit"),
+        **_of_mode(mode, options["mode_options"]),
+        **_of(options, *_COMMON, "disjoint", "map_bytes"),
     )
 
 
 def hetero_plan(options: Mapping[str, Any]) -> Plan:
-    """That of the same options for a graph with types."""
-    hops, in_time = (
-        fanouts_by_name(options["fanouts"], options["default"]),
-        options["time"] is not None,
-    )
+    """Returns the plan of the same options for a heterogeneous graph."""
+    hops = fanouts_by_name(options["fanouts"], options["default_fanout"])
+    rule = as_rule(options["temporal"])
     if options["prob"] is not None and options["mask"] is not None:
         raise ValueError("prob, mask: expected at most one of them, got both")
-    fields = _of(options, *_COMMON, "default", "map_limit")
-    fields |= {"fanouts": hops, "disjoint": options["disjoint"] or in_time}
-    return Plan(family="typed", **fields, **(_rule(options) if in_time else {}))
+    fields = _of(options, *_COMMON, "default_fanout", "map_bytes")
+    fields |= {"fanouts": hops, "disjoint": options["disjoint"] or rule is not None}
+    return Plan(family="typed", **fields, **({} if rule is None else _rule(rule)))
 
 
-def fanouts_by_name(fanouts: Any, default: int | None) -> list[Any]:
+def fanouts_by_name(fanouts: Any, default_fanout: int | None) -> list[Any]:
     """Fanouts of hops whose numbers by edge type are by the types' names."""
     for i, hop in enumerate(fanouts):
-        if isinstance(hop, Mapping) and not hop and default is None:
+        if isinstance(hop, Mapping) and not hop and default_fanout is None:
             raise ValueError(f"fanouts[{i}]: expected a number for each edge type, got none")
     return [
         _by_name(hop, f"fanouts[{i}]") if isinstance(hop, Mapping) else hop
@@ -104,25 +104,31 @@ def _has_types(fanouts: Any) -> bool:
     return isinstance(fanouts, (list, tuple)) and any(isinstance(n, Mapping) for n in fanouts)
 
 
-def _rule(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that say which edges a bound leaves."""
-    fields = _of(options, "time", "compare", "window", "carry", "strategy")
-    window = as_numpy_span(fields["window"])
+def _rule(rule: Temporal) -> dict[str, Any]:
+    """Returns the fields that say which edges a bound leaves."""
+    window = rule.window
     if datetime_kind(window) == "M":
         raise TypeError(f"window: expected a number or timedelta64, got {window.dtype}")
-    return {**fields, "window": as_nanoseconds(window, "window")}
+    return {
+        "time": rule.attr,
+        "compare": "le" if rule.inclusive else "lt",
+        "window": as_nanoseconds(window, "window"),
+        "carry": rule.carry,
+        "strategy": rule.strategy,
+    }
 
 
-def _check_without_time(options: Mapping[str, Any]) -> None:
-    for name, usual in (
-        ("compare", "le"),
-        ("window", None),
-        ("carry", "seed"),
-        ("strategy", "uniform"),
-    ):
-        value = options[name]
-        if value != usual:
-            raise ValueError(f"{name}: expected {usual!r} without time=, got {describe(value)}")
+def rule_of_plan(plan: Plan, spans: bool) -> Temporal | None:
+    """Returns the rule that a plan has; with ``spans`` its window was one of timedelta64."""
+    if plan.get("time") is None:
+        return None
+    window = plan["window"]
+    if spans:
+        window = NanosecondTimes(window, "timedelta64[ns]")
+    elif window is not None and window >= _NO_WINDOW:
+        window = None
+    inclusive = plan["compare"] == "le"
+    return Temporal(plan["time"], plan["strategy"], window, inclusive, plan["carry"])
 
 
 def _family(mode: Any) -> dict[str, str]:
@@ -132,16 +138,17 @@ def _family(mode: Any) -> dict[str, str]:
     return {"family": "neighbor", "mode": mode} if mode in NEIGHBOR else {"family": mode}
 
 
-def _reservoir(mode: str, given: Any) -> dict[str, Any]:
-    """The fields of a plan that mode "reservoir" has beside the others."""
+def _of_mode(mode: str, given: Any) -> dict[str, Any]:
+    """Returns the fields of a plan that one mode has and others have not."""
     if given is None:
         return {}
-    if mode != "reservoir":
-        raise ValueError(f"reservoir: expected None in mode {mode!r}, got {describe(given)}")
     if not isinstance(given, Mapping):
-        raise TypeError(f"reservoir: expected a mapping, got {describe(given)}")
+        raise TypeError(f"mode_options: expected a mapping, got {describe(given)}")
+    known = MODE_OPTIONS.get(mode, {})
     for name in given:
-        if name not in RESERVOIR:
-            known = tuple(RESERVOIR)
-            raise ValueError(f"reservoir: expected options of {known}, got {describe(name)}")
+        if name not in known:
+            expected = f"options of {tuple(known)}" if known else "none"
+            raise ValueError(
+                f"mode_options: expected {expected} in mode {mode!r}, got {describe(name)}"
+            )
     return dict(given)

@@ -61,10 +61,25 @@ def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> SaintNorms:
     if not isinstance(sampler, Sampler):
         raise TypeError(f"sampler: expected one of subgraphs, got {describe(sampler)}")
     coverage = integer(coverage, "coverage", 1, 1 << 20)
-    vertices = np.zeros(graph.num_nodes)
+    batches, nodes, edges, targets = count_subgraphs(graph, sampler, coverage, _TOGETHER)
+    beside = nodes[targets]
+    share = np.divide(edges, beside, out=np.full(len(edges), 10.0), where=edges > 0)
+    node = np.where(nodes > 0, nodes, 0.1) / max(batches, 1)
+    return SaintNorms(node.astype(np.float32), np.maximum(share, 1e-4).astype(np.float32))
+
+
+def count_subgraphs(graph: Graph, sampler: Sampler[Any], coverage: int, together: int = 1) -> Any:
+    """Counts the nodes and edges of subgraphs that have ``coverage`` times the graph's nodes.
+
+    ``together`` subgraphs are sampled at once. Returns how many there were, in how many of them
+    each node and each edge was, and the target of each edge that was in any.
+    """
+    import numpy as np
+
+    nodes = np.zeros(graph.num_nodes)
     edges = np.zeros(graph.num_edges)
     targets = np.zeros(graph.num_edges, np.int64)
-    nothing = [np.zeros(0, np.int64)] * _TOGETHER
+    nothing = [np.zeros(0, np.int64)] * together
     batches, met = 0, 0
     while met < coverage * graph.num_nodes:
         before = met
@@ -72,14 +87,11 @@ def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> SaintNorms:
             if not hasattr(made, "nodes"):
                 raise TypeError(f"sampler: expected one of subgraphs, got {sampler!r}")
             found = made.cpu().numpy()
-            vertices[found.nodes] += 1
+            nodes[found.nodes] += 1
             edges[found.edge_ids] += 1
             targets[found.edge_ids] = np.repeat(found.nodes, np.diff(found.indptr))
             met += len(found.nodes)
-        batches += _TOGETHER
+        batches += together
         if met == before:
             raise ValueError("sampler: expected subgraphs with vertices, got empty ones")
-    beside = vertices[targets]
-    share = np.divide(edges, beside, out=np.full(len(edges), 10.0), where=edges > 0)
-    node = np.where(vertices > 0, vertices, 0.1) / max(batches, 1)
-    return SaintNorms(node.astype(np.float32), np.maximum(share, 1e-4).astype(np.float32))
+    return batches, nodes, edges, targets

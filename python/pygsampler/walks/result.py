@@ -8,7 +8,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
-from pygsampler._batch.buffer import integer_view
+from pygsampler._batch.buffer import check_signature, integer_view
 from pygsampler._batch.html_tables import arrays_html, walks_html
 from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import integer
@@ -97,7 +97,7 @@ class Walks:
     ) -> W:
         made = object.__new__(cls)
         words = made._words = memories.read_int64(header, at.WALK_WORDS)
-        assert words[at.SIGNATURE] == at.WALK_MAGIC
+        check_signature(words[at.SIGNATURE], at.WALK_MAGIC)
         made._memory, made._device, made._again = memory, device, again
         made.epoch, made.batch, made.seed = epoch, batch, seed
         made._arrays = {}
@@ -457,7 +457,7 @@ class TorchWalks:
         made._lengths = integer_view(region, words[at.WALK_LENGTHS], walks, 32)
         made._edge_ids = None
         if words[at.WALK_EDGE_IDS]:
-            edges = words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.EDGE_ID_BITS]
+            edges = words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.WALK_EDGE_ID_BITS]
             made._edge_ids = integer_view(region, *edges).view(steps, walks)
         made._ask = lambda: again(made._nodes[0]).per_step_edges()
         made.slots = None

@@ -61,79 +61,50 @@ func Joined(data int64, ends []int64) (m memory.Memory, err error) {
 	return made[int64](j)
 }
 
-// Relations is how many the batch at an address has by its own words; none without types.
+// Relations is how many relations of the batch at an address Joined is told the ends of: none where
+// there is one node type.
 func Relations(data int64) int64 {
-	head := memory.View[int64](data, batch.HeaderWords)
-	if head[batch.WordSignature] != batch.TypedMagic {
-		return 0
+	head := memory.View[int64](data, batch.FixedWords)
+	if l, is := batch.LayoutOf(head); is && l.Types > 1 {
+		return int64(l.Relations)
 	}
-	return head[batch.TypedNumRelations]
+	return 0
 }
 
 // read is what the words of a batch say.
 func read(data int64, ends []int64) (*joint, error) {
-	head := memory.View[int64](data, batch.HeaderWords)
-	j := &joint{data: data, bits: head[batch.WordIDBits], hops: int(head[batch.WordHops])}
-	switch head[batch.WordSignature] {
-	case batch.Magic:
-		j.plain(memory.View[int64](data, int64(batch.Words(j.hops))))
-	case batch.TypedMagic:
-		l := batch.TypedLayout{
-			Hops: j.hops, Types: int(head[batch.TypedNumTypes]), Relations: int(head[batch.TypedNumRelations]),
-		}
-		j.hetero(l, memory.View[int64](data, int64(l.Words())), ends)
-	default:
+	head := memory.View[int64](data, batch.FixedWords)
+	l, is := batch.LayoutOf(head)
+	if !is {
 		return nil, &csc.ValueError{Text: "words: expected those of a batch of blocks, got others"}
 	}
-	return j, nil
-}
-
-// plain reads a batch without types.
-func (j *joint) plain(words []int64) {
-	k := kind{
-		nodes: words[batch.WordNumNodes], seeds: words[batch.WordNumOutput],
-		list: words[batch.WordNodes], given: words[batch.WordOutputNodes],
-		place: words[batch.WordOutputIndex], trees: words[batch.WordTrees],
+	words := memory.View[int64](data, int64(l.Words()))
+	j := &joint{
+		data: data, bits: head[batch.WordIDBits], hops: l.Hops,
+		types: make([]kind, l.Types), relations: make([]relation, l.Relations),
 	}
-	k.distinct = k.seeds
-	if k.given != k.list {
-		k.distinct = 0
-		for i := range k.seeds {
-			k.distinct = max(k.distinct, j.at(k.place, i)+1)
-		}
-	}
-	k.ends = append(k.ends, k.distinct)
-	r := relation{bits: words[batch.WordEdgeIDBits]}
-	for i := j.hops - 1; i >= 0; i-- {
-		block := batch.Block(words, i)
-		r.blocks = append(r.blocks, block)
-		k.ends = append(k.ends, block[batch.BlockNumSrc])
-	}
-	j.types, j.relations = []kind{k}, []relation{r}
-	j.relations[0].from, j.relations[0].to = &j.types[0], &j.types[0]
-}
-
-// typed reads one of a graph with types.
-func (j *joint) hetero(l batch.TypedLayout, words, ends []int64) {
-	j.types, j.relations = make([]kind, l.Types), make([]relation, l.Relations)
 	for t := range j.types {
 		of := words[l.Type(t):l.Type(t+1)]
 		counts := words[l.Count(t, 0):l.Count(t+1, 0)]
 		j.types[t] = kind{
 			nodes: of[batch.TypeNumNodes], seeds: of[batch.TypeNumOutput], distinct: counts[0],
 			list: of[batch.TypeNodes], given: of[batch.TypeOutputNodes],
-			place: of[batch.TypeOutputIndex], trees: of[batch.TypeTrees],
+			place: of[batch.TypeOutputIndex], trees: of[batch.TypeSubgraphIDs],
 			ends: counts,
 		}
 	}
 	for r := range j.relations {
-		made := relation{from: &j.types[ends[2*r]], to: &j.types[ends[2*r+1]], bits: words[l.EdgeIDBits(r)]}
+		made := relation{from: &j.types[0], to: &j.types[0], bits: words[l.EdgeIDBits(r)]}
+		if l.Types > 1 {
+			made.from, made.to = &j.types[ends[2*r]], &j.types[ends[2*r+1]]
+		}
 		for i := l.Hops - 1; i >= 0; i-- {
 			at := l.Block(i, r)
 			made.blocks = append(made.blocks, words[at:at+batch.BlockWords])
 		}
 		j.relations[r] = made
 	}
+	return j, nil
 }
 
 // at is an id of an array of the batch.

@@ -58,13 +58,14 @@ func (b builder) factors(values ...float32) int64 {
 // repeated is a batch of two hops around the seeds 50, 60 and 50, whose second one expands 70 and 80,
 // or all vertices.
 func repeated(t *testing.T, ids, edgeIDs int64, all bool) memory.Memory {
-	made, err := batch.NewBuilder(2, 0)
+	made, err := batch.NewBuilder(batch.Homogeneous(2), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := builder{t, made}
 	b.Set(batch.WordIDBits, ids)
-	b.Set(batch.WordEdgeIDBits, edgeIDs)
+	b.Set(b.EdgeIDBits(0), edgeIDs)
+	b.SetWords(b.Count(0, 0), 2, 4, 5)
 	b.Set(batch.WordNumOutput, 3)
 	b.Set(batch.WordNumNodes, 5)
 	b.Set(batch.WordNodes, b.put(ids, 50, 60, 70, 80, 90))
@@ -152,8 +153,8 @@ func TestJoined(t *testing.T) {
 
 // Two types: seeds of one are there twice, the other has trees' words for none.
 func TestJoinedTypes(t *testing.T) {
-	l := batch.TypedLayout{Hops: 1, Types: 2, Relations: 2}
-	made, err := batch.NewTypedBuilder(l, 0)
+	l := batch.Layout{Hops: 1, Types: 2, Relations: 2}
+	made, err := batch.NewBuilder(l, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestJoinedTypes(t *testing.T) {
 }
 
 func TestNoBatch(t *testing.T) {
-	words := make([]int64, batch.HeaderWords)
+	words := make([]int64, batch.FixedWords)
 	words[batch.WordSignature] = batch.WalkMagic
 	var value *csc.ValueError
 	if _, err := Joined(address(words), nil); !errors.As(err, &value) {

@@ -30,7 +30,7 @@ func (s *sampling[I]) plant() error {
 	t := &disjointMap[I]{shift: shift, timed: s.Times != nil}
 	s.trees = t
 	s.table.begin()
-	if s.out, err = batch.NewBuilder(len(s.Fanouts), s.widths().Vertices(2*seeds)+4096); err != nil {
+	if s.out, err = batch.NewBuilder(batch.Homogeneous(len(s.Fanouts)), s.widths().Vertices(2*seeds)+4096); err != nil {
 		return err
 	}
 	local, err := s.output()
@@ -45,6 +45,7 @@ func (s *sampling[I]) plant() error {
 		copy(t.bounds, s.Times.Seeds)
 	}
 	s.n = seeds
+	s.out.Set(s.out.Count(0, 0), s.n)
 	return nil
 }
 
@@ -166,7 +167,7 @@ func (t *disjointMap[I]) finish(s *sampling[I]) error {
 	for _, list := range []struct {
 		word   int
 		values []I
-	}{{batch.WordNodes, t.vertices}, {batch.WordTrees, t.of}} {
+	}{{batch.WordNodes, t.vertices}, {batch.WordSubgraphIDs, t.of}} {
 		if err := putList(s.out, list.word, list.values[:s.n]); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ type HeteroRequest struct {
 	EdgeWeights bool
 	// Poisson says that rows have their fanouts in the mean, and may have any number of edges.
 	Poisson  bool
-	MapLimit int64
+	MapBytes int64
 	Most     int64 // edges of a hop; 0: any number
 	// Where the rows of each relation lie elsewhere: as Partition has them, of all relations; nil: here.
 	Bounds [][]int64
@@ -45,13 +45,12 @@ type HeteroRequest struct {
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
 	*heteroScratch
-	team   *team
-	stop   *atomic.Bool
-	out    *batch.Builder
-	layout batch.TypedLayout
-	hops   int
-	kinds  []nodeType[I]
-	rels   []relation[I]
+	team  *team
+	stop  *atomic.Bool
+	out   *batch.Builder
+	hops  int
+	kinds []nodeType[I]
+	rels  []relation[I]
 }
 
 // nodeType is what a batch has of a type of vertices.
@@ -254,10 +253,10 @@ func (s *heteroBatch[I]) made(sampled func(hop int) error) (memory.Memory, error
 // begin numbers the seeds.
 func (s *heteroBatch[I]) begin() error {
 	g := s.Graph
-	s.layout = batch.TypedLayout{Hops: s.hops, Types: len(g.Kinds), Relations: len(g.Relations)}
+	l := batch.Layout{Hops: s.hops, Types: len(g.Kinds), Relations: len(g.Relations)}
 	total := s.Batch.Seeds.Len()
 	var err error
-	if s.out, err = batch.NewTypedBuilder(s.layout, total*2*idBits[I]()/8+4096); err != nil {
+	if s.out, err = batch.NewBuilder(l, total*2*idBits[I]()/8+4096); err != nil {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
@@ -293,7 +292,7 @@ func (s *heteroBatch[I]) begin() error {
 			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights, beside: r.req.arrays()}
 			r.from = &r.far
 		}
-		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
+		s.out.Set(s.out.EdgeIDBits(i), r.widths.EdgeID*8)
 	}
 	for w := range s.team.size {
 		s.worker(w)
@@ -303,7 +302,7 @@ func (s *heteroBatch[I]) begin() error {
 
 // plant numbers the seeds of a type, which are those from one on of the batch's.
 func (s *heteroBatch[I]) plant(t int, first, total int64) error {
-	k, count, word := &s.kinds[t], s.HeteroRequest.Seeds[t], s.layout.Type(t)
+	k, count, word := &s.kinds[t], s.HeteroRequest.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -340,7 +339,7 @@ func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 		}
 		k.n = count
 	} else {
-		k.numbers.Limit = s.MapLimit
+		k.numbers.Limit = s.MapBytes
 		if err := k.numbers.Begin(k.Nodes, int64(min(s.bound()+1, float64(k.Nodes)))); err != nil {
 			return err
 		}
@@ -351,7 +350,7 @@ func (s *heteroBatch[I]) plant(t int, first, total int64) error {
 			return err
 		}
 	}
-	s.out.Set(s.layout.Count(t, 0), k.n)
+	s.out.Set(s.out.Count(t, 0), k.n)
 	return nil
 }
 
@@ -431,11 +430,11 @@ func (s *heteroBatch[I]) tell(hop int) {
 	for i := range s.rels {
 		r := &s.rels[i]
 		r.block.indptr[r.dst.rows] = I(r.edges)
-		s.out.SetWords(s.layout.Block(s.hops-1-hop, i), r.src.n, r.dst.rows, r.edges,
+		s.out.SetWords(s.out.Block(s.hops-1-hop, i), r.src.n, r.dst.rows, r.edges,
 			r.offsets[0], r.offsets[1], r.offsets[2], r.dst.first, r.offsets[3])
 	}
 	for t := range s.kinds {
-		s.out.Set(s.layout.Count(t, hop+1), s.kinds[t].n)
+		s.out.Set(s.out.Count(t, hop+1), s.kinds[t].n)
 	}
 }
 
@@ -526,12 +525,12 @@ func (s *heteroBatch[I]) claim(t *tile) {
 // finish copies the lists of vertices into the region.
 func (s *heteroBatch[I]) finish() error {
 	for t := range s.kinds {
-		k, word := &s.kinds[t], s.layout.Type(t)
+		k, word := &s.kinds[t], s.out.Type(t)
 		s.out.Set(word+batch.TypeNumNodes, k.n)
 		list := k.vertices
 		if k.trees != nil {
 			list = k.trees.vertices
-			if err := putList(s.out, word+batch.TypeTrees, k.trees.of[:k.n]); err != nil {
+			if err := putList(s.out, word+batch.TypeSubgraphIDs, k.trees.of[:k.n]); err != nil {
 				return err
 			}
 		}

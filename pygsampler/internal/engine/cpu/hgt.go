@@ -26,7 +26,7 @@ type HGTRequest struct {
 	// MaxNeighbors is how many in-edges of a relation a row keeps, drawn once for the batch:
 	// budgets and edges are those of the graph of these. -1: all.
 	MaxNeighbors int64
-	MapLimit     int64
+	MapBytes     int64
 	Most         int64 // edges of an iteration; 0: any number
 	// Where the rows of each relation lie elsewhere, as TypedRequest has them; nil: here.
 	Bounds [][]int64
@@ -38,11 +38,10 @@ type HGTRequest struct {
 type hgtBatch[I csc.Index] struct {
 	*HGTRequest
 	*heteroScratch
-	stop   *atomic.Bool
-	out    *batch.Builder
-	layout batch.TypedLayout
-	kinds  []hgtKind[I]
-	rels   []hgtRelation[I]
+	stop  *atomic.Bool
+	out   *batch.Builder
+	kinds []hgtKind[I]
+	rels  []hgtRelation[I]
 }
 
 // hgtKind is what a batch has of a type of vertices. The numbers of kind are those of the
@@ -144,9 +143,9 @@ func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, 
 // begin numbers the seeds.
 func (s *hgtBatch[I]) begin() error {
 	g := s.Graph
-	s.layout = batch.TypedLayout{Hops: 1, Types: len(g.Kinds), Relations: len(g.Relations)}
+	l := batch.Layout{Hops: 1, Types: len(g.Kinds), Relations: len(g.Relations)}
 	var err error
-	if s.out, err = batch.NewTypedBuilder(s.layout, s.Batch.Seeds.Len()*2*idBits[I]()/8+4096); err != nil {
+	if s.out, err = batch.NewBuilder(l, s.Batch.Seeds.Len()*2*idBits[I]()/8+4096); err != nil {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
@@ -176,7 +175,7 @@ func (s *hgtBatch[I]) begin() error {
 			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}
 			r.source = &r.far
 		}
-		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
+		s.out.Set(s.out.EdgeIDBits(i), r.widths.EdgeID*8)
 	}
 	s.worker(0)
 	return nil
@@ -184,7 +183,7 @@ func (s *hgtBatch[I]) begin() error {
 
 // plant chooses the seeds of a type, which are those from one on of the batch's.
 func (s *hgtBatch[I]) plant(t int, first int64) error {
-	k, count, word := &s.kinds[t], s.Seeds[t], s.layout.Type(t)
+	k, count, word := &s.kinds[t], s.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 		given[i] = I(s.Batch.Seeds.At(first + i))
 	}
 	copy(local, given)
-	k.numbers.Limit = s.MapLimit
+	k.numbers.Limit = s.MapBytes
 	if err := k.numbers.Begin(k.Nodes, k.Nodes); err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 	if err := putList(s.out, word+batch.TypeOutputNodes, given); err != nil {
 		return err
 	}
-	s.out.Set(s.layout.Count(t, 0), k.n)
+	s.out.Set(s.out.Count(t, 0), k.n)
 	return nil
 }
 
@@ -420,10 +419,10 @@ func (s *hgtBatch[I]) finish() error {
 		}
 	}
 	for t := range s.kinds {
-		k, word := &s.kinds[t], s.layout.Type(t)
+		k, word := &s.kinds[t], s.out.Type(t)
 		n := int64(len(k.chosen))
 		s.out.Set(word+batch.TypeNumNodes, n)
-		s.out.Set(s.layout.Count(t, 1), n)
+		s.out.Set(s.out.Count(t, 1), n)
 		if err := putList(s.out, word+batch.TypeNodes, k.chosen); err != nil {
 			return err
 		}
@@ -469,7 +468,7 @@ func (s *hgtBatch[I]) block(i int) error {
 		start = end
 	}
 	b.indptr[rows] = I(at)
-	s.out.SetWords(s.layout.Block(0, i), int64(len(r.src.chosen)), rows, edges,
+	s.out.SetWords(s.out.Block(0, i), int64(len(r.src.chosen)), rows, edges,
 		offsets[0], offsets[1], offsets[2], 0, offsets[3])
 	return nil
 }

@@ -136,7 +136,7 @@ func (s *laborBatch[I]) bringWhole(hop int) error {
 	for i := len(s.near); i < len(s.rels); i++ {
 		r := &s.rels[i]
 		rows := s.rowsHere(i)
-		rows.Limit = s.MapLimit
+		rows.Limit = s.MapBytes
 		near, err := NewNear[I](r.dst.Nodes, r.src.Nodes, s.Bounds[i], r.widths, nil, rows)
 		if err != nil {
 			return err
@@ -450,7 +450,7 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 	// One more than there are, as Claim has it.
 	rows.vertices = slices.Grow(rows.vertices[:0], n+1)[:n+1]
 	around := &r.src.around
-	around.Limit = s.MapLimit
+	around.Limit = s.MapBytes
 	if err := around.Begin(r.src.Nodes, int64(n)); err != nil {
 		return err
 	}

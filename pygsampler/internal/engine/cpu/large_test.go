@@ -122,7 +122,7 @@ func TestHubCostsItsFanout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bytes = memory.At[int64](m, 0, batch.HeaderWords)[batch.WordSize]
+			bytes = memory.At[int64](m, 0, batch.FixedWords)[batch.WordSize]
 			m.Release()
 		}
 		return after.TotalAlloc - before.TotalAlloc, bytes
@@ -161,7 +161,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 		for _, limit := range []int64{0, 1} {
 			var counts []float64
 			for _, seeds := range []int64{256, 4096} {
-				r := Request{Graph: g, MapLimit: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
+				r := Request{Graph: g, MapBytes: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
 				var stop atomic.Bool
 				run := func() {
 					r.Number++

@@ -13,9 +13,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// DefaultMapLimit is the largest direct map that a batch in flight gets unless
+// DefaultMapBytes is the largest direct map that a batch in flight gets unless
 // the caller says otherwise: 256 MiB are 64 million vertices.
-const DefaultMapLimit = 256 << 20
+const DefaultMapBytes = 256 << 20
 
 // sampling is one batch in the making; I is the type of the graph's ids.
 type sampling[I csc.Index] struct {
@@ -98,9 +98,9 @@ const (
 
 // numberBy chooses the numbering: a direct map while it is within the limit.
 func (r *Request) numberBy() numbering {
-	limit := r.MapLimit
+	limit := r.MapBytes
 	if limit == 0 {
-		limit = DefaultMapLimit
+		limit = DefaultMapBytes
 	}
 	switch narrow := r.bound() <= narrowNumbers; {
 	case narrow && r.Graph.NumNodes*4 <= limit:
@@ -173,7 +173,7 @@ func (s *sampling[I]) begin() error {
 		return err
 	}
 	widths, bound := s.widths(), s.bound()
-	if s.out, err = batch.NewBuilder(len(s.Fanouts), widths.Vertices(bound+2*seeds)+4096); err != nil {
+	if s.out, err = batch.NewBuilder(batch.Homogeneous(len(s.Fanouts)), widths.Vertices(bound+2*seeds)+4096); err != nil {
 		return err
 	}
 	if s.offNodes, err = s.out.Alloc(widths.Vertices(bound)); err != nil {
@@ -187,6 +187,7 @@ func (s *sampling[I]) begin() error {
 		return err
 	}
 	s.claim(local)
+	s.out.Set(s.out.Count(0, 0), s.n)
 	s.out.Set(batch.WordNodes, s.offNodes)
 	if s.n == seeds {
 		s.out.Set(batch.WordOutputNodes, s.offNodes)
@@ -215,7 +216,7 @@ func (s *sampling[I]) output() ([]I, error) {
 		word  int
 		value int64
 	}{
-		{batch.WordIDBits, widths.ID * 8}, {batch.WordEdgeIDBits, widths.EdgeID * 8},
+		{batch.WordIDBits, widths.ID * 8}, {s.out.EdgeIDBits(0), widths.EdgeID * 8},
 		{batch.WordNumOutput, seeds}, {batch.WordOutputNodes, given}, {batch.WordOutputIndex, index},
 	} {
 		s.out.Set(of.word, of.value)
@@ -303,7 +304,8 @@ func (s *sampling[I]) hop(hop int) error {
 		return err
 	}
 	block.indptr[rows] = I(edges)
-	s.out.Set(batch.BlockAt(depth-1-hop)+batch.BlockNumSrc, s.n)
+	s.out.Set(s.out.Block(depth-1-hop, 0)+batch.BlockNumSrc, s.n)
+	s.out.Set(s.out.Count(0, hop+1), s.n)
 	return nil
 }
 

@@ -144,13 +144,13 @@ func check(t *testing.T, r Request) {
 	want := reference(&r)
 	for engine := range engines {
 		for _, crew := range []idle{0, 3} {
-			for _, r.MapLimit = range []int64{0, 1} {
-				if engine == 1 && r.MapLimit == 1 {
+			for _, r.MapBytes = range []int64{0, 1} {
+				if engine == 1 && r.MapBytes == 1 {
 					continue // the queue needs its map
 				}
 				if got := sampleBy(t, engine, &r, crew); !got.Equal(want) {
 					t.Fatalf("engine=%d crew=%d limit=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
-						engine, crew, r.MapLimit, r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
+						engine, crew, r.MapBytes, r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
 				}
 			}
 		}

@@ -8,7 +8,7 @@ import (
 // serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
 // gives its memory back.
 type NodeMap struct {
-	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapLimit.
+	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapBytes.
 	Limit  int64
 	narrow directMap[uint32]
 	wide   directMap[uint64]
@@ -23,7 +23,7 @@ func (m *NodeMap) Begin(nodes, most int64) error {
 	m.nodes = nodes
 	limit := m.Limit
 	if limit == 0 {
-		limit = DefaultMapLimit
+		limit = DefaultMapBytes
 	}
 	switch {
 	case most < narrowNumbers && nodes*4 <= limit:

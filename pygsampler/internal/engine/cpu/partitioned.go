@@ -245,18 +245,19 @@ func answered[I csc.Index](a RowReply, rows int64, widths batch.Widths, weights 
 		b.indptr = make([]I, 1)
 		return b, nil
 	}
-	words := int64(batch.Words(1))
+	l := batch.Homogeneous(1)
+	words := int64(l.Words())
 	if a.Size < words*8 || a.Address%8 != 0 {
 		return b, fmt.Errorf("%w: an answer of %d bytes at %#x, expected at least %d at a multiple of 8", request.ErrValue, a.Size, a.Address, words*8)
 	}
 	header := memory.View[int64](a.Address, words)
 	about := batch.Block(header, 0)
 	edges := about[batch.BlockNumEdges]
-	if header[batch.WordSignature] != batch.Magic || header[batch.WordHops] != 1 ||
-		header[batch.WordIDBits] != widths.ID*8 || header[batch.WordEdgeIDBits] != widths.EdgeID*8 ||
+	if header[batch.WordSignature] != batch.Magic || header[batch.WordNumHops] != 1 ||
+		header[batch.WordIDBits] != widths.ID*8 || header[l.EdgeIDBits(0)] != widths.EdgeID*8 ||
 		about[batch.BlockNumDst] != rows || edges < 0 || edges > a.Size || weights != (about[batch.BlockEdgeWeights] != 0) {
 		return b, fmt.Errorf("%w: an answer to another question: expected %d rows of ids of %d and %d bits, got %d of %d and %d",
-			request.ErrValue, rows, widths.ID*8, widths.EdgeID*8, about[batch.BlockNumDst], header[batch.WordIDBits], header[batch.WordEdgeIDBits])
+			request.ErrValue, rows, widths.ID*8, widths.EdgeID*8, about[batch.BlockNumDst], header[batch.WordIDBits], header[l.EdgeIDBits(0)])
 	}
 	indptr, indices, edgeIDs := widths.Block(rows, edges)
 	sizes := [4]int64{indptr, indices, edgeIDs, batch.EdgeWeights(edges)}
@@ -356,7 +357,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	if err != nil {
 		return memory.Memory{}, err
 	}
-	if s.out, err = batch.NewBuilder(1, 0); err != nil {
+	if s.out, err = batch.NewBuilder(batch.Homogeneous(1), 0); err != nil {
 		return memory.Memory{}, err
 	}
 	complete := false
@@ -402,7 +403,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 		}
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.out.Set(batch.WordEdgeIDBits, s.widths().EdgeID*8)
+	s.out.Set(s.out.EdgeIDBits(0), s.widths().EdgeID*8)
 	complete = true
 	return s.out.Finish(0), nil
 }

@@ -137,7 +137,7 @@ func TestAnswersOfOthers(t *testing.T) {
 		honest := asked(t, &r, parts, bounds, edges, 64)
 		r.Parts = &Partition{Bounds: bounds, Ask: func(a *RowRequest) ([]RowReply, error) {
 			answers, err := honest(a)
-			words := memory.View[int64](answers[0].Address, int64(batch.Words(1)))
+			words := memory.View[int64](answers[0].Address, int64(batch.Homogeneous(1).Words()))
 			k.spoil(words, batch.Block(words, 0), &answers[0])
 			return answers, err
 		}}
@@ -174,7 +174,7 @@ func TestAnswersWithoutTimes(t *testing.T) {
 	if _, err := answered[int64](answers[0], 2, widths, false, 0); err != nil {
 		t.Error(err)
 	}
-	header := memory.View[int64](answers[0].Address, int64(batch.Words(1)))
+	header := memory.View[int64](answers[0].Address, int64(batch.Homogeneous(1).Words()))
 	for _, at := range []int64{0, -64, 12, 1 << 40} {
 		header[wordKeys] = at
 		if _, err := answered[int64](answers[0], 2, widths, false, 1); err == nil || !strings.Contains(err.Error(), "beside its edges") {

@@ -146,7 +146,7 @@ func TestWholeRowsOfOthers(t *testing.T) {
 		err = near.Bring(vertices, func(a *RowRequest) ([]RowReply, error) {
 			answers, err := good(a)
 			if err == nil {
-				k.spoil(memory.View[int64](answers[1].Address, int64(batch.Words(1))), &answers[1])
+				k.spoil(memory.View[int64](answers[1].Address, int64(batch.Homogeneous(1).Words())), &answers[1])
 			}
 			return answers, err
 		})

@@ -24,9 +24,9 @@ type Request struct {
 	request.Request
 	Graph   *csc.Graph
 	Exclude *csc.Exclusions
-	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph
+	// MapBytes bounds the bytes of a direct map of all vertices; a larger graph
 	// takes a hash table sized to the batch.
-	MapLimit int64
+	MapBytes int64
 	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
 	// ByQueue makes none.
 	EdgeWeights bool

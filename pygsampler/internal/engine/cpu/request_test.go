@@ -26,14 +26,14 @@ func TestWorkersAgree(t *testing.T) {
 	}
 	want := reference(&r)
 	for engine := range engines {
-		for _, r.MapLimit = range []int64{0, 1} {
-			if engine == 1 && r.MapLimit == 1 {
+		for _, r.MapBytes = range []int64{0, 1} {
+			if engine == 1 && r.MapBytes == 1 {
 				continue
 			}
 			for _, workers := range []int{1, 2, 8} {
 				for range 3 {
 					if got := sampleBy(t, engine, &r, idle(workers-1)); !got.Equal(want) {
-						t.Fatalf("engine %d limit=%d %d workers: another batch", engine, r.MapLimit, workers)
+						t.Fatalf("engine %d limit=%d %d workers: another batch", engine, r.MapBytes, workers)
 					}
 				}
 			}
@@ -50,7 +50,7 @@ func TestBatchesAtOnce(t *testing.T) {
 			for b := range 6 {
 				r := Request{
 					Graph:    g,
-					MapLimit: int64((w + b) % 2 * 16000),
+					MapBytes: int64((w + b) % 2 * 16000),
 					Request:  request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Number: uint64(b), Seeds: csctest.Array(upTo(400, 1999), 64)}},
 				}
 				want := reference(&r)

@@ -141,13 +141,14 @@ func (s *hopSpace) bspScratch() (firstsAt, bytes uint64) {
 // would report.
 func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 	seeds, rowCapacity := int64(b.args.NumSeeds), b.hop.rowCapacity
-	b.used = batch.NewPlace(b.hops)
+	b.used = batch.Homogeneous(b.hops).Place()
 	b.offIndex = b.used.Next(b.widths.Vertices(seeds))
 	b.offGiven = b.used.Next(b.widths.Vertices(seeds))
 	if b.used > b.capacity {
 		return statusTooSmall, uint64(b.used), nil
 	}
-	header := make([]int64, batch.Words(b.hops))
+	l := batch.Homogeneous(b.hops)
+	header := make([]int64, l.Words())
 	b.n, b.base = seeds, seeds
 	if err := b.seeds(); err != nil {
 		return 0, 0, err
@@ -210,14 +211,19 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 		block[batch.BlockIndptr], block[batch.BlockIndices], block[batch.BlockEdgeIDs] = offIndptr, offIDs, offEdgeIDs
 	}
 	header[batch.WordSignature] = batch.Magic
-	header[batch.WordIDBits], header[batch.WordEdgeIDBits] = b.widths.ID*8, b.widths.EdgeID*8
-	header[batch.WordHops], header[batch.WordNumOutput] = int64(b.hops), seeds
+	header[batch.WordNumHops], header[batch.WordNumTypes], header[batch.WordNumRelations] = int64(b.hops), 1, 1
+	header[batch.WordIDBits], header[l.EdgeIDBits(0)] = b.widths.ID*8, b.widths.EdgeID*8
+	header[batch.WordNumOutput] = seeds
 	header[batch.WordNodes], header[batch.WordNumNodes] = offNodes, b.n
 	header[batch.WordOutputNodes], header[batch.WordOutputIndex] = offNodes, b.offIndex
 	if distinct != seeds {
 		header[batch.WordOutputNodes] = b.offGiven
 	}
 	header[batch.WordSize] = int64(b.used)
+	for hop := range b.hops {
+		header[l.Count(0, hop)] = batch.Block(header, b.hops-1-hop)[batch.BlockNumDst]
+	}
+	header[l.Count(0, b.hops)] = b.n
 	copy(b.space.words()[reportHeader:], header)
 	return statusOK, uint64(b.used), nil
 }

@@ -39,7 +39,7 @@ type Expansion struct {
 // Bytes is how much it writes.
 func (x Expansion) Bytes() uint64 {
 	edges := int64(0)
-	for i := range int(x.Words[batch.WordHops]) {
+	for i := range int(x.Words[batch.WordNumHops]) {
 		edges += batch.Block(x.Words, i)[batch.BlockNumEdges]
 	}
 	return uint64(edges) * x.width()
@@ -61,7 +61,7 @@ func (e *Engine) Expand(all []Expansion, s gpu.Stream) error {
 	for _, x := range all {
 		args.IDBits = uint32(x.Words[batch.WordIDBits])
 		out := x.Out
-		for i := range int(x.Words[batch.WordHops]) {
+		for i := range int(x.Words[batch.WordNumHops]) {
 			w := batch.Block(x.Words, i)
 			b := expandBlock{
 				Rows: uint64(w[batch.BlockNumDst]), Edges: uint64(w[batch.BlockNumEdges]), First: uint64(w[batch.BlockFirstDst]),

@@ -16,8 +16,8 @@ import (
 // destinations begin at 1000 times the block's place, sources count down.
 func expandable(t *testing.T, e *Engine, s gpu.Stream, bits int, degrees [][]int64) (gpu.Address, []int64, []csc.Array) {
 	t.Helper()
-	words := make([]int64, batch.Words(len(degrees)))
-	words[batch.WordSignature], words[batch.WordIDBits], words[batch.WordHops] = batch.Magic, int64(bits), int64(len(degrees))
+	words := make([]int64, batch.Homogeneous(len(degrees)).Words())
+	words[batch.WordSignature], words[batch.WordIDBits], words[batch.WordNumHops] = batch.Magic, int64(bits), int64(len(degrees))
 	size, arrays := int64(len(words)*8), []csc.Array(nil)
 	for i, rows := range degrees {
 		indptr := []int64{0}
@@ -127,7 +127,7 @@ func checkExpansions(t *testing.T, e *Engine, s gpu.Stream, all []Expansion, arr
 func checkExpansion(t *testing.T, s gpu.Stream, x Expansion, arrays []csc.Array) {
 	t.Helper()
 	var want []int64
-	for i := range int(x.Words[batch.WordHops]) {
+	for i := range int(x.Words[batch.WordNumHops]) {
 		if x.Both {
 			want = append(want, values(arrays[2*i+1])...)
 		}

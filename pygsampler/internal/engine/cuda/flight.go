@@ -189,9 +189,8 @@ func (f *Flight) lost() error {
 	return errors.New("a kernel ended without a report: a fault of pygsampler")
 }
 
-// ofTypes is a plan of graphs with types, whose batches are described, and whose seeds are named, in words of their own.
+// ofTypes is a plan of graphs with types, which names the type of a seed.
 type ofTypes interface {
-	Header(words []int64) []int64
 	outside(f *Flight, i int64) error
 }
 
@@ -204,9 +203,6 @@ func (f *Flight) arrived() (again bool, err error) {
 		f.batch.Header = append(f.batch.Header, words[reportHeader:reportHeader+f.call.Plan.Words()]...)
 		if known := f.graph.learn(f.shape, f.call.Plan.Used(f)); f.call.Out != 0 {
 			f.batch.Header[batch.WordCapacity] = int64(known.Out)
-		}
-		if p, is := f.call.Plan.(ofTypes); is {
-			f.batch.Header = p.Header(f.batch.Header)
 		}
 		return false, nil
 	case statusTooSmall:

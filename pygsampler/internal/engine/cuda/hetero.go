@@ -75,12 +75,13 @@ func (e *Engine) NewHetero(s Schema) *Graph {
 	return g
 }
 
-// Alone is the graph as one of one type of vertices and one of edges; it is as good as long as the graph.
+// Alone is the graph as one of one type of vertices, which has no name, and one of edges; it is as good as long as the
+// graph.
 func (g *Graph) Alone() *Graph {
 	g.made.Lock()
 	defer g.made.Unlock()
 	if g.alone == nil {
-		g.alone = g.engine.NewHetero(Schema{Names: []string{""}, Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
+		g.alone = g.engine.NewHetero(Schema{Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
 	}
 	return g.alone
 }
@@ -118,8 +119,6 @@ type Hetero struct {
 	Seeds            []int64 // how many there are of each type, one behind another
 	Excluded         []int64 // and positions to sample around of each relation; nil: none
 	Times            *Times  // of a disjoint batch: which edges there are at a bound; nil: all
-	// Alone has the batch of a graph of one type and one relation be one of a graph without types.
-	Alone bool
 	// numbers stand behind the tables, where the times of seeds would: what the plan of another kernel has beside.
 	numbers []int64
 	// copies are csc.Copies of each relation, where the edges' times would be; nil: the kernel asks for none.
@@ -202,8 +201,8 @@ func (p *Hetero) hops() int {
 	return len(p.Fanouts[0])
 }
 
-func (p *Hetero) layout() batch.TypedLayout {
-	return batch.TypedLayout{Hops: p.hops(), Types: len(p.Seeds), Relations: len(p.Fanouts)}
+func (p *Hetero) layout() batch.Layout {
+	return batch.Layout{Hops: p.hops(), Types: len(p.Seeds), Relations: len(p.Fanouts)}
 }
 
 // Check refuses what no kernel does.
@@ -312,24 +311,6 @@ func (p *Hetero) Used(f *Flight) Needs {
 	return n
 }
 
-// Header is what describes the batch: where the plan is Alone, as that of a graph without types.
-func (p *Hetero) Header(words []int64) []int64 {
-	if !p.Alone {
-		return words
-	}
-	l := p.layout()
-	about, header := words[l.Type(0):], make([]int64, batch.Words(l.Hops))
-	copy(header, words[:batch.HeaderWords])
-	header[batch.WordSignature], header[batch.WordEdgeIDBits], header[batch.WordHops] = batch.Magic, words[l.EdgeIDBits(0)], int64(l.Hops)
-	header[batch.WordNumOutput], header[batch.WordOutputNodes] = about[batch.TypeNumOutput], about[batch.TypeOutputNodes]
-	header[batch.WordOutputIndex], header[batch.WordTrees] = about[batch.TypeOutputIndex], about[batch.TypeTrees]
-	header[batch.WordNodes], header[batch.WordNumNodes] = about[batch.TypeNodes], about[batch.TypeNumNodes]
-	for hop := range l.Hops {
-		copy(batch.Block(header, hop), words[l.Block(hop, 0):][:batch.BlockWords])
-	}
-	return header
-}
-
 // Arrived knows no status of its own.
 func (p *Hetero) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
@@ -338,7 +319,7 @@ func (p *Hetero) Arrived(_ *Flight, status, _ int64) (bool, error) {
 // outside is the error of seed i, which is out of range.
 func (p *Hetero) outside(f *Flight, i int64) error {
 	s, place := f.graph.schema, i
-	if p.Alone {
+	if s.Names == nil {
 		return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, i, s.Nodes[0], f.seed(i))
 	}
 	for t, n := range p.Seeds {

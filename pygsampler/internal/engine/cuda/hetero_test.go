@@ -21,13 +21,13 @@ import (
 )
 
 // heteroParts is what describes a batch of a graph with types, and all of its arrays.
-func heteroParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][]int64) {
+func heteroParts(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
 	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
 	ids := words[batch.WordIDBits]
 	for t := range l.Types {
 		about := words[l.Type(t):]
 		arrays = append(arrays, batchtest.Ints(m, about[batch.TypeNodes], about[batch.TypeNumNodes], ids))
-		if at := about[batch.TypeTrees]; at != 0 {
+		if at := about[batch.TypeSubgraphIDs]; at != 0 {
 			arrays = append(arrays, batchtest.Ints(m, at, about[batch.TypeNumNodes], ids))
 		}
 		for _, offset := range []int64{about[batch.TypeOutputNodes], about[batch.TypeOutputIndex]} {
@@ -101,7 +101,7 @@ func heteroAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HeteroRequest, grids 
 }
 
 // madeAlike compares batches of a call by several grids with one of the CPU's, which it releases.
-func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l batch.TypedLayout, grids ...int) error {
+func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l batch.Layout, grids ...int) error {
 	words, arrays := heteroParts(m, l)
 	m.Release()
 	for _, grid := range grids {

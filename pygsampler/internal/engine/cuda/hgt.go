@@ -52,8 +52,8 @@ func (p *HGT) iterations() int {
 	return len(p.samples[0])
 }
 
-func (p *HGT) layout() batch.TypedLayout {
-	return batch.TypedLayout{Hops: 1, Types: len(p.hops.Seeds), Relations: len(p.hops.Fanouts)}
+func (p *HGT) layout() batch.Layout {
+	return batch.Layout{Hops: 1, Types: len(p.hops.Seeds), Relations: len(p.hops.Fanouts)}
 }
 
 type hgtKernels struct {

@@ -38,7 +38,7 @@ func positionsOf(g *csc.Graph, x *csc.Exclusions) []int64 {
 
 // hgtAlike compares subgraphs of the GPU, by several grids, with the CPU's: every word and every array.
 func hgtAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HGTRequest, grids ...int) error {
-	l := batch.TypedLayout{Hops: 1, Types: len(r.Graph.Kinds), Relations: len(r.Graph.Relations)}
+	l := batch.Layout{Hops: 1, Types: len(r.Graph.Kinds), Relations: len(r.Graph.Relations)}
 	var stop atomic.Bool
 	m, err := cpu.SampleHGT(r, &stop)
 	if err != nil {

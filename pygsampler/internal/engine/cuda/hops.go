@@ -22,7 +22,7 @@ func (h *Hops) Check(g *Graph, c *Call) error {
 }
 
 // Words is the header and a block for each hop.
-func (h *Hops) Words() int { return batch.Words(len(h.Fanouts)) }
+func (h *Hops) Words() int { return batch.Homogeneous(len(h.Fanouts)).Words() }
 
 // Shape is the fanouts, and whatever else changes how many edges they give.
 func (h *Hops) Shape() string {

@@ -29,7 +29,7 @@ type Labor struct {
 	Salts      []uint64 // of each type of vertices, as csc.NodeType has them
 }
 
-// NewLabor is a plan of which Replace, Disjoint, Times and Alone are not set.
+// NewLabor is a plan of which Replace, Disjoint and Times are not set.
 func NewLabor(p Labor) *Labor {
 	for _, salt := range p.Salts {
 		p.numbers = append(p.numbers, int64(salt))

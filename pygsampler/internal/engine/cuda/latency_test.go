@@ -203,7 +203,7 @@ func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, s
 		}
 		if err == nil {
 			for i := range fanouts {
-				edges += b.Header[batch.HeaderWords+batch.BlockWords*i+batch.BlockNumEdges]
+				edges += b.Header[batch.FirstBlock+batch.BlockWords*i+batch.BlockNumEdges]
 			}
 		}
 		return edges, err

@@ -96,7 +96,7 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: exclude: expected no edges for a program that asks for none, got some", request.ErrValue)
 	case g.Nodes >= mostEdges || g.Alias != 0:
 		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
-	case p.Words() > batch.Words(mostHops):
+	case p.Words() > batch.Homogeneous(mostHops).Words():
 		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with arrays beside them, got %d and %d",
 			request.ErrValue, mostHops, len(p.program.Matrices), p.program.Beside())
 	case len(p.text.Arrays) > programArrays:
@@ -149,7 +149,7 @@ func arrays(g *Graph, text *source.Text) (found [programArrays]gpu.Address, type
 
 // Words is those of blocks, and of arrays beside them.
 func (p *Programs) Words() int {
-	return batch.ProgramWords(len(p.program.Matrices), p.program.Beside())
+	return batch.Layout{Hops: len(p.program.Matrices), Types: 1, Relations: 1, Extras: p.program.Beside()}.Words()
 }
 
 // Shape is the program.

@@ -75,11 +75,10 @@ func withData(g *csc.Graph) *csc.Graph {
 func outcome(m memory.Memory) string {
 	b := batchtest.Read(m)
 	text := fmt.Sprint(b)
-	words := memory.At[int64](m, 0, batch.HeaderWords)
-	blocks, extras := int(words[batch.WordHops]), int(words[batch.WordExtras])
-	words = memory.At[int64](m, 0, int64(batch.ProgramWords(blocks, extras)))
-	for i := range extras {
-		at := words[batch.ExtraAt(blocks, i):]
+	l, _ := batch.LayoutOf(memory.At[int64](m, 0, batch.FixedWords))
+	words := memory.At[int64](m, 0, int64(l.Words()))
+	for i := range l.Extras {
+		at := words[l.Extra(i):]
 		if length, offset := at[batch.ExtraLength], at[batch.ExtraOffset]; at[batch.ExtraKind] == 1 {
 			text += fmt.Sprint(" list", batchtest.Ints(m, offset, length, b.IDBits))
 		} else {

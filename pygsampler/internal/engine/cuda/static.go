@@ -188,7 +188,7 @@ func (e *Engine) NewStatic(g *Graph, p StaticPlan) (s *Static, err error) {
 
 // layout is the bytes of a batch that fits, and the most rows and edges of a hop.
 func (p *StaticPlan) layout(g *Graph) (bytes uint64, rows, edges, ranks int64) {
-	widths, place := g.widths(), batch.NewPlace(len(p.Most))
+	widths, place := g.widths(), batch.Homogeneous(len(p.Most)).Place()
 	place.Next(widths.Vertices(p.Seeds))
 	place.Next(widths.Vertices(p.Seeds))
 	ranks = p.Seeds

@@ -46,7 +46,7 @@ const (
 )
 
 // wordOfZero is a word of the header that is 0 in batches of graphs with types.
-const wordOfZero = batch.WordExtras
+const wordOfZero = batch.WordNumExtras
 
 // chunkBytes is what a block copies at a time.
 const chunkBytes = 4 * staticThreads * 16
@@ -505,7 +505,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 		if p.Plan.Disjoint {
 			// What fills up is in a tree that no seed has.
 			add(heteroPiece{
-				To: k.Trees, Room: k.Size, Modulus: uint64(p.numSeeds()), From: w + batch.TypeTrees, Count: w + batch.TypeNumNodes,
+				To: k.Trees, Room: k.Size, Modulus: uint64(p.numSeeds()), From: w + batch.TypeSubgraphIDs, Count: w + batch.TypeNumNodes,
 				Fill: fillWord, Value: wordOfZero, Bits: ids,
 			})
 		}

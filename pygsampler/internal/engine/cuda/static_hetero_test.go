@@ -87,7 +87,7 @@ func (c *heteroCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64
 		c.t.Fatal(err)
 	}
 	defer m.Release()
-	return heteroParts(m, batch.TypedLayout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
+	return heteroParts(m, batch.Layout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
 }
 
 // bounds are the times of a batch's seeds.
@@ -253,7 +253,7 @@ func (c *heteroCase) read() (arrays [][]int64) {
 func (c *heteroCase) run() {
 	c.t.Helper()
 	kinds, relations, hops := len(c.g.Kinds), len(c.g.Relations), len(c.fanouts[0])
-	l := batch.TypedLayout{Hops: hops, Types: kinds, Relations: relations}
+	l := batch.Layout{Hops: hops, Types: kinds, Relations: relations}
 	plan := &Hetero{Fanouts: c.fanouts, Replace: c.replace, OnlyNew: c.onlyNew, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: make([]int64, kinds)}
 	p := StaticHeteroPlan{Plan: plan, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
 	if c.rule != nil {

@@ -123,7 +123,7 @@ func TestTimes(t *testing.T) {
 				positions := excluded(r)
 				plan := &Hetero{
 					Fanouts: [][]int64{fanouts}, Replace: hops.Replace, OnlyNew: hops.OnlyNew, Disjoint: true, Seeds: []int64{int64(len(seeds))},
-					Times: &Times{Rule: rule, Float: float, Keys: []gpu.Address{address}, Seeds: bounds}, Alone: true,
+					Times:       &Times{Rule: rule, Float: float, Keys: []gpu.Address{address}, Seeds: bounds},
 					EdgeWeights: r.EdgeWeights, Excluded: []int64{int64(len(positions))},
 				}
 				b, err := sample(e, on, Call{Plan: plan, Batch: batch, Exclude: positions, Stream: s.Handle(), Grid: variant % 3})

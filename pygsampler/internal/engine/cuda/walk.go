@@ -242,7 +242,7 @@ func (p *Walks) fill(f *Flight, words *[batch.WalkWords]int64) error {
 	none := ^uint32(0)
 	err := f.stream.Fill32(out+gpu.Address(words[batch.WalkNodes]), none, uint64(words[batch.WalkNumNodes]*words[batch.WordIDBits]/32))
 	if at := words[batch.WalkEdgeIDs]; at != 0 && err == nil {
-		err = f.stream.Fill32(out+gpu.Address(at), none, uint64(words[batch.WalkNumEdges]*words[batch.WordEdgeIDBits]/32))
+		err = f.stream.Fill32(out+gpu.Address(at), none, uint64(words[batch.WalkNumEdges]*words[batch.WalkEdgeIDBits]/32))
 	}
 	return err
 }

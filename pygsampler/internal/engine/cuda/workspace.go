@@ -38,7 +38,7 @@ const (
 const stagedRead = 1 << 16
 
 // reportBytes is how large a report can be.
-func reportBytes() uint64 { return 8 * uint64(reportHeader+batch.Words(mostHops)) }
+func reportBytes() uint64 { return 8 * uint64(reportHeader+batch.Homogeneous(mostHops).Words()) }
 
 // take gets an idle workspace, one whose maps have room for the graph if there is
 // any, or makes one.

@@ -26,7 +26,7 @@ type Plan struct {
 	onlyNew     bool
 	disjoint    bool
 	edgeWeights bool
-	mapLimit    int64
+	mapBytes    int64
 	timed       bool // each seed has a time, and its tree what the rule leaves
 	rule        times.Rule
 }
@@ -40,7 +40,7 @@ type Fanouts struct {
 // ReadFanouts takes the fields that say so.
 func ReadFanouts(d *plan.Document) (f Fanouts) {
 	f.hops = d.FanoutsByName(rng.MaxHops)
-	if n := d.Integer("default", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
+	if n := d.Integer("default_fanout", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
 		f.fallback = &n
 	}
 	return f
@@ -56,11 +56,11 @@ func Parse(d *plan.Document) plan.Plan {
 	if p.timed {
 		p.rule = plan.ReadRule(d)
 		if !p.disjoint {
-			d.Refuse(request.ErrValue, "disjoint: expected True with time, got False")
+			d.Refuse(request.ErrValue, "disjoint: expected True with times, got False")
 		}
 	}
 	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
-	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	p.mapBytes = d.Integer("map_bytes", 1, math.MaxInt64, 0)
 	d.Name("prob", "an edge array")
 	d.Name("mask", "an edge array")
 	return p
@@ -139,7 +139,7 @@ func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
 	r := &cpu.HeteroRequest{
 		Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
-		MapLimit: p.mapLimit, Most: w.Most, Times: w.Times.CPU(p.rule),
+		MapBytes: p.mapBytes, Most: w.Most, Times: w.Times.CPU(p.rule),
 	}
 	if w.Times != nil {
 		r.SeedTimes = w.Times.Seeds

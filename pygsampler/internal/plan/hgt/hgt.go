@@ -22,7 +22,7 @@ import (
 type Plan struct {
 	samples      []plan.HopFanouts // by iteration
 	maxNeighbors int64
-	mapLimit     int64
+	mapBytes     int64
 }
 
 // Parse makes the plan of a document.
@@ -30,7 +30,7 @@ func Parse(d *plan.Document) plan.Plan {
 	return &Plan{
 		samples:      d.ByName("num_samples", "the first iteration first", rng.MaxHops),
 		maxNeighbors: d.Integer("max_neighbors", 1, request.MaxFanout, -1),
-		mapLimit:     d.Integer("map_limit", 1, 1<<62, 0),
+		mapBytes:     d.Integer("map_bytes", 1, 1<<62, 0),
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
 	}
 	r := &cpu.HGTRequest{
 		Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
-		MaxNeighbors: p.maxNeighbors, MapLimit: p.mapLimit, Most: w.Most,
+		MaxNeighbors: p.maxNeighbors, MapBytes: p.mapBytes, Most: w.Most,
 	}
 	if w.Parts != nil {
 		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))

@@ -22,7 +22,7 @@ type Plan struct {
 	about    cpu.Labor
 	onlyNew  bool
 	weights  bool
-	mapLimit int64
+	mapBytes int64
 }
 
 // Parse makes the plan of a document.
@@ -37,7 +37,7 @@ func Parse(d *plan.Document) plan.Plan {
 	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
 	weights := d.Choice("edge_weights", "ht", "mean")
 	p.weights, p.about.Scaled = weights != "", weights == "mean"
-	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	p.mapBytes = d.Integer("map_bytes", 1, math.MaxInt64, 0)
 	prob, mask := d.Name("prob", "an edge array"), d.Name("mask", "an edge array")
 	if prob != "" && mask != "" {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
@@ -59,7 +59,7 @@ func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
 		Labor: p.about,
 		HeteroRequest: cpu.HeteroRequest{
 			Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
-			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapLimit: p.mapLimit, Most: w.Most,
+			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapBytes: p.mapBytes, Most: w.Most,
 		},
 	}
 	if w.Parts != nil {

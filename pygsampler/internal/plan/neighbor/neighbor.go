@@ -21,7 +21,7 @@ type Options struct {
 	Prob, Mask  string // names of edge arrays; "": none
 	EdgeWeights bool   // each edge has its Horvitz-Thompson factor
 	Ordered     bool   // vertices are numbered by first occurrence
-	MapLimit    int64  // bytes of the vertex map of a batch on the CPU; 0: the default
+	MapBytes    int64  // bytes of the vertex map of a batch on the CPU; 0: the default
 }
 
 // ReadOptions takes the fields of a document.
@@ -34,7 +34,7 @@ func ReadOptions(d *plan.Document) (o Options) {
 	o.Prob = d.Name("prob", "an edge array")
 	o.Mask = d.Name("mask", "an edge array")
 	o.EdgeWeights = d.Choice("edge_weights", "ht") == "ht"
-	o.MapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	o.MapBytes = d.Integer("map_bytes", 1, math.MaxInt64, 0)
 	if o.Prob != "" && o.Mask != "" {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both; weights of 0 leave edges out as a mask does")
 	}
@@ -98,7 +98,7 @@ func (p *Plan) CUDA() cuda.Plan { return p.device }
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	return &cpu.Request{
 		Request: request.Request{Hops: p.Hops, Batch: w.Batch},
-		Graph:   w.Graph, Parts: w.Parts, Exclude: w.Exclude, MapLimit: p.MapLimit, Most: w.Most, EdgeWeights: p.EdgeWeights,
+		Graph:   w.Graph, Parts: w.Parts, Exclude: w.Exclude, MapBytes: p.MapBytes, Most: w.Most, EdgeWeights: p.EdgeWeights,
 	}
 }
 

@@ -36,10 +36,10 @@ func (m made) equal(n made) bool {
 // read copies a batch.
 func read(m memory.Memory) (b made) {
 	b.Batch = batchtest.Read(m)
-	n := memory.At[int64](m, 0, batch.HeaderWords)[batch.WordExtras]
-	words := memory.At[int64](m, 0, int64(batch.ProgramWords(len(b.Blocks), int(n))))
-	for i := range n {
-		w := words[batch.ExtraAt(len(b.Blocks), int(i)):]
+	l, _ := batch.LayoutOf(memory.At[int64](m, 0, batch.FixedWords))
+	words := memory.At[int64](m, 0, int64(l.Words()))
+	for i := range l.Extras {
+		w := words[l.Extra(i):]
 		bytes := 4 * w[batch.ExtraLength]
 		if w[batch.ExtraKind] == 1 {
 			bytes = b.IDBits / 8 * w[batch.ExtraLength]

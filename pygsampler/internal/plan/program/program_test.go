@@ -123,12 +123,12 @@ func TestRecognised(t *testing.T) {
 			t.Errorf("%v: got the plan %T, %v", k.more, p.known, d.Err())
 		}
 		first := p.CUDA()
-		if _, own := first.(*cuda.Programs); own == k.is || first.Words() != batch.Words(1) || own && p.CUDA() != first {
+		if _, own := first.(*cuda.Programs); own == k.is || first.Words() != batch.Homogeneous(1).Words() || own && p.CUDA() != first {
 			t.Errorf("%v: got %T of %d words on a device", k.more, p.CUDA(), p.CUDA().Words())
 		}
 	}
 	p, _ := planOf(values, nil)
-	if words := p.CUDA().Words(); words != batch.ProgramWords(1, 1) {
+	if words := p.CUDA().Words(); words != (batch.Layout{Hops: 1, Types: 1, Relations: 1, Extras: 1}).Words() {
 		t.Errorf("got %d words", words)
 	}
 	if err := p.CUDA().Check(new(cuda.Graph), new(cuda.Call)); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), `edata["t"]`) {

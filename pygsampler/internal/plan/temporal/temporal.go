@@ -50,7 +50,7 @@ func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 // keys are at an address there.
 func (p *Plan) Device(keys gpu.Address, t *plan.Times, excluded int) *cuda.Hetero {
 	return &cuda.Hetero{
-		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, EdgeWeights: p.edgeWeights, Alone: true,
+		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, EdgeWeights: p.edgeWeights,
 		Seeds: []int64{int64(len(t.Seeds))}, Excluded: []int64{int64(excluded)},
 		Times: t.CUDA(p.Rule, []gpu.Address{keys}),
 	}

@@ -171,8 +171,9 @@ func timed(g *csc.Graph, w way, lines []string) ([]float64, error) {
 // timesOf are the times in a batch: its last array.
 func timesOf(m memory.Memory, p *program.Program) []float64 {
 	blocks, extras := len(p.Matrices), p.Beside()
-	words := memory.At[int64](m, 0, int64(batch.ProgramWords(blocks, extras)))
-	at := words[batch.ExtraAt(blocks, extras-1):]
+	l := batch.Homogeneous(blocks)
+	l.Extras = extras
+	at := memory.At[int64](m, 0, int64(l.Words()))[l.Extra(extras-1):]
 	var times []float64
 	for _, x := range memory.At[float32](m, at[batch.ExtraOffset], at[batch.ExtraLength]) {
 		times = append(times, float64(x))

@@ -73,7 +73,7 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 	if err := memory.Affordable(size); err != nil {
 		return m, err
 	}
-	out, err := batch.NewProgramBuilder(len(blocks), len(extras), size)
+	out, err := batch.NewBuilder(batch.Layout{Hops: len(blocks), Types: 1, Relations: 1, Extras: len(extras)}, size)
 	if err != nil {
 		return m, err
 	}
@@ -97,9 +97,10 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		return offset
 	}
 	out.Set(batch.WordIDBits, width.ID*8)
-	out.Set(batch.WordEdgeIDBits, width.EdgeID*8)
+	out.Set(out.EdgeIDBits(0), width.EdgeID*8)
 	out.Set(batch.WordNumOutput, c.Seeds.Len())
 	out.Set(batch.WordNumNodes, int64(len(nodes)))
+	out.Set(out.Count(0, len(blocks)), int64(len(nodes)))
 	at := putIDs(nodes)
 	out.Set(batch.WordNodes, at)
 	out.Set(batch.WordOutputIndex, putIDs(index))
@@ -124,10 +125,11 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 			if e.Block == i+1 {
 				v := edgeValues{e.Node, place(batch.EdgeWeights(n))}
 				b.values = append(b.values, v)
-				out.SetExtra(len(blocks), k, false, n, v.at)
+				out.SetExtra(k, false, n, v.at)
 			}
 		}
 		out.SetBlock(i, words)
+		out.Set(out.Count(0, len(blocks)-1-i), b.dst)
 		c.write(b, out.Memory, &words)
 	}
 	c.mark(len(c.Nodes))
@@ -142,7 +144,7 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 			offset = putIDs(e.ids)
 		case e.dense != nil:
 			offset = place(e.length() * 4)
-			out.SetRows(len(blocks), i, e.dense.width)
+			out.SetRows(i, e.dense.width)
 			for k, to := 0, memory.At[float32](out.Memory, offset, e.length()); k < len(to); k++ {
 				to[k] = single(float64(e.dense.data[k]))
 			}
@@ -152,7 +154,7 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 				to[k] = single(e.values[k])
 			}
 		}
-		out.SetExtra(len(blocks), i, e.list, e.length(), offset)
+		out.SetExtra(i, e.list, e.length(), offset)
 	}
 	complete = true
 	return out.Finish(0), nil

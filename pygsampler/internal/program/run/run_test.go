@@ -51,9 +51,10 @@ type result struct {
 
 func read(m memory.Memory, p *program.Program) result {
 	r := result{batchtest.Read(m), map[string][]int64{}, map[string][]float32{}}
-	words := memory.At[int64](m, 0, int64(batch.ProgramWords(len(r.Blocks), len(p.Extras))))
+	l, _ := batch.LayoutOf(memory.At[int64](m, 0, batch.FixedWords))
+	words := memory.At[int64](m, 0, int64(l.Words()))
 	for i, e := range p.Extras {
-		w := words[batch.ExtraAt(len(r.Blocks), i):]
+		w := words[l.Extra(i):]
 		if length, at := w[batch.ExtraLength], w[batch.ExtraOffset]; w[batch.ExtraKind] == 1 {
 			r.Lists[e.Name] = batchtest.Ints(m, at, length, r.IDBits)
 		} else {

@@ -85,7 +85,7 @@ func run[P, I csc.Index](r *Request, words *[batch.StepWords]int64, m memory.Mem
 		Request: r, indptr: csc.Of[P](r.Graph.Indptr), indices: csc.Of[I](r.Graph.Indices),
 		nodes: memory.At[I](m, words[batch.StepNodes], words[batch.StepNumNodes]),
 	}
-	if at := words[batch.StepEdgeIDs]; at != 0 && words[batch.WordEdgeIDBits] == 32 {
+	if at := words[batch.StepEdgeIDs]; at != 0 && words[batch.StepEdgeIDBits] == 32 {
 		e.edges32 = memory.At[int32](m, at, words[batch.StepNumEdges])
 	} else if at != 0 {
 		e.edges64 = memory.At[int64](m, at, words[batch.StepNumEdges])

@@ -69,7 +69,7 @@ func (r *Rule) Check() error {
 // Words describe so many samples on a graph with ids and edge ids of such widths.
 func (r *Rule) Words(samples, idBits, edgeIDBits int64) (words [batch.StepWords]int64) {
 	words[batch.WordSignature] = batch.StepMagic
-	words[batch.WordIDBits], words[batch.WordEdgeIDBits] = idBits, edgeIDBits
+	words[batch.WordIDBits], words[batch.StepEdgeIDBits] = idBits, edgeIDBits
 	words[batch.StepSteps], words[batch.StepNumSamples] = int64(len(r.Counts)), samples
 	sum := int64(0)
 	for s, width := range r.Widths() {

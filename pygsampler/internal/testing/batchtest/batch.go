@@ -38,17 +38,18 @@ func Ints(m memory.Memory, offset, n, bits int64) []int64 {
 
 // Read copies a batch. It panics where there is none.
 func Read(m memory.Memory) (b Batch) {
-	words := memory.At[int64](m, 0, batch.HeaderWords)
+	words := memory.At[int64](m, 0, batch.FixedWords)
 	if words[batch.WordSignature] != batch.Magic {
 		panic(fmt.Sprintf("header: expected %#x first, got %#x", batch.Magic, words))
 	}
-	hops := words[batch.WordHops]
-	words = memory.At[int64](m, 0, int64(batch.Words(int(hops))))
-	b.IDBits, b.EdgeIDBits = words[batch.WordIDBits], words[batch.WordEdgeIDBits]
+	hops := words[batch.WordNumHops]
+	l := batch.Homogeneous(int(hops))
+	words = memory.At[int64](m, 0, int64(l.Words()))
+	b.IDBits, b.EdgeIDBits = words[batch.WordIDBits], words[l.EdgeIDBits(0)]
 	b.Nodes = Ints(m, words[batch.WordNodes], words[batch.WordNumNodes], b.IDBits)
 	b.Output = Ints(m, words[batch.WordOutputNodes], words[batch.WordNumOutput], b.IDBits)
 	b.OutputIndex = Ints(m, words[batch.WordOutputIndex], words[batch.WordNumOutput], b.IDBits)
-	if offset := words[batch.WordTrees]; offset != 0 {
+	if offset := words[batch.WordSubgraphIDs]; offset != 0 {
 		b.Trees = Ints(m, offset, words[batch.WordNumNodes], b.IDBits)
 	}
 	for i := range hops {

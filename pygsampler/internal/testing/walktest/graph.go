@@ -66,7 +66,7 @@ func Read(m memory.Memory) (w Walks) {
 	}
 	w.Nodes = turned(words[batch.WalkNodes], steps+1, words[batch.WordIDBits])
 	if at := words[batch.WalkEdgeIDs]; at != 0 {
-		w.EdgeIDs = turned(at, steps, words[batch.WordEdgeIDBits])
+		w.EdgeIDs = turned(at, steps, words[batch.WalkEdgeIDBits])
 	}
 	if at := words[batch.WalkSlots]; at != 0 {
 		w.Slots = turned(at, steps, 32)

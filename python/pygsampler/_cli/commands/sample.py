@@ -126,6 +126,7 @@ def command(
     from pygsampler._cli.progress import Progress
     from pygsampler._cli.seeds import seeds_of
     from pygsampler.samplers.neighbor import PGSampler
+    from pygsampler.samplers.temporal import Temporal
 
     if out is not None:
         options.check_output(out, ARROW + PARQUET, {"FILE": file, "--seeds": seeds})
@@ -134,9 +135,8 @@ def command(
     if (time_ is None) is not (seed_time is None):
         missing, other = ("--time", "--seed-time") if time_ is None else ("--seed-time", "--time")
         raise click.UsageError(f"{missing}: expected one with {other}, got none")
-    sampler = PGSampler(
-        fanouts, replace=replace, seed=seed, frontier=frontier, time=time_, window=window
-    )
+    rule = None if time_ is None else Temporal(time_, window=window)
+    sampler = PGSampler(fanouts, replace=replace, seed=seed, frontier=frontier, temporal=rule)
     about: dict[str, Any] = {
         "file": file,
         "fanouts": list(fanouts),
@@ -147,7 +147,7 @@ def command(
         "batch_size": batch_size,
     }
     if time_ is not None:
-        about.update(time=time_, seed_time=seed_time, window=sampler.window)
+        about.update(time=time_, seed_time=seed_time, window=sampler.plan["window"])
     start = time.perf_counter()
     with options.open_any(file) as graph:
         kind, labels = options.node_type_of(graph, node_type), Labels(graph)
