@@ -5,11 +5,12 @@
 
 A graph of 200 nodes and 800 edges, where nothing but the call itself takes time: to make a loader
 of PyG's, to pack the traces of walks, to walk twenty times from one node, with a metapath too, and
-to sample or walk on a DGL graph that was made for the call. Before the clock starts both give
-the same where chance has no part: the CSC of a loader, all neighbors, and walks on a ring. Then
-they take turns, round by round, in one process; a time is the median over the rounds of a round's
-time by its calls, and the ratio that of the rounds, with its quartiles. What is not installed is
-left out.
+to sample or walk on a DGL graph that was made for the call; and to sample with every tensor of the
+batch, beside the same with tensors by capsules, as torch before 2.11 has them. Before the clock
+starts both give the same where chance has no part: the CSC of a loader, all neighbors, and walks on
+a ring. Then they take turns, round by round, in one process; a time is the median over the rounds
+of a round's time by its calls, and the ratio that of the rounds, with its quartiles. What is not
+installed is left out.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from pygsampler import Graph, PGSampler
+from pygsampler._arrays import exchange
 from pygsampler._cli.bench.check import CheckError
 
 from . import environment, report
@@ -150,6 +153,29 @@ def of_dgl() -> list[Case]:
     ]
 
 
+def of_tensors() -> list[Case]:
+    """Every tensor of a batch by one call of torch's C API, beside tensors by capsules."""
+    graph = Graph.from_coo(*edges(), num_nodes=NODES)
+    sampler, seeds = PGSampler([5, 5]), torch.arange(20)
+    table = exchange.exchange_api()
+
+    def sampled() -> list[torch.Tensor]:
+        batch = sampler.sample(graph, seeds).torch()
+        tensors = [batch.input_nodes, batch.output_nodes, batch.output_index]
+        for block in batch.blocks:
+            tensors += block.indptr, block.indices, block.edge_ids, block.src_nodes, block.dst_nodes
+        return tensors
+
+    def by_capsules() -> list[torch.Tensor]:
+        exchange._TorchTable.address = 0
+        try:
+            return sampled()
+        finally:
+            exchange._TorchTable.address = table
+
+    return [Case("sample + tensors", "capsules", sampled, by_capsules, sampled, by_capsules)]
+
+
 def same(ours: Any, theirs: Any) -> bool:
     """True if tensors, or sequences of tensors, are equal."""
     if isinstance(ours, torch.Tensor):
@@ -213,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(environment.summary(record), end="\n\n")
     rows = []
     try:
-        for partner, cases in (("torch_geometric", of_pyg), ("dgl", of_dgl)):
+        for partner, cases in (("torch", of_tensors), ("torch_geometric", of_pyg), ("dgl", of_dgl)):
             if importlib.util.find_spec(partner) is None:
                 print(f"{partner} is not installed: left out")
                 continue

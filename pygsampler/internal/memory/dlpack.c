@@ -5,33 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlpack.h"
 #include "memory.h"
 #include "python.h"
 
-enum { DL_CPU = 1, DL_INT = 0, DL_READ_ONLY = 1, MOST_DIMS = 8 };
-
-typedef struct {
-  void *data;
-  struct { int32_t type, id; } device;
-  int32_t ndim;
-  struct { uint8_t code, bits; uint16_t lanes; } dtype;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} dl_tensor;
-
-typedef struct dl_managed {
-  dl_tensor tensor;
-  void *context;
-  void (*deleter)(struct dl_managed *);
-} dl_managed;
-
-typedef struct dl_managed_versioned {
-  struct { uint32_t major, minor; } version;
-  void *context;
-  void (*deleter)(struct dl_managed_versioned *);
-  uint64_t flags;
-  dl_tensor tensor;
-} dl_managed_versioned;
+enum { MOST_DIMS = 8 };
 
 // One allocation holds the struct that the consumer sees and what it points to.
 typedef struct {

@@ -9,6 +9,7 @@ package memory
 #include "arrow.h"
 #include "python.h"
 extern PyObject *pgs_memory_claim(int64_t *);
+extern PyObject *pgs_tensor_maker(void);
 extern PyObject *pgs_dlpack_export(void *, void *, int64_t, int32_t, int32_t, int32_t);
 extern PyObject *pgs_dlpack_export_device(void *, void *, int64_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 extern PyObject *pgs_dlpack_export_tensor(void *, void *, int64_t *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
@@ -101,6 +102,8 @@ func Symbol(name string) int64 {
 		p = C.pgs_memory_of_object
 	case "memory_claim":
 		p = C.pgs_memory_claim
+	case "tensor_maker":
+		p = C.pgs_tensor_maker
 	case "dlpack_export":
 		p = C.pgs_dlpack_export
 	case "dlpack_export_device":

@@ -290,7 +290,7 @@ func TestReferences(t *testing.T) {
 
 func TestSymbols(t *testing.T) {
 	seen := map[int64]string{}
-	for _, name := range []string{"memory_retain", "memory_release", "memory_of_object", "memory_claim", "dlpack_export", "dlpack_export_tensor", "arrow_export", "dlpack_export_device", "arrow_export_device"} {
+	for _, name := range []string{"memory_retain", "memory_release", "memory_of_object", "memory_claim", "tensor_maker", "dlpack_export", "dlpack_export_tensor", "arrow_export", "dlpack_export_device", "arrow_export_device"} {
 		address := Symbol(name)
 		if other, twice := seen[address]; address == 0 || twice {
 			t.Errorf("%s has address %x, as has %q", name, address, other)

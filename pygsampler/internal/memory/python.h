@@ -12,12 +12,29 @@ extern PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *)) PGS_W
 extern void *PyCapsule_GetPointer(PyObject *, const char *) PGS_WEAK;
 extern int PyCapsule_IsValid(PyObject *, const char *) PGS_WEAK;
 extern PyObject *PyTuple_Pack(long, ...) PGS_WEAK;
+extern PyObject *PyTuple_New(ptrdiff_t) PGS_WEAK;
+extern int PyTuple_SetItem(PyObject *, ptrdiff_t, PyObject *) PGS_WEAK;
+extern long long PyLong_AsLongLong(PyObject *) PGS_WEAK;
+extern int PyBytes_AsStringAndSize(PyObject *, char **, ptrdiff_t *) PGS_WEAK;
+extern PyObject *Py_BuildValue(const char *, ...) PGS_WEAK;
 extern PyObject *PyErr_NoMemory(void) PGS_WEAK;
+extern PyObject *PyErr_Occurred(void) PGS_WEAK;
+extern void PyErr_SetString(PyObject *, const char *) PGS_WEAK;
+extern PyObject *PyExc_RuntimeError PGS_WEAK;
 extern void Py_IncRef(PyObject *) PGS_WEAK;
 extern void Py_DecRef(PyObject *) PGS_WEAK;
 extern int Py_IsInitialized(void) PGS_WEAK;
 extern int PyGILState_Ensure(void) PGS_WEAK;
 extern void PyGILState_Release(int) PGS_WEAK;
+
+// PyMethodDef.
+typedef struct {
+  const char *name;
+  void *function;
+  int flags;
+  const char *doc;
+} pgs_method;
+extern PyObject *PyCFunction_NewEx(pgs_method *, PyObject *, PyObject *) PGS_WEAK;
 
 // Needs the interpreter's lock.
 void pgs_object_retain(void *object);

@@ -9,7 +9,7 @@ import struct
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, overload
 
-from pygsampler._arrays import devices
+from pygsampler._arrays import devices, exchange
 from pygsampler._arrays.array_input import as_region
 from pygsampler._arrays.dtypes import KINDS, ArrayRegion
 from pygsampler._arrays.ids import HasIdView, IdView, as_ids, ids_on_host, is_tensor, pickle_source
@@ -312,6 +312,15 @@ class Array(HasIdView):
         if isinstance(self._owner, MappedFile) and self._owner.private:
             address = self._address - self._owner.address + self._owner.private
             shown = self._at(address, self.shape, readonly=False)
+        elif (
+            self._ids
+            and not self._readonly
+            and self._device < 0
+            and self._address
+            and (api := exchange.exchange_api())
+        ):
+            values = self._owner, self._address, self._length, self._bits
+            return exchange.one_tensor(api, *values)
         if self._dtype == "bool":
             # Not every version takes DLPack's truth values.
             import torch

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays import devices
+from pygsampler._arrays import devices, exchange
 from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch.buffer import edges_of_blocks
@@ -16,10 +17,40 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pygsampler._engine.array_descriptor import ArrayDescriptor
+    from pygsampler._engine.memory import Memory
+
 _ROWS = {row.name: row for row in at.ROWS}
+_BLOCK_ROWS = {row.name: row for row in at.BLOCK_ROWS}
+_PLACES = {row.name: place for place, row in enumerate(at.ROWS)}
 
 
-class TensorSource:
+class _HeaderSource:
+    """The numbers of a batch, by the words that describe it."""
+
+    __slots__ = ("_words",)
+
+    _words: Sequence[int]
+
+    def hops(self) -> int:
+        return self._words[at.NUM_HOPS]
+
+    def num_edges(self) -> int:
+        return sum(edges_of_blocks(self._words))
+
+    def counts(self, place: int) -> tuple[int, int, int]:
+        block = at.FIRST_BLOCK + at.WORDS * place
+        num_src, num_dst, num_edges = self._words[block : block + 3]
+        return num_src, num_dst, num_edges
+
+    def dst_offset(self, place: int) -> int:
+        return self._words[at.FIRST_BLOCK + at.WORDS * place + at.FIRST_DST]
+
+    def _edge_id_bits(self) -> int:
+        return self._words[at.edge_id_bits_at(self._words[at.NUM_HOPS])]
+
+
+class TensorSource(_HeaderSource):
     """Views of the one tensor that a batch on a device is.
 
     ``ids`` is the whole region as the ids' dtype, a multiple of 8 bytes long, and ``words``
@@ -56,12 +87,6 @@ class TensorSource:
         self._shift = 3 if words[at.ID_BITS] == 64 else 2
         # Tensors of ids that were asked for, by offset and length.
         self._made: dict[tuple[int, int], torch.Tensor] = {}
-
-    def hops(self) -> int:
-        return self._words[at.NUM_HOPS]
-
-    def num_edges(self) -> int:
-        return sum(edges_of_blocks(self._words))
 
     def of_batch(self, name: str) -> torch.Tensor | None:
         row = _ROWS[name]
@@ -129,14 +154,6 @@ class TensorSource:
             made = self._made[offset, length] = self._ids[start : start + length]
         return made
 
-    def counts(self, place: int) -> tuple[int, int, int]:
-        block = at.FIRST_BLOCK + at.WORDS * place
-        num_src, num_dst, num_edges = self._words[block : block + 3]
-        return num_src, num_dst, num_edges
-
-    def dst_offset(self, place: int) -> int:
-        return self._words[at.FIRST_BLOCK + at.WORDS * place + at.FIRST_DST]
-
     def destinations(self, place: int) -> torch.Tensor | None:
         if self._device < 0:
             return None
@@ -167,9 +184,6 @@ class TensorSource:
         ids = move(self._ids[first : first + used])
         return TensorSource(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
-    def _edge_id_bits(self) -> int:
-        return self._words[at.edge_id_bits_at(self._words[at.NUM_HOPS])]
-
     def _of_edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._edge_id_bits()
         if self._edge_ids is None:
@@ -190,75 +204,133 @@ class TensorSource:
         return self._floats[start : start + length]
 
 
-class HostBlock(Protocol):
-    """The parts of a block that ``HostSource`` reads."""
+class HostSource(_HeaderSource):
+    """The arrays of a batch in the engine's memory: each tensor is one of its own.
 
-    @property
-    def num_src_nodes(self) -> int: ...
-    @property
-    def num_dst_nodes(self) -> int: ...
-    @property
-    def num_edges(self) -> int: ...
-    @property
-    def dst_offset(self) -> int: ...
+    Tensors of nodes are parts of one. Where torch has DLPack's C exchange API all tensors are
+    created when one is first asked for, by one call; else each by itself.
+    """
 
+    __slots__ = ("_data", "_device", "_header", "_memory", "_parts", "_tensors")
 
-class HostBatch(Protocol):
-    """The parts of a batch that ``HostSource`` reads."""
-
-    @property
-    def blocks(self) -> Sequence[HostBlock]: ...
-    @property
-    def input_nodes(self) -> Array: ...
-    @property
-    def num_edges(self) -> int: ...
-
-
-class HostSource:
-    """The arrays of a batch on the CPU: each tensor is one of its own, on the batch's memory."""
-
-    __slots__ = ("_batch", "_nodes")
-
-    def __init__(self, batch: HostBatch) -> None:
-        self._batch = batch
-        # At once, so that a missing torch is told at once. They are converted once, and sliced.
-        self._nodes = batch.input_nodes.torch()
-
-    def hops(self) -> int:
-        return len(self._batch.blocks)
-
-    def num_edges(self) -> int:
-        return self._batch.num_edges
+    def __init__(
+        self,
+        memory: Memory | memoryview,
+        address: int,
+        header: int,
+        words: Sequence[int],
+        device: int = devices.CPU,
+    ) -> None:
+        self._memory = memory
+        self._device = device
+        self._data = address
+        # Where the words lie on the host.
+        self._header = header
+        self._words = words
+        self._tensors: Sequence[torch.Tensor | None] = ()
+        # Of the nodes, by their first one and their number.
+        self._parts: dict[tuple[int, int], torch.Tensor] = {}
+        if not exchange.exchange_api():
+            # At once, so that a missing torch is told at once.
+            self._nodes(0, words[at.NUM_NODES])
 
     def of_batch(self, name: str) -> torch.Tensor | None:
         if name == "input_nodes":
-            return self._nodes
-        values: Array | None = getattr(self._batch, name)
-        return None if values is None else values.torch()
+            return self._nodes(0, self._words[at.NUM_NODES])
+        tensors = self._tensors or self._create()
+        return tensors[_PLACES[name]] if tensors else self._convert(_ROWS[name], 0)
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
-        block = self._batch.blocks[place]
-        if name == "src_nodes":
-            return {name: self._nodes[: block.num_src_nodes]}
-        if name == "dst_nodes":
-            return {name: self._nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes]}
-        values: Array | None = getattr(block, name)
-        return {name: None if values is None else values.torch()}
+        words, block = self._words, at.FIRST_BLOCK + at.WORDS * place
+        tensors = self._tensors or self._create()
+        if not tensors and name in _BLOCK_ROWS:
+            return {name: self._convert(_BLOCK_ROWS[name], block)}
+        first = len(_ROWS) + len(_BLOCK_ROWS) * place
+        result = dict(zip(_BLOCK_ROWS, tensors[first : first + len(_BLOCK_ROWS)], strict=False))
+        result["src_nodes"] = self._nodes(0, words[block + at.NUM_SRC])
+        result["dst_nodes"] = self._nodes(words[block + at.FIRST_DST], words[block + at.NUM_DST])
+        return result
 
-    def counts(self, place: int) -> tuple[int, int, int]:
-        block = self._batch.blocks[place]
-        return block.num_src_nodes, block.num_dst_nodes, block.num_edges
+    def _nodes(self, first: int, count: int) -> torch.Tensor:
+        part = self._parts.get((first, count))
+        if part is None:
+            number = self._words[at.NUM_NODES]
+            if first or count != number:
+                part = self._nodes(0, number)[first : first + count]
+            else:
+                tensors = self._tensors or self._create()
+                nodes = tensors[0] if tensors else self._convert(_ROWS["input_nodes"], 0)
+                assert nodes is not None
+                part = nodes
+            self._parts[first, count] = part
+        return part
 
-    def dst_offset(self, place: int) -> int:
-        return self._batch.blocks[place].dst_offset
+    def _create(self) -> Sequence[torch.Tensor | None]:
+        """Every tensor but parts of the nodes; none without the API."""
+        api, words = exchange.exchange_api(), self._words
+        if api:
+            described = _described(words[at.NUM_HOPS], words[at.ID_BITS], self._edge_id_bits())
+            result = self._memory, self._data, self._header
+            self._tensors = exchange.tensors(api, *result, described, self._device)
+        return self._tensors
 
-    def destinations(self, place: int) -> None:
+    def _convert(self, array: ArrayDescriptor, start: int) -> torch.Tensor | None:
+        words = self._words
+        widths = (0, words[at.ID_BITS], self._edge_id_bits()) if start else words
+        values = Array._of_row(array, words[start:], widths, self._data, self._memory)
+        return None if values is None else values.torch()
+
+    def destinations(self, place: int) -> torch.Tensor | None:
         # torch's operations on the CPU need no launches.
         return None
 
-    def edge_index(self, place: int) -> None:
+    def edge_index(self, place: int) -> torch.Tensor | None:
         return None
 
-    def moved(self, move: Any) -> None:
+    def moved(self, move: Any) -> TensorSource | None:
         # Its memory has room that was reserved and not used.
         return None
+
+
+class DeviceSource(HostSource):
+    """The arrays of a batch in the engine's memory on a CUDA device, by the C exchange API."""
+
+    __slots__ = ("_region", "_views")
+
+    def __init__(self, memory: Memory, header: int, words: Sequence[int], region: Array) -> None:
+        """``region`` is all of the memory, as ids."""
+        from torch import cuda
+
+        # A tensor on a device may be the first thing of CUDA that torch is asked for.
+        cuda.init()  # type: ignore[no-untyped-call]
+        region._order(devices.current_stream(region._device))
+        super().__init__(memory, region._address, header, words, region._device)
+        self._region = region
+        self._views: TensorSource | None = None
+
+    def _region_views(self) -> TensorSource:
+        """The batch as views of one tensor, for operations on all of it."""
+        views = self._views
+        if views is None:
+            region = self._region
+            views = self._views = TensorSource(region.torch(), self._words, region._device)
+        return views
+
+    def destinations(self, place: int) -> torch.Tensor | None:
+        return self._region_views().destinations(place)
+
+    def edge_index(self, place: int) -> torch.Tensor | None:
+        return self._region_views().edge_index(place)
+
+    def moved(self, move: Any) -> TensorSource:
+        return self._region_views().moved(move)
+
+
+@cache
+def _described(hops: int, id_bits: int, edge_id_bits: int) -> bytes:
+    """The arrays of a batch for `exchange.tensors`."""
+    widths = {at.WIDTH_IDS: id_bits, at.WIDTH_EDGE_IDS: edge_id_bits}
+    found = exchange.descriptors(at.ROWS, 0, {at.ID_BITS: id_bits})
+    for block in range(at.FIRST_BLOCK, at.edge_id_bits_at(hops), at.WORDS):
+        found += exchange.descriptors(at.BLOCK_ROWS, block, widths)
+    return found

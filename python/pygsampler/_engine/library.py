@@ -76,6 +76,7 @@ DlpackDeviceFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int32,
 )
 ArrowFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
+MakerFunction = ctypes.PYFUNCTYPE(ctypes.py_object)
 DestructorFunction = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.py_object, ctypes.c_int64, ctypes.c_int64
 )
@@ -113,6 +114,7 @@ class Engine:
         "module",
         "release",
         "retain",
+        "tensors",
     )
 
     def __init__(self, module: ModuleType) -> None:
@@ -130,6 +132,7 @@ class Engine:
         self.arrow_export = ArrowFunction(symbol("arrow_export"))
         self.dlpack_export_device = DlpackDeviceFunction(symbol("dlpack_export_device"))
         self.arrow_export_device = ArrowFunction(symbol("arrow_export_device"))
+        self.tensors = MakerFunction(symbol("tensor_maker"))()
         self.destructor = DestructorFunction(symbol("destructor"))
 
 
