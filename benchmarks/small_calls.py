@@ -156,11 +156,11 @@ def of_dgl() -> list[Case]:
 def of_tensors() -> list[Case]:
     """Every tensor of a batch by one call of torch's C API, beside tensors by capsules."""
     graph = Graph.from_coo(*edges(), num_nodes=NODES)
-    sampler, seeds = PGSampler([5, 5]), torch.arange(20)
+    sampler, seeds = PGSampler([5, 5], seed=1), torch.arange(20)
     table = exchange.exchange_api()
 
     def sampled() -> list[torch.Tensor]:
-        batch = sampler.sample(graph, seeds).torch()
+        batch = sampler.sample(graph, seeds, epoch=0, batch=0).torch()
         tensors = [batch.input_nodes, batch.output_nodes, batch.output_index]
         for block in batch.blocks:
             tensors += block.indptr, block.indices, block.edge_ids, block.src_nodes, block.dst_nodes

@@ -205,27 +205,17 @@ class TensorSource(_HeaderSource):
 
 
 class HostSource(_HeaderSource):
-    """The arrays of a batch in the engine's memory: each tensor is one of its own.
+    """The arrays of a batch on the CPU: each tensor is one of its own.
 
     Tensors of nodes are parts of one. Where torch has DLPack's C exchange API all tensors are
     created when one is first asked for, by one call; else each by itself.
     """
 
-    __slots__ = ("_data", "_device", "_header", "_memory", "_parts", "_tensors")
+    __slots__ = ("_data", "_memory", "_parts", "_tensors")
 
-    def __init__(
-        self,
-        memory: Memory | memoryview,
-        address: int,
-        header: int,
-        words: Sequence[int],
-        device: int = devices.CPU,
-    ) -> None:
+    def __init__(self, memory: Memory | memoryview, address: int, words: Sequence[int]) -> None:
         self._memory = memory
-        self._device = device
         self._data = address
-        # Where the words lie on the host.
-        self._header = header
         self._words = words
         self._tensors: Sequence[torch.Tensor | None] = ()
         # Of the nodes, by their first one and their number.
@@ -270,8 +260,9 @@ class HostSource(_HeaderSource):
         api, words = exchange.exchange_api(), self._words
         if api:
             described = _described(words[at.NUM_HOPS], words[at.ID_BITS], self._edge_id_bits())
-            result = self._memory, self._data, self._header
-            self._tensors = exchange.tensors(api, *result, described, self._device)
+            # On the CPU a batch begins with its words.
+            result = self._memory, self._data, self._data
+            self._tensors = exchange.tensors(api, *result, described)
         return self._tensors
 
     def _convert(self, array: ArrayDescriptor, start: int) -> torch.Tensor | None:
@@ -280,50 +271,16 @@ class HostSource(_HeaderSource):
         values = Array._of_row(array, words[start:], widths, self._data, self._memory)
         return None if values is None else values.torch()
 
-    def destinations(self, place: int) -> torch.Tensor | None:
+    def destinations(self, place: int) -> None:
         # torch's operations on the CPU need no launches.
         return None
 
-    def edge_index(self, place: int) -> torch.Tensor | None:
+    def edge_index(self, place: int) -> None:
         return None
 
-    def moved(self, move: Any) -> TensorSource | None:
+    def moved(self, move: Any) -> None:
         # Its memory has room that was reserved and not used.
         return None
-
-
-class DeviceSource(HostSource):
-    """The arrays of a batch in the engine's memory on a CUDA device, by the C exchange API."""
-
-    __slots__ = ("_region", "_views")
-
-    def __init__(self, memory: Memory, header: int, words: Sequence[int], region: Array) -> None:
-        """``region`` is all of the memory, as ids."""
-        from torch import cuda
-
-        # A tensor on a device may be the first thing of CUDA that torch is asked for.
-        cuda.init()  # type: ignore[no-untyped-call]
-        region._order(devices.current_stream(region._device))
-        super().__init__(memory, region._address, header, words, region._device)
-        self._region = region
-        self._views: TensorSource | None = None
-
-    def _region_views(self) -> TensorSource:
-        """The batch as views of one tensor, for operations on all of it."""
-        views = self._views
-        if views is None:
-            region = self._region
-            views = self._views = TensorSource(region.torch(), self._words, region._device)
-        return views
-
-    def destinations(self, place: int) -> torch.Tensor | None:
-        return self._region_views().destinations(place)
-
-    def edge_index(self, place: int) -> torch.Tensor | None:
-        return self._region_views().edge_index(place)
-
-    def moved(self, move: Any) -> TensorSource:
-        return self._region_views().moved(move)
 
 
 @cache

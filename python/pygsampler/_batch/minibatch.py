@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler._arrays import devices, exchange
+from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
 from pygsampler._batch import buffer as batch_buffer
 from pygsampler._batch import layout as at
-from pygsampler._batch.array_sources import DeviceSource, HostSource, TensorSource
+from pygsampler._batch.array_sources import HostSource, TensorSource
 from pygsampler._batch.block import Block
 from pygsampler._batch.buffer import check_signature, edges_of_blocks
 from pygsampler._batch.edge_values import NO_VALUES, EdgeValueName, split_edge_values
@@ -284,18 +284,14 @@ class MiniBatch(Exports):
     def torch(self) -> TorchMiniBatch:
         """The same batch with torch tensors, which share its memory; each made when it is used."""
         views: HostSource | TensorSource
-        memory = self._memory
         if self._device < 0:
-            views = HostSource(memory, self._data, self._data, self._words)
+            views = HostSource(self._memory, self._data, self._words)
         else:
             # The memory is larger than the batch's last array: whole words of 8 bytes.
             bits = self._words[at.ID_BITS]
             length = (self._size + 7) // 8 * 64 // bits
-            region = Array._of(self._data, length, bits, memory, device=self._device)
-            if exchange.exchange_api() and isinstance(memory, Memory):
-                views = DeviceSource(memory, memory.header, self._words, region)
-            else:
-                views = TensorSource(region.torch(), self._words, self._device)
+            region = Array._of(self._data, length, bits, self._memory, device=self._device)
+            views = TensorSource(region.torch(), self._words, self._device)
         beside, of_edges = self._named()
         extra = {name: array.torch() for name, array in beside.items()}
         named = {
