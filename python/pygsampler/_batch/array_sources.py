@@ -248,12 +248,22 @@ class HostSource(_HeaderSource):
             if first or count != number:
                 part = self._nodes(0, number)[first : first + count]
             else:
-                tensors = self._tensors or self._create()
-                nodes = tensors[0] if tensors else self._convert(_ROWS["input_nodes"], 0)
-                assert nodes is not None
-                part = nodes
+                part = self._all_nodes(number)
             self._parts[first, count] = part
         return part
+
+    def _all_nodes(self, number: int) -> torch.Tensor:
+        tensors, words = self._tensors, self._words
+        if tensors:
+            nodes = tensors[0]
+        elif api := exchange.exchange_api():
+            # By itself: who reads features of a batch needs no more, and others lose little.
+            address = self._data + words[at.NODES]
+            return exchange.one_tensor(api, self._memory, address, number, words[at.ID_BITS])
+        else:
+            nodes = self._convert(_ROWS["input_nodes"], 0)
+        assert nodes is not None
+        return nodes
 
     def _create(self) -> Sequence[torch.Tensor | None]:
         """Every tensor but parts of the nodes; none without the API."""
