@@ -82,8 +82,8 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 				defer mu.Unlock()
 				if err == nil {
 					results[job]++
-					if header := view(view(mem, 4)[3], 16); header[4] != 4 {
-						t.Errorf("a batch of %d seeds", header[4])
+					if header := view(view(mem, 4)[3], 16); header[10] != 4 {
+						t.Errorf("a batch of %d seeds", header[10])
 					}
 				} else if !strings.HasPrefix(err.Error(), "ClosedError: job") && !strings.HasPrefix(err.Error(), "KeyboardInterrupt: ") {
 					t.Errorf("got %v", err)
@@ -259,7 +259,7 @@ func TestPinnedGraphThroughBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := view(view(down, 2)[1], header[6]); !slices.Equal(got, []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}) {
+	if got := view(view(down, 2)[1], header[8]); !slices.Equal(got, []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}) {
 		t.Errorf("got %v", got)
 	}
 	if _, err := GraphClose(g); err != nil {

@@ -228,7 +228,9 @@ func TestOutTooSmall(t *testing.T) {
 			}
 			downloadedContents := contents(t, downloaded(t, at))
 			m.Release()
-			host, err := submit(g.host, o, c)
+			there := c
+			there.Out, there.OutBytes = 0, 0
+			host, err := submit(g.host, o, there)
 			if err != nil {
 				t.Fatal(err)
 			}

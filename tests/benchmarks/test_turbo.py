@@ -15,6 +15,7 @@ from tests.gpu import run_with_driver
 ROOT = Path(__file__).resolve().parents[2]
 
 CODE = """
+import ctypes
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ import torch_cpu
 from benchmarks.gpu import graphs, record, summary
 from benchmarks.gpu.direct import Direct
 from benchmarks.research import turbo
+from pygsampler._engine import request_layout as at
 
 class Event:
     def __init__(self, enable_timing): pass
@@ -43,7 +45,11 @@ def on_host(function):
 
 def of_host(self):
     submit = self._submit
-    self._submit = lambda *a: submit(*a[:5], 0, *a[6:])
+    def on_host(address, size):
+        words = (ctypes.c_int64 * size).from_address(address)
+        words[at.FLAGS] &= ~at.FLAG_ON_DEVICE
+        return submit(address, size)
+    self._submit = on_host
 
 begin, as_torch = Direct.__init__, pgs.MiniBatch.torch
 class FromHost(Direct):
@@ -55,7 +61,7 @@ def kernels(direct, batches):
     if direct.sampler.mode == "persistent" or not {seen}:
         return {{}}
     found = {{"reservoir_count32": 1.0, "reservoir_draw32": 3.0}}
-    options = direct.sampler.reservoir or {{}}
+    options = direct.sampler.mode_options or {{}}
     # What the sweep is to find.
     good = (options.get("degree_threshold") == 64) + (options.get("block_threshold") == 512)
     return found | {{"reservoir_order": 2.0 - 0.5 * good}}

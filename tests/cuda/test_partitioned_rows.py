@@ -84,7 +84,7 @@ def test_rows_of_relations(tmp_path: Path) -> None:
     about: tuple[dict[str, Any], ...] = (
         {"fanouts": [2, 3]},
         {"fanouts": [2, 3], "replace": True},
-        {"fanouts": [{cites: 2, by: -1}, {writes: 4}], "default": 1, "prob": "w"},
+        {"fanouts": [{cites: 2, by: -1}, {writes: 4}], "default_fanout": 1, "prob": "w"},
         {"fanouts": [3, {cites: 0, by: 40, writes: 2}], "mask": "t", "edge_weights": "ht"},
     )
     for rank in range(2):
@@ -147,7 +147,7 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
         for how in ({}, {"prob": "w"}, {"disjoint": True}, {"temporal": "t"}):
             sampler = pgs.PGSampler([3, -1], seed=5, **how)
             seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
-            when = {"seed_time": 5} if "time" in how else {}
+            when = {"seed_time": 5} if "temporal" in how else {}
             made, want = (
                 sampler.sample(g, seeds, epoch=1, batch=2, **when) for g in (graph, whole)
             )

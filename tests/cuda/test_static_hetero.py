@@ -100,7 +100,7 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.HeteroGraph, name
 FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "uniform": ({}, {}),
     "weighted trees": ({"prob": "w", "disjoint": True}, {}),
-    "temporal": ({"temporal": "t"}, SAMPLERS["time"][1]),
+    "temporal": ({"temporal": "t"}, SAMPLERS["temporal"][1]),
 }
 
 

@@ -179,7 +179,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
             {"prob": "w", "disjoint": True},
         ):
             sampler = pgs.PGSampler([3, 2], seed=1, **how)
-            when = {"seed_time": 0.7} if "time" in how else {}
+            when = {"seed_time": 0.7} if "temporal" in how else {}
             made, want = (
                 sampler.sample(g, seeds, epoch=0, batch=5, exclude=without, **when)
                 for g in (graph, whole)

@@ -305,8 +305,8 @@ for prefetch in (0, 1, 4, 8):
             assert torch.equal(mine.y, theirs.y)
             for block, other in zip(mine.blocks, theirs.blocks, strict=True):
                 assert torch.equal(block.e, other.e)
-    assert all(f.stats()["hits"] for f in got._rows._nodes.values())
-    assert got._rows._edges["e"].stats()["hits"] and got._rows._labels["y"].stats()["hits"]
+    assert all(f.stats()["hits"] for f in got._fetcher._nodes.values())
+    assert got._fetcher._edges["e"].stats()["hits"] and got._fetcher._labels["y"].stats()["hits"]
 try:
     DataLoader(there, SEEDS, [4], batch_size=8, edge_features={
         "e": pgs.Features.from_tensor(e).cache(rows=9)})
@@ -325,11 +325,12 @@ except ValueError as error:
 def test_exact_counts_each_window_once(emulator: Path) -> None:
     code = """
 counted = []
-real = loaders.DataLoader._sampled
-def sampled(self, epoch, index, *meter):
-    counted.append(epoch)
-    return real(self, epoch, index, *meter)
-loaders.DataLoader._sampled = sampled
+from pygsampler._loader import pipeline
+real = pipeline._submitted
+def submitted(run, *others):
+    counted.append(run.epoch)
+    return real(run, *others)
+pipeline._submitted = submitted
 
 cached = source.cache(rows=80, policy="exact", epochs=2)
 loader = loader_of(cached)

@@ -46,7 +46,7 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
     if options.get("mode") == "reservoir":
         options.pop("replace", None)
         if random.random() < 0.5:
-            options["reservoir"] = {
+            options["mode_options"] = {
                 "degree_threshold": random.choice((None, 0, 3, 20, (1 << 63) - 1)),
                 "block_threshold": random.choice((None, 0, 1, 1 << 20)),
                 "memory": random.choice(("adaptive", "shared", "global")),
@@ -57,8 +57,8 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
         # The task queue has no tables in the place of its map.
         small = (1, 64, 4096) if options.get("mode") != "queue" else (1 << 20,)
         options["map_bytes"] = random.choice((*small, 1 << 20, (1 << 63) - 1))
-    if random.random() < 0.1 and options.get("mode") != "queue":
-        options["ordered"] = random.random() < 0.5
+    if random.random() < 0.3 and options.get("mode") == "queue":
+        options["mode_options"] = {"ordered": random.random() < 0.5}
     if options.get("mode", "auto") in ("auto", "persistent"):
         options["frontier"] = random.choice(("all", "all", "all", "new"))
         options["disjoint"] = random.random() < 0.2
@@ -97,9 +97,9 @@ def wrong_sampler(world: World, random: Random) -> None:
     elif kind == 3:
         fanouts = [no_integer(random), 2]
     elif kind == 4:
-        options[random.choice(("replace", "ordered", "disjoint"))] = random.choice(
-            (None, 1, 0, "yes", 1.0)
-        )
+        value = random.choice((None, 1, 0, "yes", 1.0))
+        one = {"mode": "queue", "mode_options": {"ordered": value}}
+        options |= random.choice(({"replace": value}, {"disjoint": value}, one))
     elif kind == 5:
         options["seed"] = not_from(random, -(1 << 63), (1 << 64) - 1)
     elif kind == 6:
@@ -193,7 +193,7 @@ def sample(world: World, random: Random) -> None:
     if random.random() < 0.1:
         options["threads"] = random.choice((0, 1, 3))
         again = draw.sampler.sampler.sample(draw.graph.graph, seeds, **options)
-        if draw.sampler.options.get("ordered", True):
+        if (draw.sampler.options.get("mode_options") or {}).get("ordered", True):
             expect(as_reference(again) == values, "another sample of the same call", draw)
 
 

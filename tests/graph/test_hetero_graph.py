@@ -261,7 +261,7 @@ def test_arrays_that_are_wrong_name_their_type() -> None:
         ({"temporal": "t"}, r"author__writes__paper: edata\['t'\]\[0\]: expected a time, got nan"),
         ({"temporal": "born"}, r"paper: ndata\['born'\]\[0\]: expected a time, got nan"),
     ):
-        seed_time = {"seed_time": 1.0} if "time" in options else {}
+        seed_time = {"seed_time": 1.0} if "temporal" in options else {}
         with pytest.raises(ValueError, match=text):
             pgs.PGSampler([1], **options).sample(graph, {"paper": [1]}, **seed_time)
 

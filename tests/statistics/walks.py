@@ -105,7 +105,8 @@ class WalkEngine:
         sampler = pgs.PinSAGE(most, ends, 1, most, seed=at.seed)
         there = _there(graph, self.device)
         found = sampler.sample(there, [root] * count, epoch=at.epoch, batch=at.batch)
-        nodes, counts = (array.numpy().astype(np.int64) for array in found.cpu())
+        here = found.cpu().numpy()
+        nodes, counts = here.nodes.astype(np.int64), here.counts.astype(np.int64)
         twice = counts[:, 0] == 2
         nodes[twice, 1] = nodes[twice, 0]
         return np.column_stack([np.full(count, root), nodes])

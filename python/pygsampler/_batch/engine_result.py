@@ -162,7 +162,7 @@ class EngineResult(Generic[ArrayT]):
     def _place(self) -> str:
         """Returns the end of a result's text: library and device, unless they are usual."""
         form = "" if self.form == "array" else f", form={self.form!r}"
-        return f"{form}, device={str(self.device)!r}" if self._is_on_device else form
+        return f"{form}, device={self.device}" if self._is_on_device else form
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self.form == "numpy":

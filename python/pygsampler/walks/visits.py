@@ -324,7 +324,7 @@ class Visits(HasFeatures):
     def __repr__(self) -> str:
         widths: Any = {node_type: ids.shape[1] for node_type, ids in self._nodes.items()}
         form = "" if self.form == "array" else f", form={self.form!r}"
-        place = "" if str(self.device) == "cpu" else f", device={str(self.device)!r}"
+        place = "" if str(self.device) == "cpu" else f", device={self.device}"
         widths = widths.get(None, widths)
         return (
             f"Visits({len(self)}, num_neighbors={widths}, epoch={self.epoch}, "
