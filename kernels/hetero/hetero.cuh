@@ -40,7 +40,7 @@ struct HeteroArgs {
   const long long* seed_times;  // a key for each seed
   long long* bounds;         // of a batch with times: what bounds the edges of nodes; else null
   long long* edge_bounds;    // and of the vertices that a hop's edges lead from; two hops take turns
-  char* out;                 // the batch; layout of batch.TypedLayout
+  char* out;                 // the batch; words of batch.Layout
   u64* report;               // status, detail and the batch's words, in memory that the host sees
   u64* bad_seed;             // the lowest seed out of range; ~0 if none
   u64 out_capacity, row_capacity, edge_capacity, num_seeds;  // bytes, rows, edges of a hop, seeds

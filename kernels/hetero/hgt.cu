@@ -31,7 +31,7 @@ struct HgtArgs : HeteroArgs {
   u32* lengths[2];            // of runs, where their first tile is
   u64* taken;                 // how many of each type an iteration chose
   u64* words;                 // what describes the hops in working memory, which `out` is
-  char* batch;                // the batch; layout of batch.TypedLayout
+  char* batch;                // the batch; words of batch.Layout
   u64 batch_capacity;         // bytes
   u32 iterations, unused1;
 };
