@@ -7,12 +7,7 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install torch") from error
 
-from pygsampler._batch.link_batch import (
-    HeteroLinkBatch,
-    LinkBatch,
-    StaticHeteroLinkBatch,
-    StaticLinkBatch,
-)
+from pygsampler._batch.link_batch import LinkBatch
 from pygsampler._batch.static import (
     StaticBlock,
     StaticHeteroBlock,
@@ -28,16 +23,13 @@ from pygsampler._ops.segments import segment_reduce
 
 __all__ = [
     "DataLoader",
-    "HeteroLinkBatch",
     "LinkBatch",
     "LinkLoader",
     "NegativeSampling",
     "SkipGram",
     "StaticBlock",
     "StaticHeteroBlock",
-    "StaticHeteroLinkBatch",
     "StaticHeteroMiniBatch",
-    "StaticLinkBatch",
     "StaticMiniBatch",
     "capture",
     "segment_reduce",

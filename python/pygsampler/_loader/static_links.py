@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
+from pygsampler._batch.link_batch import LinkBatch, link_batch
 from pygsampler._sampling import static_buffers
 from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.static_buffers import EpochExclusions, EpochSeeds, padded_rows
@@ -90,9 +90,9 @@ class StaticLinks:
     """
 
     def __init__(
-        self, links: Mapping[Any, SeedEdges], size: int, seeds: Mapping[str, int], typed: bool
+        self, links: Mapping[Any, SeedEdges], size: int, seeds: Mapping[str, int], is_hetero: bool
     ) -> None:
-        self._typed = typed
+        self._is_hetero = is_hetero
         self._memories = {
             kind: _LinkBuffers(of, min(size, len(of)), seeds) for kind, of in links.items()
         }
@@ -110,13 +110,10 @@ class StaticLinks:
         for memory in self._memories.values():
             memory.put(step)
 
-    def of(self, sampled: Any) -> StaticLinkBatch | StaticHeteroLinkBatch:
-        """The batch, with what was sampled."""
+    def of(self, minibatch: Any) -> LinkBatch:
+        """Returns the batch around a mini-batch."""
         fields = {kind: memory.fields() for kind, memory in self._memories.items()}
-        if not self._typed:
-            (only,) = fields.values()
-            return StaticLinkBatch(sampled, *only)  # type: ignore[arg-type]
-        return StaticHeteroLinkBatch(sampled, *by_field(fields))
+        return link_batch(minibatch, fields if self._is_hetero else fields[None])
 
 
 class _Field(NamedTuple):
@@ -191,7 +188,7 @@ class _LinkBuffers:
                 _copy(there, rows[step])
 
     def fields(self) -> list[torch.Tensor | None]:
-        """The fields of ``StaticLinkBatch`` behind ``sampled``."""
+        """Returns the fields of ``LinkBatch`` behind ``minibatch``."""
         assert self._there is not None
         numbers, label = self._there
         made = [None if known is None else _view(numbers, known) for known in self._fields]
