@@ -8,12 +8,7 @@ except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install torch") from error
 
 from pygsampler._batch.link_batch import LinkBatch
-from pygsampler._batch.static import (
-    StaticBlock,
-    StaticHeteroBlock,
-    StaticHeteroMiniBatch,
-    StaticMiniBatch,
-)
+from pygsampler._batch.static import StaticBlock, StaticMiniBatch
 from pygsampler._loader.capture import capture
 from pygsampler._loader.data_loader import DataLoader
 from pygsampler._loader.link_loader import LinkLoader
@@ -28,8 +23,6 @@ __all__ = [
     "NegativeSampling",
     "SkipGram",
     "StaticBlock",
-    "StaticHeteroBlock",
-    "StaticHeteroMiniBatch",
     "StaticMiniBatch",
     "capture",
     "segment_reduce",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pygsampler._loader.seed_source import SeedSource
     from pygsampler._loader.shards import Shards
     from pygsampler._loader.static_links import StaticLinks
-    from pygsampler._sampling.static_buffers import EpochSeeds, StaticBuffers
+    from pygsampler._sampling.static_buffers import Capacity, EpochSeeds, StaticBuffers
 
 __all__ = ["StaticEpochs", "StaticPlan"]
 
@@ -249,7 +249,7 @@ class StaticPlan:
         self.epochs = StaticEpochs(graph, shards, rank, fetcher, self.layout, room, links)
 
     @property
-    def capacities(self) -> list[tuple[Any, Any]] | None:
+    def capacities(self) -> list[Capacity] | None:
         """The sizes of each block; None before the first epoch has shown them."""
         sizes = self.epochs.capacities
         return None if sizes is None else self.layout.shown(sizes)
