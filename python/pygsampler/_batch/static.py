@@ -340,8 +340,7 @@ def _read_only(values: Any) -> Any:
 def _masks(values: Any, counts: torch.Tensor) -> Any:
     """Marks the first values, of each type, as many as ``counts`` says."""
     if isinstance(values, Mapping):
-        sizes = zip(values.items(), counts, strict=False)
-        return {kind: prefix_mask(len(of), count) for (kind, of), count in sizes}
+        return {kind: prefix_mask(len(values[kind]), counts[i]) for i, kind in enumerate(values)}
     return prefix_mask(len(values), counts[0])
 
 
