@@ -35,13 +35,13 @@ class Capacity(NamedTuple):
 
 
 class EpochSeeds(NamedTuple):
-    """The seeds of a pass, batch after batch, in those of a graph with types type by type."""
+    """The seeds of an epoch, batch after batch, of a heterogeneous graph type by type."""
 
     # On the GPU.
     ids: torch.Tensor
-    # Of each batch where its seeds begin, and how many there are.
+    # For each batch where its seeds begin, and how many there are.
     parts: array[int]
-    # Of each batch how many of them are of each type, without types all.
+    # For each batch how many of them are of each type; of a homogeneous graph all.
     counts: array[int]
     # A time for each, float64 or int64; None: they have none.
     times: array[Any] | None
@@ -50,7 +50,7 @@ class EpochSeeds(NamedTuple):
 
 
 class EpochExclusions(NamedTuple):
-    """Edges for each batch of a pass, those of each relation."""
+    """Edges that each batch of an epoch leaves out, relation by relation."""
 
     # int64, on the CPU.
     ids: torch.Tensor
