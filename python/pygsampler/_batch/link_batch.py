@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from pygsampler._batch.html_tables import arrays_html
 from pygsampler._batch.static import prefix_mask
 from pygsampler._graph.schema import ByEdgeType
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["LinkBatch", "link_batch"]
 
