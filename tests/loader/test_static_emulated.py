@@ -44,7 +44,7 @@ for options in ({{}}, {{"drop_last": True, "rank": 1, "world_size": 3}}, {{"prob
             assert int(batch.seed_mask.sum()) == len(expected.output_nodes)
             assert int(batch.node_mask.sum()) == len(expected.input_nodes)
         assert len(seen) == 1
-    assert fixed.capacities[1][0] >= 64
+    assert fixed.capacities[1].num_nodes >= 64
 """
     run_with_driver(emulator, PRELUDE + code)
 
