@@ -199,9 +199,9 @@ class LoaderBase(Generic[BatchT]):
 
     @property
     def capacities(self) -> list[Capacity] | None:
-        """The most sources and edges of each block of static batches; None before that is known.
+        """The most nodes and edges of each hop of static batches; None before that is known.
 
-        With a ``HeteroGraph`` they are mappings of types.
+        Pairs ``(num_nodes, num_edges)``, with a ``HeteroGraph`` of mappings of types.
         """
         return None if self._static is None else self._static.capacities
 
