@@ -63,14 +63,14 @@ def test_links() -> None:
     out = {KIND: torch.arange(0, 900, 2)}
     for batch in LinkLoader(typed(), out, [9], labor="poisson", batch_size=50, seed=1):
         hidden = out[KIND][batch.input_id[KIND]]
-        assert not torch.isin(batch.sampled.blocks[0][KIND].edge_ids, hidden).any()
+        assert not torch.isin(batch.minibatch.blocks[0][KIND].edge_ids, hidden).any()
     batches = LinkLoader(
         plain(), out[KIND], [4], labor="exact", batch_size=50, exclude=None, seed=1
     )
-    assert all(batch.sampled.blocks[0].indptr.diff().max() <= 4 for batch in batches)
+    assert all(batch.minibatch.blocks[0].indptr.diff().max() <= 4 for batch in batches)
     for batch in LinkLoader(plain(), out[KIND], [9], labor="exact", batch_size=50, seed=1):
         hidden = out[KIND][batch.input_id]
-        assert not torch.isin(batch.sampled.blocks[0].edge_ids, hidden).any()
+        assert not torch.isin(batch.minibatch.blocks[0].edge_ids, hidden).any()
 
 
 @pytest.mark.parametrize(

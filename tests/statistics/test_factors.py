@@ -214,7 +214,7 @@ def test_of_link_loaders(labor: str | None, prob: str | None, types: bool) -> No
         seed=1,
     )
     (batch,) = loader
-    fair(*of_block(batch.sampled.blocks[0][KIND] if types else batch.sampled.blocks[0]))
+    fair(*of_block(batch.minibatch.blocks[0][KIND] if types else batch.minibatch.blocks[0]))
 
 
 @LABOR
