@@ -19,6 +19,7 @@ from pygsampler._batch.static import (
     StaticHeteroMiniBatch,
     StaticMiniBatch,
 )
+from pygsampler._engine.public_home import set_public_module
 from pygsampler._loader.capture import capture
 from pygsampler._loader.data_loader import DataLoader
 from pygsampler._loader.link_loader import LinkLoader
@@ -43,6 +44,8 @@ __all__ = [
     "segment_reduce",
     "skip_gram",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:
