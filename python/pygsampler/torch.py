@@ -9,6 +9,7 @@ except ImportError as error:
 
 from pygsampler._batch.link_batch import LinkBatch
 from pygsampler._batch.static import StaticBlock, StaticMiniBatch
+from pygsampler._engine.public_home import set_public_module
 from pygsampler._loader.capture import capture
 from pygsampler._loader.data_loader import DataLoader
 from pygsampler._loader.link_loader import LinkLoader
@@ -28,6 +29,8 @@ __all__ = [
     "segment_reduce",
     "skip_gram",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """Published sampling algorithms, as programs: see docs/algorithms/samplers.md."""
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBatch, PendingGroup
 from pygsampler.samplers.cluster_gcn import ClusterGCN, cluster_gcn_parts
 from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
@@ -69,6 +70,8 @@ __all__ = [
     "thanos",
     "vrgcn",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:
