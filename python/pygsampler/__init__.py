@@ -21,8 +21,8 @@ from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.programs import Program, program
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.research.step_sampling import KHop, LayerSample
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.walks.metapath_walk import MetaPathWalk
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
@@ -45,9 +45,9 @@ __all__ = [
     "Graph",
     "HGTSampler",
     "HeteroGraph",
-    "HeteroLaborSampler",
     "HeteroMiniBatch",
     "KHop",
+    "LaborSampler",
     "LayerSample",
     "MetaPathWalk",
     "MiniBatch",

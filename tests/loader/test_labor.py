@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 from pygsampler.torch import DataLoader, LinkLoader
 
 KIND = "v", "to", "v"
@@ -41,14 +41,14 @@ def test_loaders_make_the_sampler(labor: str, prob: str | None) -> None:
     own = {"exact": labor == "exact", "seed": 5}
     weights: Any = {"prob": prob, "edge_weights": "ht"}
     of_plain = DataLoader(plain(), range(80), [3, 2], labor=labor, **weights, **options)
-    given = samplers.labor(fanouts=[3, 2], weight=prob, **own)
+    given = layer_wise.labor(fanouts=[3, 2], weight=prob, **own)
     found = edges_of(of_plain)
     assert found == edges_of(DataLoader(plain(), range(80), given, **options)) and len(found) == 4
     assert all(len(b.edge_weights) == b.num_edges for batch in of_plain for b in batch.blocks)
     of_types = DataLoader(
         typed(), {"v": range(80)}, [3, {KIND: 2}], labor=labor, **weights, **options
     )
-    given_types = pgs.HeteroLaborSampler([3, {KIND: 2}], prob=prob, **own)
+    given_types = pgs.LaborSampler([3, {KIND: 2}], **weights, **own)
     assert edges_of(of_types) == edges_of(
         DataLoader(typed(), {"v": range(80)}, given_types, **options)
     )
@@ -77,8 +77,8 @@ def test_links() -> None:
     ("options", "text"),
     [
         ({"labor": "most"}, "labor: expected 'exact', 'poisson' or None, got str 'most'"),
-        ({"labor": "exact", "mask": "w"}, "mask: expected None with labor='exact' and a graph"),
-        ({"labor": "exact", "edge_weights": "mean"}, "edge_weights: expected 'ht' or None"),
+        ({"labor": "exact", "mask": "w"}, "mask: expected None for a homogeneous graph, got 'w'"),
+        ({"labor": "exact", "edge_weights": "all"}, "edge_weights: expected None or 'ht'"),
         ({"labor": "exact", "prob": "z"}, "z"),
         ({"sampler_or_fanouts": pgs.PGSampler([2]), "labor": "exact"}, "labor: expected None with"),
     ],

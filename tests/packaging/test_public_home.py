@@ -8,7 +8,16 @@ import pickle
 
 import pytest
 
-MODULES = ["", ".torch", ".samplers", ".walks", ".programs", ".research", ".distributed", ".datasets"]
+MODULES = [
+    "",
+    ".torch",
+    ".samplers",
+    ".walks",
+    ".programs",
+    ".research",
+    ".distributed",
+    ".datasets",
+]
 
 
 @pytest.mark.parametrize("suffix", MODULES)

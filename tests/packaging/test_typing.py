@@ -25,10 +25,10 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     reveal_type(typed.submit(h, both, seed_time=3).result())  # HeteroMiniBatch
     reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
     reveal_type(sampler.sample_many(h, [both])[0])  # HeteroMiniBatch
-    reveal_type(pgs.HeteroLaborSampler([3]).sample(h, both))  # HeteroMiniBatch
+    reveal_type(pgs.LaborSampler([3], edge_weights="ht").sample(h, both))  # HeteroMiniBatch
     reveal_type(sampler.sample(h, both).blocks[0]["to"])  # HeteroBlock
     reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # HeteroTorchBlock
-    labor = pgs.HeteroLaborSampler([{"to": 3}])
+    labor = pgs.LaborSampler([{"to": 3}], edge_weights="ht")
     reveal_type(labor.sample(h, both, exclude={"to": ids}))  # HeteroMiniBatch
     reveal_type(h.edata["to"]["w"])  # Array
     reveal_type(h["to"])  # Graph

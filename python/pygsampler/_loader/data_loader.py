@@ -112,7 +112,7 @@ class DataLoader(LoaderBase[BatchT]):
     labor : str, optional
         The sampler that is made of fanouts is LABOR, of which batches have fewer vertices:
         ``"poisson"``, with ``fanouts`` edges in the mean, or ``"exact"``, with so many. It is
-        ``samplers.labor``, and of a ``HeteroGraph`` ``HeteroLaborSampler``.
+        ``pygsampler.LaborSampler``.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.

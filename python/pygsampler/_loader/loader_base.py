@@ -104,7 +104,7 @@ class LoaderBase(Generic[BatchT]):
         if seed is not None:
             seed = resolve_seed(seed)
         is_hetero = isinstance(graph, HeteroGraph)
-        sampler = resolve_sampler(sampler_or_fanouts, seed, typed=is_hetero, **sampler_options)
+        sampler = resolve_sampler(sampler_or_fanouts, seed, **sampler_options)
         own["_source"] = seeds = source(sampler)
         own["_epochs"] = EpochState(
             sampler,

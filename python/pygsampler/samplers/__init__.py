@@ -5,7 +5,7 @@ from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBat
 from pygsampler.samplers.cluster_gcn import ClusterGCN, cluster_gcn_parts
 from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
 from pygsampler.samplers.graphsaint import saint_edge, saint_node, saint_walk
-from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
+from pygsampler.samplers.layer_wise import asgcn, fastgcn, ladies
 from pygsampler.samplers.learned.asgcn_scores import ASGCNScores, asgcn_trained
 from pygsampler.samplers.learned.bandits import Bandit, exp3, exp3m, gcn_bs, thanos
 from pygsampler.samplers.learned.gradient_bounds import GradientBounds, gradient_norms, mvs_trained
@@ -49,7 +49,6 @@ __all__ = [
     "graphsage",
     "kgcn",
     "kgcn_static",
-    "labor",
     "ladies",
     "locality",
     "locality_layers",
