@@ -372,7 +372,7 @@ def test_durations_are_nanoseconds_in_any_unit(tmp_path: Path, suffix: str, unit
         for column in ("took", 2):
             graph = datasets.read(source, edge_data={"took": column, "w": "w"})
             assert graph.edata["took"].tolist() == [86_400 * 10**9, 2 * 86_400 * 10**9]
-            assert graph._kind_of_times("took") == "m"
+            assert graph._source._kind_of_times("took") == "m"
             assert graph.edata["w"].tolist() == [0.5, 1.5]
 
 

@@ -51,7 +51,7 @@ def write(folder: Path, name: str, src: Any = SRC, dst: Any = DST) -> Path:
     return path
 
 
-def check(graph: pgs.HeteroGraph, order: tuple[Any, ...]) -> None:
+def check(graph: pgs.Graph, order: tuple[Any, ...]) -> None:
     """The edges of each type are those of its lines, in their order, with their values."""
     assert graph.edge_types == order
     for kind in order:

@@ -21,7 +21,7 @@ NODES = {"a": 30, "p": 50}
 BATCHES = 4000
 
 
-def make(weighted: bool = False) -> tuple[Any, Any, pgs.HeteroGraph]:
+def make(weighted: bool = False) -> tuple[Any, Any, pgs.Graph]:
     """Edges, their weights, and the graph; one type has no weights."""
     random = np.random.default_rng(3)
     edges = {}
@@ -32,7 +32,7 @@ def make(weighted: bool = False) -> tuple[Any, Any, pgs.HeteroGraph]:
         for kind in (WRITES, CITES, HAS)
     }
     data = {kind: {"w": w} for kind, w in weights.items()} if weighted else None
-    return edges, weights, pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
+    return edges, weights, pgs.Graph.from_coo(edges, num_nodes=NODES, edge_data=data)
 
 
 FANOUTS = [{WRITES: 2, CITES: 3, REVIEWS: 0, HAS: 2}, {WRITES: 1, CITES: -1, REVIEWS: 2, HAS: 1}]
@@ -95,7 +95,7 @@ def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
         pgs.Graph.from_coo(*ends, num_nodes=100), range(9), epoch=1, batch=7
     )
     typed = pgs.HeteroLaborSampler([3, 4], seed=5, **options).sample(
-        pgs.HeteroGraph.from_coo({("v", "e", "v"): ends}, {"v": 100}),
+        pgs.Graph.from_coo({("v", "e", "v"): ends}, num_nodes={"v": 100}),
         {"v": range(9)},
         epoch=1,
         batch=7,
@@ -107,12 +107,12 @@ def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
         assert np.allclose(a.edge_data["w"].numpy(), block.edge_weights.numpy())
 
 
-def star() -> pgs.HeteroGraph:
+def star() -> pgs.Graph:
     """The paper's {a, b} and {b, c, d} in one relation, and again in another; 0 to 3 in a third."""
     ends = np.array([0, 1, 1, 2, 3]), np.array([0, 0, 1, 1, 1])
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         {("u", "x", "v"): ends, ("u", "y", "v"): ends, ("z", "x", "v"): ends},
-        {"u": 4, "v": 2, "z": 4},
+        num_nodes={"u": 4, "v": 2, "z": 4},
     )
 
 
@@ -207,8 +207,8 @@ def test_more_rounds_have_fewer_vertices() -> None:
 
 def test_a_type_that_is_added_changes_no_other() -> None:
     edges, _, graph = make()
-    more = pgs.HeteroGraph.from_coo(
-        {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, {"t": 2, **NODES}
+    more = pgs.Graph.from_coo(
+        {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, num_nodes={"t": 2, **NODES}
     )
     sampler = pgs.HeteroLaborSampler([2, 2], seed=3)
     one = sampler.sample(graph, {"p": range(10)}, epoch=0, batch=1)
@@ -220,8 +220,8 @@ def test_a_type_that_is_added_changes_no_other() -> None:
 
 def test_numbers_of_hops_and_batches() -> None:
     ends = np.arange(40) % 20, np.arange(40) // 20
-    graph = pgs.HeteroGraph.from_coo(
-        {("v", "x", "v"): ends, ("v", "y", "v"): ([0], [0])}, {"v": 20}
+    graph = pgs.Graph.from_coo(
+        {("v", "x", "v"): ends, ("v", "y", "v"): ([0], [0])}, num_nodes={"v": 20}
     )
     of = ("v", "x", "v")
 
@@ -240,7 +240,7 @@ def test_numbers_of_hops_and_batches() -> None:
         outer, inner = kept(number)
         assert outer != inner
     # Numbers are those of the program, on the way from one period to the next too.
-    graph = pgs.HeteroGraph.from_coo({of: ends}, {"v": 20})
+    graph = pgs.Graph.from_coo({of: ends}, num_nodes={"v": 20})
     alone = samplers.labor(fanouts=[4, 4], batch_dependency=3, seed=6)
     for number in range(7):
         typed = pgs.HeteroLaborSampler([4, 4], batch_dependency=3, seed=6).sample(
@@ -313,7 +313,7 @@ def test_pickles_and_mistakes() -> None:
             pgs.HeteroLaborSampler([2], **wrong)
     with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
         pgs.HeteroLaborSampler([{WRITES: 2}]).sample(graph, {"p": [1]})
-    with pytest.raises(TypeError, match="graph: expected a HeteroGraph"):
+    with pytest.raises(TypeError, match="graph: expected a heterogeneous graph"):
         pgs.HeteroLaborSampler([2]).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
     with pytest.raises(IndexError, match=r'seeds\["p"\]'):
         pgs.HeteroLaborSampler([2]).sample(graph, {"p": [50]})

@@ -14,7 +14,7 @@ from pygsampler._graph.schema import ByEdgeType
 
 if TYPE_CHECKING:
     from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
 

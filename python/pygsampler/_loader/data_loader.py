@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 from pygsampler._batch.static import StaticHeteroMiniBatch, StaticMiniBatch
 from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loader.loader_base import BatchT, LoaderBase
 from pygsampler._loader.node_seeds import NodeSeeds
 from pygsampler._loader.options import checked_keywords
@@ -210,6 +209,17 @@ class DataLoader(LoaderBase[BatchT]):
 
     @overload
     def __init__(
+        self: DataLoader[StaticHeteroMiniBatch],
+        graph: Graph,
+        seeds: Mapping[str, Any],
+        sampler_or_fanouts: PGSampler | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[True],
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
         self: DataLoader[StaticMiniBatch],
         graph: Graph,
         seeds: Any,
@@ -221,13 +231,13 @@ class DataLoader(LoaderBase[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[StaticHeteroMiniBatch],
-        graph: HeteroGraph,
-        seeds: Any,
+        self: DataLoader[HeteroTorchMiniBatch],
+        graph: Graph,
+        seeds: Mapping[str, Any],
         sampler_or_fanouts: PGSampler | Sequence[Any],
         *,
         batch_size: int,
-        static: Literal[True],
+        static: Literal[False] = False,
         **options: Unpack[DataLoaderOptions],
     ) -> None: ...
     @overload
@@ -243,19 +253,8 @@ class DataLoader(LoaderBase[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[HeteroTorchMiniBatch],
-        graph: HeteroGraph,
-        seeds: Any,
-        sampler_or_fanouts: PGSampler | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[False] = False,
-        **options: Unpack[DataLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: DataLoader[Visits],
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler_or_fanouts: PinSAGE,
         *,
@@ -266,7 +265,7 @@ class DataLoader(LoaderBase[BatchT]):
     @overload
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler_or_fanouts: Sampler[_Sampled[BatchT]],
         *,
@@ -277,7 +276,7 @@ class DataLoader(LoaderBase[BatchT]):
     @overload
     def __init__(
         self: DataLoader[Any],
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
@@ -288,7 +287,7 @@ class DataLoader(LoaderBase[BatchT]):
     @checked_keywords
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pygsampler._batch.link_batch import HeteroLinkBatch, LinkBatch
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph
 from pygsampler._loader.edge_seeds import EdgeSeeds
 from pygsampler._loader.loader_base import BatchT, LoaderBase
 from pygsampler._loader.negatives import NegativeSampling
@@ -125,6 +125,17 @@ class LinkLoader(LoaderBase[BatchT]):
 
     @overload
     def __init__(
+        self: LinkLoader[StaticHeteroLinkBatch],
+        graph: Graph,
+        edges: Mapping[Any, Any],
+        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[True],
+        **options: Unpack[LinkLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
         self: LinkLoader[StaticLinkBatch],
         graph: Graph,
         edges: Any,
@@ -136,13 +147,13 @@ class LinkLoader(LoaderBase[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: LinkLoader[StaticHeteroLinkBatch],
-        graph: HeteroGraph,
-        edges: Any,
+        self: LinkLoader[HeteroLinkBatch],
+        graph: Graph,
+        edges: Mapping[Any, Any],
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
-        static: Literal[True],
+        static: Literal[False] = False,
         **options: Unpack[LinkLoaderOptions],
     ) -> None: ...
     @overload
@@ -158,19 +169,8 @@ class LinkLoader(LoaderBase[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: LinkLoader[HeteroLinkBatch],
-        graph: HeteroGraph,
-        edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[False] = False,
-        **options: Unpack[LinkLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: LinkLoader[Any],
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         edges: Any,
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,
@@ -181,7 +181,7 @@ class LinkLoader(LoaderBase[BatchT]):
     @checked_keywords
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         edges: Any,
         sampler_or_fanouts: Sampler[Any] | Sequence[Any],
         *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
     from pygsampler._loader.negatives import NegativeSampling
 
 __all__ = [

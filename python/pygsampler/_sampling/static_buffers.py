@@ -15,7 +15,6 @@ from pygsampler._engine.handle import SLICE_MS, EngineHandle
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
 
 __all__ = ["Capacity", "EpochExclusions", "EpochSeeds", "StaticBuffers"]
@@ -66,7 +65,7 @@ class StaticBuffers(EngineHandle):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Any,
         sampler: EngineSampler,
         capacities: Sequence[Capacity],
         seeds: int,

@@ -31,8 +31,7 @@ from pygsampler._sampling.static_buffers import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.schema import EdgeType
     from pygsampler._graph.temporal import TimeSortedGraph, TimeSortedRelation
     from pygsampler._sampling.engine_sampler import EngineSampler, HeteroEngineSampler
     from pygsampler._sampling.static_buffers import Capacity
@@ -85,7 +84,7 @@ class HeteroStaticBuffers(StaticBuffers):
 
     def __init__(
         self,
-        graph: HeteroGraph,
+        graph: Any,
         timed: TimeSortedGraph | None,
         sampler: HeteroEngineSampler,
         capacities: Sequence[HeteroCapacity],
@@ -254,7 +253,7 @@ class SingleTypeStaticBuffers(HeteroStaticBuffers):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Any,
         timed: TimeSortedRelation | None,
         sampler: EngineSampler,
         capacities: Sequence[Capacity],

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +99,7 @@ class Debian:
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
         return Graph.from_coo(src, dst, num_nodes=self.num_nodes)
 
-    def hetero_graph(self, *, directed: bool = False) -> HeteroGraph:
+    def hetero_graph(self, *, directed: bool = False) -> Graph:
         """The graph with its types: packages, the sources that they are built from, maintainers.
 
         The relations of each kind, ``("package", "Depends", "package")`` and so on, in the order of
@@ -110,7 +109,7 @@ class Debian:
         ``ndata["package"]["label"]`` are the labels, and ``edata[...]["relation"]`` of the kinds
         says which relation an edge is.
         """
-        from pygsampler._graph.hetero_graph import HeteroGraph
+        from pygsampler._graph.graph import Graph
 
         edges: dict[tuple[str, str, str], tuple[Any, Any]] = {}
         relations = {}
@@ -130,9 +129,9 @@ class Debian:
                 edges[back] = ends[::-1]
                 if name in relations:
                     of_edges[back] = {"relation": relations[name]}
-        return HeteroGraph.from_coo(
+        return Graph.from_coo(
             edges,
-            {
+            num_nodes={
                 "package": self.num_nodes,
                 "source": int(self.source.max()) + 1,
                 "maintainer": int(self.maintainer.max()) + 1,
@@ -210,7 +209,7 @@ def debian() -> Debian:
     )
 
 
-def debian_hetero() -> HeteroGraph:
+def debian_hetero() -> Graph:
     """The data set as a graph with types: ``debian().hetero_graph()``.
 
     Features, names and the split are ``debian()``'s.

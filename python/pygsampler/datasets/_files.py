@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from pygsampler._engine.progress import Progress
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 @overload
@@ -48,7 +47,7 @@ def read(
     dtype: Any = None,
     edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
     progress: Progress = None,
-) -> HeteroGraph: ...
+) -> Graph: ...
 
 
 def read(
@@ -67,7 +66,7 @@ def read(
     relation: str = "to",
     one_kind: bool = False,
     progress: Progress = None,
-) -> Graph | HeteroGraph:
+) -> Graph:
     """Reads the graph of a file, or of several files, of edges into memory.
 
     A row of the graph lists its edges in the order of the file, and the id of an edge is the
@@ -157,7 +156,7 @@ def read(
     return _graphs.graph_of(files, plan, progress)
 
 
-def _two_types(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
+def _two_types(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> Graph:
     from pygsampler.datasets._hetero_edges import read_hetero
 
     for name, end in (("src_type", kind[0]), ("dst_type", kind[2])):

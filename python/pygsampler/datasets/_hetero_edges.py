@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pygsampler._engine.progress import Progress
-    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.schema import EdgeType
 
 _ENDS = ("src_type", "relation", "dst_type")
 
@@ -35,7 +36,7 @@ def read_hetero(
     dtype: Any = None,
     edge_data: Any = None,
     progress: Progress = None,
-) -> HeteroGraph:
+) -> Graph:
     """Reads a heterogeneous graph into memory, from a file for each edge type or one for all.
 
     A mapping of edge types to files names the types itself. Of one file for all a column says the
@@ -177,7 +178,7 @@ def _part_of(graph: Any) -> _Part:
         labels = graph.node_ids.numpy()
     values: dict[str, Any] = {}
     for name, array in graph.edata.items():
-        kind = graph._kind_of_times(name)
+        kind = graph._source._kind_of_times(name)
         values[name] = array.numpy().view(f"{kind}8[ns]") if kind else array.numpy()
     return _Part(src, dst, labels, values)
 
@@ -228,11 +229,11 @@ def _parts_of_columns(
 
 def _graph_of_types(
     parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool
-) -> HeteroGraph:
+) -> Graph:
     """The graph of the edges of all types; with ``anew`` each node type is numbered from 0."""
     import numpy as np
 
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
 
     dtype = np.result_type(*(part.src.dtype for part in parts.values()))
     ends: dict[str, dict[tuple[EdgeType, int], NDArray[Any]]] = {}
@@ -262,15 +263,15 @@ def _graph_of_types(
         for end, ids in used.items():
             values = next(filled)[np.searchsorted(ids, columns[end])] if len(ids) else columns[end]
             numbers[end] = values
-    graph = HeteroGraph.from_coo(
+    graph = Graph.from_coo(
         {kind: (numbers[kind, 0].astype(dtype), numbers[kind, 1].astype(dtype)) for kind in parts},
-        {**nodes, **num_nodes},
+        num_nodes={**nodes, **num_nodes},
         edge_data={kind: part.values for kind, part in parts.items()},
         node_data={of: {"node_ids": each.ids} for of, each in labels.items() if each.names is None},
     )
     for of, each in labels.items():
         if each.names is not None:
-            graph._labels[of] = node_names.label_arrays(each)
+            graph._source._labels[of] = node_names.label_arrays(each)
     return graph
 
 

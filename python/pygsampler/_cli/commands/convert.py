@@ -229,12 +229,11 @@ def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str
 
 def _written(target: Path) -> dict[str, Any]:
     """Returns the counts and the arrays of the new file."""
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._graph.named_arrays import sections
 
     found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
-    with options.open_any(str(target)) as graph:
-        if isinstance(graph, HeteroGraph):
+    with options.open_graph(str(target)) as graph:
+        if not graph.is_homogeneous:
             arrays = [
                 f"{':'.join(kind)}.{name}"
                 for kind in graph.edge_types
