@@ -178,7 +178,7 @@ def main() -> None:
     accuracy("GraphSAGE", data.graph(), [10, 10], Untyped(*sizes))
     torch.manual_seed(arguments.seed)
     print("HetGNN:")
-    typed = datasets.debian_hetero()
+    typed = datasets.debian(hetero=True)
     walks = pgs.RestartNeighbors(None, TOP, seed=arguments.seed)
     accuracy("HetGNN", typed, walks, HetGNN(typed, *sizes))
 

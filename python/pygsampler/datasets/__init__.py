@@ -5,30 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler.datasets._files import convert, read, snap
-from pygsampler.datasets._hetero_edges import read_hetero
 from pygsampler.datasets._ogb import Ogb, ogb
 from pygsampler.datasets._ogbn_mag import ogbn_mag
 
 if TYPE_CHECKING:
-    from pygsampler.datasets._debian import Debian, debian, debian_hetero
+    from pygsampler.datasets._debian import Debian, debian
 
 __all__ = [
     "Debian",
     "Ogb",
     "convert",
     "debian",
-    "debian_hetero",
     "ogb",
     "ogbn_mag",
     "read",
-    "read_hetero",
     "snap",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # NumPy is for the data sets alone: files of edges need none.
-    if name in ("Debian", "debian", "debian_hetero"):
+    if name in ("Debian", "debian"):
         from pygsampler.datasets import _debian
 
         return getattr(_debian, name)

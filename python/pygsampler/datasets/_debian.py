@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 try:
     import numpy as np
@@ -12,6 +12,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "pygsampler.datasets needs NumPy: pip install numpy", name=error.name
     ) from None
+
+from pygsampler._engine.checks import boolean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -170,11 +172,23 @@ class Debian:
         )
 
 
-def debian() -> Debian:
+@overload
+def debian(hetero: Literal[False] = False) -> Debian: ...
+@overload
+def debian(hetero: Literal[True]) -> Graph: ...
+def debian(hetero: bool = False) -> Any:
     """Loads the data set, which is part of the package; nothing is downloaded.
 
     63,666 packages, 351,419 relations of five kinds, 58 classes.
+
+    Parameters
+    ----------
+    hetero : bool
+        True returns the heterogeneous graph, ``debian().hetero_graph()``. Features, names and the
+        split are those of ``debian()``.
     """
+    if boolean(hetero, "hetero"):
+        return debian().hetero_graph()
     file = resources.files(__package__).joinpath("debian.npz")
     with file.open("rb") as opened, np.load(opened, allow_pickle=False) as packed:
         raw: dict[str, NDArray[Any]] = {name: packed[name] for name in packed.files}
@@ -207,11 +221,3 @@ def debian() -> Debian:
         val=part(1),
         test=part(2),
     )
-
-
-def debian_hetero() -> Graph:
-    """The data set as a graph with types: ``debian().hetero_graph()``.
-
-    Features, names and the split are ``debian()``'s.
-    """
-    return debian().hetero_graph()
