@@ -93,10 +93,10 @@ def answered(graph: pgs.Graph, places: npt.NDArray[np.int64]) -> list[dict[str, 
     degrees = np.diff(indptr)
     rows = np.searchsorted(indptr, places, "right") - 1
     # As a page, whose elements are one row's.
-    visited = -np.expm1(-(2.0**14) * (out_degrees(graph).numpy() + 1) / graph.num_edges)
+    visited = -np.expm1(-(2.0**14) * (out_degrees(graph._source).numpy() + 1) / graph.num_edges)
     order = np.argsort(-visited * np.minimum(1, 10 / np.maximum(degrees, 1)), kind="stable")
     bytes_of = np.cumsum(degrees[order])
-    heat, found = EdgeAccessCounts(graph), []
+    heat, found = EdgeAccessCounts(graph._source), []
     for share in SHARES:
         pieces = layout(graph.indices.nbytes, size, granularity, 2, share, heat)
         ends = np.cumsum([piece.size for piece in pieces]) // size

@@ -69,7 +69,7 @@ class Attention(nn.Module):
 class HetGNN(nn.Module):
     """The words of packages, and a learned row for every other vertex, are what is heard."""
 
-    def __init__(self, graph: pgs.HeteroGraph, words: int, classes: int) -> None:
+    def __init__(self, graph: pgs.Graph, words: int, classes: int) -> None:
         super().__init__()
         self.words = nn.EmbeddingBag(words + 1, HIDDEN, mode="sum", padding_idx=words)
         self.rows = nn.ModuleDict(
@@ -160,7 +160,7 @@ def main() -> None:
     words, labels = torch.from_numpy(data.words()), torch.from_numpy(data.labels)
 
     def accuracy(name: str, graph: Any, sampler: Any, model: nn.Module) -> None:
-        typed = isinstance(graph, pgs.HeteroGraph)
+        typed = not graph.is_homogeneous
 
         def by_type(values: Any) -> Any:
             return {"package": values} if typed else values
@@ -178,7 +178,7 @@ def main() -> None:
     accuracy("GraphSAGE", data.graph(), [10, 10], Untyped(*sizes))
     torch.manual_seed(arguments.seed)
     print("HetGNN:")
-    typed = datasets.debian_hetero()
+    typed = datasets.debian(hetero=True)
     walks = pgs.RestartNeighbors(None, TOP, seed=arguments.seed)
     accuracy("HetGNN", typed, walks, HetGNN(typed, *sizes))
 

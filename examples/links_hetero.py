@@ -37,7 +37,7 @@ Ends = tuple[torch.Tensor, torch.Tensor]
 class Layer(nn.Module):
     """What a vertex has itself, and for each relation the mean of its in-neighbours' rows."""
 
-    def __init__(self, graph: pgs.HeteroGraph) -> None:
+    def __init__(self, graph: pgs.Graph) -> None:
         super().__init__()
         self.own = nn.ModuleDict({kind: nn.Linear(HIDDEN, HIDDEN) for kind in graph.node_types})
         self.of = nn.ModuleList(nn.Linear(HIDDEN, HIDDEN, bias=False) for _ in graph.edge_types)
@@ -57,7 +57,7 @@ class Layer(nn.Module):
 class RGCN(nn.Module):
     """Two layers over the words of packages, and a learned row for every other vertex."""
 
-    def __init__(self, graph: pgs.HeteroGraph, words: int) -> None:
+    def __init__(self, graph: pgs.Graph, words: int) -> None:
         super().__init__()
         self.words = nn.EmbeddingBag(words + 1, HIDDEN, mode="sum", padding_idx=words)
         others = {kind: count for kind, count in graph.num_nodes.items() if kind != "package"}
@@ -82,7 +82,7 @@ class RGCN(nn.Module):
 
 def with_reverses(
     predicted: Mapping[Any, Ends], others: Mapping[Any, Ends], nodes: Mapping[str, int]
-) -> tuple[pgs.HeteroGraph, dict[Any, Any]]:
+) -> tuple[pgs.Graph, dict[Any, Any]]:
     """The graph of these edges and of their reverses, and the reverse of each that is predicted."""
     edges, reverse = {**predicted, **others}, {}
     for (src, name, dst), ends in list(edges.items()):
@@ -90,11 +90,11 @@ def with_reverses(
         edges[back] = ends[::-1]
         if (src, name, dst) in predicted:
             reverse[src, name, dst] = back
-    return pgs.HeteroGraph.from_coo(edges, nodes), reverse
+    return pgs.Graph.from_coo(edges, num_nodes=nodes), reverse
 
 
 def train(
-    graph: pgs.HeteroGraph,
+    graph: pgs.Graph,
     reverse: Mapping[Any, Any],
     fanout: int,
     words: torch.Tensor,
@@ -137,7 +137,7 @@ def train(
 
 
 def judge(
-    model: RGCN, graph: pgs.HeteroGraph, fanout: int, pairs: torch.Tensor, words: torch.Tensor
+    model: RGCN, graph: pgs.Graph, fanout: int, pairs: torch.Tensor, words: torch.Tensor
 ) -> tuple[float, float]:
     """AUC and hits@10 of the first of each 1 + OTHERS pairs, which need be no edges."""
     model.eval()

@@ -32,7 +32,7 @@ HIDDEN = 64
 class Layer(nn.Module):
     """What a vertex has itself, and for each relation the mean of its in-neighbours' rows."""
 
-    def __init__(self, graph: pgs.HeteroGraph, width: int, out: int) -> None:
+    def __init__(self, graph: pgs.Graph, width: int, out: int) -> None:
         super().__init__()
         self.own = nn.ModuleDict({kind: nn.Linear(width, out) for kind in graph.node_types})
         # Names of relations are names of modules, which may have no dots; types are unique by them.
@@ -54,7 +54,7 @@ class Layer(nn.Module):
 class RGCN(nn.Module):
     """Two layers over the words of packages, and a learned row for every other vertex."""
 
-    def __init__(self, graph: pgs.HeteroGraph, words: int, classes: int) -> None:
+    def __init__(self, graph: pgs.Graph, words: int, classes: int) -> None:
         super().__init__()
         self.words = nn.EmbeddingBag(words + 1, HIDDEN, mode="sum", padding_idx=words)
         self.rows = nn.ModuleDict(
@@ -79,7 +79,7 @@ class RGCN(nn.Module):
         return h["package"][batch.output_index["package"]]
 
 
-def train(graph: pgs.HeteroGraph, fanout: int, data: datasets.Debian, epochs: int) -> float:
+def train(graph: pgs.Graph, fanout: int, data: datasets.Debian, epochs: int) -> float:
     """Validation accuracy after ``epochs`` passes over the training packages."""
     fanouts = [fanout, fanout]
     options: dict[str, Any] = {
@@ -110,7 +110,7 @@ def train(graph: pgs.HeteroGraph, fanout: int, data: datasets.Debian, epochs: in
     return right / len(data.val)
 
 
-def without_types(data: datasets.Debian) -> pgs.HeteroGraph:
+def without_types(data: datasets.Debian) -> pgs.Graph:
     """The packages and all their relations as one type of edges."""
     return pgs.HeteroGraph({("package", "relates", "package"): data.graph()})
 

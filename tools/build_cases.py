@@ -83,7 +83,7 @@ class Data:
             (src, name, dst): self.ends(sizes[src], sizes[dst], edges // 5)
             for src, name, dst in types
         }
-        return pgs.HeteroGraph.from_coo(relations, sizes).to(self.device)
+        return pgs.Graph.from_coo(relations, num_nodes=sizes).to(self.device)
 
     def seeds(self, size: int, among: int, batches: int = BATCHES) -> list[Any]:
         """Distinct seeds for each batch, where the graph is."""

@@ -244,7 +244,7 @@ def statics_of_types(device: str) -> None:
             for kind in (("a", "x", "b"), ("b", "y", "a"))
         }
         data = {kind: {"w": random.random(3000) + 0.1} for kind in kinds}
-        graph = pgs.HeteroGraph.from_coo(kinds, {"a": 200, "b": 200}, edge_data=data).to(device)
+        graph = pgs.Graph.from_coo(kinds, num_nodes={"a": 200, "b": 200}, edge_data=data).to(device)
         x = {kind: torch.randn(200, 8, device=device) for kind in "ab"}
         for prob in (None, "w"):
             about: Any = graph, {"a": torch.arange(150)}, [3, 2]
@@ -449,7 +449,7 @@ def types() -> None:
         ends = [random.integers(0, 60, 800).astype(dtype) for _ in range(4)]
         kinds = {("a", "x", "b"): tuple(ends[:2]), ("b", "y", "a"): tuple(ends[2:])}
         when = {kind: {"t": np.arange(800) % 50, "w": random.random(800)} for kind in kinds}
-        dated = pgs.HeteroGraph.from_coo(kinds, {"a": 60, "b": 60}, edge_data=when)
+        dated = pgs.Graph.from_coo(kinds, num_nodes={"a": 60, "b": 60}, edge_data=when)
         about: Any = {"seed_time": {"a": np.full(20, 30)}, **numbers}
         for options in ({"prob": "w"}, {"temporal": Temporal("t", "last")}):
             timed = pgs.PGSampler([3, 2], disjoint=True, seed=1, **{"temporal": "t", **options})

@@ -58,7 +58,7 @@ def prove(sampler: Any, here: Any, there: Any, seeds: Any, batch: int, more: dic
     """The number of a batch's edges; CheckError unless the GPU's is the CPU's."""
     want = sampler.sample(here, seeds, epoch=0, batch=batch, **more)
     got = sampler.sample(there, seeds, epoch=0, batch=batch, **more).cpu()
-    typed = isinstance(here, pgs.HeteroGraph) and len(here.edge_types) > 1
+    typed = (not here.is_homogeneous) and len(here.edge_types) > 1
     alike = got._words == want._words if typed else True
     for mine, other in zip(_arrays(got), _arrays(want), strict=True):
         alike = alike and np.array_equal(mine.numpy(), other.numpy())
@@ -144,7 +144,7 @@ def rows(scale: int, rounds: int) -> Any:
             sampler = pgs.PGSampler(FANOUTS, seed=7, **options)
         there = here.to("cuda")
         edges = [prove(sampler, here, there, seeds[i], i, more) for i in range(_CHECKED)]
-        relations = len(here.edge_types) if isinstance(here, pgs.HeteroGraph) else 0
+        relations = len(here.edge_types) if (not here.is_homogeneous) else 0
         few = min(rounds, _FEW_ROUNDS) if labor else rounds
         us = {
             name: timed(sampler, graph, seeds, calls, more)

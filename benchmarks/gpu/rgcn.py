@@ -34,7 +34,7 @@ _STEPS, _CHECKED = 60, 8
 class Layer(torch.nn.Module):
     """What a vertex has itself, and for each type of edges the mean of its in-neighbours' rows."""
 
-    def __init__(self, graph: pgs.HeteroGraph, width: int, out: int) -> None:
+    def __init__(self, graph: pgs.Graph, width: int, out: int) -> None:
         super().__init__()
         linear = torch.nn.Linear
         self.own = torch.nn.ModuleDict({kind: linear(width, out) for kind in graph.node_types})
@@ -50,7 +50,7 @@ class Layer(torch.nn.Module):
         return made
 
 
-def step_of(graph: pgs.HeteroGraph) -> Callable[[Any, Any], torch.Tensor]:
+def step_of(graph: pgs.Graph) -> Callable[[Any, Any], torch.Tensor]:
     """A step of training of a fresh model, which begins with the same numbers each time."""
     torch.manual_seed(0)
     layers = torch.nn.ModuleList([Layer(graph, FEATURES, HIDDEN), Layer(graph, HIDDEN, CLASSES)])
@@ -80,7 +80,7 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     tables = {kind: torch.randn(count, FEATURES, device="cuda") for kind, count in of.nodes.items()}
     labels = torch.randint(0, CLASSES, (of.nodes["paper"],), generator=random)
 
-    def loader(graph: pgs.HeteroGraph, **options: Any) -> DataLoader:
+    def loader(graph: pgs.Graph, **options: Any) -> DataLoader:
         sampler = pgs.PGSampler(list(mag.FANOUTS), seed=7)
         y = labels.cuda() if graph is there else labels
         return DataLoader(graph, seeds, sampler, batch_size=size, labels={"paper": y}, **options)

@@ -55,12 +55,12 @@ def together(rounds: int, work: Callable[[], Any], alone: bool = False) -> float
 
 def remote(graph: pgs.Graph, positions: Any) -> float:
     """The share of the edges at these positions that are other devices'."""
-    seat = graph._seat
+    seat = graph._source._seat
     if seat is None:
         return 0.0
     host = graph._host
     assert host is not None
-    values = host._open().indices
+    values = host._source._open().indices
     pieces = seat.peers.pieces(values)  # type: ignore[attr-defined]
     ends = np.cumsum([piece.size for piece in pieces]) // (values._bits // 8)
     places = np.array([piece.place for piece in pieces])[np.searchsorted(ends, positions, "right")]

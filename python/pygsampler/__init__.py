@@ -13,8 +13,7 @@ from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
 from pygsampler._engine.public_home import set_public_module
 from pygsampler._features.features import Features
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, HeteroGraph
 from pygsampler._loader.stream import stream
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import ClosedError, CudaError, Error

@@ -186,8 +186,10 @@ def test_a_float_scalar_beside_integers_is_refused() -> None:
 def test_types_take_dates_as_one_bound_and_by_type() -> None:
     times = np.datetime64("2024-03-01") + np.arange(4)
     kind = ("user", "buys", "item")
-    graph = pgs.HeteroGraph.from_coo(
-        {kind: ([0, 1, 2, 3], [0] * 4)}, {"user": 4, "item": 1}, edge_data={kind: {"t": times}}
+    graph = pgs.Graph.from_coo(
+        {kind: ([0, 1, 2, 3], [0] * 4)},
+        num_nodes={"user": 4, "item": 1},
+        edge_data={kind: {"t": times}},
     )
     sampler = pgs.PGSampler([4], temporal="t", seed=1)
     for bound in (date(2024, 3, 2), "2024-03-02", {"item": [date(2024, 3, 2)]}, times[1]):

@@ -55,7 +55,7 @@ def test_ids_are_the_values(kind: str) -> None:
     assert pgs.RandomWalk(2).sample(graph(), ids).numpy().nodes[:, 0].tolist() == IDS
     loader = pgt.DataLoader(graph(), ids, [2], batch_size=2)
     assert torch.cat([batch.output_nodes for batch in loader]).tolist() == IDS
-    typed = pgs.HeteroGraph.from_coo({("a", "to", "b"): (ids, ids)}, {"a": 4, "b": 4})
+    typed = pgs.Graph.from_coo({("a", "to", "b"): (ids, ids)}, num_nodes={"a": 4, "b": 4})
     batches = pgt.DataLoader(typed, {"b": ids}, [2], batch_size=3)
     assert next(iter(batches)).output_nodes["b"].tolist() == IDS
     links = pgt.LinkLoader(graph(), ids, [2], batch_size=3, labels=column(kind, [7, 8, 9]))

@@ -44,7 +44,7 @@ def typed_batch(frontier: str) -> Any:
     return next(
         iter(
             pgt.DataLoader(
-                pgs.HeteroGraph.from_coo(TYPED, {**COUNTS, "z": 4}),
+                pgs.Graph.from_coo(TYPED, num_nodes={**COUNTS, "z": 4}),
                 {"u": [1, 2, 3]},
                 pgs.PGSampler([3, 2], seed=1, frontier=frontier),
                 batch_size=3,
@@ -218,7 +218,7 @@ def test_blocks_of_dgl_have_the_sizes_of_its_own(seeds: dict[str, list[int]], in
     edges = {("u", "a", "v"): ([0, 1, 2], [0, 0, 1]), ("z", "b", "v"): ([0], [1])}
     counts = {"u": 3, "v": 2, "z": 2, "alone": 1}
     seeds = {**seeds, "alone": [0]}
-    made = pgs.PGSampler([-1, -1]).sample(pgs.HeteroGraph.from_coo(edges, counts), seeds)
+    made = pgs.PGSampler([-1, -1]).sample(pgs.Graph.from_coo(edges, num_nodes=counts), seeds)
     ours = (made.torch() if into == "torch" else made).to_dgl()
     # DGL 1.1 leaves destinations of types that no relation enters out of the sources.
     into_all: dict[Any, Any] = {("v", f"no_{kind}", kind): ([], []) for kind in counts}
@@ -242,7 +242,7 @@ def test_a_subgraph_of_types_is_one_block_of_dgl() -> None:
     dgl = partner("dgl")
     edges = {("u", "a", "v"): ([0, 1, 2], [0, 0, 1]), ("v", "b", "u"): ([0, 1], [0, 2])}
     made: Any = pgs.HGTSampler([2, 2], seed=1).sample(
-        pgs.HeteroGraph.from_coo(edges, {"u": 3, "v": 2}), {"u": [2]}
+        pgs.Graph.from_coo(edges, num_nodes={"u": 3, "v": 2}), {"u": [2]}
     )
     (block,) = made.to_dgl()
     for kind, (src, dst) in edges.items():
@@ -255,7 +255,7 @@ def test_a_subgraph_of_types_is_one_block_of_dgl() -> None:
 
 def test_the_engines_own_batches_convert_too() -> None:
     partner("torch_geometric")
-    graph = pgs.HeteroGraph.from_coo(TYPED, COUNTS)
+    graph = pgs.Graph.from_coo(TYPED, num_nodes=COUNTS)
     own = pgs.PGSampler([3], seed=2).sample(graph, {"u": [1, 5]})
     data, same = own.to_pyg(), own.torch().to_pyg()
     for kind in TYPED:

@@ -12,7 +12,7 @@ import pygsampler as pgs
 from pygsampler._batch import layout as at
 
 GRAPH = circulant(60, 5)
-TYPES = pgs.HeteroGraph.from_coo({("a", "r", "a"): ([0, 1, 2], [1, 2, 0])}, {"a": 3})
+TYPES = pgs.Graph.from_coo({("a", "r", "a"): ([0, 1, 2], [1, 2, 0])}, num_nodes={"a": 3})
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ GRAPH = pgs.Graph.from_coo(
     *random.integers(0, 30, (2, 200)), num_nodes=30, edge_data={"w": np.ones(200, np.float32)}
 )
 BUYS, OF = ("user", "buys", "item"), ("item", "of", "user")
-TYPES = pgs.HeteroGraph.from_coo(
-    {kind: random.integers(0, 10, (2, 60)) for kind in (BUYS, OF)}, {"user": 10, "item": 10}
+TYPES = pgs.Graph.from_coo(
+    {kind: random.integers(0, 10, (2, 60)) for kind in (BUYS, OF)},
+    num_nodes={"user": 10, "item": 10},
 )
 SEEDS = [3, 4, 9]
 

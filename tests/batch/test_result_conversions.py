@@ -23,12 +23,12 @@ GRAPH = pgs.Graph.from_coo(
     edge_data={"w": random.random(EDGES), "t": np.arange(EDGES)},
     node_data={"x": random.random((NODES, 3)).astype(np.float32)},
 )
-TYPES = pgs.HeteroGraph.from_coo(
+TYPES = pgs.Graph.from_coo(
     {
         ("user", "buys", "item"): random.integers(0, 10, (2, 60)),
         ("item", "of", "user"): random.integers(0, 10, (2, 60)),
     },
-    {"user": 10, "item": 10},
+    num_nodes={"user": 10, "item": 10},
 )
 SEEDS = [3, 4, 3, 9]
 PATH = [("user", "buys", "item"), ("item", "of", "user")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pygsampler import Graph, HeteroGraph
-from pygsampler.distributed import HeteroPartition, Partition
+from pygsampler.distributed import Partition
 
 
 def test_parts_of_a_file(ask: Callable[..., Any], file: Path, graph: Graph) -> None:
@@ -33,12 +33,12 @@ def test_a_graph_with_types(
     found = ask("partition", path, "--parts", "2")
     assert found["num_nodes"] == {"a": 3, "b": 2}
     assert found["num_edges"] == {"a__to__b": 3, "b__to__a": 1}
-    made = HeteroPartition.open(found["folder"])
+    made = Partition.open(found["folder"])
     assert (made.num_parts, made.edge_types) == (2, tuple(edges))
     assert "vertices" in run("partition", path, "--parts", "3", "--replace").stdout
     assert not made.out
     run("partition", path, "--parts", "3", "--replace", "--out-edges", "--times", "age")
-    again = HeteroPartition.open(found["folder"])
+    again = Partition.open(found["folder"])
     assert (len(again.out), [list(of.times) for of in again.relations]) == (2, [["age"], []])
     refused = run("partition", path, "--parts", "2", "--replace", "--reorder", "rcm", ends_with=2)
     assert "expected none of a graph with types" in refused.stderr

@@ -49,14 +49,14 @@ def named(ask: Callable[..., Any], tmp_path: Path) -> Path:
     return out
 
 
-def expected() -> pgs.HeteroGraph:
-    return pgs.HeteroGraph.from_coo(
-        {BUYS: (BUYER, BOUGHT), KNOWS: (ONE, OTHER)}, {"user": USERS, "item": ITEMS}
+def expected() -> pgs.Graph:
+    return pgs.Graph.from_coo(
+        {BUYS: (BUYER, BOUGHT), KNOWS: (ONE, OTHER)}, num_nodes={"user": USERS, "item": ITEMS}
     )
 
 
 def test_a_file_of_each_type_is_converted(shop: Path) -> None:
-    with pgs.HeteroGraph.open(shop, verify=True) as graph:
+    with pgs.Graph.open(shop, verify=True) as graph:
         for kind in (BUYS, KNOWS):
             assert graph[kind].indices.tolist() == expected()[kind].indices.tolist()
         assert graph.edata[BUYS]["price"].tolist() == list(range(300))

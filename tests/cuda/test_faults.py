@@ -52,7 +52,7 @@ from tests.support.hetero_parity import same
 
 ends = np.arange(200) % 60, np.arange(200) * 7 % 50
 edges = {{("a", "to", "b"): ends, ("b", "of", "a"): ends[::-1]}}
-cpu = pgs.HeteroGraph.from_coo(edges, {{"a": 60, "b": 50}})
+cpu = pgs.Graph.from_coo(edges, num_nodes={{"a": 60, "b": 50}})
 sampler = pgs.PGSampler([3, 2], seed=1)
 seeds = {{"a": [1, 2], "b": [3]}}
 want = sampler.sample(cpu, seeds, batch=0)

@@ -52,7 +52,7 @@ def test_one_type_is_a_graph_without_types(
     src, dst = random.integers(0, 200, (2, 3000))
     data = {"w": np.arange(3000) % 5 + 1.0, "odd": np.arange(3000) % 2 == 1}
     kind = ("v", "to", "v")
-    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 200}, edge_data={kind: data})
+    typed = pgs.Graph.from_coo({kind: (src, dst)}, num_nodes={"v": 200}, edge_data={kind: data})
     plain = pgs.Graph.from_coo(src, dst, num_nodes=200, edge_data=data)
     sampler = pgs.PGSampler([4, 3], seed=2, edge_weights=edge_weights, **options)
     there = typed.to("cuda")
@@ -178,7 +178,7 @@ def test_destinations() -> None:
 
 def test_files_and_page_locked_memory(tmp_path: Path) -> None:
     make(5, 4, 6, "int32").save(tmp_path / "typed.pgs")
-    graph = pgs.HeteroGraph.open(tmp_path / "typed.pgs")
+    graph = pgs.Graph.open(tmp_path / "typed.pgs")
     seeds = seeds_of(graph, np.random.default_rng(5))
     sampler = pgs.PGSampler([4, 4], seed=9)
     want = sampler.sample(graph, seeds, **NUMBERS)

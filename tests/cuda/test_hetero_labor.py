@@ -53,9 +53,9 @@ def test_rows_of_every_size(options: dict[str, Any]) -> None:
     src = random.integers(0, 500, len(dst))
     weights = {"w": np.where(random.random(len(dst)) < 0.1, 1e-6, random.random(len(dst)))}
     kinds = ("v", "to", "v"), ("u", "to", "v")
-    graph = pgs.HeteroGraph.from_coo(
+    graph = pgs.Graph.from_coo(
         {kinds[0]: (src, dst), kinds[1]: (src // 2, dst)},
-        {"v": 500, "u": 250},
+        num_nodes={"v": 500, "u": 250},
         edge_data={kinds[0]: weights},
     )
     for put, fanout in ((graph.to, 1), (graph.pin, 7), (graph.to, 64)):
@@ -76,7 +76,7 @@ def test_parallel_edges(prob: str | None, excluded: bool) -> None:
     src, dst = random.integers(60, 64, 600), np.arange(600) % 60
     kind, data = ("v", "to", "v"), {"w": random.random(600) + 0.1}
     one = pgs.Graph.from_coo(src, dst, num_nodes=64, edge_data=data)
-    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 64}, edge_data={kind: data})
+    typed = pgs.Graph.from_coo({kind: (src, dst)}, num_nodes={"v": 64}, edge_data={kind: data})
     seeds, out = np.arange(60), np.arange(0, 600 if excluded else 0, 3)
     options: dict[str, Any] = {"exact": True, "batch_dependency": 3, "seed": 2}
     program = layer_wise.labor(fanouts=[3], weight=prob, weights="ht", **options)

@@ -22,13 +22,13 @@ def gpu(cuda: None, torch: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.HeteroGraph:
+def graph() -> pgs.Graph:
     random = np.random.default_rng(1)
     edges = {
         kind: (random.integers(0, NODES[kind[0]], n), random.integers(0, NODES[kind[2]], n))
         for kind, n in KINDS.items()
     }
-    return pgs.HeteroGraph.from_coo(edges, NODES)
+    return pgs.Graph.from_coo(edges, num_nodes=NODES)
 
 
 def content(batch: Any) -> tuple[Any, ...]:
@@ -48,7 +48,7 @@ def content(batch: Any) -> tuple[Any, ...]:
     )
 
 
-def loaders(graph: pgs.HeteroGraph, **options: Any) -> tuple[Any, Any]:
+def loaders(graph: pgs.Graph, **options: Any) -> tuple[Any, Any]:
     """The same loader on the CPU and on a GPU, with features and labels."""
     random = torch.Generator().manual_seed(3)
     about: dict[str, Any] = {
@@ -64,7 +64,7 @@ def loaders(graph: pgs.HeteroGraph, **options: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 4, 8])
-def test_batches_are_the_cpus(graph: pgs.HeteroGraph, prefetch: int) -> None:
+def test_batches_are_the_cpus(graph: pgs.Graph, prefetch: int) -> None:
     here, there = loaders(graph, prefetch=prefetch)
     for _ in range(2):
         want = [content(batch) for batch in here]
@@ -78,7 +78,7 @@ def test_batches_are_the_cpus(graph: pgs.HeteroGraph, prefetch: int) -> None:
         assert got == want
 
 
-def test_a_model_trains_on_both(graph: pgs.HeteroGraph) -> None:
+def test_a_model_trains_on_both(graph: pgs.Graph) -> None:
     """A layer of R-GCN a hop: losses of the GPU are the CPU's, to single precision."""
 
     def losses(loader: Any, device: str) -> list[float]:
@@ -116,7 +116,7 @@ def test_a_model_trains_on_both(graph: pgs.HeteroGraph) -> None:
 
 
 @pytest.mark.parametrize("labor", ["exact", "poisson"])
-def test_labor(graph: pgs.HeteroGraph, labor: str) -> None:
+def test_labor(graph: pgs.Graph, labor: str) -> None:
     about: dict[str, Any] = {"batch_size": 16, "seed": 3, "labor": labor, "edge_weights": "ht"}
     seeds = {"a": torch.arange(60), "b": torch.arange(50)}
     want = list(DataLoader(graph, seeds, [4, 3], **about))

@@ -47,7 +47,7 @@ def test_many_candidates(put: str) -> None:
         ("a", "to", "b"): (random.integers(0, size, 2 * size), into),
         ("b", "back", "a"): (random.integers(0, 300, size), random.integers(0, size, size)),
     }
-    graph = pgs.HeteroGraph.from_coo(edges, {"a": size, "b": 300})
+    graph = pgs.Graph.from_coo(edges, num_nodes={"a": size, "b": 300})
     there = getattr(graph, put)("cuda")
     seeds = {"b": np.arange(300)}
     for counts in ([100, 3], [-1], [size // 2, 2000]):

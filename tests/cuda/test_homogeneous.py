@@ -17,13 +17,13 @@ NUMBERS = {"epoch": 1, "batch": 2}
 
 
 @pytest.fixture
-def graph(cuda: None) -> pgs.HeteroGraph:
+def graph(cuda: None) -> pgs.Graph:
     if not torch.cuda.is_available():
         pytest.skip("needs a torch that finds the GPU")
     edges = np.arange(200)
     ends = {WRITES: (edges % 40, edges % 60), WRITTEN: (edges % 60, edges * 7 % 40)}
     weights = {kind: {"w": edges % 5 + 0.5} for kind in ends}
-    return pgs.HeteroGraph.from_coo(ends, {"author": 40, "paper": 60}, edge_data=weights)
+    return pgs.Graph.from_coo(ends, num_nodes={"author": 40, "paper": 60}, edge_data=weights)
 
 
 @pgs.program
@@ -34,7 +34,7 @@ def both(A: Any, seeds: Any, K: int) -> Any:
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])
-def test_programs(graph: pgs.HeteroGraph, put: str) -> None:
+def test_programs(graph: pgs.Graph, put: str) -> None:
     there = getattr(graph, put)("cuda")
     sampler = both(K=9, seed=5, weight="w")
     want, got = (sampler.sample(of, SEEDS, **NUMBERS) for of in (graph, there))
@@ -55,7 +55,7 @@ def test_programs(graph: pgs.HeteroGraph, put: str) -> None:
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])
-def test_walks(graph: pgs.HeteroGraph, put: str) -> None:
+def test_walks(graph: pgs.Graph, put: str) -> None:
     there, authors = getattr(graph, put)("cuda"), {"author": SEEDS["author"]}
     walk = pgs.MetaPathWalk([WRITES, WRITTEN], 5, walks_per_seed=3, edge_ids=True, seed=7)
     want, got = (walk.sample(of, authors, **NUMBERS) for of in (graph, there))
@@ -72,7 +72,7 @@ def test_walks(graph: pgs.HeteroGraph, put: str) -> None:
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])
-def test_labor_and_hgt(graph: pgs.HeteroGraph, put: str) -> None:
+def test_labor_and_hgt(graph: pgs.Graph, put: str) -> None:
     there = getattr(graph, put)("cuda")
     on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
     for sampler in [pgs.LaborSampler([3, 2], prob="w", seed=3, edge_weights="ht")]:

@@ -91,8 +91,9 @@ def test_reverses_of_another_type_are_left_out(static: bool) -> None:
     pairs = torch.randperm(60 * 50, generator=random)[:900]
     order = torch.randperm(900, generator=random)
     users, items, place = pairs // 50, pairs % 50, order.argsort()
-    graph = pgs.HeteroGraph.from_coo(
-        {buys: (users, items), bought: (items[place], users[place])}, {"user": 60, "item": 50}
+    graph = pgs.Graph.from_coo(
+        {buys: (users, items), bought: (items[place], users[place])},
+        num_nodes={"user": 60, "item": 50},
     )
     given, turned = torch.arange(0, 900, 2), {"reverse_etypes": {"buys": "bought"}}
     for how in (

@@ -39,7 +39,7 @@ def test_names_and_edges_stay_with_the_graph(put: str) -> None:
 @pytest.mark.parametrize("put", ["to", "pin"])
 def test_labels_of_types_stay_with_the_graph(put: str) -> None:
     edges = {BUYS: (["a", "b"], [10**12, 7]), SOLD: ([7, 10**12], ["b", "a"])}
-    graph = getattr(pgs.HeteroGraph.from_coo(edges, renumber=True), put)("cuda")
+    graph = getattr(pgs.Graph.from_coo(edges, renumber=True), put)("cuda")
     for each in (graph, pickle.loads(pickle.dumps(graph)), graph.to("cpu")):
         assert each.node_names == {"user": ["a", "b"]}
         assert each.node_ids["item"].tolist() == [7, 10**12]

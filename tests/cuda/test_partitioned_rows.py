@@ -13,7 +13,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler._batch import layout as at
-from pygsampler.distributed import Exchange, partition, partition_types
+from pygsampler.distributed import Exchange, partition
 from pygsampler.distributed.device_row_server import (
     DeviceRowServer,
     HeteroDeviceRowServer,
@@ -80,7 +80,7 @@ def test_rows_of_parts(tmp_path: Path, kind: str) -> None:
 def test_rows_of_relations(tmp_path: Path) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(4)
     cites, writes, by = whole.edge_types
-    parts = partition_types(whole, tmp_path / "types", 2)
+    parts = partition(whole, tmp_path / "types", 2)
     about: tuple[dict[str, Any], ...] = (
         {"fanouts": [2, 3]},
         {"fanouts": [2, 3], "replace": True},
@@ -142,7 +142,7 @@ def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
 
 def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(5)
-    partition_types(whole, tmp_path / "types", 1)
+    partition(whole, tmp_path / "types", 1)
     with pgs.distributed.open_graph(tmp_path / "types", Alone(), device="cuda:0") as graph:
         for how in ({}, {"prob": "w"}, {"disjoint": True}, {"temporal": "t"}):
             sampler = pgs.PGSampler([3, -1], seed=5, **how)

@@ -113,7 +113,7 @@ def test_graphs_with_types(csc: Csc, over: list[int]) -> None:
     kinds = [("a", "likes", "a"), ("b", "of", "a")]
     random, n = np.random.default_rng(6), csc.num_nodes
     edges = {kind: (random.integers(0, n, 9000), random.integers(0, n, 9000)) for kind in kinds}
-    cpu = pgs.HeteroGraph.from_coo(edges, {"a": n, "b": n})
+    cpu = pgs.Graph.from_coo(edges, num_nodes={"a": n, "b": n})
     sampler = pgs.PGSampler([4, 3], seed=1)
     want = sampler.sample(cpu, {"a": SEEDS}, batch=1)
     for graph in cpu.share(over, replicate=0.3):

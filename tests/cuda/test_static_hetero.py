@@ -23,7 +23,7 @@ WIDTH, CLASSES = 16, 5
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.HeteroGraph:
+def graph() -> pgs.Graph:
     torch_on_cuda()
     random = torch.Generator().manual_seed(7)
     edges, data = {}, {}
@@ -35,7 +35,7 @@ def graph() -> pgs.HeteroGraph:
             "w": torch.rand(20000, generator=random),
             "t": torch.randint(0, 50, (20000,), generator=random),
         }
-    return pgs.HeteroGraph.from_coo(edges, COUNTS, edge_data=data).to("cuda")
+    return pgs.Graph.from_coo(edges, num_nodes=COUNTS, edge_data=data).to("cuda")
 
 
 def content(batch: Any) -> tuple[Any, ...]:
@@ -66,7 +66,7 @@ SAMPLERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.HeteroGraph, name: str) -> None:
+def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, name: str) -> None:
     """In three epochs, of which most batches are replays."""
     how, more = SAMPLERS[name]
     sampler = pgs.PGSampler([4, 3], seed=3, **how)
@@ -105,7 +105,7 @@ FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_frontiers_of_what_was_found(graph: pgs.HeteroGraph, name: str) -> None:
+def test_frontiers_of_what_was_found(graph: pgs.Graph, name: str) -> None:
     """The edges of all hops in one layer, and each block's by its destinations; gradients too."""
     how, more = FOUND[name]
     sampler = pgs.PGSampler([3, 4, 3], seed=3, frontier="new", **how)
@@ -182,7 +182,7 @@ def test_batches_by_time_without_types() -> None:
     assert loop.captured
 
 
-def test_losses_of_a_plain_loop(graph: pgs.HeteroGraph) -> None:
+def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
     """A batch that needs more room is trained by a call, and captured anew."""
     x = {kind: torch.randn(count, WIDTH, device="cuda") for kind, count in COUNTS.items()}
     y = {"b": x["b"].argmax(1) % CLASSES}

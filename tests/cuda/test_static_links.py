@@ -154,7 +154,7 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
         kind: tuple(torch.randint(0, counts[end], (6000,), generator=random) for end in kind[::2])
         for kind in kinds
     }
-    graph = pgs.HeteroGraph.from_coo(edges, counts).to("cuda")
+    graph = pgs.Graph.from_coo(edges, num_nodes=counts).to("cuda")
     given = {kinds[0]: torch.arange(0, 6000, 5), kinds[1]: torch.arange(0, 6000, 9)}
     about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: NegativeSampling("structural", 2)}}
     about["exclude"] = exclude

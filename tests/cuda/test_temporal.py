@@ -109,7 +109,7 @@ def test_graphs_with_types(floats: bool) -> None:
         if place < 2:
             data[kind]["w"] = (np.arange(edges) % 5).astype(np.float32)
     born = {"b": {"born": random.integers(0, 50, nodes["b"])}}
-    graph = pgs.HeteroGraph.from_coo(ends, nodes, edge_data=data, node_data=born)
+    graph = pgs.Graph.from_coo(ends, num_nodes=nodes, edge_data=data, node_data=born)
     there = graph.to("cuda")
     for options in (
         {"temporal": Temporal("t", carry="edge")},

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pygsampler.datasets import Debian, debian, debian_hetero
+from pygsampler.datasets import Debian, debian
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_directed_graph_has_the_relations_alone(data: Debian) -> None:
 
 
 def test_typed_graph_has_the_same_relations(data: Debian) -> None:
-    graph = debian_hetero()
+    graph = debian(hetero=True)
     assert graph.node_types == ("package", "source", "maintainer")
     assert len(graph.edge_types) == 14
     assert sum(graph.num_edges.values()) == 2 * (data.num_edges + 2 * data.num_nodes)

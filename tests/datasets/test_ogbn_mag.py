@@ -44,7 +44,7 @@ def write(raw: Path, split: Path) -> None:
         table(split / "time" / "paper" / f"{part}.csv.gz", ids[:, None])
 
 
-def check(graph: pgs.HeteroGraph) -> None:
+def check(graph: pgs.Graph) -> None:
     assert graph.num_nodes == NODES
     assert graph.edge_types == KINDS
     for kind, both in EDGES.items():
@@ -86,7 +86,7 @@ def test_as_pyg_reads_them(tmp_path: Path) -> None:
     mag = partner("torch_geometric.datasets").OGB_MAG
     write(tmp_path / "mag" / "raw", tmp_path / "mag" / "raw" / "split")
     ours, theirs = datasets.ogbn_mag(root=tmp_path), mag(tmp_path)[0]
-    check(pgs.HeteroGraph.from_pyg(theirs))
+    check(pgs.Graph.from_pyg(theirs))
     for name, rows in ours.ndata["paper"].items():
         np.testing.assert_array_equal(rows.numpy(), theirs["paper"][name].numpy())
 

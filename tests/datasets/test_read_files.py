@@ -372,7 +372,7 @@ def test_durations_are_nanoseconds_in_any_unit(tmp_path: Path, suffix: str, unit
         for column in ("took", 2):
             graph = datasets.read(source, edge_data={"took": column, "w": "w"})
             assert graph.edata["took"].tolist() == [86_400 * 10**9, 2 * 86_400 * 10**9]
-            assert graph._kind_of_times("took") == "m"
+            assert graph._source._kind_of_times("took") == "m"
             assert graph.edata["w"].tolist() == [0.5, 1.5]
 
 
@@ -394,24 +394,25 @@ def test_two_kinds_of_nodes_are_an_error_that_names_the_way(tmp_path: Path) -> N
         datasets.read(path)
     assert str(raised.value) == (
         "buys.csv: expected two columns of one kind of nodes, got 'user_id' and 'item_id'; "
-        'src_type="user" and dst_type="item" make a heterogeneous graph, '
+        'types=("user", "to", "item") makes a heterogeneous graph, '
         "one_kind=True one set of nodes"
     )
     with pytest.raises(ValueError, match="expected two columns of one kind"):
         datasets.convert(path, tmp_path / "g.pgs", src="user_id", dst="item_id")
     assert datasets.read(path, one_kind=True).num_nodes == 9
-    typed = datasets.read(path, src_type="user", dst_type="item", edge_data=["price"])
+    typed = datasets.read(path, types=("user", "to", "item"), edge_data=["price"])
     kind = ("user", "to", "item")
     assert typed.num_nodes == {"user": 2, "item": 9}
     assert typed[kind].indices.tolist() == [1, 1]
     assert typed.edata[kind]["price"].tolist() == [0.5, 1.5]
-    called = datasets.read(path, src_type="user", dst_type="item", relation="buys", renumber=True)
+    called = datasets.read(path, types=("user", "buys", "item"), renumber=True)
     assert list(called.edge_types) == [("user", "buys", "item")]
     assert called.num_nodes == {"user": 1, "item": 2}
-    with pytest.raises(ValueError, match="dst_type: expected the type of nodes beside the other"):
-        datasets.read(path, src_type="user")
-    with pytest.raises(ValueError, match="undirected: expected False with src_type="):
-        datasets.read(path, src_type="user", dst_type="item", undirected=True)
+    with pytest.raises(ValueError, match="dst_type: expected a column, or types=, got None"):
+        datasets.read(path, src_type="user_id")
+    for option in ("undirected", "one_kind"):
+        with pytest.raises(ValueError, match=f"{option}: expected False for a heterogeneous"):
+            datasets.read(path, types=kind, **{option: True})
 
 
 def test_a_file_for_each_type_is_one_graph(tmp_path: Path) -> None:
@@ -420,28 +421,26 @@ def test_a_file_for_each_type_is_one_graph(tmp_path: Path) -> None:
     write(tmp_path / "buys" / "1.parquet", item_id=[30], user_id=[5], w=[2.5])
     (tmp_path / "knows.csv").write_text("src,dst,since\n5,9,1\n9,7,2\n")
     sources = {buys: tmp_path / "buys", knows: tmp_path / "knows.csv"}
-    graph = datasets.read_hetero(
+    graph = datasets.read(
         sources, edge_data={buys: ["w"], knows: {"year": "since"}}, num_nodes={"user": 12}
     )
     assert graph.num_nodes == {"user": 12, "item": 41}
     assert graph[buys].indices.tolist() == [7, 5, 5]
     assert graph.edata[buys]["w"].tolist() == [0.5, 1.5, 2.5]
     assert graph.edata[knows]["year"].tolist() == [1.0, 2.0]
-    anew = datasets.read_hetero(sources, renumber=True)
+    anew = datasets.read(sources, renumber=True)
     assert anew.ndata["user"]["node_ids"].tolist() == [5, 7, 9]
     assert anew.ndata["item"]["node_ids"].tolist() == [30, 40]
     src, dst = (np.asarray(each).tolist() for each in (anew[buys].indices, anew[buys].edge_ids))
     assert (src, dst) == ([1, 0, 0], [0, 2, 1])
-    turned = datasets.read_hetero(
-        {knows: tmp_path / "knows.csv"}, src={knows: "dst"}, dst={knows: "src"}
-    )
+    turned = datasets.read({knows: tmp_path / "knows.csv"}, src={knows: "dst"}, dst={knows: "src"})
     assert turned[knows].indices.tolist() == [9, 7]
-    short = datasets.read_hetero(
+    short = datasets.read(
         sources, src={"knows": "dst"}, dst={"knows": "src"}, edge_data={"knows": {"year": "since"}}
     )
     assert short[knows].indices.tolist() == [9, 7]
     assert short.edata[knows]["year"].tolist() == [1.0, 2.0]
-    alike = datasets.read_hetero({knows: tmp_path / "knows.csv"}, edge_data={"year": "since"})
+    alike = datasets.read({knows: tmp_path / "knows.csv"}, edge_data={"year": "since"})
     assert alike.edata[knows]["year"].tolist() == [1.0, 2.0]
 
 
@@ -452,7 +451,7 @@ def test_options_of_types_without_files_are_refused(tmp_path: Path, option: str,
     value: Any = ["w"] if option == "edge_data" else "w"
     text = rf"{option}: expected types of source, got .*buy.*; there are .*'buys', 'item'"
     with pytest.raises(ValueError, match=text):
-        datasets.read_hetero({("user", "buys", "item"): path}, **{option: {key: value}})
+        datasets.read({("user", "buys", "item"): path}, **{option: {key: value}})
 
 
 def test_names_count_within_a_type(tmp_path: Path) -> None:
@@ -460,28 +459,28 @@ def test_names_count_within_a_type(tmp_path: Path) -> None:
     (tmp_path / "buys.csv").write_text("user,item\nbob,x\nann,x\n")
     (tmp_path / "knows.csv").write_text("src,dst\nann,carol\n")
     sources = {buys: tmp_path / "buys.csv", knows: tmp_path / "knows.csv"}
-    graph = datasets.read_hetero(sources, renumber=True)
+    graph = datasets.read(sources, renumber=True)
     assert graph.num_nodes == {"user": 3, "item": 1}
     assert graph.node_names == {"user": ["ann", "bob", "carol"], "item": ["x"]}
     assert graph[buys].indices.tolist() == [1, 0]
     assert graph[knows].indices.tolist() == [0]
     with pytest.raises(ValueError, match=r"buys.csv:2: .* got 'bob'; renumber=True numbers names"):
-        datasets.read_hetero(sources)
+        datasets.read(sources)
     (tmp_path / "knows.csv").write_text("src,dst\n1,2\n")
     with pytest.raises(
         TypeError,
         match=r"src: expected integers, as .*buys.* has, got names|src: expected names, as",
     ):
-        datasets.read_hetero(sources, renumber=True)
+        datasets.read(sources, renumber=True)
 
 
 def test_types_that_columns_name_are_read_of_a_folder(tmp_path: Path) -> None:
     for i, relation in enumerate(("wrote", "cites")):
         write(tmp_path / "parts" / f"{i}.parquet", src=[0, i], dst=[3, 4], rel=[relation] * 2)
-    graph = datasets.read_hetero(
+    graph = datasets.read(
         tmp_path / "parts",
         relation="rel",
-        schema={"wrote": ("author", "writes", "paper"), "cites": ("paper", "cites", "paper")},
+        types={"wrote": ("author", "writes", "paper"), "cites": ("paper", "cites", "paper")},
     )
     assert graph.num_nodes == {"author": 1, "paper": 5}
     assert graph["paper", "cites", "paper"].indices.tolist() == [0, 1]
@@ -492,8 +491,8 @@ def test_a_mapping_of_types_refuses_columns_of_types(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match="relation: expected None with a file for each type, got 'r'"
     ):
-        datasets.read_hetero({("a", "b", "c"): tmp_path / "e.csv"}, relation="r")
+        datasets.read({("a", "b", "c"): tmp_path / "e.csv"}, relation="r")
     with pytest.raises(ValueError, match=r"source: expected a mapping of edge types \(source, rel"):
-        datasets.read_hetero({"buys": tmp_path / "e.csv"})
+        datasets.read({"buys": tmp_path / "e.csv"})
     with pytest.raises(ValueError, match="source: expected at least one edge type, got none"):
-        datasets.read_hetero({})
+        datasets.read({})

@@ -51,7 +51,7 @@ def write(folder: Path, name: str, src: Any = SRC, dst: Any = DST) -> Path:
     return path
 
 
-def check(graph: pgs.HeteroGraph, order: tuple[Any, ...]) -> None:
+def check(graph: pgs.Graph, order: tuple[Any, ...]) -> None:
     """The edges of each type are those of its lines, in their order, with their values."""
     assert graph.edge_types == order
     for kind in order:
@@ -69,12 +69,12 @@ def check(graph: pgs.HeteroGraph, order: tuple[Any, ...]) -> None:
 def test_types_of_columns(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name)
     as_they_occur = tuple(KINDS[k] for k in dict.fromkeys(KIND.tolist()))
-    graph = datasets.read_hetero(path, **THREE, src="src", dst="dst", edge_data=["w"])
+    graph = datasets.read(path, **THREE, src="src", dst="dst", edge_data=["w"])
     check(graph, as_they_occur)
     assert graph.dtype == ("int64" if name == "e.csv" else "int32")
     schema = dict(enumerate(KINDS))
-    graph = datasets.read_hetero(
-        path, relation="code", schema=schema, src="src", dst="dst", edge_data=["w"], dtype="int64"
+    graph = datasets.read(
+        path, relation="code", types=schema, src="src", dst="dst", edge_data=["w"], dtype="int64"
     )
     check(graph, KINDS)
     assert graph.dtype == "int64"
@@ -88,7 +88,7 @@ def test_schemas_sizes_and_numbers(tmp_path: Path) -> None:
         for end, ids in ((0, SRC), (2, DST))
     )
     path = write(tmp_path, "e.csv", src, dst)
-    graph = datasets.read_hetero(path, **THREE, renumber=True, edge_data=["w"])
+    graph = datasets.read(path, **THREE, renumber=True, edge_data=["w"])
     lines = {kind: np.flatnonzero(k == KIND) for k, kind in enumerate(KINDS)}
     for kind, these in lines.items():
         csc = graph[kind]
@@ -103,7 +103,7 @@ def test_schemas_sizes_and_numbers(tmp_path: Path) -> None:
     path = tmp_path / "few.txt"
     path.write_text("# what\n0 1 x\n2 1 y\n1 0 x\n")
     schema = {"x": ("u", "buys", "v"), "z": ("v", "of", "w"), "y": ("u", "buys", "v")}
-    few = datasets.read_hetero(path, relation=2, schema=schema, num_nodes={"v": 5, "w": 2})
+    few = datasets.read(path, relation=2, types=schema, num_nodes={"v": 5, "w": 2})
     assert few.num_nodes == {"u": 3, "v": 5, "w": 2}
     assert few.num_edges == {("u", "buys", "v"): 3, ("v", "of", "w"): 0}
     csc = few["u", "buys", "v"]
@@ -115,35 +115,35 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     schema = {"writes": KINDS[0]}
     for options, error, text in (
         (
-            {"relation": "r", "schema": schema},
+            {"relation": "r", "types": schema},
             ValueError,
             r"e\.csv: relation: .*, of edge \d",
         ),
-        ({"relation": "r"}, ValueError, "src_type: expected a column, or schema=, got None"),
-        ({**THREE, "schema": schema}, ValueError, "src_type: expected None with schema="),
+        ({"relation": "r"}, ValueError, "src_type: expected a column, or types=, got None"),
+        ({**THREE, "types": schema}, ValueError, "src_type: expected None with types="),
         ({**THREE, "relation": "q"}, ValueError, "relation: expected a column"),
         ({**THREE, "relation": None}, ValueError, "relation: expected a column, got None"),
-        ({"relation": "r", "schema": {"writes": "u"}}, TypeError, r"schema\['writes'\]"),
+        ({"relation": "r", "types": {"writes": "u"}}, TypeError, r"types\['writes'\]"),
         ({**THREE, "num_nodes": {"paper": 3}}, ValueError, r"paper.*\[0, 3\)"),
         ({**THREE, "num_nodes": 9}, TypeError, "num_nodes: expected a mapping"),
         ({**THREE, "renumber": True, "num_nodes": {"paper": 3}}, ValueError, "num_nodes: expected"),
         ({**THREE, "edge_data": {"relation": "w"}}, ValueError, "edge_data: expected names other"),
     ):
         with pytest.raises(error, match=text):
-            datasets.read_hetero(path, **options)
+            datasets.read(path, **options)
     (tmp_path / "gap.csv").write_text("src,dst,r\n0,1,x\n1,2,\n")
     with pytest.raises(ValueError, match=r"gap\.csv:3: relation.*expected a name"):
-        datasets.read_hetero(tmp_path / "gap.csv", relation="r", schema={"x": KINDS[0]})
+        datasets.read(tmp_path / "gap.csv", relation="r", types={"x": KINDS[0]})
     with pytest.raises(ValueError, match=r"e\.npz|expected a file of format"):
-        datasets.read_hetero(tmp_path / "e.npz", relation=2, schema=schema)
+        datasets.read(tmp_path / "e.npz", relation=2, types=schema)
     many = "".join(f"0,1,r{i}\n" for i in range(4097))
     (tmp_path / "many.csv").write_text("src,dst,r\n" + many)
     with pytest.raises(ValueError, match=r"many\.csv: relation: expected at most 4096"):
-        datasets.read_hetero(tmp_path / "many.csv", relation="r", schema=schema)
+        datasets.read(tmp_path / "many.csv", relation="r", types=schema)
     pa = partner("pyarrow")
     floats = pa.table({"src": [0, 1], "dst": [1, 0], "r": [0.5, 1.5], "n": ["x", None]})
     partner("pyarrow.parquet").write_table(floats, tmp_path / "f.parquet")
     with pytest.raises(ValueError, match="relation: expected a column of text or integers"):
-        datasets.read_hetero(tmp_path / "f.parquet", relation="r", schema=schema)
+        datasets.read(tmp_path / "f.parquet", relation="r", types=schema)
     with pytest.raises(ValueError, match="row 1: relation: expected a value, got null"):
-        datasets.read_hetero(tmp_path / "f.parquet", relation="n", schema={"x": KINDS[0]})
+        datasets.read(tmp_path / "f.parquet", relation="n", types={"x": KINDS[0]})

@@ -64,7 +64,7 @@ calls = {
     "walk of types": lambda: random_walk(h, [0], metapath=["to"]),
     "node2vec": lambda: node2vec_random_walk(g, [0], 1, 1, 2),
     "graph": lambda: pgs.Graph.from_dgl(g),
-    "graph of types": lambda: pgs.HeteroGraph.from_dgl(h),
+    "graph of types": lambda: pgs.Graph.from_dgl(h),
 }
 for name, call in calls.items():
     try:

@@ -1,4 +1,4 @@
-"""``HeteroGraph.from_dgl``."""
+"""``Graph.from_dgl``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pygsampler as pgs
 def test_from_heterograph() -> None:
     kinds = {("a", "x", "b"): ([4, 1, 0], [2, 2, 0]), ("b", "y", "a"): ([0, 1], [3, 3])}
     given = dgl.heterograph(kinds, num_nodes_dict={"a": 5, "b": 3})
-    graph = pgs.HeteroGraph.from_dgl(given)
+    graph = pgs.Graph.from_dgl(given)
     assert dict(graph.num_nodes) == {"a": 5, "b": 3}
     assert graph.edge_types == tuple(given.canonical_etypes)
     block = pgs.PGSampler([-1]).sample(graph, {"b": [2]}).blocks[0]["a", "x", "b"]

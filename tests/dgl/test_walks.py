@@ -348,11 +348,11 @@ def test_forgotten_with_the_graph_and_its_weights() -> None:
 def test_what_weights_do_not_change_is_made_once() -> None:
     g = random_graph()
     random_walk(g, [0], length=1)
-    plain = dgl_graph.graph_of(g, torch.device("cpu"))._walked("out")
+    plain = dgl_graph.graph_of(g, torch.device("cpu"))._source._walked("out")
     for _ in range(2):
         g.edata["w"] = torch.rand(g.num_edges()) + 0.1
         random_walk(g, [0], length=1, prob="w")
-        drawn = dgl_graph.walk_graph(g, torch.device("cpu"), "w")._walked("out", "w")
+        drawn = dgl_graph.walk_graph(g, torch.device("cpu"), "w")._source._walked("out", "w")
         assert drawn.indices.torch().data_ptr() == plain.indices.torch().data_ptr()
 
 

@@ -13,6 +13,7 @@ import torch
 from weighted_graphs import LEVEL, alike, edges_of, p_of_draws, p_of_sets
 
 import pygsampler as pgs
+from pygsampler._graph.relation import Relation
 from pygsampler.dgl import PGSampler, Sampler
 from pygsampler.dgl import graph as dgl_graph
 from tests.dgl.graphs import DTYPES, content, random_graph
@@ -168,13 +169,13 @@ def test_weights_that_learn() -> None:
 
 def test_tables_are_made_once_and_forgotten_with_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    drawing = pgs.Graph._drawing
+    drawing = Relation._drawing
 
-    def count(self: pgs.Graph, kind: str, where: str, values: Any) -> pgs.Graph:
+    def count(self: Relation, kind: str, where: str, values: Any) -> Relation:
         made.append(where)
         return drawing(self, kind, where, values)
 
-    monkeypatch.setattr(pgs.Graph, "_drawing", count)
+    monkeypatch.setattr(Relation, "_drawing", count)
     g, other = weighted(), weighted()
     local = g.local_var()
     samplers = [PGSampler([3], prob="w"), PGSampler([2, 2], prob="w", replace=True)]
@@ -378,7 +379,7 @@ def test_a_graph_on_a_gpu_gets_tables_of_the_cpu() -> None:
     assert [(each.device, each.pinned) for each in placed] == [("cuda:0", False), ("cuda:0", True)]
     (drawn,) = dgl_graph._taken(g).drawn.values()
     for each in placed:
-        inside = each._drawn_by("prob", "w")
-        assert inside._host is drawn.host
+        inside = each._source._drawn_by("prob", "w")
+        assert inside._host is drawn.host._source
         assert (inside.device, inside.pinned) == (each.device, each.pinned)
     assert dgl_graph.weighted_graph(g, there[0], "prob", "w") is placed[0]

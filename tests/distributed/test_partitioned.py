@@ -17,7 +17,7 @@ from ranks import check_ranks, run_ranks
 
 import pygsampler as pgs
 from pygsampler import distributed
-from pygsampler.distributed import partition, partition_types
+from pygsampler.distributed import partition
 from pygsampler.samplers import Temporal
 
 partner("torch")
@@ -53,7 +53,7 @@ def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
 @pytest.mark.parametrize("world", [1, 2, 3])
 def test_graphs_with_types(tmp_path: Path, world: int) -> None:
     target = tmp_path / f"typed {world}"
-    made = partition_types(flight_graphs.typed(), target, world, out_edges=True, times=["born"])
+    made = partition(flight_graphs.typed(), target, world, out_edges=True, times=["born"])
     assert (made.num_parts, len(made.relations), list(made.nodes)) == (world, 3, ["paper"])
     check_ranks(world, "typed", str(tmp_path))
 
@@ -103,7 +103,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
     def failing(question: Any) -> Any:
         raise MemoryError("no room")
 
-    partition_types(flight_graphs.typed(), tmp_path / "types", 2)
+    partition(flight_graphs.typed(), tmp_path / "types", 2)
     for folder, sampler, seeds in (
         (folders / "ids 2", COLUMNS[0], range(40)),
         (tmp_path / "types", TOGETHER[0], {"paper": range(40)}),
@@ -128,7 +128,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def test_types_together_in_one_process(tmp_path: Path, size: int) -> None:
     """All relations of a hop, or of an iteration, are one round."""
     whole, rng = flight_graphs.typed(), np.random.default_rng(3)
-    partition_types(whole, tmp_path / "parts", size)
+    partition(whole, tmp_path / "parts", size)
     exchange = Here(tmp_path / "parts", size)
     cites, _, by = whole.edge_types
     with distributed.open_graph(tmp_path / "parts", exchange) as graph:
@@ -162,7 +162,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
         data[kind] = {"w": rng.integers(0, 3, len(indices)).astype(np.float32)}
     born = {"a": {"born": rng.random(70)}}
     whole = pgs.HeteroGraph(edges, sizes, edge_data=data, node_data=born)
-    partition_types(whole, tmp_path / "parts", 3, out_edges=True, times=["born"])
+    partition(whole, tmp_path / "parts", 3, out_edges=True, times=["born"])
     without = {kinds[0]: range(0, 100, 3), kinds[2]: range(0, 200, 2)}
     seeds = {"a": range(0, 70, 3), "b": range(0, 30, 2)}
     with distributed.open_graph(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:

@@ -138,7 +138,7 @@ random = np.random.default_rng(3)
 src, dst, w = random.integers(0, 100, 700), random.integers(0, 100, 700), random.random(700)
 graph = pgs.Graph.from_coo(src, dst, num_nodes=100, edge_data={"w": w}).to("cuda")
 kind = {("v", "e", "v"): (src, dst), ("u", "e", "v"): (src, dst)}
-typed = pgs.HeteroGraph.from_coo(kind, {"v": 100, "u": 100}).to("cuda")
+typed = pgs.Graph.from_coo(kind, num_nodes={"v": 100, "u": 100}).to("cuda")
 for sampler in (
     layer_wise.labor(fanouts=[3, 3], importance=2, seed=1),
     layer_wise.labor(fanouts=[3, 3], exact=True, weight="w", seed=1),

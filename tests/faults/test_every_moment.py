@@ -48,7 +48,7 @@ WORK: dict[str, Callable[[], object]] = {
     "sample_many": lambda: SAMPLER.sample_many(GRAPH, [SEEDS] * 2),
     "handles": open_and_sample,
     "from_coo": lambda: pgs.Graph.from_coo(SEEDS, SEEDS),
-    "degrees": lambda: degrees.profile(GRAPH),
+    "degrees": lambda: degrees.profile(GRAPH._source),
 }
 
 

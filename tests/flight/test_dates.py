@@ -33,9 +33,9 @@ def graph_of(times: Any) -> pgs.Graph:
     return pgs.Graph.from_coo(*ENDS, num_nodes=NODES, edge_data={"t": times})
 
 
-def typed_of(times: Any) -> pgs.HeteroGraph:
-    return pgs.HeteroGraph.from_coo(
-        {CITES: tuple(ENDS)}, {"paper": NODES}, edge_data={CITES: {"t": times}}
+def typed_of(times: Any) -> pgs.Graph:
+    return pgs.Graph.from_coo(
+        {CITES: tuple(ENDS)}, num_nodes={"paper": NODES}, edge_data={CITES: {"t": times}}
     )
 
 

@@ -118,7 +118,8 @@ def test_times_and_excluded_edges(client: Client, typed_client: Client, many: in
 
 def test_ids_of_relations_in_two_widths() -> None:
     wide = typed().edata[CITES]["t"]
-    edges = {kind: (graph.indptr, graph.indices) for kind, graph in typed()._open().items()}
+    graph = typed()
+    edges = {kind: (graph[kind].indptr, graph[kind].indices) for kind in graph.edge_types}
     narrow = {
         kind: tuple(np.asarray(each).astype(np.int32) for each in parts)
         for kind, parts in edges.items()

@@ -167,7 +167,7 @@ def test_what_a_sampler_refuses(client: Client) -> None:
         (UNIFORM, [5], {"exclude": [10**6]}, r"exclude\[0\]"),
         (UNIFORM, [5], {"seed_time": 3}, r"seed_time: expected none"),
         (pgs.RandomWalk(3), [5], {"exclude": [1]}, r"exclude: expected None for walks"),
-        (pgs.HGTSampler([2]), [5], {}, r"graph: expected a HeteroGraph"),
+        (pgs.HGTSampler([2]), [5], {}, r"graph: expected a heterogeneous graph"),
         (UNIFORM, {"paper": [5]}, {}, r"seeds"),
     ):
         with pytest.raises(refused, match=error) as e:
@@ -419,7 +419,7 @@ def test_wrong_arguments() -> None:
     ):
         with pytest.raises((TypeError, ValueError), match=error):
             Server(untyped(), **about)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"graph: expected a Graph or a HeteroGraph"):
+    with pytest.raises(TypeError, match=r"graph: expected a Graph"):
         Server([])  # type: ignore[arg-type]
     with (
         Server(untyped()) as server,

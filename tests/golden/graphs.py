@@ -78,17 +78,17 @@ def _scored(bits: int) -> pgs.Graph:
     return _homogeneous(bits).with_data({"log_w": log_weights}, nodes)
 
 
-def _one_type(bits: int) -> pgs.HeteroGraph:
+def _one_type(bits: int) -> pgs.Graph:
     src, dst = (ids.astype(f"int{bits}") for ids in edges())
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         {ONE_TYPE: (src, dst)},
-        {"paper": NODES},
+        num_nodes={"paper": NODES},
         edge_data={ONE_TYPE: _edge_data(EDGES)},
         node_data={"paper": {"time": integers(NODES, 0, 1000, 6101)}},
     )
 
 
-def _several_types(bits: int) -> pgs.HeteroGraph:
+def _several_types(bits: int) -> pgs.Graph:
     ends, data = {}, {}
     for place, relation in enumerate(RELATIONS):
         count = 9000 - 900 * place
@@ -105,7 +105,7 @@ def _several_types(bits: int) -> pgs.HeteroGraph:
             "t": integers(count, 0, 1000, 4001 + place),
         }
     times = {kind: {"time": integers(count, 0, 1000, 6101)} for kind, count in TYPES.items()}
-    return pgs.HeteroGraph.from_coo(ends, TYPES, edge_data=data, node_data=times)
+    return pgs.Graph.from_coo(ends, num_nodes=TYPES, edge_data=data, node_data=times)
 
 
 _GRAPHS = {

@@ -94,7 +94,7 @@ def _hetero_file() -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.pgs"
         graph("several types").save(path)
-        with pgs.HeteroGraph.open(path) as g:
+        with pgs.Graph.open(path) as g:
             sampler = pgs.PGSampler([4, 3], prob="w", seed=6)
             return [sampler.sample(g, SEEDS_BY_TYPE, epoch=0, batch=0)]
 

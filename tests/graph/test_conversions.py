@@ -117,9 +117,9 @@ def test_scipy_gets_weights_that_it_has(kind: str, dtype: str) -> None:
     assert wide.to_scipy().data.tolist() == [1] * EDGES
     with pytest.raises(ValueError, match=r"weight: expected shape \[30\], got \(30, 2\)"):
         wide.to_scipy(weight="weight")
-    typed = pgs.HeteroGraph.from_coo(
+    typed = pgs.Graph.from_coo(
         {BUYS: ([0, 1], [0, 0]), RATED: ([0], [1])},
-        {"user": 2, "item": 1},
+        num_nodes={"user": 2, "item": 1},
         edge_data={
             BUYS: {"weight": np.array([2, 3], np.float16)},
             RATED: {"weight": np.ones((1, 2))},
@@ -154,8 +154,8 @@ def test_arrays_of_any_name_are_attributes_of_networkx(name: str) -> None:
     found = [(u, v, of["edge_id"], of[name]) for u, v, of in plain.to_networkx().edges(data=True)]
     assert sorted(found) == [(0, 1, 0, 5), (0, 1, 1, 5), (1, 0, 2, 6)]
     assert plain.to_networkx().nodes[1][name] == 8
-    typed = pgs.HeteroGraph.from_coo(
-        {KNOWS: (src, dst)}, {"user": 2}, edge_data={KNOWS: {name: values}}
+    typed = pgs.Graph.from_coo(
+        {KNOWS: (src, dst)}, num_nodes={"user": 2}, edge_data={KNOWS: {name: values}}
     )
     found = [(of["edge_id"], of[name]) for *_, of in typed.to_networkx().edges(data=True)]
     assert sorted(found) == [(0, 5), (1, 5), (2, 6)]
@@ -261,21 +261,21 @@ def test_edge_ids_beyond_the_edges_are_refused() -> None:
 # ---- with types ----
 
 
-def typed() -> pgs.HeteroGraph:
+def typed() -> pgs.Graph:
     counts = {"user": 6, "item": 8, "shop": 3}
     edges = {
         kind: (RNG.integers(0, counts[kind[0]], size), RNG.integers(0, counts[kind[2]], size))
         for kind, size in ((BUYS, 20), (RATED, 9), (KNOWS, 6))
     }
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         edges,
-        counts,
+        num_nodes=counts,
         edge_data={BUYS: {"weight": RNG.random(20), "f": RNG.random((20, 2))}},
         node_data={"user": {"x": RNG.random((6, 2))}, "shop": {"x": RNG.random((3, 1))}},
     )
 
 
-def typed_state(graph: pgs.HeteroGraph) -> tuple[Any, ...]:
+def typed_state(graph: pgs.Graph) -> tuple[Any, ...]:
     relations = {}
     for kind in sorted(graph.edge_types):
         dtype, _, indptr, *rest = state(graph[kind])
@@ -293,8 +293,8 @@ def test_types_come_back_from_dgl_and_pyg() -> None:
     graph = typed()
     assert isinstance(graph.to_dgl(), dgl.DGLGraph)
     assert isinstance(graph.to_pyg(), pyg.HeteroData)
-    assert typed_state(pgs.HeteroGraph.from_dgl(graph.to_dgl())) == typed_state(graph)
-    assert typed_state(pgs.HeteroGraph.from_pyg(graph.to_pyg())) == typed_state(graph)
+    assert typed_state(pgs.Graph.from_dgl(graph.to_dgl())) == typed_state(graph)
+    assert typed_state(pgs.Graph.from_pyg(graph.to_pyg())) == typed_state(graph)
 
 
 def test_types_come_back_from_scipy() -> None:
@@ -305,7 +305,7 @@ def test_types_come_back_from_scipy() -> None:
         RATED: (8, 6),
         KNOWS: (6, 6),
     }
-    again = pgs.HeteroGraph.from_scipy(matrices, num_nodes={"shop": 3})
+    again = pgs.Graph.from_scipy(matrices, num_nodes={"shop": 3})
     assert dict(again.num_nodes) == {"shop": 3, "user": 6, "item": 8}
     for kind in graph.edge_types:
         assert state(again[kind])[2:5] == state(graph[kind])[2:5]
@@ -316,7 +316,7 @@ def test_types_come_back_from_scipy() -> None:
 @pytest.mark.parametrize("format", ["csc", "csr", "coo", "lil"])
 def test_matrices_of_relations(format: str) -> None:
     buys = sp.coo_matrix(([1.0, 2, 3], ([0, 1, 0], [2, 0, 0])), (2, 3)).asformat(format)
-    graph = pgs.HeteroGraph.from_scipy(
+    graph = pgs.Graph.from_scipy(
         {BUYS: buys, KNOWS: sp.eye(2, format="csr")},
         node_data={"item": {"x": [1, 2, 3]}},
     )
@@ -337,25 +337,27 @@ def test_matrices_that_do_not_fit() -> None:
         match=r"matrices\[\('item', 'rated', 'user'\)\]: expected 3 rows, as matrices\[\('user', "
         r"'buys', 'item'\)\] has nodes of type 'item', got 2",
     ):
-        pgs.HeteroGraph.from_scipy({BUYS: buys, RATED: buys})
+        pgs.Graph.from_scipy({BUYS: buys, RATED: buys})
     with pytest.raises(ValueError, match=r"\]: expected 5 columns, as num_nodes has nodes of type"):
-        pgs.HeteroGraph.from_scipy({BUYS: buys}, num_nodes={"item": 5})
+        pgs.Graph.from_scipy({BUYS: buys}, num_nodes={"item": 5})
     with pytest.raises(
         TypeError, match=r"\]: expected a scipy.sparse matrix or array, got ndarray"
     ):
-        pgs.HeteroGraph.from_scipy({BUYS: np.eye(3)})
-    with pytest.raises(TypeError, match="matrices: expected a mapping of edge types, got csr_"):
-        pgs.HeteroGraph.from_scipy(buys)
+        pgs.Graph.from_scipy({BUYS: np.eye(3)})
+    with pytest.raises(ValueError, match="num_nodes: expected None for a matrix"):
+        pgs.Graph.from_scipy(buys, num_nodes={"item": 5})
+    with pytest.raises(ValueError, match="bipartite: expected None in from_scipy of a heterogen"):
+        pgs.Graph.from_scipy({BUYS: buys}, bipartite=True)
     wide = sp.csc_array((np.ones(1), np.array([0]), np.array([0, 1])), (1, 1))
     wide.indices, wide.indptr = wide.indices.astype("int64"), wide.indptr.astype("int64")
     both = {KNOWS: wide, ("user", "likes", "user"): sp.eye(1, format="csc")}
-    assert pgs.HeteroGraph.from_scipy(both).dtype == "int64"
+    assert pgs.Graph.from_scipy(both).dtype == "int64"
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_two_kinds_of_nodes_are_not_one() -> None:
     torch, pyg = partner("torch"), partner("torch_geometric")
-    way = "whose rows and columns are nodes of two kinds; HeteroGraph.from_pyg takes a HeteroData"
+    way = "whose rows and columns are nodes of two kinds; Graph.from_pyg takes a HeteroData"
     matrix = torch.eye(3)[:2].to_sparse_csr()
     data = pyg.data.Data(adj_t=matrix, num_nodes=3)
     with pytest.raises(ValueError, match=rf"data.adj_t: expected a square .* \(2, 3\), {way}"):
@@ -370,9 +372,6 @@ def test_two_kinds_of_nodes_are_not_one() -> None:
         data = pyg.data.Data(edge_index=index, num_nodes=3)
         with pytest.raises(ValueError, match=r"data.edge_index: expected a square .* \(2, 3\)"):
             pgs.Graph.from_pyg(data)
-    two = partner("dgl").heterograph({BUYS: ([0], [1])})
-    with pytest.raises(TypeError, match=r"g: expected a homogeneous graph, .*HeteroGraph.from_dgl"):
-        pgs.Graph.from_dgl(two)
 
 
 def test_networkx_shows_types() -> None:
@@ -391,5 +390,5 @@ def test_networkx_shows_types() -> None:
     dst = np.repeat(np.arange(len(relation.indptr) - 1), np.diff(relation.indptr.numpy()))
     expected = zip(relation.indices.tolist(), dst.tolist(), relation.edge_ids.tolist(), strict=True)
     assert edges == {(("user", u), ("item", v), e) for u, v, e in expected}
-    named = pgs.HeteroGraph.from_coo({("a", "to", "b"): (["x"], [10**12])}, renumber=True)
+    named = pgs.Graph.from_coo({("a", "to", "b"): (["x"], [10**12])}, renumber=True)
     assert list(named.to_networkx().edges()) == [(("a", "x"), ("b", 10**12))]

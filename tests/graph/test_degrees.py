@@ -58,7 +58,9 @@ def test_degrees_are_those_of_dgl() -> None:
 
 def test_degrees_of_a_relation() -> None:
     buys, knows = ("u", "buys", "i"), ("u", "knows", "u")
-    graph = pgs.HeteroGraph.from_coo({buys: (SRC, DST), knows: ([0, 1], [2, 2])}, {"u": 9, "i": 7})
+    graph = pgs.Graph.from_coo(
+        {buys: (SRC, DST), knows: ([0, 1], [2, 2])}, num_nodes={"u": 9, "i": 7}
+    )
     assert graph.in_degrees(edge_type=buys).tolist() == np.bincount(DST, minlength=7).tolist()
     assert graph.out_degrees(edge_type=buys).tolist() == np.bincount(SRC, minlength=9).tolist()
     assert graph.in_degrees([2, 0], knows).tolist() == [2, 0]
@@ -69,5 +71,5 @@ def test_degrees_of_a_relation() -> None:
         graph.in_degrees()
     with pytest.raises(ValueError, match="edge_type: expected types of the graph"):
         graph.in_degrees(edge_type=("x", "y", "z"))
-    one = pgs.HeteroGraph.from_coo({buys: (SRC, DST)}, {"u": 9, "i": 7})
+    one = pgs.Graph.from_coo({buys: (SRC, DST)}, num_nodes={"u": 9, "i": 7})
     assert one.in_degrees().tolist() == graph.in_degrees(edge_type=buys).tolist()

@@ -16,13 +16,13 @@ RATES = ("author", "rates", "author"), ("author", "rates", "paper")
 NODES = {"author": 20, "paper": 30}
 
 
-def graph(*more: Any) -> pgs.HeteroGraph:
+def graph(*more: Any) -> pgs.Graph:
     edges, data = {}, {}
     for kind in (WRITES, CITES, WRITTEN, *more):
         random = np.random.default_rng(len(edges))
         edges[kind] = tuple(random.integers(0, NODES[of], 150) for of in kind[::2])
         data[kind] = {"w": random.random(150)}
-    return pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
+    return pgs.Graph.from_coo(edges, num_nodes=NODES, edge_data=data)
 
 
 def content(batch: Any) -> list[Any]:
@@ -201,12 +201,12 @@ def test_names_that_collide_are_refused() -> None:
     nodes = {"a": 2, "a__b": 2, "d": 2}
     text = r"\('a', 'b__c', 'd'\) and \('a__b', 'c', 'd'\), which are both 'a__b__c__d'; call one"
     with pytest.raises(ValueError, match=text):
-        pgs.HeteroGraph.from_coo(
-            {("a", "b__c", "d"): ([0], [1]), ("a__b", "c", "d"): ([1], [0])}, nodes
+        pgs.Graph.from_coo(
+            {("a", "b__c", "d"): ([0], [1]), ("a__b", "c", "d"): ([1], [0])}, num_nodes=nodes
         )
     # Two underscores by themselves are fine, in files too.
     kind = "a__b", "has__two", "d"
-    of = pgs.HeteroGraph.from_coo({kind: ([0, 1], [1, 1])}, nodes)
+    of = pgs.Graph.from_coo({kind: ([0, 1], [1, 1])}, num_nodes=nodes)
     for key in (kind, "has__two", "a__b__has__two__d"):
         batch = pgs.PGSampler([{key: -1}]).sample(of, {"d": [1]})
         assert batch.blocks[0]["has__two"].num_edges == 2
@@ -214,9 +214,9 @@ def test_names_that_collide_are_refused() -> None:
 
 def test_files(tmp_path: Any) -> None:
     kind = "a__b", "has__two", "d"
-    of = pgs.HeteroGraph.from_coo({kind: ([0, 1], [1, 1])}, {"a__b": 2, "d": 2})
+    of = pgs.Graph.from_coo({kind: ([0, 1], [1, 1])}, num_nodes={"a__b": 2, "d": 2})
     of.save(tmp_path / "names.pgs")
-    with pgs.HeteroGraph.open(tmp_path / "names.pgs") as opened:
+    with pgs.Graph.open(tmp_path / "names.pgs") as opened:
         assert opened.edge_types == (kind,) and opened["has__two"].num_edges == 2
 
 

@@ -15,7 +15,7 @@ import pygsampler as pgs
 WRITES, CITES, IN = ("a", "writes", "p"), ("p", "cites", "p"), ("p", "in", "venue")
 
 
-def make(dtype: str) -> pgs.HeteroGraph:
+def make(dtype: str) -> pgs.Graph:
     """A graph with every kind of array, a relation without edges and a type without relations."""
     random = np.random.default_rng(3)
     sizes = {"p": 70, "a": 30, "venue": 90, "alone": 2}
@@ -25,15 +25,15 @@ def make(dtype: str) -> pgs.HeteroGraph:
         src, dst = (ids.astype(dtype) for ids in ends)
         return src, dst
 
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         {WRITES: edges(WRITES, 300), CITES: edges(CITES, 500), IN: edges(IN, 0)},
-        sizes,
+        num_nodes=sizes,
         edge_data={CITES: {"w": random.random(500), "m": random.random(500) < 0.5}},
         node_data={"p": {"x": random.random((70, 4), np.float32)}, "alone": {"y": [[1], [2]]}},
     )
 
 
-def as_lists(graph: pgs.HeteroGraph, **options: Any) -> list[Any]:
+def as_lists(graph: pgs.Graph, **options: Any) -> list[Any]:
     """What two hops are, from two types."""
     sampler = pgs.PGSampler([4, 3], seed=5, **options)
     batch = sampler.sample(graph, {"p": [1, 5, 7], "venue": [0, 89]}, batch=2)
@@ -54,7 +54,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_graph_comes_back_as_it_was(path: Path, dtype: str) -> None:
     graph = make(dtype)
     graph.save(path)
-    with pgs.HeteroGraph.open(path, verify=True) as opened:
+    with pgs.Graph.open(path, verify=True) as opened:
         assert repr(opened) == repr(graph)
         assert (opened.node_types, opened.edge_types) == (graph.node_types, graph.edge_types)
         assert opened.path == path
@@ -80,7 +80,7 @@ def test_a_graph_comes_back_as_it_was(path: Path, dtype: str) -> None:
 
 def test_an_opened_graph_is_pickled_by_its_path(path: Path) -> None:
     make("int64").save(path)
-    opened = pgs.HeteroGraph.open(path)
+    opened = pgs.Graph.open(path)
     sent = pickle.dumps(opened)
     assert len(sent) < 300
     expected = as_lists(opened)
@@ -99,18 +99,19 @@ def test_an_opened_graph_is_pickled_by_its_path(path: Path) -> None:
         pickle.loads(sent)
 
 
-def test_each_kind_of_file_has_its_own_open(path: Path) -> None:
+def test_open_decides_by_the_file(path: Path) -> None:
     graph = make("int32")
     graph.save(path)
-    with pytest.raises(ValueError, match=r"expected a graph without types.*HeteroGraph\.open"):
-        pgs.Graph.open(path)
-    with pytest.raises(ValueError, match=r"expected a graph without types.*HeteroGraph\.open"):
+    assert not pgs.Graph.open(path).is_homogeneous
+    with pytest.raises(ValueError, match=r"expected a graph without types.*Graph\.open"):
         pgs.Features.open(path, "x")
+    for option in ({"arrays": {}}, {"tables": ["w"]}, {"out_edges": True}):
+        with pytest.raises(ValueError, match="expected None in save of a heterogeneous graph"):
+            graph.save(path, **option)
     graph[CITES].save(path)
-    with pytest.raises(ValueError, match=r"expected a graph with types.*Graph\.open"):
-        pgs.HeteroGraph.open(path)
+    assert pgs.Graph.open(path).is_homogeneous
     with pytest.raises(FileNotFoundError):
-        pgs.HeteroGraph.open(path.parent / "none")
+        pgs.Graph.open(path.parent / "none")
     with pytest.raises(ValueError, match="1 to 63 bytes"):
         long = {CITES: {"w" * 53: graph.edata[CITES]["w"]}}
         pgs.HeteroGraph({CITES: graph[CITES]}, edge_data=long).save(path)
@@ -120,8 +121,8 @@ def test_each_kind_of_file_has_its_own_open(path: Path) -> None:
 def test_damage_is_found(path: Path) -> None:
     make("int64").save(path)
     whole = path.read_bytes()
-    opened = pgs.HeteroGraph.open(path)
-    at = {each["name"]: each["offset"] for each in opened._file.header["sections"]}
+    opened = pgs.Graph.open(path)
+    at = {each["name"]: each["offset"] for each in opened._source._file.header["sections"]}
 
     def spoil(place: int, value: bytes) -> None:
         path.unlink(missing_ok=True)
@@ -129,18 +130,18 @@ def test_damage_is_found(path: Path) -> None:
 
     spoil(at["types"] + 3, b"?")
     with pytest.raises(ValueError, match="section 'types': expected another checksum"):
-        pgs.HeteroGraph.open(path)
+        pgs.Graph.open(path)
     # A vertex that the smaller source type does not have, but the destination type does.
     spoil(at["0.indices"], (60).to_bytes(8, "little"))
     with pytest.raises(ValueError, match=r"indices\[0\].*\[0, 30\), got 60"):
-        pgs.HeteroGraph.open(path)
+        pgs.Graph.open(path)
     spoil(at["1.indptr"], b"\1")
     with pytest.raises(ValueError, match="indptr"):
-        pgs.HeteroGraph.open(path)
+        pgs.Graph.open(path)
     spoil(at["1.edge_data.w"], b"\xff")
     with pytest.raises(ValueError, match=r"section '1\.edge_data\.w': expected the checksum"):
-        pgs.HeteroGraph.open(path, verify=True)
+        pgs.Graph.open(path, verify=True)
     spoil(len(whole) - 1, b"")
     path.write_bytes(whole[:-1])
     with pytest.raises(ValueError, match="cut short"):
-        pgs.HeteroGraph.open(path)
+        pgs.Graph.open(path)

@@ -91,7 +91,7 @@ def test_one_type_is_a_graph_without_types(options: Any) -> None:
     weights = {"w": random.random(6000)}
     plain = pgs.Graph.from_coo(src, dst, num_nodes=300, edge_data=weights)
     kind = ("v", "e", "v")
-    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 300}, edge_data={kind: weights})
+    typed = pgs.Graph.from_coo({kind: (src, dst)}, num_nodes={"v": 300}, edge_data={kind: weights})
     sampler = pgs.PGSampler([4, -1, 3], seed=9, **options)
     for batch in range(3):
         want = sampler.sample(plain, [5, 9, 9, 200], batch=batch, exclude=range(50))
@@ -117,7 +117,7 @@ def test_other_types_change_no_draws() -> None:
     three = {kind: edges[kind] for kind in kinds[:3]}
     turned = {kind: edges[kind] for kind in reversed(kinds)}
     batches = [
-        sampler.sample(pgs.HeteroGraph.from_coo(given, nodes), seeds, batch=0)
+        sampler.sample(pgs.Graph.from_coo(given, num_nodes=nodes), seeds, batch=0)
         for given in (three, edges, turned)
     ]
     for kind in three:
@@ -131,7 +131,7 @@ def test_draws_of_relations_are_independent() -> None:
     """Pairs of draws of the same row in two relations are uniform, by chi-square."""
     src, dst = np.arange(4), np.zeros(4, dtype=np.int64)
     kinds = [("a", "x", "b"), ("a", "y", "b")]
-    graph = pgs.HeteroGraph.from_coo(dict.fromkeys(kinds, (src, dst)), {"a": 4, "b": 1})
+    graph = pgs.Graph.from_coo(dict.fromkeys(kinds, (src, dst)), num_nodes={"a": 4, "b": 1})
     sampler = pgs.PGSampler([1], seed=8)
     table = np.zeros((4, 4))
     for number in range(4000):
@@ -178,9 +178,9 @@ def test_masks_by_type() -> None:
     """A type without the array is sampled whole."""
     src, dst = np.array([0, 1, 2]), np.array([0, 0, 0])
     kinds = [("a", "x", "b"), ("a", "y", "b")]
-    graph = pgs.HeteroGraph.from_coo(
+    graph = pgs.Graph.from_coo(
         dict.fromkeys(kinds, (src, dst)),
-        {"a": 3, "b": 1},
+        num_nodes={"a": 3, "b": 1},
         edge_data={kinds[0]: {"m": np.array([True, False, True])}},
         node_data={"a": {"x": np.arange(3.0)}},
     )
@@ -239,9 +239,9 @@ WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "author")
 def test_wrong_lists_of_edges(edges: Any, error: Any, text: str) -> None:
     """Errors name the user's places, not those of what was sorted."""
     with pytest.raises(error, match=text):
-        pgs.HeteroGraph.from_coo(edges, {"author": 5, "paper": 9})
+        pgs.Graph.from_coo(edges, num_nodes={"author": 5, "paper": 9})
     with pytest.raises(TypeError, match="num_nodes: expected a mapping of types to int, got"):
-        pgs.HeteroGraph.from_coo(edges, None)  # type: ignore[arg-type]
+        pgs.Graph.from_coo(edges, num_nodes=None)  # type: ignore[arg-type]
     for rows in (None, 3, (), ([0, 1],)):
         with pytest.raises(TypeError, match=r"edges\[.*\]: expected \(indptr, indices\)"):
             pgs.HeteroGraph({WRITES: rows}, {"author": 5, "paper": 9})
@@ -249,9 +249,9 @@ def test_wrong_lists_of_edges(edges: Any, error: Any, text: str) -> None:
 
 def test_arrays_that_are_wrong_name_their_type() -> None:
     arrays = {"w": [-1.0], "m": np.ones((1, 2)), "t": [np.nan]}
-    graph = pgs.HeteroGraph.from_coo(
+    graph = pgs.Graph.from_coo(
         {WRITES: ([1], [2]), CITES: ([2], [1])},
-        {"author": 5, "paper": 9},
+        num_nodes={"author": 5, "paper": 9},
         edge_data={WRITES: {name: np.asarray(of) for name, of in arrays.items()}},
         node_data={"paper": {"born": np.full(9, np.nan)}},
     )
@@ -276,7 +276,7 @@ def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
         kind: (random.integers(0, nodes[kind[0]], 40000), random.integers(0, nodes[kind[2]], 40000))
         for kind in kinds
     }
-    graph = pgs.HeteroGraph.from_coo(edges, nodes)
+    graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
     seeds = {"a": list(range(0, 4000, 7)), "b": list(range(0, 2500, 9))}
     batches = [
         pgs.PGSampler([4, 5, 6], seed=3, disjoint=disjoint, map_bytes=limit).sample(

@@ -241,7 +241,7 @@ def test_pickles(protocol, path):
 
 
 def test_a_forged_pickle_is_checked():
-    make, arguments, (_, of_nodes) = weighted().__reduce__()
+    make, arguments, (_, of_nodes) = weighted()._source.__reduce__()
     with pytest.raises(ValueError, match=r"edge_data\['w'\]: expected one row for each of 6"):
         make(*arguments).__setstate__(({"w": np.ones(3)}, of_nodes))
 
@@ -478,9 +478,9 @@ def test_the_columns_of_a_table_are_named_arrays(name: str) -> None:
         assert graph.edata["w"].tolist() == WEIGHTS.tolist()
         assert graph.edata["n"].tolist() == list(range(6))
     assert graph.ndata["w"].tolist() == WEIGHTS.tolist()
-    types = pgs.HeteroGraph.from_coo(
+    types = pgs.Graph.from_coo(
         {("a", "to", "b"): (INDICES, INDICES)},
-        {"a": 6, "b": 6},
+        num_nodes={"a": 6, "b": 6},
         edge_data={("a", "to", "b"): table},
     )
     assert types.edata[("a", "to", "b")]["n"].tolist() == list(range(6))

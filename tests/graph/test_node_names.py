@@ -143,7 +143,7 @@ def test_ids_that_number_no_nodes_name_the_way() -> None:
         pgs.Graph.from_coo([0, 1 << 60], [1, 0])
     outside = r"src\[1\]: expected an id in \[0, 1\), got 1000000000000; renumber=True numbers"
     with pytest.raises(ValueError, match=outside):
-        pgs.HeteroGraph.from_coo({("a", "to", "b"): ([0, 10**12], [1, 0])}, {"a": 1, "b": 2})
+        pgs.Graph.from_coo({("a", "to", "b"): ([0, 10**12], [1, 0])}, num_nodes={"a": 1, "b": 2})
     with pytest.raises(ValueError, match=outside):
         pgs.Graph.from_coo([0, 10**12], [0, 0], num_nodes=1)
 
@@ -189,13 +189,13 @@ def test_options_that_do_not_go_together() -> None:
         pgs.Graph.from_coo(SRC, DST, renumber=1)
     relations = {("a", "to", "b"): (SRC, DST)}
     with pytest.raises(ValueError, match="num_nodes: expected None with renumber=True"):
-        pgs.HeteroGraph.from_coo(relations, {"a": 9, "b": 9}, renumber=True)
+        pgs.Graph.from_coo(relations, num_nodes={"a": 9, "b": 9}, renumber=True)
     with pytest.raises(TypeError, match=r"num_nodes: .* got NoneType None; renumber=True counts"):
-        pgs.HeteroGraph.from_coo(relations)
+        pgs.Graph.from_coo(relations)
     with pytest.raises(
         TypeError, match=r"edges\[\('a', 'to', 'b'\)\]: src: expected ids, .* got n"
     ):
-        pgs.HeteroGraph.from_coo(relations, {"a": 9, "b": 9})
+        pgs.Graph.from_coo(relations, num_nodes={"a": 9, "b": 9})
 
 
 def test_missing_values_of_pandas_and_arrow() -> None:
@@ -248,8 +248,8 @@ def test_narrow_columns_beside_wide_ones_are_promoted() -> None:
         assert graph.indices.tolist() == turned.indices.tolist()
         assert graph.indptr.tolist() == turned.indptr.tolist()
     assert pgs.Graph.from_coo(narrow, narrow).dtype == "int32"
-    typed = pgs.HeteroGraph.from_coo(
-        {("a", "to", "a"): (narrow, narrow), ("a", "by", "a"): (narrow, wide)}, {"a": 3}
+    typed = pgs.Graph.from_coo(
+        {("a", "to", "a"): (narrow, narrow), ("a", "by", "a"): (narrow, wide)}, num_nodes={"a": 3}
     )
     assert typed.dtype == "int64"
     assert typed["a", "to", "a"].indices.tolist() == [0, 1, 2]
@@ -263,11 +263,11 @@ RELATIONS: dict[Any, Any] = {
 
 
 def test_each_type_has_labels_of_its_own(tmp_path: Path) -> None:
-    graph = pgs.HeteroGraph.from_coo(
+    graph = pgs.Graph.from_coo(
         RELATIONS, renumber=True, edge_data={("user", "buys", "item"): {"w": [1.0, 2, 3]}}
     )
     graph.save(tmp_path / "graph.pgs")
-    opened = pgs.HeteroGraph.open(tmp_path / "graph.pgs", verify=True)
+    opened = pgs.Graph.open(tmp_path / "graph.pgs", verify=True)
     for each in (graph, opened, *(pickle.loads(pickle.dumps(one)) for one in (graph, opened))):
         assert dict(each.num_nodes) == {"user": 3, "item": 3, "brand": 2}
         assert each.node_names == {"user": ["u1", "u2", "u7"], "item": ["i1", "i3", "i9"]}
@@ -287,7 +287,7 @@ def test_each_type_has_labels_of_its_own(tmp_path: Path) -> None:
         graph.index_of({"shop": []})
     with pytest.raises(TypeError, match="labels: expected a mapping of types, got list"):
         graph.index_of(["u1"])
-    plain = pgs.HeteroGraph.from_coo({("a", "to", "a"): ([0], [1])}, {"a": 2})
+    plain = pgs.Graph.from_coo({("a", "to", "a"): ([0], [1])}, num_nodes={"a": 2})
     assert (plain.node_names, plain.node_ids) == ({}, {})
     with pytest.raises(ValueError, match="index_of: expected a graph whose nodes have names or"):
         plain.index_of({"a": [0]})
@@ -313,12 +313,12 @@ def test_an_empty_relation_stands_beside_any_labels(empty: Any) -> None:
         full, bare = ("u", "a", "v"), ("u", "b", "v")
         columns = {full: (src, dst), bare: (empty, empty)}
         for edges in (columns, dict(reversed(columns.items()))):
-            graph = pgs.HeteroGraph.from_coo(edges, renumber=True)
+            graph = pgs.Graph.from_coo(edges, renumber=True)
             assert dict(graph.num_nodes) == {"u": 2, "v": 1}
             assert (graph[full].num_edges, graph[bare].num_edges) == (2, 0)
             labels = graph.node_names or {k: ids.tolist() for k, ids in graph.node_ids.items()}
             assert labels == {"u": sorted(src), "v": dst[:1]}
-    none = pgs.HeteroGraph.from_coo({bare: (empty, [])}, renumber=True)
+    none = pgs.Graph.from_coo({bare: (empty, [])}, renumber=True)
     assert dict(none.num_nodes) == {"u": 0, "v": 0}
     for wrong in ("", b"", {}, np.zeros((0, 2), np.int64)):
         with pytest.raises((TypeError, ValueError), match="src"):
@@ -326,12 +326,12 @@ def test_an_empty_relation_stands_beside_any_labels(empty: Any) -> None:
 
 
 def test_a_file_with_names_of_another_number_of_nodes(tmp_path: Path) -> None:
-    graph = pgs.HeteroGraph.from_coo({("a", "to", "a"): (["x"], ["y"])}, renumber=True)
-    other = pgs.HeteroGraph.from_coo({("a", "to", "a"): (["x"], ["x"])}, renumber=True)
-    graph._labels.update(other._labels)
+    graph = pgs.Graph.from_coo({("a", "to", "a"): (["x"], ["y"])}, renumber=True)
+    other = pgs.Graph.from_coo({("a", "to", "a"): (["x"], ["x"])}, renumber=True)
+    graph._source._labels.update(other._source._labels)
     graph.save(tmp_path / "graph.pgs")
     with pytest.raises(ValueError, match=r"nodes0.node_names.offsets.*: expected names of 2 nodes"):
-        pgs.HeteroGraph.open(tmp_path / "graph.pgs")
+        pgs.Graph.open(tmp_path / "graph.pgs")
 
 
 def test_labels_of_networkx_are_kept_or_refused() -> None:

@@ -31,12 +31,13 @@ def in_memory(dtype: str = "int64", plain: bool = False, dst: Any = DST) -> pgs.
 
 
 def arrays(graph: pgs.Graph) -> list[Any]:
-    return [part and part.tolist() for part in graph._open()]
+    return [part and part.tolist() for part in graph._source._open()]
 
 
 def forms(graph: pgs.Graph) -> list[Any]:
     """All forms that walk along out-edges, and what is behind them."""
-    found = [graph._walked("out", prob, second=second) for prob in (None, "w") for second in (0, 1)]
+    walked = graph._source._walked
+    found = [walked("out", prob, second=second) for prob in (None, "w") for second in (0, 1)]
     return [arrays(form) for form in found] + [arrays(form._back) for form in found[1::2]]  # type: ignore[arg-type]
 
 
@@ -69,13 +70,13 @@ def test_nothing_is_made(path: Path, made: list[int], dtype: str, plain: bool) -
     made.clear()
     opened = pgs.Graph.open(path, verify=True)
     held = pgs.memory_stats()["live_bytes"]
-    out = opened._walked("out")
+    out = opened._source._walked("out")
     assert pgs.memory_stats()["live_bytes"] == held
     assert out._handle() > 0
     again = pickle.loads(pickle.dumps(opened))
     for one in (opened, again, opened.with_data({"more": WEIGHTS})):
-        assert arrays(one._walked("out")) == want[0]
-    assert in_child(lambda: arrays(pgs.Graph.open(path)._walked("out"))) == want[0]
+        assert arrays(one._source._walked("out")) == want[0]
+    assert in_child(lambda: arrays(pgs.Graph.open(path)._source._walked("out"))) == want[0]
     assert not made
     # Tables and what is behind are those of the out-edges, not those that the file has.
     assert forms(opened) == want
@@ -89,7 +90,7 @@ def test_it_stays_when_an_opened_graph_is_saved(path: Path, made: list[int]) -> 
     assert not made
     pgs.Graph.open(path).save(path, out_edges=False)
     assert len(path.read_bytes()) < len(before) - 16 * EDGES
-    pgs.Graph.open(path)._walked("out")
+    pgs.Graph.open(path)._source._walked("out")
     assert made == [EDGES]
     pgs.Graph.open(path).save(path, out_edges=True)
     assert path.read_bytes() == before
@@ -99,7 +100,7 @@ def test_it_stays_when_an_opened_graph_is_saved(path: Path, made: list[int]) -> 
 
 def section(path: Path) -> bytes:
     """As a reader has it who knows nothing of it."""
-    pages = pgs.Graph.open(path)._file
+    pages = pgs.Graph.open(path)._source._file
     assert pages is not None
     found = {one["name"]: one for one in pages.header["sections"]}["out_edges"]
     return path.read_bytes()[found["offset"] :][: found["bytes"]]
@@ -112,14 +113,14 @@ def test_one_that_another_writer_left_behind(path: Path, made: list[int], what: 
     graph = in_memory(dst=DST[::-1].copy()) if what == "edges" else in_memory()
     nodes = NODES if what == "edges" else NODES + 1
     beside = {"out_edges": as_array(words, "out_edges")}
-    sections = graph_save.csc_sections(graph._open())
+    sections = graph_save.csc_sections(graph._source._open())
     graph_save.write_graph_file(str(path), {**sections, **beside}, nodes, False)
     opened = pgs.Graph.open(path)
-    out = opened._walked("out")
+    out = opened._source._walked("out")
     assert made == [EDGES]
     assert opened.arrays == {}
     assert len(out.indptr) == nodes + 1
-    assert arrays(out)[1:] == arrays(graph._walked("out"))[1:]
+    assert arrays(out)[1:] == arrays(graph._source._walked("out"))[1:]
 
 
 def damage(path: Path, word: int, value: int) -> None:
@@ -134,7 +135,8 @@ def test_one_of_a_newer_layout_or_other_edges(
     path: Path, made: list[int], word: int, value: int
 ) -> None:
     damage(path, word, value)
-    assert arrays(pgs.Graph.open(path)._walked("out")) == arrays(in_memory()._walked("out"))
+    opened = pgs.Graph.open(path)._source._walked("out")
+    assert arrays(opened) == arrays(in_memory()._source._walked("out"))
     assert made == [EDGES] * 2
 
 
@@ -145,7 +147,7 @@ def test_one_of_a_newer_layout_or_other_edges(
 def test_a_head_that_cannot_be(path: Path, word: int, value: int) -> None:
     damage(path, word, value)
     with pytest.raises(ValueError, match=r"section 'out_edges': expected out-edges for the 1500"):
-        pgs.Graph.open(path)._walked("out")
+        pgs.Graph.open(path)._source._walked("out")
     with pytest.raises(ValueError, match="the file is damaged"):
         pgs.Graph.open(path, verify=True)
 
@@ -160,17 +162,17 @@ def test_damaged_arrays_do_not_end_the_process(path: Path, value: int) -> None:
     data[at + 8 * rows : at + 8 * whole] = value.to_bytes(8, "little", signed=True) * (whole - rows)
     path.write_bytes(data)
     graph = pgs.Graph.open(path)
-    assert graph._walked("out")._handle() > 0
+    assert graph._source._walked("out")._handle() > 0
     for about in ({"prob": "w"}, {"second": True}, {"second": True, "prob": "w"}):
         with pytest.raises((pgs.Error, ValueError), match=r"range|expected"):
-            pgs.Graph.open(path)._walked("out", **about)  # type: ignore[arg-type]
+            pgs.Graph.open(path)._source._walked("out", **about)  # type: ignore[arg-type]
 
 
 def test_an_array_of_that_name(path: Path, made: list[int]) -> None:
     in_memory().save(path, arrays={"out_edges": [1, 2, 3]})
     opened = pgs.Graph.open(path)
     assert opened.arrays["out_edges"].tolist() == [1, 2, 3]
-    assert arrays(opened._walked("out")) == arrays(in_memory()._walked("out"))
+    assert arrays(opened._source._walked("out")) == arrays(in_memory()._source._walked("out"))
     assert len(made) == 2
     with pytest.raises(ValueError, match="out_edges: expected no array 'out_edges' beside"):
         opened.save(path, out_edges=True)
@@ -189,7 +191,7 @@ def test_a_graph_without_edges(path: Path, made: list[int]) -> None:
     for graph in (pgs.Graph.from_csc([0], []), pgs.Graph.from_csc([0, 0], [], num_nodes=3)):
         graph.save(path, out_edges=True)
         made.clear()
-        out = pgs.Graph.open(path)._walked("out")
+        out = pgs.Graph.open(path)._source._walked("out")
         assert out.indptr.tolist() == [0] * (graph.num_nodes + 1)
         assert out._handle() > 0
         assert not made

@@ -93,7 +93,7 @@ def test_a_pickle_holds_the_bytes():
 
 def test_a_forged_pickle_is_checked():
     graph = circulant(10, 2)
-    make, (indptr, _, ids, nodes) = graph.__reduce__()
+    make, (indptr, _, ids, nodes) = graph._source.__reduce__()
     with pytest.raises(ValueError, match=r"indices\[0\]"):
         make(indptr, of(np.full(20, 99)), ids, nodes)
 

@@ -119,7 +119,7 @@ def test_reverses_of_another_relation() -> None:
     src, dst = [0, 1, 1, 2, 1], [3, 0, 0, 1, 3]
     buys, bought, mixed = ("u", "buys", "i"), ("i", "bought", "u"), ("i", "mixed", "u")
     order = [4, 2, 0, 1, 3]
-    graph = pgs.HeteroGraph.from_coo(
+    graph = pgs.Graph.from_coo(
         {
             buys: (src, dst),
             bought: (dst, src),
@@ -127,7 +127,7 @@ def test_reverses_of_another_relation() -> None:
             ("u", "knows", "u"): ([0, 1], [1, 0]),
             ("i", "few", "u"): ([3], [0]),
         },
-        {"u": 3, "i": 4},
+        num_nodes={"u": 3, "i": 4},
     )
     assert graph.reverse_edge_ids(buys, bought).tolist() == [0, 1, 2, 3, 4]
     # Of the parallel edges 1 and 2 the first is the first's.

@@ -85,7 +85,7 @@ def test_rows(direction: Any, types: Any, second: bool, prob: Any) -> None:
     for bits in (32, 64):
         for given in (False, True):
             graph = in_memory(bits, given)
-            form = graph._walked(direction, prob, types, second=second)
+            form = graph._source._walked(direction, prob, types, second=second)
             assert edges_of(form) == wanted(graph, direction, types, prob, second)
             assert (form.num_nodes, form.dtype) == (NODES, f"int{bits}")
             assert form._kinds == (KINDS if types else 0)
@@ -95,14 +95,14 @@ def test_rows(direction: Any, types: Any, second: bool, prob: Any) -> None:
             if prob:
                 check_tables(form, np.asarray(graph.edata[prob]))
             else:
-                assert form._open().alias is None
+                assert form._source._open().alias is None
             if not second:
                 assert form._back is None
                 continue
             # Every x with an edge x -> t, by t, each as often as there are such edges.
             back = form._back
             walked = wanted(graph, direction, None, prob, True)
-            assert isinstance(back, pgs.Graph)
+            assert isinstance(back, relation_module.Relation)
             found = [edge[:2] for edge in edges_of(back)]
             assert found == sorted((t, x) for x, t, _ in walked)
             assert back._kinds == 0
@@ -111,7 +111,7 @@ def test_rows(direction: Any, types: Any, second: bool, prob: Any) -> None:
 def check_tables(form: pgs.Graph, weights: Any) -> None:
     """The sums of each row ascend as its weights do."""
     indptr, ids = np.asarray(form.indptr), np.array([edge[2] for edge in edges_of(form)])
-    sums = np.asarray(form._open().sums).astype(float)
+    sums = np.asarray(form._source._open().sums).astype(float)
     for lo, hi in pairwise(indptr):
         if hi > lo:
             want = np.cumsum(weights[ids[lo:hi]])
@@ -131,44 +131,46 @@ def test_each_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         for prob in (None, "p"):
             for direction, types, second in FORMS:
-                graph._walked(direction, prob, types, second=second)
+                graph._source._walked(direction, prob, types, second=second)
     # Both directions, each with and without types; what is behind out-edges is the sorted in-edges.
     assert sorted(made) == ["", "", "edata['t']", "edata['t']"]
     # Weights that leave nothing out share all but the tables.
-    plain, drawn = graph._walked("out")._open(), graph._walked("out", "p")._open()
+    plain, drawn = graph._source._walked("out")._open(), graph._source._walked("out", "p")._open()
     assert all(a is b for a, b in zip(plain[:3], drawn[:3], strict=True))
-    assert graph._walked("in") is graph
-    assert graph._walked("in", "p") is graph._drawn_by("prob", "p")
+    assert graph._source._walked("in") is graph._relation
+    assert graph._source._walked("in", "p") is graph._source._drawn_by("prob", "p")
 
 
 def test_what_is_behind_is_shared() -> None:
     graph = symmetric()
-    form = graph._walked("out", second=True)
-    back, out = form._back, graph._walked("out")
-    assert back is not None and back._open() == out._open() == form._open()
+    form = graph._source._walked("out", second=True)
+    back, out = form._back, graph._source._walked("out")
+    assert back is not None and back._source._open() == out._source._open() == form._source._open()
     # In a graph whose rows ascend, its own.
     ascending = pgs.Graph.from_csc(out.indptr, out.indices)
-    back = ascending._walked("out", second=True)._back
-    assert back is not None and back._open() == ascending._open()
-    assert ascending._walked("in", second=True)._open() == ascending._open()
+    back = ascending._source._walked("out", second=True)._back
+    assert back is not None and back._source._open() == ascending._source._open()
+    assert ascending._source._walked("in", second=True)._open() == ascending._source._open()
     # One that is not symmetric has another graph there, without ids of edges.
-    back = in_memory()._walked("out", second=True)._back
+    back = in_memory()._source._walked("out", second=True)._back
     assert back is not None and back.edge_ids is None
 
 
 def test_more_types_than_there_are() -> None:
     graph = in_memory()
-    form = graph._walked("out", types="t", kinds=KINDS + 3)
+    form = graph._source._walked("out", types="t", kinds=KINDS + 3)
     assert len(form.indptr) == NODES * (KINDS + 3) + 1
     assert form._kinds == KINDS + 3
-    assert form is not graph._walked("out", types="t")
-    assert form is graph._walked("out", types="t", kinds=KINDS + 3)
+    assert form is not graph._source._walked("out", types="t")
+    assert form is graph._source._walked("out", types="t", kinds=KINDS + 3)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint16", "uint64"])
 def test_types_of_any_integers(dtype: str) -> None:
     graph = in_memory().with_data({"t": TYPES.astype(dtype)})
-    assert edges_of(graph._walked("out", types="t")) == wanted(graph, "out", "t", None, False)
+    assert edges_of(graph._source._walked("out", types="t")) == wanted(
+        graph, "out", "t", None, False
+    )
 
 
 def with_type(place: int, value: int) -> Any:
@@ -193,22 +195,22 @@ def test_types_that_are_none(values: Any, kinds: int, error: type[Exception], te
     graph = in_memory().with_data({"t": values})
     for direction in ("in", "out"):
         with pytest.raises(error, match=text):
-            graph._walked(direction, types="t", kinds=kinds)  # type: ignore[arg-type]
+            graph._source._walked(direction, types="t", kinds=kinds)  # type: ignore[arg-type]
 
 
 def test_names_that_are_none() -> None:
     with pytest.raises(
         ValueError, match=r"^edge_types: expected the name of an edge array .*got 'x'"
     ):
-        in_memory()._walked("out", types="x")
+        in_memory()._source._walked("out", types="x")
     with pytest.raises(ValueError, match=r"prob: expected the name of an edge array .*got 'x'"):
-        in_memory()._walked("out", "x")
+        in_memory()._source._walked("out", "x")
 
 
 def test_closing_the_graph_closes_its_forms() -> None:
     graph = in_memory()
     forms = [
-        graph._walked(direction, prob, types, second=second)
+        graph._source._walked(direction, prob, types, second=second)
         for direction, types, second in FORMS
         for prob in (None, "z")
     ]
@@ -220,7 +222,7 @@ def test_closing_the_graph_closes_its_forms() -> None:
             form._handle()
         assert form._back is None
     with pytest.raises(pgs.ClosedError):
-        graph._walked("out")
+        graph._source._walked("out")
 
 
 def test_their_memory_goes_with_the_graph() -> None:
@@ -231,11 +233,11 @@ def test_their_memory_goes_with_the_graph() -> None:
         for make in (in_memory, symmetric):
             graph = make()
             for direction, types, second in FORMS if make is in_memory else FORMS[:1]:
-                graph._walked(direction, None, types, second=second)._handle()  # type: ignore[arg-type]
-            graph._walked("out", second=True)._handle()
-            out = graph._walked("out")
+                graph._source._walked(direction, None, types, second=second)._handle()  # type: ignore[arg-type]
+            graph._source._walked("out", second=True)._handle()
+            out = graph._source._walked("out")
             ascending = pgs.Graph.from_csc(out.indptr, out.indices)
-            ascending._walked("out", second=True)._handle()
+            ascending._source._walked("out", second=True)._handle()
             alive = weakref.ref(graph), weakref.ref(ascending)
             del graph, ascending, out
             assert [known() for known in alive] == [None, None]
@@ -246,22 +248,22 @@ def test_their_memory_goes_with_the_graph() -> None:
 
 def test_forms_are_not_pickled() -> None:
     graph = in_memory()
-    for form in (graph._walked("out"), graph._walked("in", types="t", second=True)):
+    for form in (graph._source._walked("out"), graph._source._walked("in", types="t", second=True)):
         with pytest.raises(TypeError, match="expected the graph that it was made of, got a form"):
             pickle.dumps(form)
     again = pickle.loads(pickle.dumps(graph))
-    assert edges_of(again._walked("out")) == edges_of(graph._walked("out"))
+    assert edges_of(again._source._walked("out")) == edges_of(graph._source._walked("out"))
 
 
 def test_in_forked_children() -> None:
     graph = in_memory()
-    forms = [graph._walked(d, "z", types, second=second) for d, types, second in FORMS]  # type: ignore[arg-type]
+    forms = [graph._source._walked(d, "z", types, second=second) for d, types, second in FORMS]  # type: ignore[arg-type]
     before = [(edges_of(form), form._handle()) for form in forms]
 
     def child() -> Any:
         assert all(form._handle() > 0 for form in forms)
         # Made there for the first time, of a form that the parent has.
-        new = graph._walked("out", "p", "t", second=True)
+        new = graph._source._walked("out", "p", "t", second=True)
         return [edges_of(form) for form in forms], edges_of(new), os.getpid()
 
     kept, new, process = in_child(child)
@@ -273,10 +275,10 @@ def test_in_forked_children() -> None:
 
 def test_where_torch_has_moved_the_arrays() -> None:
     torch = pytest.importorskip("torch")
-    out = in_memory()._walked("out")
+    out = in_memory()._source._walked("out")
     indptr, indices = (torch.from_numpy(np.array(a)) for a in (out.indptr, out.indices))
     graph = pgs.Graph.from_csc(indptr, indices)
-    form = graph._walked("out", second=True)
+    form = graph._source._walked("out", second=True)
     before = form._handle()
     indices.share_memory_()
     assert form._handle() != before

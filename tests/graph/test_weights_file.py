@@ -66,15 +66,15 @@ def test_nothing_is_made_and_samples_are_the_same(path: Path, made: list[str], n
     opened = pgs.Graph.open(path, verify=True)
     again = pickle.loads(pickle.dumps(opened))
     held = pgs.memory_stats()["live_bytes"]
-    derived = opened._drawn_by("prob", name)
+    derived = opened._source._drawn_by("prob", name)
     assert pgs.memory_stats()["live_bytes"] == held
     for graph in (opened, again, opened.with_data({"more": POSITIVE})):
         assert [samples(graph, name), samples(graph, name, replace=True)] == want
         assert samples(graph, name, exclude=range(0, EDGES, 3)) == exclude
     assert in_child(lambda: samples(pgs.Graph.open(path), name)) == want[0]
     assert not made
-    expected = in_memory()._drawn_by("prob", name)._open()
-    assert [part and part.tolist() for part in derived._open()] == [
+    expected = in_memory()._source._drawn_by("prob", name)._open()
+    assert [part and part.tolist() for part in derived._source._open()] == [
         part and part.tolist() for part in expected
     ]
     assert opened.arrays == {}
@@ -129,7 +129,8 @@ def test_other_weights_have_other_tables(path: Path, made: list[str]) -> None:
 
 def section(path: Path, name: str) -> bytes:
     """As a reader has it who knows nothing of tables."""
-    found = {one["name"]: one for one in pgs.Graph.open(path)._file.header["sections"]}[name]
+    pages = pgs.Graph.open(path)._source._file
+    found = {one["name"]: one for one in pages.header["sections"]}[name]
     return path.read_bytes()[found["offset"] :][: found["bytes"]]
 
 
@@ -140,7 +141,7 @@ def test_those_that_another_writer_left_behind(path: Path, made: list[str], what
     src, weights = (SRC, POSITIVE[::-1].copy()) if what == "weights" else (DST, POSITIVE)
     graph = pgs.Graph.from_coo(src, DST, num_nodes=NODES, edge_data={"p": weights})
     arrays = {"edge_data.p": graph.edata["p"], "tables.p": as_array(tables, "tables")}
-    sections = graph_save.csc_sections(graph._open())
+    sections = graph_save.csc_sections(graph._source._open())
     graph_save.write_graph_file(str(path), {**sections, **arrays}, NODES, False)
     opened = pgs.Graph.open(path)
     assert samples(opened, "p") == samples(graph, "p")

@@ -455,7 +455,7 @@ edges = {
     kind: (random.integers(0, nodes[kind[0]], n), random.integers(0, nodes[kind[2]], n))
     for kind, n in kinds.items()
 }
-graph = pgs.HeteroGraph.from_coo(edges, nodes)
+graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
 
 def content(batch):
     lists = [
@@ -501,7 +501,7 @@ edges = {
     kind: (random.integers(0, nodes[kind[0]], 300), random.integers(0, nodes[kind[2]], 300))
     for kind in (("a", "to", "b"), ("b", "to", "a"), ("b", "by", "b"))
 }
-graph = pgs.HeteroGraph.from_coo(edges, nodes)
+graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
 
 def content(batch):
     lists = [

@@ -14,13 +14,13 @@ WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "paper")
 NODES = {"author": 20, "paper": 30}
 
 
-def graph() -> pgs.HeteroGraph:
+def graph() -> pgs.Graph:
     random = torch.Generator().manual_seed(1)
     edges = {
         kind: tuple(torch.randint(0, NODES[of], (150,), generator=random) for of in kind[::2])
         for kind in (WRITES, CITES)
     }
-    return pgs.HeteroGraph.from_coo(edges, NODES)  # type: ignore[arg-type]
+    return pgs.Graph.from_coo(edges, num_nodes=NODES)  # type: ignore[arg-type]
 
 
 X = {kind: torch.rand(count, 4) for kind, count in NODES.items()}

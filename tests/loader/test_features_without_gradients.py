@@ -12,7 +12,7 @@ import pygsampler as pgs
 from pygsampler.torch import DataLoader, LinkLoader
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4)
-TYPES = pgs.HeteroGraph.from_coo({("a", "to", "b"): ([0, 1], [1, 0])}, {"a": 2, "b": 2})
+TYPES = pgs.Graph.from_coo({("a", "to", "b"): ([0, 1], [1, 0])}, num_nodes={"a": 2, "b": 2})
 WEIGHT = nn.Parameter(torch.ones(5, 2))
 OF_EDGES = torch.ones(4, requires_grad=True)
 OPTIONS: dict[str, Any] = {"batch_size": 2}

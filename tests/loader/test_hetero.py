@@ -20,14 +20,14 @@ NODES = {"author": 50, "paper": 120}
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.HeteroGraph:
+def graph() -> pgs.Graph:
     random = np.random.default_rng(3)
 
     def edges(kind: tuple[str, str, str], count: int) -> tuple[Any, Any]:
         return random.integers(0, NODES[kind[0]], count), random.integers(0, NODES[kind[2]], count)
 
     kinds = {WRITES: 400, CITES: 900, WRITTEN: 300}
-    return pgs.HeteroGraph.from_coo({kind: edges(kind, n) for kind, n in kinds.items()}, NODES)
+    return pgs.Graph.from_coo({kind: edges(kind, n) for kind, n in kinds.items()}, num_nodes=NODES)
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,7 @@ def same(one: Any, other: Any) -> None:
 
 @pytest.mark.parametrize("prefetch", [0, 1, 4])
 @pytest.mark.parametrize("frontier", ["all", "new"])
-def test_batches_are_those_of_the_sampler(
-    graph: pgs.HeteroGraph, prefetch: int, frontier: str
-) -> None:
+def test_batches_are_those_of_the_sampler(graph: pgs.Graph, prefetch: int, frontier: str) -> None:
     sampler = pgs.PGSampler([4, {WRITES: 2, CITES: 3, WRITTEN: 0}], frontier=frontier, seed=5)
     seeds = {"paper": torch.arange(0, 120, 2)}
     loader = DataLoader(graph, seeds, sampler, batch_size=16, prefetch=prefetch)
@@ -71,9 +69,7 @@ def test_batches_are_those_of_the_sampler(
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-def test_seeds_of_several_types_are_dealt_out_once(
-    graph: pgs.HeteroGraph, dtype: torch.dtype
-) -> None:
+def test_seeds_of_several_types_are_dealt_out_once(graph: pgs.Graph, dtype: torch.dtype) -> None:
     seeds = {"paper": torch.arange(120, dtype=dtype), "author": torch.arange(50, dtype=dtype)}
     options: dict[str, Any] = {"batch_size": 16, "shuffle": True, "seed": 3}
     found: dict[str, list[int]] = {"paper": [], "author": []}
@@ -112,7 +108,7 @@ def test_one_type_is_as_a_graph_without_types() -> None:
 
 
 @pytest.mark.parametrize("prefetch", [0, 4])
-def test_rows_by_type(graph: pgs.HeteroGraph, x: dict[str, torch.Tensor], prefetch: int) -> None:
+def test_rows_by_type(graph: pgs.Graph, x: dict[str, torch.Tensor], prefetch: int) -> None:
     y, e = torch.arange(120) * 2, torch.arange(900).float()
     loader = DataLoader(
         graph,
@@ -139,9 +135,7 @@ def test_rows_by_type(graph: pgs.HeteroGraph, x: dict[str, torch.Tensor], prefet
     assert loader.stats()["features"]["x['paper']"]["rows"] > 0
 
 
-def test_a_batch_can_be_pickled_and_moved(
-    graph: pgs.HeteroGraph, x: dict[str, torch.Tensor]
-) -> None:
+def test_a_batch_can_be_pickled_and_moved(graph: pgs.Graph, x: dict[str, torch.Tensor]) -> None:
     sampler = pgs.PGSampler([4, 4], disjoint=True, edge_weights="ht", seed=2)
     seeds = {"paper": range(20), "author": range(5)}
     loader = DataLoader(graph, seeds, sampler, batch_size=25, features={"x": x})
@@ -160,7 +154,7 @@ def test_a_batch_can_be_pickled_and_moved(
             assert other["paper"].device.type == "meta"
 
 
-def test_reductions_are_between_types(graph: pgs.HeteroGraph, x: dict[str, torch.Tensor]) -> None:
+def test_reductions_are_between_types(graph: pgs.Graph, x: dict[str, torch.Tensor]) -> None:
     loader = DataLoader(graph, {"paper": range(120)}, [3], batch_size=40, features={"x": x})
     for batch in loader:
         block = batch.blocks[0][WRITES]
@@ -183,7 +177,7 @@ def test_reductions_are_between_types(graph: pgs.HeteroGraph, x: dict[str, torch
         assert len(own) == len(found) == batch.blocks[0][CITES].num_dst_nodes
 
 
-def test_edge_index_has_each_edge_once(graph: pgs.HeteroGraph) -> None:
+def test_edge_index_has_each_edge_once(graph: pgs.Graph) -> None:
     sampler = pgs.PGSampler([-1, -1], frontier="new", seed=2)
     (batch,) = DataLoader(graph, {"paper": [3, 5]}, sampler, batch_size=2)
     for kind, index in batch.edge_index_dict.items():
@@ -231,14 +225,14 @@ def test_edge_index_has_each_edge_once(graph: pgs.HeteroGraph) -> None:
     ],
 )
 def test_wrong_arguments(
-    graph: pgs.HeteroGraph, change: dict[str, Any], error: type[Exception], text: str
+    graph: pgs.Graph, change: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     options: dict[str, Any] = {"seeds": {"paper": range(10)}, "sampler": [2]}
     with pytest.raises(error, match=text):
         DataLoader(graph, **{**options, **change}, batch_size=4)
 
 
-def test_no_seeds_and_an_epoch_of_its_own(graph: pgs.HeteroGraph) -> None:
+def test_no_seeds_and_an_epoch_of_its_own(graph: pgs.Graph) -> None:
     assert list(DataLoader(graph, {}, [2], batch_size=4)) == []
     loader = DataLoader(graph, {"paper": range(40)}, [2], batch_size=40, shuffle=True, seed=1)
     first, second = next(iter(loader)), next(iter(loader))

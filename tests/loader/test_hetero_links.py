@@ -35,10 +35,10 @@ def coo(kinds: dict[Any, int] = COUNTS) -> dict[Any, torch.Tensor]:
     return made
 
 
-def make(kinds: dict[Any, int] = COUNTS) -> pgs.HeteroGraph:
+def make(kinds: dict[Any, int] = COUNTS) -> pgs.Graph:
     times = {kind: {"t": torch.arange(n) % 7} for kind, n in NODES.items()}
     edges: dict[Any, Any] = {kind: tuple(ends) for kind, ends in coo(kinds).items()}
-    return pgs.HeteroGraph.from_coo(edges, NODES, node_data=times)
+    return pgs.Graph.from_coo(edges, num_nodes=NODES, node_data=times)
 
 
 IDS = {WRITES: torch.arange(0, 400, 3), CITES: torch.arange(5, 500, 4)}
@@ -166,7 +166,7 @@ def test_one_type_is_a_graph_without_types() -> None:
     own = ("a", "to", "a")
     src, dst = coo()[CITES]
     plain = pgs.Graph.from_coo(src, dst, num_nodes=60)
-    typed = pgs.HeteroGraph.from_coo({own: (src, dst)}, {"a": 60})
+    typed = pgs.Graph.from_coo({own: (src, dst)}, num_nodes={"a": 60})
     for kind in ("uniform", "degree", "in_batch", "structural"):
         options = {"negatives": NegativeSampling(kind, 2), "shuffle": True}
         pairs = zip(
@@ -264,7 +264,7 @@ def test_times_of_edges() -> None:
     when = {kind: torch.arange(n) % 50 for kind, n in COUNTS.items()}
     edges: dict[Any, Any] = {kind: tuple(ends) for kind, ends in coo().items()}
     data = {kind: {"t": times} for kind, times in when.items()}
-    graph = pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
+    graph = pgs.Graph.from_coo(edges, num_nodes=NODES, edge_data=data)
     sampler = pgs.PGSampler([4, 3], temporal=Temporal("t", inclusive=False), frontier="new", seed=3)
     bounds = {kind: when[kind][ids] for kind, ids in IDS.items()}
     negatives = NegativeSampling(amount=2)

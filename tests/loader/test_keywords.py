@@ -16,9 +16,9 @@ from pygsampler._loader.options import OTHER_LOADERS
 from pygsampler.torch import DataLoader, LinkLoader
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4)
-TYPES = pgs.HeteroGraph.from_coo(
+TYPES = pgs.Graph.from_coo(
     {("user", "buys", "item"): ([0, 1], [1, 0]), ("item", "of", "user"): ([0, 1], [1, 0])},
-    {"user": 2, "item": 2},
+    num_nodes={"user": 2, "item": 2},
 )
 PAGE = Path(__file__).parents[2] / "docs" / "get-started" / "torch.md"
 

@@ -19,7 +19,7 @@ def plain() -> pgs.Graph:
     return pgs.Graph.from_coo(*ENDS, num_nodes=90, edge_data={"w": np.arange(900) % 4})
 
 
-def typed() -> pgs.HeteroGraph:
+def typed() -> pgs.Graph:
     return pgs.HeteroGraph({KIND: plain()})
 
 

@@ -28,7 +28,7 @@ def loopless(count: int, nodes: int, random: torch.Generator) -> torch.Tensor:
     return torch.stack([src, (src + torch.randint(1, nodes, (count,), generator=random)) % nodes])
 
 
-def shop(same_ids: bool = False) -> pgs.HeteroGraph:
+def shop(same_ids: bool = False) -> pgs.Graph:
     """Users buy items, which were bought by users: the same edges, by other ids or the same."""
     random = torch.Generator().manual_seed(5)
     pairs = torch.randperm(NODES["user"] * NODES["item"], generator=random)[:COUNT]
@@ -36,9 +36,9 @@ def shop(same_ids: bool = False) -> pgs.HeteroGraph:
     ends = loopless(100, NODES["user"], random)
     both = torch.cat([ends, ends.flip(0)], 1)
     place = torch.arange(COUNT) if same_ids else torch.argsort(ORDER)
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         {BUYS: (users, items), BOUGHT: (items[place], users[place]), LIKES: (both[0], both[1])},
-        NODES,
+        num_nodes=NODES,
     )
 
 
@@ -177,13 +177,13 @@ def test_a_graph_without_types_knows_its_reverses() -> None:
     text = "reverse_eids: expected an edge id for each edge, got None; reverse_edge_ids: expected"
     with pytest.raises(ValueError, match=text):
         LinkLoader(lone, [0], [3], batch_size=1, exclude="reverse_id")
-    types = pgs.HeteroGraph.from_coo({BUYS: ([0, 1], [1, 2]), BOUGHT: ([1], [0])}, NODES)
+    types = pgs.Graph.from_coo({BUYS: ([0, 1], [1, 2]), BOUGHT: ([1], [0])}, num_nodes=NODES)
     with pytest.raises(ValueError, match=r"reverse_eids\[.*\]: expected an edge id for each edge"):
         LinkLoader(types, {BUYS: [0]}, [3], batch_size=1, exclude="reverse_id", **TURNED)
 
 
 def test_reverses_by_the_same_ids_are_as_many() -> None:
-    graph = pgs.HeteroGraph.from_coo({BUYS: ([0, 1], [1, 2]), BOUGHT: ([1], [0])}, NODES)
+    graph = pgs.Graph.from_coo({BUYS: ([0, 1], [1, 2]), BOUGHT: ([1], [0])}, num_nodes=NODES)
     text = r"expected a type of 2 edges, with the same ids, got .* of 1; reverse_eids= names other"
     with pytest.raises(ValueError, match=text):
         LinkLoader(

@@ -56,7 +56,7 @@ def test_of_types() -> None:
     random = torch.Generator().manual_seed(2)
     likes, by = ("user", "likes", "item"), ("item", "by", "user")
     ends = {kind: tuple(torch.randint(0, 60, (2, 900), generator=random)) for kind in (likes, by)}
-    hetero = pgs.HeteroGraph.from_coo(ends, {"user": 60, "item": 60})
+    hetero = pgs.Graph.from_coo(ends, num_nodes={"user": 60, "item": 60})
     loader = LinkLoader(
         hetero, {likes: torch.arange(300)}, [4, 2], batch_size=64, seed=1,
         features={"x": {"user": torch.rand(60, 4), "item": torch.rand(60, 4)}},

@@ -147,10 +147,10 @@ def test_what_is_kept_goes_with_the_graph() -> None:
     g = graph()
     two = torch.tensor([0, 1])
     wanted = NegativeSampling("structural").draw(g, two, two, seed=0)
-    (key,) = g._derived
-    kept = g._derived[key]
+    (key,) = g._source._derived
+    kept = g._source._derived[key]
     assert NegativeSampling("structural", 1).draw(g, two, two, seed=0).equal(wanted)
-    assert g._derived[key] is kept
+    assert g._source._derived[key] is kept
     again = pickle.loads(pickle.dumps(g))
     assert NegativeSampling("structural").draw(again, two, two, seed=0).equal(wanted)
     g.close()

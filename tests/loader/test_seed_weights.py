@@ -141,9 +141,9 @@ def test_times_go_with_their_seeds() -> None:
 
 
 def test_seeds_of_several_types() -> None:
-    types = pgs.HeteroGraph.from_coo(
+    types = pgs.Graph.from_coo(
         {("a", "to", "b"): ([0, 1, 2], [0, 1, 1]), ("b", "to", "a"): ([0, 1], [2, 0])},
-        {"a": 3, "b": 2},
+        num_nodes={"a": 3, "b": 2},
     )
     seeds = {"b": [0, 1], "a": [0, 1, 2]}
     weights = {"a": [0, 1, 3], "b": [4, 0]}
@@ -194,7 +194,7 @@ def test_wrong_arguments_are_named(options: Any, error: type[Exception], text: s
 
 
 def test_a_static_batch_has_room_for_repeated_seeds() -> None:
-    types = pgs.HeteroGraph.from_coo({("a", "to", "b"): ([0], [0])}, {"a": 3, "b": 2})
+    types = pgs.Graph.from_coo({("a", "to", "b"): ([0], [0])}, num_nodes={"a": 3, "b": 2})
     seeds = HeteroSeeds(types, {"a": [0, 1, 2], "b": []})
     assert seeds.most(2) == {"a": 2, "b": 0}
     assert seeds.most(8) == {"a": 3, "b": 0}

@@ -110,11 +110,11 @@ def test_the_table_is_made_once_and_goes_with_the_graph() -> None:
     g = graph()
     walks = pgs.RandomWalk(3, seed=1).sample(g, [0, 1, 2])
     skip_gram(g, walks, 1, power=0)
-    assert not any(key[0] == "negatives" for key in g._derived)
+    assert not any(key[0] == "negatives" for key in g._source._derived)
     wanted = skip_gram(g, walks, 1)
-    table = g._negatives(0.75).table
+    table = g._source._negatives(0.75).table
     assert same(skip_gram(g, walks, 1), wanted)
-    assert g._negatives(0.75).table is table
+    assert g._source._negatives(0.75).table is table
     assert same(skip_gram(pickle.loads(pickle.dumps(g)), walks, 1), wanted)
     assert same(skip_gram(copy.copy(g), walks, 1), wanted)
     g.close()

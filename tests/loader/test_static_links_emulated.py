@@ -224,7 +224,7 @@ turned, other = torch.arange(900).flip(0), torch.randperm(800, generator=random)
 def with_others(ids):
     return {"r": ids[r], "s": other[ids[r]]}
 
-reverse = pgs.HeteroGraph.from_coo(
+reverse = pgs.Graph.from_coo(
     {r: torch.randint(0, 200, (2, 800), generator=random),
      s: torch.randint(0, 200, (2, 800), generator=random)}, {"a": 300, "b": 200},
 ).to("cuda")

@@ -16,7 +16,7 @@ import torch
 import pygsampler as pgs
 from pygsampler import torch as loaders
 
-def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int]) -> None:
+def check(g: pgs.Graph, h: pgs.Graph, ids: torch.Tensor, fanouts: list[int]) -> None:
     data, links, both = loaders.DataLoader, loaders.LinkLoader, {"a": ids}
     sampler, typed = pgs.PGSampler([5, 5]), pgs.PGSampler([{("a", "to", "b"): 5}])
     reveal_type(sampler.sample(g, ids))  # MiniBatch
@@ -30,7 +30,7 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # HeteroTorchBlock
     labor = pgs.LaborSampler([{"to": 3}], edge_weights="ht")
     reveal_type(labor.sample(h, both, exclude={"to": ids}))  # HeteroMiniBatch
-    reveal_type(h.edata["to"]["w"])  # Array
+    h.edata["to"]["w"].torch(), g.edata["w"].torch(), h.num_nodes["a"] + g.num_nodes
     reveal_type(h["to"])  # Graph
     reveal_type(pgs.HGTSampler([3]).sample(h, both))  # HeteroMiniBatch
     reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # TorchMiniBatch

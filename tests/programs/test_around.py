@@ -15,9 +15,7 @@ from pygsampler import samplers
 from pygsampler.torch import DataLoader
 
 GRAPH = pgs.Graph.from_coo([1, 2, 3, 2, 3, 0], [0, 0, 0, 1, 1, 3], num_nodes=4)
-TYPED = pgs.HeteroGraph.from_coo(
-    {("a", "to", "b"): ([0, 1, 1], [0, 0, 1])}, num_nodes={"a": 3, "b": 2}
-)
+TYPED = pgs.Graph.from_coo({("a", "to", "b"): ([0, 1, 1], [0, 0, 1])}, num_nodes={"a": 3, "b": 2})
 
 
 @pgs.program

@@ -28,15 +28,15 @@ def lists(kinds: tuple[Any, ...]) -> dict[Any, Any]:
     return made
 
 
-def typed(*kinds: Any) -> pgs.HeteroGraph:
+def typed(*kinds: Any) -> pgs.Graph:
     weights = {kind: {"w": np.arange(220) % 5 + 0.5} for kind in kinds}
     nodes = {kind: NODES[kind] for kind in dict.fromkeys(e for k in kinds for e in (k[0], k[2]))}
     scores = {kind: {"score": np.arange(count) + 1.0} for kind, count in nodes.items()}
-    return pgs.HeteroGraph.from_coo(lists(kinds), nodes, edge_data=weights, node_data=scores)
+    return pgs.Graph.from_coo(lists(kinds), num_nodes=nodes, edge_data=weights, node_data=scores)
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.HeteroGraph:
+def graph() -> pgs.Graph:
     return typed(EMPLOYS, WRITES, CITES)
 
 
@@ -63,9 +63,7 @@ def sage(A: Any, seeds: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [ladies, fastgcn, sage])
-def test_a_relation_is_sampled_as_the_graph_that_it_is(
-    graph: pgs.HeteroGraph, function: Any
-) -> None:
+def test_a_relation_is_sampled_as_the_graph_that_it_is(graph: pgs.Graph, function: Any) -> None:
     seeds = SEEDS["paper"]
     ours = over(function, CITES).sample(graph, {"paper": seeds}, epoch=1, batch=2)
     alone = over(function, None).sample(typed(CITES)[CITES], seeds, epoch=1, batch=2)
@@ -98,7 +96,7 @@ def both(A: Any, seeds: Any, K: int) -> Any:
     }
 
 
-def test_a_program_of_several_relations(graph: pgs.HeteroGraph) -> None:
+def test_a_program_of_several_relations(graph: pgs.Graph) -> None:
     sampler = both(K=2, seed=5, weight="w")
     batch = sampler.sample(graph, SEEDS, batch=4)
     assert sampler.relations == (CITES, WRITES) and batch.node_types == ("paper", "author")
@@ -139,7 +137,7 @@ def same(a: Any, b: Any) -> None:
     assert all(np.array_equal(a.nodes[kind], b.nodes[kind]) for kind in ("paper", "author"))
 
 
-def test_other_relations_and_their_order_change_nothing(graph: pgs.HeteroGraph) -> None:
+def test_other_relations_and_their_order_change_nothing(graph: pgs.Graph) -> None:
     sampler = both(K=2, seed=5)
     batch = sampler.sample(graph, SEEDS, batch=1)
     same(batch, sampler.sample(typed(CITES, WRITES), SEEDS, batch=1))
@@ -166,7 +164,7 @@ def drawn_from_relations(A: Any, seeds: Any) -> Any:
     return B, {"degrees": R.degree()[seeds["paper"]], "cited": A[CITES][:, seeds["paper"]].row()}
 
 
-def test_edges_are_left_out_by_relation(graph: pgs.HeteroGraph) -> None:
+def test_edges_are_left_out_by_relation(graph: pgs.Graph) -> None:
     """Where all but some are out, those are what there is."""
     _, dst = lists((WRITES,))[WRITES]
     out = np.flatnonzero(np.arange(220) % 4 > 0)
@@ -194,7 +192,7 @@ def test_edges_are_left_out_by_relation(graph: pgs.HeteroGraph) -> None:
     assert (degrees == drawn.sample(graph, SEEDS).extra["degrees"]).all()
 
 
-def test_a_subgraph_of_a_relation(graph: pgs.HeteroGraph) -> None:
+def test_a_subgraph_of_a_relation(graph: pgs.Graph) -> None:
     @pgs.program
     def around(A: Any, seeds: Any) -> Any:
         return A[CITES].induce(seeds.unique() | A[CITES][:, seeds].row())
@@ -208,7 +206,7 @@ def test_a_subgraph_of_a_relation(graph: pgs.HeteroGraph) -> None:
     assert batch.output_index["paper"].tolist() == [0, 1]
 
 
-def test_slices_of_a_relation(graph: pgs.HeteroGraph) -> None:
+def test_slices_of_a_relation(graph: pgs.Graph) -> None:
     """Those of what was made of a relation are the relation's; of other vertices there is none."""
 
     @pgs.program
@@ -231,7 +229,7 @@ def test_slices_of_a_relation(graph: pgs.HeteroGraph) -> None:
     assert not batch.extra["none"].any() and batch.extra["in"].sum() == 4
 
 
-def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
+def test_what_does_not_fit_is_refused(graph: pgs.Graph) -> None:
     sampler = both(K=2, seed=5)
     with pytest.raises(TypeError, match="seeds: expected a mapping of types"):
         sampler.sample(graph, [1])
@@ -240,7 +238,7 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
     for wrong in (60, -1):
         with pytest.raises(IndexError, match=f"from 0 to 59, got {wrong}"):
             sampler.sample(graph, {"paper": [wrong]})
-    with pytest.raises(TypeError, match="expected a HeteroGraph"):
+    with pytest.raises(TypeError, match="expected a heterogeneous graph"):
         sampler.sample(graph[CITES], SEEDS)
     with pytest.raises(ValueError, match=r"expected relations among .*employs.*, got .*cites"):
         sampler.sample(typed(EMPLOYS), SEEDS)
@@ -276,13 +274,13 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
             pgs.program(body)()
 
 
-def test_explain_names_the_relations(graph: pgs.HeteroGraph) -> None:
+def test_explain_names_the_relations(graph: pgs.Graph) -> None:
     text = both(K=2, seed=5).explain(graph)
     assert text.startswith(f"one graph, put together of {CITES}, {WRITES}\n")
     assert "individual" in text
 
 
-def test_tensors_of_a_program_over_relations(graph: pgs.HeteroGraph) -> None:
+def test_tensors_of_a_program_over_relations(graph: pgs.Graph) -> None:
     """They may change, and what a plan costs is told, as of programs without types."""
 
     @pgs.program

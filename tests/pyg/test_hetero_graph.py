@@ -1,4 +1,4 @@
-"""``HeteroGraph.from_pyg``."""
+"""``Graph.from_pyg``."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ def test_from_hetero_data() -> None:
     data["b"].num_nodes = 3
     data["a", "x", "b"].edge_index = torch.tensor([[0, 1, 4], [0, 2, 2]])
     data["a", "x", "b"].w = torch.rand(3)
-    graph = pgs.HeteroGraph.from_pyg(data)
+    graph = pgs.Graph.from_pyg(data)
     assert dict(graph.num_nodes) == {"a": 5, "b": 3}
     assert torch.equal(graph.ndata["a"]["x"].torch(), data["a"].x)
     assert list(graph.edata["a", "x", "b"]) == ["w"]
     batch = pgs.PGSampler([-1]).sample(graph, {"b": [2]})
     assert batch.nodes["a"].tolist() == [1, 4]
     assert batch.blocks[0]["a", "x", "b"].edge_ids.tolist() == [1, 2]
-    with pytest.raises(TypeError, match="data: expected a HeteroData, got Data"):
-        pgs.HeteroGraph.from_pyg(random_data())
+    assert pgs.Graph.from_pyg(random_data()).is_homogeneous
 
 
 class SparseTensor:
@@ -88,7 +87,7 @@ def typed() -> tuple[HeteroData, dict[Any, Any]]:
 def test_edges_in_matrices(form: str, kinds: Any) -> None:
     """A sample, ids of edges and weights are those of the edges that the matrices are of."""
     data, matrices = typed()
-    want = pgs.HeteroGraph.from_pyg(data)
+    want = pgs.Graph.from_pyg(data)
     given = data.clone()
     for kind in kinds:
         del given[kind].edge_index
@@ -99,7 +98,7 @@ def test_edges_in_matrices(form: str, kinds: Any) -> None:
     del given["author"].x
     if WRITES not in kinds:
         given["author"].num_nodes = 20
-    graph = pgs.HeteroGraph.from_pyg(given)
+    graph = pgs.Graph.from_pyg(given)
     assert graph.edge_types == want.edge_types
     assert dict(graph.num_nodes) == dict(want.num_nodes) == COUNTS
     for kind in (WRITES, CITES):
@@ -167,13 +166,13 @@ def test_matrices_that_are_not_taken() -> None:
         r"data.*cites.*adj_t: expected a sparse CSR matrix, got torch.sparse_coo; .*to_sparse_csr"
     )
     with pytest.raises(TypeError, match=text):
-        pgs.HeteroGraph.from_pyg(data)
+        pgs.Graph.from_pyg(data)
     plain = Data(adj_t=matrices[CITES], num_nodes=30)
     with pytest.raises(TypeError, match=r"data.adj_t: expected a sparse CSR .*to_sparse_csr"):
         pgs.Graph.from_pyg(plain)
     data[CITES].adj_t = "a matrix"
     with pytest.raises(TypeError, match=r"adj_t: expected a sparse CSR matrix, got str$"):
-        pgs.HeteroGraph.from_pyg(data)
+        pgs.Graph.from_pyg(data)
     del data[CITES].adj_t, data[CITES].edge_index
     with pytest.raises(ValueError, match=r"cites.*: expected edge_index or adj_t, got"):
-        pgs.HeteroGraph.from_pyg(data)
+        pgs.Graph.from_pyg(data)

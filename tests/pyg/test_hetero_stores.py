@@ -45,7 +45,7 @@ def stores(data: Any, layout: str, kind: str) -> Any:
     """PyG's stores of its tests, or ours, with edges in one layout; or ours with our graph."""
     graph: Any
     if kind == "graph":
-        own = pgs.HeteroGraph.from_pyg(data)
+        own = pgs.Graph.from_pyg(data)
         return (
             FeatureStore(
                 {of: {"x": data[of].x} for of in NODES},
@@ -217,17 +217,17 @@ def test_mistakes() -> None:
 
 
 def test_a_graph_of_stores() -> None:
-    """``HeteroGraph.from_pyg`` of a pair has edges, ids and features by type."""
+    """``Graph.from_pyg`` of a pair has edges, ids and features by type."""
     data = HeteroData()
     data["a"].x, data["b"].num_nodes = torch.rand(5, 3), 4
     to, of = ("a", "to", "b"), ("b", "of", "a")
     data[to].edge_index = torch.tensor([[0, 4, 1], [3, 1, 1]])
     data[of].edge_index = torch.tensor([[0, 1], [1, 4]])
-    whole = pgs.HeteroGraph.from_pyg(data)
+    whole = pgs.Graph.from_pyg(data)
     weights = {to: {"w": torch.rand(3)}}
     ours = FeatureStore({"a": {"z": data["a"].x}}, weights), GraphStore(whole)
     for features, store in ((data, data), ours):
-        graph = pgs.HeteroGraph.from_pyg((features, store))
+        graph = pgs.Graph.from_pyg((features, store))
         assert graph.num_nodes == {"a": 5, "b": 4}
         assert graph.edge_types == (to, of)
         for kind in (to, of):
@@ -240,7 +240,7 @@ def test_a_graph_of_stores() -> None:
     assert graph.ndata["a"]["z"].torch().equal(data["a"].x)
     assert graph.edata[to]["w"].torch().equal(weights[to]["w"])
     with pytest.raises(TypeError, match=r"expected \(FeatureStore, GraphStore\), got \(int 1"):
-        pgs.HeteroGraph.from_pyg((1, 2))
+        pgs.Graph.from_pyg((1, 2))
 
 
 @pytest.mark.parametrize("kind", ["pyg", "ours", "graph"])
@@ -264,7 +264,7 @@ def test_types_with_features_and_no_edges(kind: str) -> None:
         (batch,) = loader(data, [3, 2], input_nodes=("venue", venues), batch_size=2)
         assert batch["venue"].n_id.equal(venues) and len(batch["venue"].x) == 2
         assert batch["paper"].num_nodes == 0 and batch[CITES].edge_index.shape == (2, 0)
-    own = pgs.HeteroGraph.from_pyg(data)
+    own = pgs.Graph.from_pyg(data)
     assert own.node_types == ("paper", "author", "venue")
     assert own.ndata["venue"]["x"].shape == (11, 2)
     with pytest.raises(ValueError, match=r"input_nodes: expected one of the types .*'venue'"):

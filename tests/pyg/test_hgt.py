@@ -147,7 +147,7 @@ def test_places_that_a_batch_sampler_gives_and_a_class_of_batches() -> None:
 
     stores = (
         FeatureStore({"paper": {"x": data["paper"].x}}),
-        GraphStore(pgs.HeteroGraph.from_pyg(data)),
+        GraphStore(pgs.Graph.from_pyg(data)),
     )
     own = HGTLoader(stores, [3], ("paper", ids), batch_sampler=places, seed=2, custom_cls=Library)
     for batch, other in zip(own, loader, strict=True):

@@ -322,7 +322,7 @@ def test_errors_come_in_their_turn(hetero: bool) -> None:
     with pytest.raises(IndexError):
         next(batches)
     data = data_of(hetero)
-    graph = (pgs.HeteroGraph if hetero else pgs.Graph).from_pyg(data)
+    graph = pgs.Graph.from_pyg(data)
     if not hetero:
         batches = iter(nodes(False, None, neighbor_sampler=PGSampler(graph, [3, 2])))
         next(batches)

@@ -72,7 +72,7 @@ def test_a_row_longer_than_a_tile_is_copied_and_many_rows_are_drawn() -> None:
         ("a", "hub", "b"): (random.permutation(3000), np.zeros(3000, np.int64)),
         ("b", "back", "a"): (random.integers(0, 700, 9000), random.integers(0, 3000, 9000)),
     }
-    graph = pgs.HeteroGraph.from_coo(edges, {"a": 3000, "b": 700})
+    graph = pgs.Graph.from_coo(edges, num_nodes={"a": 3000, "b": 700})
     counts, seeds = {"a": [400, 100], "b": [90, 300]}, {"b": list(range(300))}
     for most in (None, 7):
         sampler = pgs.HGTSampler(counts, max_neighbors=most, seed=2)
@@ -102,7 +102,7 @@ def ordered_chances(budgets: dict[int, float], count: int) -> dict[tuple[int, ..
 @pytest.mark.parametrize("count", [1, 2])
 def test_chances_are_the_papers(count: int) -> None:
     """Chi-square of the chosen vertices, in their order, against their exact chances."""
-    graph = pgs.HeteroGraph.from_coo(ONE, {"s": 2, "a": 6})
+    graph = pgs.Graph.from_coo(ONE, num_nodes={"s": 2, "a": 6})
     budgets = {0: 1 / 3 + 1 / 3 + 1 / 4, 1: 1 / 3, 2: 2 / 3, 3: 1 / 3 + 1 / 4, 4: 2 / 4}
     chances = ordered_chances(budgets, count)
     assert sum(chances.values()) == pytest.approx(1)
@@ -118,7 +118,7 @@ def test_chances_are_the_papers(count: int) -> None:
 def test_a_vertex_that_is_chosen_later_is_chosen_by_both_iterations_budgets() -> None:
     """Exact chances of the second iteration, summed over what the first has chosen."""
     edges: Any = {("v", "e", "v"): ([1, 2, 3, 4, 3, 4, 4], [0, 0, 0, 1, 1, 2, 3])}
-    graph = pgs.HeteroGraph.from_coo(edges, {"v": 5})
+    graph = pgs.Graph.from_coo(edges, num_nodes={"v": 5})
     rows = {0: [1, 2, 3], 1: [4, 3], 2: [4], 3: [4]}
     chances: dict[tuple[int, ...], float] = {}
     first = dict.fromkeys(rows[0], 1 / 3)
@@ -143,9 +143,9 @@ def test_other_types_and_orders_change_no_choice() -> None:
     sampler = pgs.HGTSampler([6, 6], max_neighbors=4, seed=1)
     seeds = {"t0": [0, 1, 2]}
     want = sampler.sample(graph, seeds, batch=0)
-    turned = pgs.HeteroGraph.from_coo(
+    turned = pgs.Graph.from_coo(
         {**dict(reversed(edges.items())), ("t0", "more", "other"): ([0], [0])},
-        {"other": 7, **dict(reversed(nodes.items()))},
+        num_nodes={"other": 7, **dict(reversed(nodes.items()))},
     )
     for threads in (1, 2):
         got = sampler.sample(turned, seeds, batch=0, threads=threads)
@@ -174,19 +174,19 @@ def test_other_types_and_orders_change_no_choice() -> None:
     ],
 )
 def test_wrong_numbers(given: Any, error: type[Exception], text: str) -> None:
-    graph = pgs.HeteroGraph.from_coo(ONE, {"s": 2, "a": 6})
+    graph = pgs.Graph.from_coo(ONE, num_nodes={"s": 2, "a": 6})
     with pytest.raises(error, match=text):
         pgs.HGTSampler(given).sample(graph, {"s": [0]})
 
 
 def test_wrong_arguments() -> None:
-    graph = pgs.HeteroGraph.from_coo(ONE, {"s": 2, "a": 6})
+    graph = pgs.Graph.from_coo(ONE, num_nodes={"s": 2, "a": 6})
     sampler = pgs.HGTSampler([1])
     with pytest.raises(IndexError, match=r'seeds\["s"\]\[1\]: expected an id in \[0, 2\), got 2'):
         sampler.sample(graph, {"s": [0, 2]})
     with pytest.raises(ValueError, match="seeds: expected types of the graph, got 'z'"):
         sampler.sample(graph, {"z": [0]})
-    with pytest.raises(TypeError, match="graph: expected a HeteroGraph, got"):
+    with pytest.raises(TypeError, match="graph: expected a heterogeneous graph, got"):
         sampler.sample(pgs.Graph.from_coo([0], [1]), [0])
     with pytest.raises(ValueError, match="max_neighbors: expected an integer from 1"):
         pgs.HGTSampler([1], max_neighbors=0)

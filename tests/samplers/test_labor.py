@@ -25,7 +25,7 @@ def labor(fanouts: Any, **options: Any) -> pgs.LaborSampler:
     return pgs.LaborSampler(fanouts, **{"edge_weights": "ht", **options})
 
 
-def make(weighted: bool = False) -> tuple[Any, Any, pgs.HeteroGraph]:
+def make(weighted: bool = False) -> tuple[Any, Any, pgs.Graph]:
     """Edges, their weights, and the graph; one type has no weights."""
     random = np.random.default_rng(3)
     edges = {}
@@ -36,7 +36,7 @@ def make(weighted: bool = False) -> tuple[Any, Any, pgs.HeteroGraph]:
         for kind in (WRITES, CITES, HAS)
     }
     data = {kind: {"w": w} for kind, w in weights.items()} if weighted else None
-    return edges, weights, pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
+    return edges, weights, pgs.Graph.from_coo(edges, num_nodes=NODES, edge_data=data)
 
 
 FANOUTS = [{WRITES: 2, CITES: 3, REVIEWS: 0, HAS: 2}, {WRITES: 1, CITES: -1, REVIEWS: 2, HAS: 1}]
@@ -99,7 +99,7 @@ def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
         pgs.Graph.from_coo(*ends, num_nodes=100), range(9), epoch=1, batch=7
     )
     typed = labor([3, 4], seed=5, **options).sample(
-        pgs.HeteroGraph.from_coo({("v", "e", "v"): ends}, {"v": 100}),
+        pgs.Graph.from_coo({("v", "e", "v"): ends}, num_nodes={"v": 100}),
         {"v": range(9)},
         epoch=1,
         batch=7,
@@ -111,12 +111,12 @@ def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
         assert np.allclose(a.edge_data["w"].numpy(), block.edge_weights.numpy())
 
 
-def star() -> pgs.HeteroGraph:
+def star() -> pgs.Graph:
     """The paper's {a, b} and {b, c, d} in one relation, and again in another; 0 to 3 in a third."""
     ends = np.array([0, 1, 1, 2, 3]), np.array([0, 0, 1, 1, 1])
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         {("u", "x", "v"): ends, ("u", "y", "v"): ends, ("z", "x", "v"): ends},
-        {"u": 4, "v": 2, "z": 4},
+        num_nodes={"u": 4, "v": 2, "z": 4},
     )
 
 
@@ -211,8 +211,8 @@ def test_more_rounds_have_fewer_vertices() -> None:
 
 def test_a_type_that_is_added_changes_no_other() -> None:
     edges, _, graph = make()
-    more = pgs.HeteroGraph.from_coo(
-        {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, {"t": 2, **NODES}
+    more = pgs.Graph.from_coo(
+        {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, num_nodes={"t": 2, **NODES}
     )
     sampler = pgs.LaborSampler([2, 2], seed=3, edge_weights="ht")
     one = sampler.sample(graph, {"p": range(10)}, epoch=0, batch=1)
@@ -224,8 +224,8 @@ def test_a_type_that_is_added_changes_no_other() -> None:
 
 def test_numbers_of_hops_and_batches() -> None:
     ends = np.arange(40) % 20, np.arange(40) // 20
-    graph = pgs.HeteroGraph.from_coo(
-        {("v", "x", "v"): ends, ("v", "y", "v"): ([0], [0])}, {"v": 20}
+    graph = pgs.Graph.from_coo(
+        {("v", "x", "v"): ends, ("v", "y", "v"): ([0], [0])}, num_nodes={"v": 20}
     )
     of = ("v", "x", "v")
 
@@ -242,7 +242,7 @@ def test_numbers_of_hops_and_batches() -> None:
         outer, inner = kept(number)
         assert outer != inner
     # Numbers are those of the program, on the way from one period to the next too.
-    graph = pgs.HeteroGraph.from_coo({of: ends}, {"v": 20})
+    graph = pgs.Graph.from_coo({of: ends}, num_nodes={"v": 20})
     alone = layer_wise.labor(fanouts=[4, 4], batch_dependency=3, seed=6)
     for number in range(7):
         typed = pgs.LaborSampler([4, 4], batch_dependency=3, seed=6, edge_weights="ht").sample(

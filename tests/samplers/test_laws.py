@@ -532,7 +532,7 @@ def test_layers_that_are_none(name: str) -> None:
 
 
 def test_a_graph_with_types() -> None:
-    typed = pgs.HeteroGraph.from_coo({("a", "to", "a"): ([0], [1])}, {"a": 2})
-    remedy = r"expected a pygsampler.Graph, got HeteroGraph.*; graph\.to_homogeneous\(\)"
+    typed = pgs.Graph.from_coo({("a", "to", "a"): ([0], [1])}, num_nodes={"a": 2})
+    remedy = r"expected a pygsampler.Graph, got heterogeneous Graph.*; graph\.to_homogeneous\(\)"
     with pytest.raises(TypeError, match=remedy):
         samplers.graphsage(fanouts=[2]).sample(typed, [1])

@@ -275,8 +275,10 @@ def test_factors_by_weight_make_sums_unbiased(fanout: int, replace: bool, typed:
     if typed:
         kind, other = ("v", "x", "v"), ("u", "y", "v")
         ends = np.arange(10), np.zeros(10, int)
-        many = pgs.HeteroGraph.from_coo(
-            {kind: ends, other: ends}, {"v": 10, "u": 10}, edge_data={kind: data, other: data}
+        many = pgs.Graph.from_coo(
+            {kind: ends, other: ends},
+            num_nodes={"v": 10, "u": 10},
+            edge_data={kind: data, other: data},
         )
         blocks = sampler.sample(
             many, {"v": seeds}, seed_time={"v": seeds + 5}, epoch=0, batch=0, exclude={kind: [8]}

@@ -34,9 +34,9 @@ class Made:
             if kind in TIMED_EDGES:
                 self.of_edges[kind] = random.integers(-9, 20, many)
         self.of_nodes = {kind: random.integers(-9, 20, COUNTS[kind]) for kind in TIMED_NODES}
-        self.graph = pgs.HeteroGraph.from_coo(
+        self.graph = pgs.Graph.from_coo(
             {kind: tuple(e.astype(ids) for e in ends) for kind, ends in self.ends.items()},
-            COUNTS,
+            num_nodes=COUNTS,
             edge_data={
                 kind: {
                     "m": np.arange(len(self.ends[kind][0])) % 3 > 0,
@@ -155,7 +155,9 @@ def test_one_type_is_a_graph_without_types() -> None:
     src, dst = random.integers(0, 50, (2, 700))
     times = random.integers(0, 30, 700)
     kind = ("v", "to", "v")
-    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 50}, edge_data={kind: {"t": times}})
+    typed = pgs.Graph.from_coo(
+        {kind: (src, dst)}, num_nodes={"v": 50}, edge_data={kind: {"t": times}}
+    )
     plain = pgs.Graph.from_coo(src, dst, num_nodes=50, edge_data={"t": times})
     seeds, bounds = random.integers(0, 50, (2, 20))
     for options in ({}, {"carry": "edge", "compare": "lt"}, {"strategy": "last", "window": 9}):
@@ -193,8 +195,11 @@ def test_a_million_edges_and_none_of_the_future(how: dict[str, Any]) -> None:
             times[kind] = born[kind[0]][ends[kind][0]]
         if how["time"] == "t" and kind[1] != "by":
             times[kind] = data[kind]["t"] = random.integers(0, 64, many) / 64
-    graph = pgs.HeteroGraph.from_coo(
-        ends, counts, edge_data=data, node_data={kind: {"n": of} for kind, of in born.items()}
+    graph = pgs.Graph.from_coo(
+        ends,
+        num_nodes=counts,
+        edge_data=data,
+        node_data={kind: {"n": of} for kind, of in born.items()},
     )
     sampler = pgs.PGSampler([4, 5, 6], seed=1, **sampler_options(how))
     total = 0
@@ -273,9 +278,9 @@ def test_wrong_calls() -> None:
         ValueError, match="seed_time: expected None for a sampler without temporal="
     ):
         pgs.PGSampler([3]).sample(made.graph, seeds, seed_time=1)
-    mixed = pgs.HeteroGraph.from_coo(
+    mixed = pgs.Graph.from_coo(
         {kind: tuple(ends) for kind, ends in made.ends.items()},
-        COUNTS,
+        num_nodes=COUNTS,
         edge_data={KINDS[0]: {"t": np.zeros(120)}, KINDS[1]: {"t": np.zeros(300, np.int64)}},
     )
     with pytest.raises(ValueError, match="all integers, or all floating-point"):
@@ -344,14 +349,14 @@ def test_dates_beside_times_that_are_none() -> None:
     first = np.datetime64("2024-02-20")
     ends = {kind: tuple(ends) for kind, ends in made.ends.items()}
     dates = {kind: {"n": first + of} for kind, of in made.of_nodes.items()}
-    dated = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
+    dated = pgs.Graph.from_coo(ends, num_nodes=COUNTS, node_data=dates)
     for graph in (dated, pickle.loads(pickle.dumps(dated))):
-        assert graph._timed("n").kind == "M"
+        assert graph._source._timed("n").kind == "M"
         assert len(sampler.sample(graph, {"b": [0, 1, 2]}, seed_time=at).nodes["a"])
     (batch,) = DataLoader(dated, {"b": torch.arange(3)}, sampler, seed_time=at, batch_size=3)
     assert len(batch.nodes["a"])
     dates["a"] = {"n": made.of_nodes["a"]}
-    some = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
+    some = pgs.Graph.from_coo(ends, num_nodes=COUNTS, node_data=dates)
     with pytest.raises(ValueError, match=r"^time: expected arrays 'n' that are all dates, or all"):
         sampler.sample(some, {"b": [0, 1, 2]}, seed_time=3)
 
@@ -365,7 +370,7 @@ def test_spans_beside_times_that_are_numbers() -> None:
     first = np.datetime64("2024-02-20")
     ends = {kind: tuple(ends) for kind, ends in made.ends.items()}
     dates = {kind: {"n": first + of} for kind, of in made.of_nodes.items()}
-    dated = pgs.HeteroGraph.from_coo(ends, COUNTS, node_data=dates)
+    dated = pgs.Graph.from_coo(ends, num_nodes=COUNTS, node_data=dates)
     at = {"b": first + np.arange(3) + 9}
     number = pgs.PGSampler(
         [3, 2], temporal=Temporal("n", window=int(day.astype("m8[ns]").astype(int))), seed=1
@@ -385,7 +390,7 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
     kind, sampler = ("a", "r", "b"), pgs.PGSampler([-1], temporal="t", prob="w", seed=1)
     rows = rows.with_data({"w": random.random(900)})
 
-    def of(times: Any) -> pgs.HeteroGraph:
+    def of(times: Any) -> pgs.Graph:
         nodes = dict.fromkeys("ab", 50)
         return pgs.HeteroGraph({kind: rows}, nodes, node_data={"a": {"t": times}})
 
@@ -393,10 +398,10 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
     graphs = [of(born), of(born), of(np.arange(50)[::-1].copy())]
     for graph in graphs:
         sampler.sample(graph, {"b": [1, 2, 3]}, seed_time=20)
-    known = rows._derived["times of vertices",]
+    known = rows._source._derived["times of vertices",]
     # Two of them have one array of times.
     assert len(known) == 2
-    kept = [weakref.ref(graph._times["t", None, "w"]._parts[0]) for graph in graphs]
+    kept = [weakref.ref(graph._source._times["t", None, "w"]._parts[0]) for graph in graphs]
     assert kept[0]() is kept[1]()
     assert kept[0]() is not kept[2]()
     gc.collect()
@@ -417,7 +422,7 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
         gc.enable()
     again = of(born)
     sampler.sample(again, {"b": [1]}, seed_time=20)
-    made = again._times["t", None, "w"]._parts[0]
+    made = again._source._times["t", None, "w"]._parts[0]
     rows.close()
     with pytest.raises(pgs.ClosedError):
         made.graph._open()

@@ -517,7 +517,8 @@ def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
             name = kinds[random.integers(100)], f"r{i}", kinds[random.integers(100)]
             edges[name] = tuple(random.integers(0, 50, (2, 200)))
         data = {name: {"t": np.arange(200) % 9, "w": np.ones(200)} for name in edges}
-        there = pgs.HeteroGraph.from_coo(edges, dict.fromkeys(kinds, 50), edge_data=data).to("cuda")
+        nodes = dict.fromkeys(kinds, 50)
+        there = pgs.Graph.from_coo(edges, num_nodes=nodes, edge_data=data).to("cuda")
         seeds, times = {kind: [1, 2] for kind in kinds}, {kind: [5, 7] for kind in kinds}
 
         def launches():

@@ -36,14 +36,14 @@ def plain() -> pgs.Graph:
     return pgs.Graph.from_coo(*ends(), num_nodes=nodes(), edge_data=data)
 
 
-def typed() -> pgs.HeteroGraph:
+def typed() -> pgs.Graph:
     """Two types of vertices, so that rows draw by their type."""
     src, dst = ends()
     kind, other = KIND, ("u", "to", "v")
     w = np.tile(WEIGHTS, ROWS)
-    return pgs.HeteroGraph.from_coo(
+    return pgs.Graph.from_coo(
         {kind: (src, dst), other: (src, dst)},
-        {"v": nodes(), "u": nodes()},
+        num_nodes={"v": nodes(), "u": nodes()},
         edge_data={kind: {"w": w, "m": w > 0}, other: {"w": w, "m": w > 0}},
     )
 
@@ -63,7 +63,7 @@ def of_block(block: Any) -> Drawn:
 
 
 def core(sampler: Any, graph: Any, **options: Any) -> Drawn:
-    if isinstance(graph, pgs.HeteroGraph):
+    if not graph.is_homogeneous:
         batch = sampler.sample(graph, {"v": np.arange(ROWS)}, epoch=0, batch=1)
         return of_block(batch.blocks[0][KIND])
     block = sampler.sample(graph, np.arange(ROWS), epoch=0, batch=1, **options).blocks[0]
@@ -128,7 +128,7 @@ def test_parallel_edges_of_exact_labor(fanout: int, weight: str | None, excluded
     count = int(src.max()) + 1
     kind = {KIND: (src, dst)}
     alone = pgs.Graph.from_coo(src, dst, num_nodes=count, edge_data=data)
-    one = pgs.HeteroGraph.from_coo(kind, {"v": count}, edge_data={KIND: data})
+    one = pgs.Graph.from_coo(kind, num_nodes={"v": count}, edge_data={KIND: data})
     out = np.arange(0, len(src), 7) if excluded else np.arange(0)
     program = layer_wise.labor(fanouts=[fanout], exact=True, weight=weight, weights="ht", seed=2)
     family = pgs.LaborSampler([fanout], exact=True, prob=weight, seed=2, edge_weights="ht")

@@ -25,7 +25,7 @@ def untyped() -> pgs.Graph:
 
 
 @cache
-def typed() -> pgs.HeteroGraph:
+def typed() -> pgs.Graph:
     """Papers and authors; only those that cite have ids of 64 bits."""
     rng = np.random.default_rng(3)
     edges, data = {}, {}

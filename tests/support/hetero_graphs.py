@@ -11,7 +11,7 @@ import pygsampler as pgs
 
 def random_types(
     seed: int, types: int, relations: int, dtype: str, most_nodes: int, most_edges: int
-) -> tuple[dict[str, int], dict[Any, Any], pgs.HeteroGraph]:
+) -> tuple[dict[str, int], dict[Any, Any], pgs.Graph]:
     """The vertices of each type, (src, dst) of each relation, and the graph; some have no edges."""
     random = np.random.default_rng(seed)
     nodes = {f"t{i}": int(random.integers(1, most_nodes)) for i in range(types)}
@@ -22,4 +22,4 @@ def random_types(
         count = int(random.integers(0, most_edges))
         ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
         edges[src, f"r{i}", dst] = ends
-    return nodes, edges, pgs.HeteroGraph.from_coo(edges, nodes)
+    return nodes, edges, pgs.Graph.from_coo(edges, num_nodes=nodes)

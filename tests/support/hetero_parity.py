@@ -26,10 +26,10 @@ def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> A
             "w": (np.arange(count) % 7).astype(np.float32),
         }
     del data[kind]["odd"]
-    return pgs.HeteroGraph.from_coo(edges, nodes, edge_data=data)
+    return pgs.Graph.from_coo(edges, num_nodes=nodes, edge_data=data)
 
 
-def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
+def seeds_of(graph: pgs.Graph, random: Any) -> dict[str, Any]:
     return {
         kind: random.integers(0, count, random.integers(0, 2 * count)).astype(graph.dtype)
         for kind, count in graph.num_nodes.items()
@@ -37,7 +37,7 @@ def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
     }
 
 
-def half_of(graph: pgs.HeteroGraph, random: Any) -> dict[Any, Any]:
+def half_of(graph: pgs.Graph, random: Any) -> dict[Any, Any]:
     """Half of the edges of each type, for ``exclude``."""
     return {
         kind: np.flatnonzero(random.integers(0, 2, count))

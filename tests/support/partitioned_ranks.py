@@ -204,7 +204,8 @@ def typed(rank: int, world: int, folder: str) -> None:
     whole, rng = flight_graphs.typed(), np.random.default_rng(rank)
     cites, by = whole.edge_types[0], whole.edge_types[2]
     with distributed.open_graph(f"{folder}/typed {world}") as graph:
-        assert isinstance(graph, distributed.DistributedHeteroGraph)
+        assert isinstance(graph, distributed.DistributedGraph)
+        assert not graph.is_homogeneous
         assert dict(graph.num_nodes) == dict(whole.num_nodes)
         assert dict(graph.num_edges) == dict(whole.num_edges)
         for how in (
@@ -271,7 +272,7 @@ def typed(rank: int, world: int, folder: str) -> None:
         want = plain.sample(whole, {"paper": range(30)}, epoch=0, batch=4)
         assert flight_graphs.content(jobs[-1].result()) == flight_graphs.content(want)
         x = np.asarray(whole.ndata["paper"]["x"])
-        features = graph.features("paper", "x")
+        features = graph.features("x", "paper")
         ids = rng.integers(0, 90, 50)
         for rows in (features, features.cache(range(0, 90, 4))):
             assert np.array_equal(rows.read(ids).numpy(), x[ids])
@@ -283,7 +284,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             assert np.array_equal(a.x["paper"].numpy(), x[a.nodes["paper"].numpy()])
         if rank == 0:
             one = {"paper": [1]}
-            fails(KeyError, "expected a type and an array", lambda: graph.features("author", "x"))
+            fails(KeyError, "expected the name of a vertex", lambda: graph.features("x", "author"))
             fails(
                 IndexError,
                 "expected an id in [0, 90)",
@@ -325,13 +326,13 @@ def typed(rank: int, world: int, folder: str) -> None:
             for other in (pgs.PGSampler([2]), pgs.RandomWalk(2)):
                 fails(
                     ValueError,
-                    "a relation of one by itself",
+                    "got one relation of a partitioned heterogeneous graph",
                     partial(other.sample, graph[cites], [1]),
                 )
             for hidden in ("indptr", "indices", "edge_ids"):
                 fails(
                     ValueError,
-                    f"for its {hidden}, got a relation of one in parts",
+                    f"for its {hidden}, got one in {world} parts",
                     partial(getattr, graph[cites], hidden),
                 )
             assert graph[cites].num_edges == whole.num_edges[cites]
@@ -387,7 +388,7 @@ def typed(rank: int, world: int, folder: str) -> None:
                 lambda: graph.save("there"),
             ):
                 fails(ValueError, f"got one in {world} parts", refuse)
-            fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))
+            fails(TypeError, "DistributedGraph", lambda: pickle.dumps(graph))
 
 
 def loaders(rank: int, world: int, folder: str) -> None:

@@ -72,7 +72,7 @@ class TextProgram(EngineSampler, Sampler[Result]):
         return self._plan
 
     def graph_of(self, graph: pgs.Graph) -> pgs.Graph:
-        return graph._with_arrays(*self.names)
+        return graph._source._with_arrays(*self.names)
 
     def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
         how["asynchronous"] = how.pop("beside", False)

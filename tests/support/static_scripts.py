@@ -88,7 +88,7 @@ def typed_graph(dtype=torch.int64):
             "t": torch.randint(0, 50, (m,), generator=random),
             "f": torch.rand(m, generator=random, dtype=torch.float64) - 0.5,
         }
-    return pgs.HeteroGraph.from_coo(edges, COUNTS, edge_data=data)
+    return pgs.Graph.from_coo(edges, num_nodes=COUNTS, edge_data=data)
 
 def lists(tensors):
     return None if tensors is None else {kind: values.tolist() for kind, values in tensors.items()}

@@ -62,9 +62,10 @@ def of_restarts(found):
 
 graph = typed(EMPLOYS, WRITES, CITES)
 written = ("paper", "written", "author")
-back = pgs.HeteroGraph.from_coo(
+back = pgs.Graph.from_coo(
     {WRITES: (np.arange(200) % 40, np.arange(200) % 60),
-     written: (np.arange(200) % 60, np.arange(200) * 7 % 40)}, {"author": 40, "paper": 60})
+     written: (np.arange(200) % 60, np.arange(200) * 7 % 40)},
+    num_nodes={"author": 40, "paper": 60})
 seeds, authors = {"author": [0, 39], "paper": [7, 3, 7, 58]}, {"author": [3, 0, 3, 39]}
 cases = [
     (both(K=2, seed=5, weight="w"), graph, seeds, of_program),

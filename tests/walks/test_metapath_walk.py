@@ -31,14 +31,12 @@ def edges() -> dict[Any, Any]:
 
 
 @pytest.fixture(scope="module")
-def graph(edges: dict[Any, Any]) -> pgs.HeteroGraph:
+def graph(edges: dict[Any, Any]) -> pgs.Graph:
     weights = {kind: {"w": np.arange(len(ends[0])) % 4 + 0.0} for kind, ends in edges.items()}
-    return pgs.HeteroGraph.from_coo(edges, NODES, edge_data=weights)
+    return pgs.Graph.from_coo(edges, num_nodes=NODES, edge_data=weights)
 
 
-def test_the_graph_without_types_has_all_edges(
-    graph: pgs.HeteroGraph, edges: dict[Any, Any]
-) -> None:
+def test_the_graph_without_types_has_all_edges(graph: pgs.Graph, edges: dict[Any, Any]) -> None:
     joint = graph.to_homogeneous(edge_data=["w"])
     assert joint.num_nodes == sum(NODES.values())
     assert joint.num_edges == sum(len(ends[0]) for ends in edges.values())
@@ -62,12 +60,12 @@ def test_the_graph_without_types_has_all_edges(
     assert sorted(found) == sorted(expected)
 
 
-def test_arrays_that_some_type_lacks_are_refused(graph: pgs.HeteroGraph) -> None:
+def test_arrays_that_some_type_lacks_are_refused(graph: pgs.Graph) -> None:
     with pytest.raises(ValueError, match="edge_data: expected arrays of all types, got 'x'"):
         graph.to_homogeneous(edge_data=["x"])
-    small = pgs.HeteroGraph.from_coo(
+    small = pgs.Graph.from_coo(
         {CITES: ([0, 1], [1, 0]), TOPIC: ([0], [0])},
-        {"paper": 2, "field": 1},
+        num_nodes={"paper": 2, "field": 1},
         edge_data={CITES: {"w": np.ones(2)}, TOPIC: {"w": np.ones(1, "float32")}},
     )
     with pytest.raises(ValueError, match="of one dtype and shape of a row, got 'w'"):
@@ -80,7 +78,7 @@ def test_arrays_that_some_type_lacks_are_refused(graph: pgs.HeteroGraph) -> None
 @pytest.mark.parametrize("direction", ["out", "in"])
 @pytest.mark.parametrize("length", [0, 1, 3, 8])
 def test_walks_take_edges_of_the_types(
-    graph: pgs.HeteroGraph, edges: dict[Any, Any], direction: str, length: int
+    graph: pgs.Graph, edges: dict[Any, Any], direction: str, length: int
 ) -> None:
     # Against the edges from an author to the papers that WRITTEN leads from, and so on.
     path = [WRITES, CITES, WRITTEN] if direction == "out" else [WRITTEN, CITES, WRITES]
@@ -112,7 +110,7 @@ def test_walks_take_edges_of_the_types(
     assert ends < 90 or length == 0
 
 
-def test_steps_are_uniform_or_by_weight(graph: pgs.HeteroGraph, edges: dict[Any, Any]) -> None:
+def test_steps_are_uniform_or_by_weight(graph: pgs.Graph, edges: dict[Any, Any]) -> None:
     for prob in (None, "w"):
         walk = pgs.MetaPathWalk([WRITES], prob=prob, walks_per_seed=20_000, edge_ids=True, seed=1)
         taken = Counter(np.asarray(walk.sample(graph, [4]).edge_ids)[:, 0].tolist())
@@ -124,7 +122,7 @@ def test_steps_are_uniform_or_by_weight(graph: pgs.HeteroGraph, edges: dict[Any,
         assert stats.chisquare([taken[e] for e in own.tolist()], expected).pvalue > 1e-6
 
 
-def test_walks_are_those_of_the_graph_without_types(graph: pgs.HeteroGraph) -> None:
+def test_walks_are_those_of_the_graph_without_types(graph: pgs.Graph) -> None:
     """But for other types that a graph has, which change nothing."""
     part = pgs.HeteroGraph(
         {kind: graph[kind] for kind in (WRITES, CITES)}, {"author": 30, "paper": 50}
@@ -137,7 +135,7 @@ def test_walks_are_those_of_the_graph_without_types(graph: pgs.HeteroGraph) -> N
     assert (typed == joint).all()
 
 
-def test_it_is_a_sampler(graph: pgs.HeteroGraph) -> None:
+def test_it_is_a_sampler(graph: pgs.Graph) -> None:
     walk = pgs.MetaPathWalk([WRITES, WRITTEN], 6, seed=3)
     first = walk.sample(graph, range(30)).nodes.tolist()
     other = pickle.loads(pickle.dumps(walk))
@@ -157,7 +155,7 @@ def test_it_is_a_sampler(graph: pgs.HeteroGraph) -> None:
     assert job.result().nodes.tolist() == job.result().nodes.tolist() == first
 
 
-def test_loaders_take_it(graph: pgs.HeteroGraph) -> None:
+def test_loaders_take_it(graph: pgs.Graph) -> None:
     torch = pytest.importorskip("torch")
     from pygsampler.torch import DataLoader
 
@@ -186,7 +184,7 @@ def test_wrong_arguments(arguments: Any, error: type[Exception], text: str) -> N
         pgs.MetaPathWalk(*arguments)
 
 
-def test_wrong_calls(graph: pgs.HeteroGraph) -> None:
+def test_wrong_calls(graph: pgs.Graph) -> None:
     walk = pgs.MetaPathWalk([WRITES])
     with pytest.raises(ValueError, match="seeds: expected ids of 'author', where the metapath"):
         walk.sample(graph, {"paper": [1]})
@@ -194,7 +192,7 @@ def test_wrong_calls(graph: pgs.HeteroGraph) -> None:
         walk.sample(graph, [2, 30])
     with pytest.raises(IndexError, match=r"seeds\[0\]"):
         walk.sample(graph, [-1])
-    with pytest.raises(TypeError, match="graph: expected a HeteroGraph"):
+    with pytest.raises(TypeError, match="graph: expected a heterogeneous graph"):
         walk.sample(pgs.Graph.from_csc([0, 1], [0]), [0])
     text = r"metapath: expected types of the graph, got .*likes.*; there are .*writes"
     with pytest.raises(ValueError, match=text):
@@ -206,7 +204,7 @@ def test_wrong_calls(graph: pgs.HeteroGraph) -> None:
 
 
 def test_a_closed_graph_says_so(edges: dict[Any, Any]) -> None:
-    graph = pgs.HeteroGraph.from_coo(edges, NODES)
+    graph = pgs.Graph.from_coo(edges, num_nodes=NODES)
     walk = pgs.MetaPathWalk([WRITES])
     walk.sample(graph, [0])
     graph.close()

@@ -20,17 +20,17 @@ AT: dict[str, Any] = {"epoch": 1, "batch": 2}
 
 
 @pytest.fixture(scope="module")
-def graph() -> pgs.HeteroGraph:
+def graph() -> pgs.Graph:
     random = np.random.default_rng(5)
     edges, weights = {}, {}
     for kind in (BUYS, BOUGHT, IN):
         edges[kind] = tuple(random.integers(0, NODES[kind[end]], 200) for end in (0, 2))
         weights[kind] = {"w": random.random(200) + 0.1}
-    return pgs.HeteroGraph.from_coo(edges, {**NODES, "alone": 3}, edge_data=weights)
+    return pgs.Graph.from_coo(edges, num_nodes={**NODES, "alone": 3}, edge_data=weights)
 
 
 @pytest.mark.parametrize("options", [{}, {"prob": "w"}, {"direction": "in"}])
-def test_pinsage_along_edge_types(graph: pgs.HeteroGraph, options: dict[str, Any]) -> None:
+def test_pinsage_along_edge_types(graph: pgs.Graph, options: dict[str, Any]) -> None:
     against = options.get("direction") == "in"
     first, second = (BOUGHT, BUYS) if against else (BUYS, BOUGHT)
     sampler = pgs.PinSAGE(3, 0.3, 8, 4, metapath=[first, second], seed=9, **options)
@@ -58,7 +58,7 @@ def test_pinsage_along_edge_types(graph: pgs.HeteroGraph, options: dict[str, Any
     assert "'buys'" in repr(sampler)
 
 
-def test_neighbours_by_names_of_types(graph: pgs.HeteroGraph) -> None:
+def test_neighbours_by_names_of_types(graph: pgs.Graph) -> None:
     top, caps = {"user": 4, "item": 6, "shop": 2}, {"user": 20, "item": 30, "shop": 5}
     how: dict[str, Any] = {"collect": 40, "max_steps": 150, "seed": 5}
     seeds = {"item": [7, 49, 0], "user": [2]}
@@ -84,7 +84,7 @@ def test_neighbours_by_names_of_types(graph: pgs.HeteroGraph) -> None:
         assert 0 <= found.nodes[kind].max() < NODES[kind]
 
 
-def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
+def test_a_loader_reads_rows_by_types(graph: pgs.Graph) -> None:
     counts = {**NODES, "alone": 3}
     x = {kind: torch.randn(count, 3) for kind, count in counts.items()}
     y = {kind: torch.arange(counts[kind]) for kind in ("item", "user")}
@@ -119,7 +119,7 @@ def test_a_loader_reads_rows_by_types(graph: pgs.HeteroGraph) -> None:
     assert sorted(seen["item"]) == list(range(50)) and sorted(seen["user"]) == list(range(5, 30))
 
 
-def test_a_loader_reads_rows_along_a_metapath(graph: pgs.HeteroGraph) -> None:
+def test_a_loader_reads_rows_along_a_metapath(graph: pgs.Graph) -> None:
     """Of the type where it begins; features of other types stay where they are."""
     x = {kind: torch.randn(count, 3) for kind, count in {**NODES, "alone": 3}.items()}
     sampler = pgs.PinSAGE(3, 0.2, 8, 4, metapath=[BUYS, BOUGHT], seed=5)
@@ -145,14 +145,14 @@ def test_a_loader_reads_rows_along_a_metapath(graph: pgs.HeteroGraph) -> None:
     assert sorted(seen) == list(range(5, 30))
 
 
-def test_a_type_without_edges_is_no_neighbour(graph: pgs.HeteroGraph) -> None:
+def test_a_type_without_edges_is_no_neighbour(graph: pgs.Graph) -> None:
     sampler = pgs.RestartNeighbors(None, {"alone": 2, "item": 2}, max_steps=30, seed=5)
     found = sampler.sample(graph, {"user": [0, 1]})
     assert found.nodes["alone"].tolist() == [[-1, -1], [-1, -1]]
     assert found.nodes["item"].max() >= 0
 
 
-def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
+def test_what_does_not_fit_is_refused(graph: pgs.Graph) -> None:
     path = [BUYS, BOUGHT]
     for make, error, text in (
         (lambda: pgs.PinSAGE(metapath=[BUYS]), ValueError, "from 'item', where"),
@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
         (
             lambda: pgs.RestartNeighbors(None, {"user": 2}).sample(graph[BUYS], [0]),
             TypeError,
-            "expected a HeteroGraph",
+            "expected a heterogeneous graph",
         ),
         (
             lambda: pgs.PinSAGE(metapath=path).sample(graph, {"item": [0]}),
@@ -188,7 +188,7 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
         (
             lambda: pgs.PinSAGE(metapath=path).sample(graph[BUYS], {"user": [0]}),
             TypeError,
-            "expected a HeteroGraph",
+            "expected a heterogeneous graph",
         ),
     ):
         with pytest.raises(error, match=text):

@@ -162,7 +162,7 @@ func pick(path string, names []string, src, dst Column) (columns, error) {
 		return c, located(path, "src, dst: expected two columns, got column %s for both", shown(names, c.src))
 	}
 	if a, b, two := twoKinds(names[c.src], names[c.dst]); two && !src.Mixed {
-		return c, located(path, "expected two columns of one kind of nodes, got %s and %s; src_type=%q and dst_type=%q make a heterogeneous graph, one_kind=True one set of nodes",
+		return c, located(path, "expected two columns of one kind of nodes, got %s and %s; types=(%q, \"to\", %q) makes a heterogeneous graph, one_kind=True one set of nodes",
 			quoted([]byte(names[c.src])), quoted([]byte(names[c.dst])), a, b)
 	}
 	c.srcName, c.dstName = label("src", names[c.src]), label("dst", names[c.dst])

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._batch.block import Block
     from pygsampler._features.features import Features
-    from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler._graph.schema import EdgeTypeMapping
+    from pygsampler._graph.schema import EdgeType, EdgeTypeMapping
 
     Tensors = Mapping[str, torch.Tensor]
 

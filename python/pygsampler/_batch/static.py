@@ -14,7 +14,7 @@ from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
     from pygsampler._ops.segments import Segments
 
 __all__ = ["StaticBlock", "StaticMiniBatch", "prefix_mask", "static_block", "static_minibatch"]

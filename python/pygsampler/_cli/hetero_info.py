@@ -10,11 +10,11 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
 
 
 def tell(
-    file: str, graph: HeteroGraph, check: bool, parallel: bool, plot: Path | None, as_json: bool
+    file: str, graph: Graph, check: bool, parallel: bool, plot: Path | None, as_json: bool
 ) -> None:
     """Prints types, arrays and degrees, and ends with 1 where a check fails."""
     from pygsampler._cli import output
@@ -37,7 +37,7 @@ def tell(
         raise SystemExit(1)
 
 
-def _shape(file: str, graph: HeteroGraph) -> dict[str, Any]:
+def _shape(file: str, graph: Graph) -> dict[str, Any]:
     arrays = {
         f"{name}.{array}": values
         for name, of in (
@@ -63,12 +63,11 @@ def _checks(file: str) -> dict[str, str]:
     """Checks the checksums, and every offset and id: "ok", or the text of an error."""
     from pygsampler._cli.progress import Progress
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
     found: dict[str, str] = {}
     with Progress("reading", "B") as progress:
         try:
-            with HeteroGraph.open(file, verify=True, progress=progress) as graph:
+            with Graph.open(file, verify=True, progress=progress) as graph:
                 found["checksums"] = "ok"
                 for kind in graph.edge_types:
                     part = graph[kind]
@@ -82,13 +81,15 @@ def _checks(file: str) -> dict[str, str]:
     return found
 
 
-def _degrees(graph: HeteroGraph, kind: tuple[str, str, str], parallel: bool) -> dict[str, Any]:
+def _degrees(graph: Graph, kind: tuple[str, str, str], parallel: bool) -> dict[str, Any]:
     """The degrees of a relation, among the nodes that have its types."""
     from pygsampler._graph import degrees
 
     result: dict[str, Any] = {"parallel_edges": None}
     if parallel:
-        result["parallel_edges"] = degrees.profile(graph[kind], parallel=True)["parallel_edges"]
+        result["parallel_edges"] = degrees.profile(graph[kind]._source, parallel=True)[
+            "parallel_edges"
+        ]
     result["in_degree"] = _spread(graph.in_degrees(edge_type=kind).numpy())
     result["out_degree"] = _spread(graph.out_degrees(edge_type=kind).numpy())
     return result

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 class Labels:
@@ -15,10 +14,9 @@ class Labels:
     Nodes without either are called by their numbers, as texts where others have names.
     """
 
-    def __init__(self, graph: Graph | HeteroGraph) -> None:
-        from pygsampler._graph.hetero_graph import HeteroGraph
+    def __init__(self, graph: Graph) -> None:
 
-        if isinstance(graph, HeteroGraph):
+        if not graph.is_homogeneous:
             self._names: dict[Any, Any] = dict(graph.node_names)
             self._ids: dict[Any, Any] = dict(graph.node_ids)
         else:

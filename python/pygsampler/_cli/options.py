@@ -14,7 +14,6 @@ import click
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._sampling.sampler import Sampler
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,7 +74,7 @@ def is_built_in(name: str) -> bool:
 
 
 def open_graph(name: str) -> Graph:
-    """The graph of a file that ``convert`` wrote, or of a data set that comes with the package."""
+    """Returns the graph of a file, or of a data set that comes with the package."""
     from pygsampler._graph.graph import Graph
 
     if is_built_in(name):
@@ -85,17 +84,7 @@ def open_graph(name: str) -> Graph:
     return Graph.open(name)
 
 
-def open_any(name: str) -> Graph | HeteroGraph:
-    """Likewise, or a graph with types that ``HeteroGraph.save`` wrote."""
-    from pygsampler._graph.file import map_graph_file
-    from pygsampler._graph.hetero_graph import HeteroGraph
-
-    if is_built_in(name) or not map_graph_file(name, False, False).header["typed"]:
-        return open_graph(name)
-    return HeteroGraph.open(name)
-
-
-def node_type_of(graph: Graph | HeteroGraph, given: str | None) -> str | None:
+def node_type_of(graph: Graph, given: str | None) -> str | None:
     """The type of seeds, which ``--node-type`` says where the graph has several; None without."""
     kinds = graph.node_types
     if graph.is_homogeneous:
@@ -115,7 +104,7 @@ def node_type_of(graph: Graph | HeteroGraph, given: str | None) -> str | None:
     return given
 
 
-def relation_of(graph: HeteroGraph, text: str) -> tuple[str, str, str]:
+def relation_of(graph: Graph, text: str) -> tuple[str, str, str]:
     """The edge type that a text names: a relation, or source:relation:destination."""
     found = [kind for kind in graph.edge_types if text in (kind[1], ":".join(kind))]
     if len(found) == 1:

@@ -15,7 +15,9 @@ _short.maxother = 1 << 20
 def describe(value: Any) -> str:
     """A short text for what was got: its type, and its value when that is short."""
     text = _short.repr(value)
-    name = type(value).__name__
+    # Values of one class may be of several kinds, as graphs are.
+    naming = getattr(type(value), "_kind_name", None)
+    name = type(value).__name__ if naming is None else naming(value)
     return f"{name} {text}" if len(text) <= 40 and "\n" not in text else name
 
 

@@ -18,7 +18,7 @@ from pygsampler._features.pending_read import PendingRead
 from pygsampler._features.scatter import check_rows, scatter_rows
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import shared_arrays
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler.errors import ClosedError
 
 if TYPE_CHECKING:
@@ -139,6 +139,11 @@ class Features:
             For a name that it does not have.
         """
         graph = Graph.open(path)
+        if not graph.is_homogeneous:
+            raise ValueError(
+                f"{path}: expected a graph without types, got one with types; Graph.open(path) has "
+                "its arrays by type, and Features.from_tensor takes one of them"
+            )
         for named in (graph.ndata, graph.edata, graph.arrays):
             if name in named:
                 return cls._of(named[name])
@@ -391,7 +396,7 @@ class Features:
             Where the GPU cannot be used, or the system does not allow to page-lock.
         """
         plan = CacheOptions.checked(rows, bytes, policy, epochs)
-        if graph is not None and not isinstance(graph, Graph):
+        if graph is not None and not is_homogeneous(graph):
             raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
         made = self._cached_for(device, plan)
         if graph is not None:
@@ -633,13 +638,13 @@ def row_access_counts(graph: Graph | None, values: Array) -> shared_arrays.EdgeA
     """How often the rows of a graph's vertices are read."""
     if graph is None:
         return None
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
     if graph.num_nodes != len(values):
         raise ValueError(
             f"graph: expected one with {len(values)} vertices, a row for each, got {graph!r}"
         )
-    return shared_arrays.EdgeAccessCounts(graph._on_cpu(), rows=True)
+    return shared_arrays.EdgeAccessCounts(graph._source._on_cpu(), rows=True)
 
 
 def _pinned(host: Features, device: int) -> Features:

@@ -79,7 +79,7 @@ def new_read_counts(device: int, rows: Sequence[int]) -> list[ReadCounts] | None
 def neighbor_counts(graph: Graph) -> Tensor:
     """How often each vertex is an in-neighbour: its out-degree, an integer for each vertex."""
     if graph._device < 0 or graph.pinned:
-        host = graph._on_cpu()
+        host = graph._source._on_cpu()
         with progress_counter(True, len(host.indptr) - 1, "degrees", " vertices") as report:
             before = 0
 

@@ -2,56 +2,69 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+import itertools
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.array import Array, as_array
-from pygsampler._arrays.ids import ANYWHERE, as_ids
-from pygsampler._arrays.interning import IDS, intern
-from pygsampler._arrays.mmap_file import Identity, MappedFile
-from pygsampler._engine.checks import boolean, integer
+from pygsampler._arrays.array import Array
+from pygsampler._engine import memory as memories
+from pygsampler._engine.checks import boolean, describe
 from pygsampler._graph import (
+    construction,
     converters,
     dgl_conversion,
     networkx_conversion,
-    node_names,
     pyg_conversion,
     scipy_conversion,
-    shared_arrays,
 )
-from pygsampler._graph import csc_arrays as host_graph
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import named_arrays as graph_data
-from pygsampler._graph.degrees import degrees_of
+from pygsampler._graph import layout as at
 from pygsampler._graph.file_sections import array_names as edge_arrays
+from pygsampler._graph.graph_state import GraphState
+from pygsampler._graph.homogeneous import HomogeneousView, concatenate_by_type
+from pygsampler._graph.named_arrays import NO_DATA
 from pygsampler._graph.relation import Relation
-from pygsampler._graph.reverse_edges import reverse_edge_ids
-from pygsampler._graph.schema import HOMOGENEOUS, ByEdgeType, EdgeType
+from pygsampler._graph.relation_group import RelationGroup, of_type
+from pygsampler._graph.schema import (
+    HOMOGENEOUS,
+    TYPE,
+    ByEdgeType,
+    EdgeType,
+    check_by_type,
+    check_relations,
+    edge_type_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pygsampler._engine.progress import Progress
-    from pygsampler._graph.node_names import NodeNames
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "HeteroGraph"]
 
-R = TypeVar("R", bound=Relation)
+G = TypeVar("G", bound="Graph")
+
+_RELATION = HOMOGENEOUS.edge_types[0]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class Graph(Relation):
-    """A directed homogeneous graph: row v of its CSC lists the in-neighbours of vertex v.
+class Graph(GraphState):
+    """A directed graph: row v of a CSC lists the in-neighbors of node v.
 
-    Made by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``, or by ``open``
-    from a file. Arrays are taken from anything that speaks DLPack, the buffer protocol or Arrow's
-    PyCapsule interface, or from sequences of int. CSC arrays are used where they lie, without a
-    copy, and checked once: keep their values unchanged while the graph lives.
+    Created by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``, or by
+    ``open`` from a file. Arrays are taken from anything that speaks DLPack, the buffer protocol or
+    Arrow's PyCapsule interface, or from sequences of int. CSC arrays are used where they lie,
+    without a copy, and checked once: keep their values unchanged while the graph lives.
+
+    A graph is homogeneous, or heterogeneous (``is_homogeneous``). A heterogeneous one has a CSC for
+    each edge type (source, relation, destination), ids count within a node type, and properties
+    such as ``num_nodes`` and ``edata`` are mappings of types. The order of the types is the one in
+    which they are given; what a row draws depends on its own type alone, so that other types change
+    none of its draws. With one node type and one edge type samples are the same bytes as those of
+    the homogeneous graph.
 
     One graph may be sampled from many threads at once, and in forked children. Pickling stores
     the arrays: all of their bytes, except that torch tensors which go to another process through
@@ -63,7 +76,7 @@ class Graph(Relation):
     parent's GPU: there ``to("cpu")`` gives the graph to sample. A graph on a GPU is pickled by
     its arrays on the host, and goes back to its GPU when it is first used.
 
-    A graph carries named arrays of any dtype and shape, a row for each edge (``edata``) or vertex
+    A graph carries named arrays of any dtype and shape, a row for each edge (``edata``) or node
     (``ndata``): those that ``from_csc`` and ``from_coo`` are given, those of other libraries'
     graphs, and those that ``with_data`` adds. They stay in CPU memory wherever the graph is, used
     where they lie, and go along into pickles and files.
@@ -82,14 +95,14 @@ class Graph(Relation):
     def from_csc(
         cls,
         indptr: Any,
-        indices: Any,
+        indices: Any = None,
         *,
         edge_ids: Any = None,
-        num_nodes: int | None = None,
-        edge_data: Mapping[str, Any] | None = None,
+        num_nodes: Any = None,
+        edge_data: Mapping[Any, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
-        """A graph on the arrays of a CSC, without a copy.
+        """A graph on the arrays of a CSC, without a copy, or of a CSC for each edge type.
 
         Arrays on a CUDA device (all on one; DLPack or ``__cuda_array_interface__``) make a graph
         there.
@@ -97,55 +110,51 @@ class Graph(Relation):
         Parameters
         ----------
         indptr : int32 or int64, shape [R + 1]
-            Row v is ``indices[indptr[v]:indptr[v + 1]]``; monotone, from 0 to E.
+            Row v is ``indices[indptr[v]:indptr[v + 1]]``; monotone, from 0 to E. For a
+            heterogeneous graph a mapping of (str, str, str), the edge types, to (indptr, indices),
+            (indptr, indices, edge_ids) or a homogeneous Graph, all of one dtype of ids: ``indptr``
+            has a row for each destination node, ``indices`` are ids of the source type.
         indices : int32 or int64, shape [E]
-            The in-neighbours. Their dtype is the graph's: every sampled id has it.
+            The in-neighbors. Their dtype is the graph's: every sampled id has it.
         edge_ids : int32 or int64, shape [E], optional
             The original id of each edge; without them an edge's id is its place in ``indices``.
         num_nodes : int, optional
-            At least R; vertices past the last row have no in-edges. R when not given.
+            At least R; nodes past the last row have no in-edges. R when not given. For a mapping of
+            edge types a mapping of node types to int: a type that is some edge type's destination
+            need not be there, it has as many nodes as the longest ``indptr`` has rows. Types
+            without edges may be there.
         edge_data : mapping of str to arrays of shape [E, ...], optional
             What ``edata`` shows, by names of up to 53 bytes: bool, int8 to int64, uint8 to uint64,
             float16 to float64 or bfloat16, of NumPy, torch or anything that speaks DLPack, the
             buffer protocol or Arrow. Row i is of the edge whose id is i, so with ``edge_ids`` there
             may be more than E rows. Used without a copy in CPU memory; a torch tensor on a GPU is
-            copied from there.
+            copied from there. For a heterogeneous graph a mapping of edge types to such mappings.
         node_data : mapping of str to arrays of shape [num_nodes, ...], optional
-            What ``ndata`` shows, a row for each vertex.
+            What ``ndata`` shows, a row for each node. For a heterogeneous graph a mapping of node
+            types to such mappings.
 
         Raises
         ------
         TypeError, ValueError, IndexError
-            For another dtype; another shape, device, row structure or name; an id out of range.
+            For another dtype; another shape, device, row structure or name; an id out of range. For
+            types that are no text, or that several edge types have by the name ``src__rel__dst``;
+            for a type whose number of nodes nothing says.
         """
-        near = ANYWHERE
-        offsets = Array._of_view(as_ids(indptr, "indptr", near))
-        neighbours = Array._of_view(as_ids(indices, "indices", near))
-        ids = None
-        if edge_ids is not None:
-            ids = Array._of_view(as_ids(edge_ids, "edge_ids", near))
-            if len(ids) != len(neighbours):
-                raise ValueError(
-                    f"edge_ids: expected one for each of {len(neighbours)} edges, got {len(ids)}"
-                )
-        if len(offsets) == 0:
-            raise ValueError("indptr: expected at least one value (0), got an empty array")
-        rows = len(offsets) - 1
-        count = rows
-        if num_nodes is not None:
-            count = integer(num_nodes, "num_nodes", rows, host_graph.MOST_NODES[neighbours._bits])
-        graph = cls._checked(offsets, neighbours, ids, count)
-        return graph._furnished(edge_data, node_data)
+        if isinstance(indptr, Mapping) and indices is None:
+            _refuse("from_csc", edge_ids=edge_ids)
+            return Graph._wrap(construction.group_from_csc(indptr, num_nodes, edge_data, node_data))
+        given = indptr, indices, edge_ids, num_nodes, edge_data, node_data
+        return Graph._wrap(construction.relation_from_csc(*given))
 
     @classmethod
     def from_coo(
         cls,
         src: Any,
-        dst: Any,
+        dst: Any = None,
         *,
-        num_nodes: int | None = None,
+        num_nodes: Any = None,
         renumber: bool = False,
-        edge_data: Mapping[str, Any] | None = None,
+        edge_data: Mapping[Any, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
         """A graph of the edges ``src[i] -> dst[i]``; the id of an edge is its place i.
@@ -158,14 +167,17 @@ class Graph(Relation):
         src, dst : int32 or int64, shape [E]
             Ids that number the nodes from 0. Of one int32 and one int64 array both become int64.
             With ``renumber`` also names: lists of str, NumPy's str and object arrays, strings and
-            categories of pandas and Arrow.
+            categories of pandas and Arrow. For a heterogeneous graph ``src`` is a mapping of
+            (str, str, str), the edge types, to (src, dst); all ids are int64 where those of one
+            are.
         num_nodes : int, optional
-            Without it the last vertex is the largest id that occurs: give it where vertices after
-            that have no edges.
+            Without it the last node is the largest id that occurs: give it where nodes after that
+            have no edges. For a heterogeneous graph a mapping of all node types to int.
         renumber : bool
             True numbers the nodes from 0 by ascending id or name, for names, and for ids that have
             gaps, such as hashes. ``graph.node_names`` or ``graph.node_ids`` have the old ones, and
-            ``graph.index_of`` finds nodes by them. Needs NumPy.
+            ``graph.index_of`` finds nodes by them. The nodes of a type are numbered over all edge
+            types that have it. Needs NumPy.
         edge_data : mapping of str to arrays of shape [E, ...], optional
             As for ``from_csc``; row i is of the edge ``src[i] -> dst[i]``. Not copied.
         node_data : mapping of str to arrays of shape [num_nodes, ...], optional
@@ -176,34 +188,28 @@ class Graph(Relation):
         TypeError, ValueError, IndexError
             As ``from_csc``.
         """
-        interned = None
-        if boolean(renumber, "renumber"):
-            if num_nodes is not None:
-                raise ValueError(
-                    "num_nodes: expected None with renumber=True, which counts the ids that occur, "
-                    f"got {num_nodes!r}"
-                )
-            interned = intern({"src": src, "dst": dst})
-            (src, dst), num_nodes = interned.numbers, interned.num_nodes
-        graph = cls._checked(*host_graph.csc_from_edges(src, dst, num_nodes))
-        if interned is not None:
-            graph._arrays = node_names.label_arrays(interned)
-        if edge_data is not None:
-            edges = graph_data.RowCount(graph_data.EDGES, graph.num_edges)
-            edge_data = graph_data.check_named_arrays(edge_data, edges)
-        return graph._furnished(edge_data, node_data)
+        if isinstance(src, Mapping) and dst is None:
+            given = src, num_nodes, renumber, edge_data, node_data
+            return Graph._wrap(construction.group_from_coo(*given))
+        return Graph._wrap(
+            construction.relation_from_coo(src, dst, num_nodes, renumber, edge_data, node_data)
+        )
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
-        """The homogeneous CPU graph ``g`` of DGL 1.1 or later, by its own CSC, without a copy.
+        """The CPU graph ``g`` of DGL 1.1 or later, by its own CSCs, without a copy.
 
-        Ids have ``g.idtype`` and edges keep DGL's ids. DGL builds the CSC first when ``g`` has
-        none. Changing ``g`` later does not change this graph. A heterograph is a TypeError.
+        Ids have ``g.idtype`` and edges keep DGL's ids. DGL builds a CSC first when ``g`` has none.
+        Changing ``g`` later does not change this graph. Of a ``g`` with several node or edge types
+        the graph is heterogeneous.
 
         ``edata`` and ``ndata`` are those of ``g``, without a copy (a subgraph of DGL's selects its
         rows when they are first read), but for ids of another graph (``dgl.NID``, ``dgl.EID``).
         """
-        return cls._from(converters.csc_from_dgl(g))
+        converters.check_dgl(g)
+        if g.is_homogeneous or getattr(g, "is_block", False):
+            return Graph._wrap(construction.relation_from(converters.csc_from_dgl(g)))
+        return Graph._wrap(construction.group_from(converters.hetero_from_dgl(g)))
 
     @classmethod
     def from_networkx(
@@ -240,15 +246,16 @@ class Graph(Relation):
         ValueError
             For an edge or a node without an attribute.
         """
-        return cls._from(networkx_conversion.coo_from_networkx(g, edge_attrs, node_attrs))
+        parts = networkx_conversion.coo_from_networkx(g, edge_attrs, node_attrs)
+        return Graph._wrap(construction.relation_from(parts))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
-        """The homogeneous graph of a ``torch_geometric.data.Data``.
+        """The graph of a ``torch_geometric.data.Data`` or ``HeteroData``.
 
         From ``data.adj_t`` (a SparseTensor or a torch sparse CSR tensor) without a copy, the id
         of an edge being its place there; else from ``data.edge_index`` (row 0 sources, row 1
-        targets), the id of an edge being its column. HeteroData is a TypeError.
+        targets), the id of an edge being its column.
 
         What ``data.is_node_attr`` and ``is_edge_attr`` call so is in ``ndata`` and ``edata`` by the
         same name, where it is a plain tensor of a dtype that ``from_csc`` takes: without a copy,
@@ -256,14 +263,31 @@ class Graph(Relation):
         be in the order of an ``edge_index``, so that only its own values are taken: as
         "edge_weight", where PyG's ``ToSparseTensor`` had them from, or "edge_attr" if they are
         rows.
+
+        The graph of a ``HeteroData`` is heterogeneous, with types in the order of
+        ``data.metadata()``; tensors with a row for each edge, or for each node, are ``edata`` and
+        ``ndata``. So is the graph of a pair (FeatureStore, GraphStore): it is the store's CSC, with
+        its permutation as the ids of edges and types in the order in which it names them, and all
+        that the feature store has; ``GraphStore(graph)`` gives the arrays of a heterogeneous graph.
         """
-        return cls._from(converters.csc_from_pyg(data))
+        if isinstance(data, (tuple, list)) and len(data) == 2:
+            return Graph._wrap(construction.group_from_stores(*data))
+        if hasattr(data, "metadata"):
+            return Graph._wrap(construction.group_from(converters.hetero_from_pyg(data)))
+        return Graph._wrap(construction.relation_from(converters.csc_from_pyg(data)))
 
     @classmethod
-    def from_scipy(cls, m: Any, *, bipartite: bool = False) -> Graph:
+    def from_scipy(
+        cls,
+        m: Any,
+        *,
+        bipartite: bool = False,
+        num_nodes: Mapping[str, int] | None = None,
+        node_data: Mapping[str, Any] | None = None,
+    ) -> Graph:
         """The graph whose adjacency is the sparse matrix ``m``: an entry [src, dst] is an edge.
 
-        Column v of a CSC matrix lists the in-neighbours of v, so that form is used without a
+        Column v of a CSC matrix lists the in-neighbors of v, so that form is used without a
         copy; others are converted. The id of an edge is the place of its entry in ``m.data`` (in
         ``m.tocoo().data`` for formats other than CSC, CSR and COO). Stored zeros and repeated
         entries are edges too. ``edata["weight"]`` is ``m.data``, without a copy, unless it is
@@ -272,29 +296,53 @@ class Graph(Relation):
         Parameters
         ----------
         m : scipy.sparse matrix or array, shape [num_nodes, num_nodes]
+            For a heterogeneous graph a mapping of (str, str, str), the edge types, to matrices with
+            a row for each node of the source type and a column for each of the destination type: a
+            type has as many nodes in all of them. All ids are int64 where those of one are.
         bipartite : bool
             True takes rows and columns for different nodes, and a matrix of any shape [R, C]: rows
-            are the nodes 0 to R - 1, columns the nodes R to R + C - 1.
-            ``HeteroGraph.from_scipy`` keeps the two apart.
+            are the nodes 0 to R - 1, columns the nodes R to R + C - 1. A mapping keeps the two
+            apart.
+        num_nodes : mapping of str to int, optional
+            Of a heterogeneous graph types without edges, and how many nodes they have.
+        node_data : mapping of str to arrays of shape [num_nodes, ...], optional
+            As for ``from_csc``.
 
         Raises
         ------
         TypeError, ValueError
-            For anything else, and for a matrix that is not square without ``bipartite``.
+            For anything else, and for a matrix that is not square without ``bipartite``, or of
+            another shape than the others say.
         """
+        both = boolean(bipartite, "bipartite")
+        # A matrix by its keys is a mapping, too.
+        if isinstance(m, Mapping) and not hasattr(m, "tocoo"):
+            _refuse("from_scipy", bipartite=both or None)
+            matrices = check_relations(m, "matrices")
+            return Graph._wrap(
+                construction.group_from(converters.of_scipy(matrices, num_nodes, node_data))
+            )
         parts = converters.csc_from_scipy(m)
-        if boolean(bipartite, "bipartite"):
-            return cls._from(converters.behind(parts, m.shape[0]))
-        keeping = 'HeteroGraph.from_scipy({("user", "to", "item"): m}) keeps them apart'
-        converters.square(m.shape, "m", f"{keeping}, bipartite=True numbers columns behind rows")
-        return cls._from(parts)
+        if num_nodes is not None:
+            raise ValueError(
+                f"num_nodes: expected None for a matrix, whose shape says it, got {num_nodes!r}"
+            )
+        if both:
+            parts = converters.behind(parts, m.shape[0])
+        else:
+            keeping = 'Graph.from_scipy({("user", "to", "item"): m}) keeps them apart'
+            ways = f"{keeping}, bipartite=True numbers columns behind rows"
+            converters.square(m.shape, "m", ways)
+        return Graph._wrap(construction.relation_from(parts)._add_arrays(None, node_data))
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
         """The graph in a file that ``save`` or ``pygsampler convert`` wrote, mapped into memory.
 
         Header and sizes are checked, and nothing else is read before it is used, so that a file of
-        any size opens at once; the pages that were read are shared by all processes. What changes
+        any size opens at once; the pages that were read are shared by all processes. Of a
+        heterogeneous graph the ids of a relation whose source type has fewer nodes than its
+        destination type are read at once, to compare them with that number. What changes
         under the file's name later does not change this graph, but the file itself must not be
         written to or made shorter. docs/developer/file-format.md says what is trusted.
 
@@ -315,190 +363,57 @@ class Graph(Relation):
             version.
         """
         pages = graph_file.map_graph_file(path, verify, progress)
-        if pages.header["typed"]:
-            raise ValueError(
-                f"{pages.path}: expected a graph without types, got one with types; "
-                "HeteroGraph.open opens it"
-            )
-        return cls._mapped(pages)
+        source = RelationGroup if pages.header["typed"] else Relation
+        return Graph._wrap(source._mapped(pages))
 
     @classmethod
-    def _from(cls, parts: converters.Csc | converters.Coo) -> Graph:
-        if isinstance(parts, converters.Coo):
-            graph = cls._completed(
-                cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes), parts
-            )
-        else:
-            graph = cls.from_csc(
-                parts.indptr, parts.indices, edge_ids=parts.edge_ids, num_nodes=parts.num_nodes
-            )
-        edges, nodes = graph._rows()
-        graph._edata = graph_data.offered(parts.edge_data, edges)
-        graph._ndata = graph_data.offered(parts.node_data, nodes)
-        return graph
+    def _later(cls, host: Graph, device: int, pinned: bool) -> Graph:
+        """Returns a copy of a graph on the CPU that is put on its device on first use."""
+        relations = {
+            kind: Relation._later(relation, device, pinned)
+            for kind, relation in host._relations().items()
+        }
+        return host._with(relations, host)
 
-    @classmethod
-    def _completed(cls, graph: Graph, parts: converters.Coo) -> Graph:
-        """``graph`` with the arrays that ``parts`` has beyond its edges."""
-        if parts.arrays:
-            named = {name: as_array(value, name) for name, value in parts.arrays.items()}
-            graph._arrays = MappingProxyType(named)
-        return graph
-
-    @classmethod
-    def _mapped(cls, pages: MappedFile) -> Graph:
-        parts, beside = graph_file.arrays_of(pages)
-        graph = cls._new(parts, pages.header["num_nodes"])
-        graph._file = pages
-        edges, nodes = graph._rows()
-        graph._edata = graph_data.arrays_from_file(beside, edges, pages)
-        graph._ndata = graph_data.arrays_from_file(beside, nodes, pages)
-        graph._arrays = MappingProxyType(beside)
-        graph._handle()
-        return graph
-
-    @classmethod
-    def _reopened(cls, path: str, identity: Identity, *part: Any) -> Graph:
-        """An opened graph that was pickled; ValueError where its path is another file's now."""
-        pages = MappedFile.reopened(path, identity)
-        return cls._mapped(pages.within(*part) if part else pages)
-
-    @classmethod
-    def _beside(cls, *checked_and_arrays: Any) -> Graph:
-        """A graph in memory that was pickled with arrays beside it."""
-        *checked, arrays = checked_and_arrays
-        graph = cls._checked(*checked)
-        graph._arrays = MappingProxyType(arrays)
-        return graph
-
-    def _furnished(self, edge_data: Any, node_data: Any) -> Graph:
-        """This graph, which is new, with these arrays too."""
-        if edge_data is None and node_data is None:
-            return self
-        edges, nodes = self._rows()
-        self._edata = self._edata.with_more(graph_data.check_named_arrays(edge_data, edges))
-        self._ndata = self._ndata.with_more(graph_data.check_named_arrays(node_data, nodes))
-        return self
+    def _with(self, relations: Mapping[EdgeType, Relation], host: Graph | None = None) -> Graph:
+        """Returns a graph of these types of other relations."""
+        if self._relation is not None:
+            return Graph._wrap(relations[_RELATION], host)
+        group = self._source
+        return Graph._wrap(
+            RelationGroup(group._nodes, relations, group._ndata, group._labels), host
+        )
 
     def _plain(self) -> Graph:
-        """This graph, which is new, without arrays of edges and vertices."""
-        self._edata = self._ndata = graph_data.NO_DATA
+        """Returns this graph, which is new, without arrays of edges and nodes."""
+        self._source._edata = self._source._ndata = NO_DATA
         return self
-
-    @classmethod
-    def _derived_type(cls: type[R]) -> type[R]:
-        # Rows that are sampled here, of a partitioned graph too.
-        return cast("type[R]", Graph)
-
-    @property
-    def is_homogeneous(self) -> bool:
-        """True: nodes and edges are of one type each, which nobody named."""
-        return True
-
-    @property
-    def node_types(self) -> tuple[str, ...]:
-        """``("_N",)``, the type of all nodes, by the name that DGL has for it."""
-        return HOMOGENEOUS.node_types
-
-    @property
-    def edge_types(self) -> tuple[EdgeType, ...]:
-        """``(("_N", "_E", "_N"),)``, the type of all edges, by the name that DGL has for it."""
-        return HOMOGENEOUS.edge_types
 
     # A subscript by edge type makes no sequence of a graph.
     __iter__ = None
 
     def __getitem__(self, edge_type: EdgeType | str) -> Graph:
-        """Returns the graph itself for ``("_N", "_E", "_N")`` or ``"_E"``; KeyError for others."""
-        self._known()
-        return ByEdgeType(dict.fromkeys(HOMOGENEOUS.edge_types, self))[edge_type]
+        """Returns the relation of an edge type as a homogeneous graph on the same arrays.
 
-    @property
-    def node_names(self) -> NodeNames | None:
-        """The names of nodes by id, as a sequence of str; None where they have none.
-
-        They are those of ``from_coo(..., renumber=True)``, of ``from_networkx`` and of files.
-        ``node_names[block.src_nodes]`` is a list of the names of a block's nodes.
+        It has as many nodes as the larger of its node types. ``edge_type`` is (source type,
+        relation, destination type), or the relation alone where no other edge type has it; of a
+        homogeneous graph ``("_N", "_E", "_N")`` or ``"_E"``. KeyError for an edge type that the
+        graph does not have.
         """
-        self._known()
-        return node_names.names_of(self._arrays)
-
-    @property
-    def node_ids(self) -> Array | None:
-        """The ids that nodes had before they were numbered, int64, shape [num_nodes]; or None."""
-        self._known()
-        return self._arrays.get(IDS)
-
-    def index_of(self, labels: Any) -> Any:
-        """The ids of nodes by the names or ids that they had before they were numbered.
-
-        Parameters
-        ----------
-        labels : sequence of str, or of int
-            As ``node_names`` or ``node_ids`` have them; one alone gives an int.
-
-        Returns
-        -------
-        Array
-            Ids in the graph's dtype, as every sampler and loader takes them; needs NumPy.
-
-        Raises
-        ------
-        KeyError
-            For labels that no node has, by the first of them.
-        TypeError, ValueError
-            For integers where nodes have names and the other way round, and for a graph whose nodes
-            have neither.
-        """
-        self._known()
-        arrays = self._on_cpu()._arrays
-        lookup = self._kept(("lookup",), lambda: node_names.Lookup(arrays))
-        return node_names.index_of(lookup, labels, "labels", self.dtype)
-
-    def in_degrees(self, nodes: Any = None) -> Any:
-        """Returns the number of edges into each node, int64, shape [num_nodes], on the CPU.
-
-        Parameters
-        ----------
-        nodes : int, or int32 or int64, shape [N], optional
-            The nodes to tell it of, in their order; one alone gives an int. Needs NumPy.
-
-        Raises
-        ------
-        IndexError
-            For ids that are no nodes.
-        """
-        self._known()
-        return degrees_of(self._on_cpu(), "in", self._num_nodes, nodes)
-
-    def out_degrees(self, nodes: Any = None) -> Any:
-        """Returns the number of edges from each node, as ``in_degrees`` does for edges into it;
-        each call reads the whole graph."""
-        self._known()
-        return degrees_of(self._on_cpu(), "out", self._num_nodes, nodes)
-
-    def reverse_edge_ids(self) -> Array:
-        """Returns for each edge, by its id, the id of its reverse: int64, shape [num_edges], CPU.
-
-        A self loop is its own reverse. In a graph that was made of edges without directions
-        (``from_networkx``, ``datasets.read(..., undirected=True)``), and in any whose edges stand
-        once more, backwards and in their order, behind the others, the two copies belong together;
-        else the i-th edge from u to v by id belongs to the i-th edge from v to u. It is computed
-        anew by each call. Needs NumPy.
-
-        Raises
-        ------
-        ValueError
-            For a graph with an edge that has no reverse, which it names, and for ``edge_ids`` that
-            do not number the edges from 0.
-        """
-        self._known()
-        host = self._on_cpu()
-        return reverse_edge_ids(host, host, ("the graph", "the graph"))
+        relations = self._relations()
+        if self._relation is not None:
+            return ByEdgeType(dict.fromkeys(relations, self))[edge_type]
+        kinds = ByEdgeType(zip(relations, relations, strict=True))
+        kind: EdgeType = kinds[edge_type]
+        found: Graph | None = self._views.get(kind)
+        if found is None:
+            # Of two threads that come at once one's is kept.
+            found = self._views.setdefault(kind, Graph._wrap(relations[kind]))
+        return found
 
     def with_data(
         self,
-        edge_data: Mapping[str, Any] | None = None,
+        edge_data: Mapping[Any, Any] | None = None,
         node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
         """Another graph on the same CSC arrays, with these arrays too, as ``from_csc`` takes them.
@@ -511,28 +426,18 @@ class Graph(Relation):
         TypeError, ValueError
             For what is no mapping, other numbers of rows, names and dtypes.
         """
-        edges, nodes = self._rows()
-        return self._with_more(
-            graph_data.check_named_arrays(edge_data, edges),
-            graph_data.check_named_arrays(node_data, nodes),
-        )
-
-    def _with_more(self, edges: graph_data.NamedArrays, nodes: graph_data.NamedArrays) -> Graph:
-        if self._host is not None:
-            host = self._on_cpu()._with_more(edges, nodes)
-            return Graph._later(host, self._device, self._pinned, self._seat)
-        graph = Graph._new(self._open(), self._num_nodes, self._device)
-        graph._file, graph._arrays = self._file, self._arrays
-        graph._edata = self._edata.with_more(edges)
-        graph._ndata = self._ndata.with_more(nodes)
+        relations = self._relations()
+        if self._relation is not None:
+            return self._with({_RELATION: self._relation._with_data(edge_data, node_data)})
+        of_edges = check_by_type(edge_data, "edge_data", relations)
+        made = {}
+        for kind, relation in relations.items():
+            with of_type(kind):
+                made[kind] = relation._with_data(of_edges.get(kind))
+        graph = self._with(made)
+        for node_type, arrays in construction.node_arrays(node_data, self._source._nodes).items():
+            graph._source._ndata[node_type] = self._source._ndata[node_type].with_more(arrays)
         return graph
-
-    @property
-    def path(self) -> Path | None:
-        """The file that the graph was opened from; None for one that was made in memory."""
-        self._known()
-        host = self if self._host is None else self._host
-        return None if host._file is None else Path(host._file.path)
 
     def save(
         self,
@@ -558,16 +463,17 @@ class Graph(Relation):
             What stands beside the graph in the file, by names of up to 63 bytes: any shape of
             bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch
             or anything that speaks DLPack, the buffer protocol or Arrow. Those of the graph itself
-            (``graph.arrays``) when not given; ``{}`` means none.
+            (``graph.arrays``) when not given; ``{}`` means none. None for a heterogeneous graph, as
+            ``tables`` and ``out_edges``.
         tables : iterable of str, optional
             Names of edge arrays whose tables are written too, so that a graph opened from the file
             samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, and
-            where there are weights of 0 up to 16 more, and 8 a vertex. They are made now if this
+            where there are weights of 0 up to 16 more, and 8 a node. They are made now if this
             graph has none yet. Those of the file that the graph was opened from when not given;
             ``[]`` means none.
         out_edges : bool, optional
             Whether the graph by its out-edges is written too, so that one opened from the file
-            walks along them at once: 8 bytes a vertex, and an id of a vertex and one of an edge
+            walks along them at once: 8 bytes a node, and an id of a node and one of an edge
             for each edge. It is made now if this graph has none yet. Where the file that the graph
             was opened from has it, when not given.
         progress : bool or callable
@@ -581,17 +487,26 @@ class Graph(Relation):
         TypeError, ValueError
             For arrays that are none, names that are taken or too long, and a path of a folder;
             for ``tables`` that are no names of edge arrays, or of an array that holds no weights;
-            for ``out_edges`` that is no bool.
+            for ``out_edges`` that is no bool. Of a heterogeneous graph for types and names of
+            arrays that the format has no room for: 4096 arrays in all, whose names have up to 63
+            bytes, the type's place among them.
         """
-        self._known()
         host = self._on_cpu()
-        wanted = graph_file.tables(host) if tables is None else edge_arrays(tables, host._edata)
-        drawn = {name: host._drawn_by("prob", name) for name in wanted}
-        if graph_file.has_out_edges(host) if out_edges is None else boolean(out_edges, "out_edges"):
-            by_out_edges = host._transposed()
-        else:
-            by_out_edges = None
-        graph_file.save(host, path, arrays, drawn, by_out_edges, progress)
+        relation, group = host._relation, host._source
+        if relation is None:
+            _refuse("save", arrays=arrays, tables=tables, out_edges=out_edges)
+            target, relations = graph_file.as_path(path), group._open()
+            graph_file.write_hetero_file(
+                target, relations, group._nodes, group._ndata, group._labels, progress
+            )
+            return
+        named = graph_file.tables(relation)
+        wanted = named if tables is None else edge_arrays(tables, relation._edata)
+        drawn = {name: relation._drawn_by("prob", name) for name in wanted}
+        if out_edges is None:
+            out_edges = graph_file.has_out_edges(relation)
+        by_out_edges = relation._transposed() if boolean(out_edges, "out_edges") else None
+        graph_file.save(relation, path, arrays, drawn, by_out_edges, progress)
 
     def to(self, device: Any) -> Graph:
         """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
@@ -603,19 +518,17 @@ class Graph(Relation):
         Raises
         ------
         TypeError, ValueError
-            For anything but a device.
+            For anything but a device; for more types than a GPU has room for.
         CudaError
             Where there is no such device, no driver or no room, and in a forked child of a
             process that uses CUDA.
         """
         index = devices.parse(device)
-        self._known()
-        if index == self._device:
+        self._relations()
+        # A homogeneous graph that is pinned for the device is there.
+        if index == self._device and not (self._relation is None and self.pinned):
             return self
-        if index < 0:
-            return self._on_cpu()
-        devices.require(index)
-        return _placed(Graph._later(self._on_cpu(), index, False))
+        return self._on_cpu() if index < 0 else self._placed(index, False)
 
     def pin(self, device: Any = "cuda") -> Graph:
         """This graph for a GPU to sample out of the host's memory, for one larger than the GPU's.
@@ -632,96 +545,35 @@ class Graph(Relation):
         index = devices.parse(device)
         if index < 0:
             raise ValueError(f'device: expected a CUDA device, got "cpu"; {self!r} is there')
-        self._known()
-        if self._pinned and index == self._device:
+        self._relations()
+        if self.pinned and index == self._device:
             return self
+        return self._placed(index, True)
+
+    def _placed(self, index: int, pinned: bool) -> Graph:
         devices.require(index)
-        return _placed(Graph._later(self._on_cpu(), index, True))
+        host = self._on_cpu()
+        relations = host._relations().items()
+        made = host._with({kind: each._placed(index, pinned) for kind, each in relations}, host)
+        made._handle()
+        return made
 
-    def to_networkx(
-        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
-    ) -> Any:
-        """The graph as a ``networkx.MultiDiGraph``, whose nodes are labels.
-
-        Nodes are called by their ``node_names`` or ``node_ids``, or else by their ids. Edges have
-        their id as "edge_id", by which ``from_networkx`` numbers them again, and the values of
-        arrays: numbers, or lists.
-
-        Parameters
-        ----------
-        edge_data, node_data : iterable of str, optional
-            The names of the arrays to take along; all when not given.
-
-        Raises
-        ------
-        ValueError
-            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
-        """
-        self._known()
-        return networkx_conversion.graph_to_networkx(self._on_cpu(), edge_data, node_data)
-
-    def to_scipy(self, *, weight: str | None = None) -> Any:
-        """The graph as a sparse array of SciPy, shape [num_nodes, num_nodes].
-
-        An entry [src, dst] is an edge; parallel edges are entries of their own. It is a
-        ``csc_array`` on the graph's memory where an edge's id is its place (``edge_ids`` is None),
-        else a ``coo_array`` by edge id: ``from_scipy`` gives the same graph.
-
-        Parameters
-        ----------
-        weight : str, optional
-            The name of the edge array that gives the values, 16-bit floats as float32: "weight"
-            where there is one of shape [num_edges], else ones.
-
-        Raises
-        ------
-        ValueError
-            For a name without an array of shape [num_edges], and for ``edge_ids`` that do not
-            number the edges from 0.
-        """
-        self._known()
-        shape = self._num_nodes, self._num_nodes
-        return scipy_conversion.to_scipy(self._on_cpu(), shape, weight)
-
-    def to_dgl(
-        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
-    ) -> Any:
-        """The graph as a ``dgl.DGLGraph`` on the CPU, by its CSC, with the ids of its edges.
-
-        Arrays of edges and nodes, all or those of the given names, become ``edata`` and ``ndata``;
-        they share their memory with this graph's.
-
-        Raises
-        ------
-        ValueError
-            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
-        """
-        self._known()
-        return dgl_conversion.to_dgl(self._on_cpu(), edge_data, node_data)
-
-    def to_pyg(
-        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
-    ) -> Any:
-        """The graph as a ``torch_geometric.data.Data`` on the CPU.
-
-        Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes, all or those of
-        the given names, become attributes, which share their memory with this graph's.
-
-        Raises
-        ------
-        ValueError
-            For a name without an array, or that edges and nodes both have, and for ``edge_ids``
-            that do not number the edges from 0.
-        """
-        self._known()
-        return pyg_conversion.to_pyg(self._on_cpu(), edge_data, node_data)
+    def _on_cpu(self) -> Graph:
+        """Returns the graph on the CPU, which is copied from a GPU if it is there alone."""
+        if self._device < 0:
+            return self
+        host: Graph | None = self._host
+        if host is not None and host._is_open():
+            return host
+        relations = self._relations().items()
+        return self._with({kind: relation._on_cpu() for kind, relation in relations})
 
     def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it.
 
         The arrays of edges are cut into contiguous ranges of rows of as many edges, one for each
         GPU, which reads those of the others over NVLink, or PCIe where there is none. Where rows
-        begin, 4 or 8 bytes a vertex, each GPU has itself. Batches are those of the whole graph on
+        begin, 4 or 8 bytes a node, each GPU has itself. Batches are those of the whole graph on
         one GPU, byte for byte. Other processes: ``pygsampler.distributed.share``.
 
         Tables of weights, out-edges for walks and whatever else is made of the graph later are
@@ -747,46 +599,274 @@ class Graph(Relation):
         CudaError
             Where a GPU cannot read another one's memory, or has no room.
         """
-        self._known()
-        group = shared_arrays.device_group(over, replicate)
-        host = self._on_cpu()
-        made: list[Graph] = []
+        self._relations()
+        host, given = self._on_cpu(), list(over)
+        spread: dict[EdgeType, tuple[Relation, ...]] = {}
         try:
-            for place, index in enumerate(group.devices):
-                made.append(
-                    Graph._later(host, index, False, shared_arrays.GroupPlacement(group, place))
-                )
-                made[-1]._handle()
+            for kind, relation in host._relations().items():
+                spread[kind] = relation._spread(given, replicate)
+            return tuple(
+                host._with({kind: each[place] for kind, each in spread.items()}, host)
+                for place in range(len(given))
+            )
         except BaseException:
-            for graph in made:
-                graph.close()
+            for relations in spread.values():
+                for relation in relations:
+                    relation.close()
             raise
-        return tuple(made)
+
+    def _with_types(self, counts: Mapping[str, int]) -> Graph:
+        """Returns this heterogeneous graph, with further node types that have no edges."""
+        group = self._source
+        nodes = dict(group._nodes)
+        for kind, count in counts.items():
+            nodes.setdefault(kind, count)
+        if len(nodes) == len(group._nodes):
+            return self
+        host = None if self._host is None else self._host._with_types(counts)
+        relations, ndata = self._relations(), group._ndata
+        return Graph._wrap(RelationGroup(nodes, relations, ndata, group._labels), host)
+
+    def to_networkx(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``networkx.MultiDiGraph``, whose nodes are labels.
+
+        Nodes are called by their ``node_names`` or ``node_ids``, or else by their ids. Edges have
+        their id as "edge_id", by which ``from_networkx`` numbers them again, and the values of
+        arrays: numbers, or lists. Of a heterogeneous graph nodes are (type, label) and have
+        "node_type", and edges have "edge_type".
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str, optional
+            The names of the arrays to take along; all when not given, as for a heterogeneous graph.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
+        """
+        host = self._on_cpu()
+        if host._relation is not None:
+            return networkx_conversion.graph_to_networkx(host._relation, edge_data, node_data)
+        _refuse("to_networkx", edge_data=edge_data, node_data=node_data)
+        group = host._source
+        about = group._open(), group._nodes, group._labels, group._ndata
+        return networkx_conversion.hetero_to_networkx(*about)
+
+    def to_scipy(self, *, weight: str | None = None) -> Any:
+        """The graph as a sparse array of SciPy, shape [num_nodes, num_nodes].
+
+        An entry [src, dst] is an edge; parallel edges are entries of their own. It is a
+        ``csc_array`` on the graph's memory where an edge's id is its place (``edge_ids`` is None),
+        else a ``coo_array`` by edge id: ``from_scipy`` gives the same graph. Of a heterogeneous
+        graph there is an array [sources, destinations] for each edge type.
+
+        Parameters
+        ----------
+        weight : str, optional
+            The name of the edge array that gives the values, 16-bit floats as float32: "weight"
+            where there is one of shape [num_edges], else ones.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array of shape [num_edges], and for ``edge_ids`` that do not
+            number the edges from 0.
+        """
+        host = self._on_cpu()
+        if host._relation is not None:
+            shape = host._relation._num_nodes, host._relation._num_nodes
+            return scipy_conversion.to_scipy(host._relation, shape, weight)
+        found: ByEdgeType[Any] = ByEdgeType()
+        nodes = host._source._nodes
+        for kind, relation in host._relations().items():
+            with of_type(kind):
+                shape = nodes[kind[0]], nodes[kind[2]]
+                found[kind] = scipy_conversion.to_scipy(relation, shape, weight)
+        return found
+
+    def to_dgl(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``dgl.DGLGraph`` on the CPU, by its CSC, with the ids of its edges.
+
+        Arrays of edges and nodes, all or those of the given names, become ``edata`` and ``ndata``;
+        they share their memory with this graph's. Of a heterogeneous graph it is a heterograph with
+        all arrays; DGL puts types into the order of their names.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, and for ``edge_ids`` that do not number the edges from 0.
+        """
+        host = self._on_cpu()
+        if host._relation is not None:
+            return dgl_conversion.to_dgl(host._relation, edge_data, node_data)
+        _refuse("to_dgl", edge_data=edge_data, node_data=node_data)
+        group = host._source
+        return dgl_conversion.to_heterograph(group._open(), group._nodes, group._ndata)
+
+    def to_pyg(
+        self, *, edge_data: Iterable[str] | None = None, node_data: Iterable[str] | None = None
+    ) -> Any:
+        """The graph as a ``torch_geometric.data.Data`` on the CPU.
+
+        Column i of ``edge_index`` is the edge with id i. Arrays of edges and nodes, all or those of
+        the given names, become attributes, which share their memory with this graph's. Of a
+        heterogeneous graph it is a ``HeteroData`` with all arrays.
+
+        Raises
+        ------
+        ValueError
+            For a name without an array, or that edges and nodes both have, and for ``edge_ids``
+            that do not number the edges from 0.
+        """
+        host = self._on_cpu()
+        if host._relation is not None:
+            return pyg_conversion.to_pyg(host._relation, edge_data, node_data)
+        _refuse("to_pyg", edge_data=edge_data, node_data=node_data)
+        group = host._source
+        return pyg_conversion.to_hetero_data(group._open(), group._nodes, group._ndata)
+
+    def to_homogeneous(
+        self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()
+    ) -> Graph:
+        """The graph of all nodes and edges without their types, as DGL and PyG have it.
+
+        Nodes are those of the first type, then those of the second, and so on; so are the ids
+        of edges. ``ndata["_TYPE"]`` and ``edata["_TYPE"]`` say the place of each one's type among
+        ``node_types`` and ``edge_types`` (int32), ``"_ID"`` its id within that (int64). Each call
+        computes it anew; all arrays are copies. A homogeneous graph is returned as it is.
+
+        What takes no types can be had of it: walks along metapaths are
+        ``RandomWalk(length, metapath=[1, 0], edge_types="_TYPE")``.
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str
+            Names of arrays that all types have, which are put behind one another. That needs NumPy.
+
+        Raises
+        ------
+        ValueError
+            For a name that some type has no array of, arrays of several dtypes or shapes of a row,
+            and edge ids beyond the number of a type's edges.
+        """
+        relations = self._relations()
+        if self._relation is not None:
+            return self
+        if self._device >= 0:
+            whole = self._on_cpu().to_homogeneous(edge_data=edge_data, node_data=node_data)
+            return whole.to(self._device)
+        firsts = array("q", [0])
+        for relation in relations.values():
+            firsts.append(firsts[-1] + relation._rows()[0].number)
+        memory = memories.new("TypedJoin", self._handle(), firsts.buffer_info()[0])
+        words = memories.read_int64(memory.data, at.JOINED_WORDS)
+        made = Array._of_rows(at.JOINED_ROWS, words, memory)
+        of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
+        of_nodes = {TYPE: made["node_types"], "_ID": made["node_own"]}
+        for name in edge_data:
+            of_edges[name] = concatenate_by_type("edge_data", name, self.edata)
+        for name in node_data:
+            of_nodes[name] = concatenate_by_type("node_data", name, self.ndata)
+        return Graph.from_csc(
+            made["indptr"],
+            made["indices"],
+            edge_ids=made["edge_ids"],
+            edge_data=of_edges,
+            node_data=of_nodes,
+        )
+
+    def _joint(
+        self,
+        types: tuple[EdgeType, ...],
+        first: str,
+        names: tuple[str, ...],
+        of_nodes: tuple[str, ...] = (),
+    ) -> HomogeneousView:
+        """Returns the relations of these types as one homogeneous graph, ``first``'s nodes first.
+
+        It has edge and node arrays of these names, and is where this graph is. It is computed on
+        the CPU, and cached.
+        """
+        key = types, first, names, of_nodes
+        found = self._joints.get(key)
+        if found is not None:
+            found.graph._relations()
+            return found
+        relations, group = self._relations(), self._source
+        if self._device >= 0:
+            joint = self._on_cpu()._joint(types, first, names, of_nodes)
+            put = Graph.pin if self.pinned else Graph.to
+            there = joint._replace(graph=put(joint.graph, self._device))
+            return self._joints.setdefault(key, there)
+        for kind in types:
+            edge_type_of(kind, relations, "metapath")
+        ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
+        nodes = {kind: group._nodes[kind] for kind in ends}
+        ndata = {kind: group._ndata[kind] for kind in ends}
+        part = RelationGroup(nodes, {kind: relations[kind] for kind in types}, ndata)
+        counts = [relations[kind]._rows()[0].number for kind in types]
+        made = HomogeneousView(
+            Graph._wrap(part).to_homogeneous(edge_data=names, node_data=of_nodes),
+            nodes[first],
+            dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
+            dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),
+        )
+        part._release()
+        # Of two threads that come at once one's is kept.
+        return self._joints.setdefault(key, made)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._whole is not None:
-            raise TypeError("Graph: expected the graph that it was made of, got a form to pickle")
-        if self._seat is not None:
+        if self.shared:
             raise TypeError(
                 "Graph: expected a graph that lies in one place to pickle, got one that devices "
                 'share; pickle graph.to("cpu"), or share it anew with pygsampler.distributed.share'
             )
+        self._relations()
         if self._device >= 0:
-            self._known()
-            return Graph._later, (self._on_cpu(), self._device, self._pinned)
-        parts = self._open()
-        made: tuple[Any, ...] = Graph._checked, (*parts[:3], self._num_nodes)
-        if self._file is not None:
-            made = Graph._reopened, (self._file.path, self._file.identity, *self._file.part)
-        elif self._arrays:
-            made = Graph._beside, (*parts[:3], self._num_nodes, dict(self._arrays))
-        data = self._edata.unstored(), self._ndata.unstored()
-        return (*made, data) if any(data) else made
-
-    def __setstate__(self, data: tuple[Any, Any]) -> None:
-        self._furnished(*data)
+            return Graph._later, (self._on_cpu(), self._device, self.pinned)
+        return Graph._wrap, (self._source,)
 
 
-def _placed(graph: Graph) -> Graph:
-    graph._handle()
-    return graph
+def HeteroGraph(
+    edges: Mapping[EdgeType, Any],
+    num_nodes: Mapping[str, int] | None = None,
+    *,
+    edge_data: Mapping[Any, Mapping[str, Any]] | None = None,
+    node_data: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Graph:
+    """Returns the heterogeneous graph of a CSC for each edge type, as ``Graph.from_csc`` does.
+
+    It is a ``Graph`` for which ``is_homogeneous`` is False.
+
+    Parameters
+    ----------
+    edges : mapping of (str, str, str) to (indptr, indices), (indptr, indices, edge_ids) or Graph
+        The edge types, as ``Graph.from_csc`` takes them as its ``indptr``.
+    num_nodes, edge_data, node_data
+        As for ``Graph.from_csc``.
+    """
+    return Graph.from_csc(edges, num_nodes=num_nodes, edge_data=edge_data, node_data=node_data)
+
+
+def is_homogeneous(value: Any) -> TypeGuard[Graph]:
+    """True if ``value`` is a homogeneous graph."""
+    return isinstance(value, Graph) and value._relation is not None
+
+
+def is_heterogeneous(value: Any) -> TypeGuard[Graph]:
+    """True if ``value`` is a heterogeneous graph."""
+    return isinstance(value, Graph) and value._relation is None
+
+
+def _refuse(where: str, **arguments: Any) -> None:
+    """ValueError for an argument that a heterogeneous graph does not take."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}: expected None in {where} of a heterogeneous graph, got {describe(value)}"
+            )

@@ -1,15 +1,18 @@
-"""``Relation``: the edges of one type as a CSC, and what samplers derive of it."""
+"""``Relation``: the edges of one type as a CSC, and the relations that samplers derive of it."""
 
 from __future__ import annotations
 
 import weakref
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.mmap_file import Identity, MappedFile
 from pygsampler._engine import library
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import named_arrays as graph_data
+from pygsampler._graph import shared_arrays
 from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.derived import DegreeAliasTable, degree_alias_table, transpose, weight_tables
 from pygsampler._graph.program_arrays import NONE_NAMED, ProgramArrayNames, ProgramArrays
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.array import Array
     from pygsampler._arrays.datetimes import Kind
-    from pygsampler._arrays.mmap_file import MappedFile
 
 __all__ = ["Relation"]
 
@@ -34,12 +36,24 @@ _OUT = "out", None, 0
 class Relation(RelationState):
     """The edges of one type: a CSC, its named arrays, and the relations that are derived of it.
 
-    A derived relation has the edges with weights, those that a mask leaves, rows sorted by time,
-    out-edges for walks, or the same edges with the arrays that a program reads. It is computed on
-    first use and closed with this one.
+    Samplers take a relation for a homogeneous graph. A derived relation has the edges with weights,
+    those that a mask leaves, rows sorted by time, out-edges for walks, or the same edges with the
+    arrays that a program reads. It is computed on first use and closed with this one.
     """
 
     __slots__ = ()
+
+    is_homogeneous = True
+
+    @property
+    def _relation(self: R) -> R:
+        """The relation itself, as of a homogeneous graph."""
+        return self
+
+    @property
+    def _source(self: R) -> R:
+        """The relation itself, as of a homogeneous graph."""
+        return self
 
     @classmethod
     def _checked(
@@ -70,6 +84,80 @@ class Relation(RelationState):
     ) -> R:
         """Returns a relation that is copied to its device on first use."""
         return cls._new(None, host._num_nodes, device, host, pinned, seat)
+
+    @classmethod
+    def _mapped(cls: type[R], pages: MappedFile) -> R:
+        """Returns the relation in a file, or in a part of one."""
+        parts, beside = graph_file.arrays_of(pages)
+        made = cls._new(parts, pages.header["num_nodes"])
+        made._file = pages
+        edges, nodes = made._rows()
+        made._edata = graph_data.arrays_from_file(beside, edges, pages)
+        made._ndata = graph_data.arrays_from_file(beside, nodes, pages)
+        made._arrays = MappingProxyType(beside)
+        made._handle()
+        return made
+
+    @classmethod
+    def _reopened(cls: type[R], path: str, identity: Identity, *part: Any) -> R:
+        """Returns the relation of a pickle; ValueError if its path is another file's now."""
+        pages = MappedFile.reopened(path, identity)
+        return cls._mapped(pages.within(*part) if part else pages)
+
+    @classmethod
+    def _with_file_arrays(cls: type[R], *checked_and_arrays: Any) -> R:
+        """Returns the relation of a pickle with the arrays of its file."""
+        *checked, arrays = checked_and_arrays
+        made = cls._checked(*checked)
+        made._arrays = MappingProxyType(arrays)
+        return made
+
+    def _add_arrays(self: R, edge_data: Any, node_data: Any) -> R:
+        """Returns this relation, which is new, with these arrays too."""
+        if edge_data is None and node_data is None:
+            return self
+        edges, nodes = self._rows()
+        self._edata = self._edata.with_more(graph_data.check_named_arrays(edge_data, edges))
+        self._ndata = self._ndata.with_more(graph_data.check_named_arrays(node_data, nodes))
+        return self
+
+    def _with_data(self: R, edge_data: Any = None, node_data: Any = None) -> R:
+        """Returns another relation on the same CSC, with these arrays too."""
+        edges, nodes = self._rows()
+        return self._with_more(
+            graph_data.check_named_arrays(edge_data, edges),
+            graph_data.check_named_arrays(node_data, nodes),
+        )
+
+    def _with_more(self: R, edges: graph_data.NamedArrays, nodes: graph_data.NamedArrays) -> R:
+        if self._host is not None:
+            host = self._on_cpu()._with_more(edges, nodes)
+            return self._later(host, self._device, self._pinned, self._seat)
+        made = self._new(self._open(), self._num_nodes, self._device)
+        made._file, made._arrays = self._file, self._arrays
+        made._edata, made._ndata = self._edata.with_more(edges), self._ndata.with_more(nodes)
+        return made
+
+    def _placed(self: R, device: int, pinned: bool) -> R:
+        """Returns a copy for a GPU, complete; this relation is on the CPU."""
+        made = self._later(self, device, pinned)
+        made._handle()
+        return made
+
+    def _spread(self: R, over: Iterable[Any], replicate: float) -> tuple[R, ...]:
+        """Returns a copy for each of several devices, which share its arrays."""
+        group = shared_arrays.device_group(over, replicate)
+        made: list[R] = []
+        try:
+            for place, device in enumerate(group.devices):
+                seat = shared_arrays.GroupPlacement(group, place)
+                made.append(self._later(self, device, False, seat))
+                made[-1]._handle()
+        except BaseException:
+            for each in made:
+                each.close()
+            raise
+        return tuple(made)
 
     def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
         """Returns the number of rows that the arrays of edges and of nodes have."""
@@ -126,38 +214,15 @@ class Relation(RelationState):
 
     @property
     def edata(self) -> Mapping[str, Array]:
-        """The arrays of edges by name, read-only; in CPU memory, of any dtype.
-
-        Row i is of the edge whose id is i, as ``edge_ids`` of samples say: shape [num_edges, ...],
-        or with more rows where the graph has ``edge_ids`` of the caller's.
-        """
+        """The arrays of edges by name, a row for each edge id."""
         self._known()
         return self._edata
 
     @property
     def ndata(self) -> Mapping[str, Array]:
-        """The arrays of nodes by name, read-only; in CPU memory, of any dtype.
-
-        Row v is of node v: shape [num_nodes, ...].
-        """
+        """The arrays of nodes by name, a row for each node."""
         self._known()
         return self._ndata
-
-    @property
-    def arrays(self) -> Mapping[str, Array]:
-        """The further arrays in the graph's file, by name, in any dtype and shape; read-only.
-
-        ``"node_ids"`` (int64, [num_nodes]) are the ids that nodes had where they came from, and
-        ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
-        names in UTF-8.
-        """
-        self._known()
-        return self._arrays
-
-    @classmethod
-    def _derived_type(cls: type[R]) -> type[R]:
-        """Returns the class of derived relations."""
-        return cls
 
     def _drawn_by(self: R, kind: str, name: str) -> R:
         """Returns the edges that sampling reads by ``"prob"`` or ``"mask"``, an edge array's name.
@@ -292,7 +357,7 @@ class Relation(RelationState):
         self: R, parts: CscArrays, kinds: int, file: MappedFile | None, drawn: bool = False
     ) -> R:
         """Returns a derived relation on the CPU, whose rows are split by so many edge types."""
-        graph = self._derived_type()._new(parts, self._num_nodes)
+        graph = self._new(parts, self._num_nodes)
         graph._whole, graph._kinds, graph._file = ParentRelation.of(self, drawn), kinds, file
         graph._edata = self._edata
         return graph
@@ -302,7 +367,7 @@ class Relation(RelationState):
 
         It is copied on first use, except for arrays that both relations share.
         """
-        graph = self._derived_type()._later(host, self._device, self._pinned, self._seat)
+        graph = self._later(host, self._device, self._pinned, self._seat)
         graph._kinds = host._kinds
         whole = host._whole
         shared = (
@@ -480,22 +545,27 @@ class Relation(RelationState):
         self._check_process()
         parts = device_graph.download(self._open())
         if self._kinds:
-            graph = self._derived_type()._new(parts, self._num_nodes)
+            graph = self._new(parts, self._num_nodes)
             graph._kinds = self._kinds
         else:
-            graph = self._derived_type()._checked(*parts[:3], self._num_nodes)
+            graph = self._checked(*parts[:3], self._num_nodes)
         graph._arrays, graph._edata, graph._ndata = self._arrays, self._edata, self._ndata
         return graph
 
-    def __repr__(self) -> str:
-        if self._parts is None and self._host is None:
-            return f"{type(self).__name__}(closed)"
-        pinned = ", pinned" if self._pinned else ""
-        pinned += ", shared" if self._seat is not None else ""
-        return (
-            f"{type(self).__name__}(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
-            f"dtype={self.dtype}, device={self.device}{pinned})"
-        )
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._whole is not None:
+            raise TypeError("graph: expected the graph that it was made of, got a form to pickle")
+        parts = self._open()
+        made: tuple[Any, ...] = Relation._checked, (*parts[:3], self._num_nodes)
+        if self._file is not None:
+            made = Relation._reopened, (self._file.path, self._file.identity, *self._file.part)
+        elif self._arrays:
+            made = Relation._with_file_arrays, (*parts[:3], self._num_nodes, dict(self._arrays))
+        data = self._edata.unstored(), self._ndata.unstored()
+        return (*made, data) if any(data) else made
+
+    def __setstate__(self, state: tuple[Any, Any]) -> None:
+        self._add_arrays(*state)
 
 
 def _check_values(kind: str, where: str, values: Array) -> None:

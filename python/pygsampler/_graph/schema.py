@@ -14,6 +14,17 @@ from pygsampler._graph.relation_state import RelationState
 
 EdgeType = tuple[str, str, str]
 
+PerNodeType = Any
+"""A value of a homogeneous graph; a mapping of node types to such values of a heterogeneous one.
+
+Code that uses one kind of graph would have to tell a union's cases apart at each use.
+"""
+PerEdgeType = Any
+"""A value of a homogeneous graph; a mapping of edge types to such values of a heterogeneous one.
+
+A key may also be the name of a relation that no other edge type has.
+"""
+
 # The arrays of edges and vertices by which types put together are told apart: their places.
 TYPE = "_TYPE"
 _SEPARATOR = "__"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 from pygsampler._batch.static import StaticMiniBatch
 from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loader.loader_base import BatchT, LoaderBase
 from pygsampler._loader.node_seeds import NodeSeeds
 from pygsampler._loader.options import checked_keywords
@@ -197,12 +196,23 @@ class DataLoader(LoaderBase[BatchT]):
     @overload
     def __init__(
         self: DataLoader[StaticMiniBatch],
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler: PGSampler | Sequence[Any],
         *,
         batch_size: int,
         static: Literal[True],
+        **options: Unpack[DataLoaderOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[HeteroTorchMiniBatch],
+        graph: Graph,
+        seeds: Mapping[str, Any],
+        sampler: PGSampler | Sequence[Any],
+        *,
+        batch_size: int,
+        static: Literal[False] = False,
         **options: Unpack[DataLoaderOptions],
     ) -> None: ...
     @overload
@@ -218,19 +228,8 @@ class DataLoader(LoaderBase[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[HeteroTorchMiniBatch],
-        graph: HeteroGraph,
-        seeds: Any,
-        sampler: PGSampler | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[False] = False,
-        **options: Unpack[DataLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
         self: DataLoader[Visits],
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler: PinSAGE,
         *,
@@ -241,7 +240,7 @@ class DataLoader(LoaderBase[BatchT]):
     @overload
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler: Sampler[_Sampled[BatchT]],
         *,
@@ -252,7 +251,7 @@ class DataLoader(LoaderBase[BatchT]):
     @overload
     def __init__(
         self: DataLoader[Any],
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler: Sampler[Any] | Sequence[Any],
         *,
@@ -263,7 +262,7 @@ class DataLoader(LoaderBase[BatchT]):
     @checked_keywords
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         sampler: Sampler[Any] | Sequence[Any],
         *,

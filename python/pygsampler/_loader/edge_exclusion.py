@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._graph.schema import ByEdgeType, check_by_type, edge_type_of, listed
 from pygsampler._loader.seed_edges import edge_ids, ids_below
 from pygsampler._sampling.static_buffers import EpochExclusions
@@ -49,7 +49,7 @@ class EdgeExclusion:
         reverse_etypes: Any,
     ) -> None:
         self._links = links
-        self._typed = isinstance(graph, HeteroGraph)
+        self._typed = is_heterogeneous(graph)
         self.kind = _checked(kind, links, self._typed)
         # Of the edges of each relation, for what a callable returns.
         self._counts = dict(graph.num_edges) if self._typed else {None: graph.num_edges}

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pygsampler._engine.checks import describe
 from pygsampler._graph.derived import DegreeAliasTable as Table
 from pygsampler._graph.derived import degree_alias_table
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.schema import edge_type_of, relation_name, type_salt
 from pygsampler._sampling.sampler import check_graph
 
@@ -44,23 +43,25 @@ class EdgeRelation(NamedTuple):
 
     def table(self, power: float) -> Table:
         """What destinations are drawn by, as in-degrees to a power; made once, and kept."""
-        graph = self.known("'degree'")
-        if graph.num_nodes == self.num_dst:
-            return graph._negatives(power)
-        host, n = graph._on_cpu(), self.num_dst
+        relation: Any = self.known("'degree'")._relation
+        if relation.num_nodes == self.num_dst:
+            table: Table = relation._negatives(power)
+            return table
+        host, n = relation._on_cpu(), self.num_dst
 
         def make() -> Table:
             # It looks at the lengths of the rows alone; ids are brought below n.
             rows, ids = host.indptr.torch()[: n + 1], host.indices.torch() % n
             with Graph.from_csc(rows, ids, num_nodes=n) as narrow:
-                return Table(degree_alias_table(narrow, power))
+                return Table(degree_alias_table(narrow._source, power))
 
-        return host._kept(("negatives", power, n), make)
+        kept: Table = host._kept(("negatives", power, n), make)
+        return kept
 
 
 def edge_relation(graph: Any, edge_type: Any = None) -> EdgeRelation:
     """The relation of a graph without types, or that of ``edge_type`` in one with types."""
-    if not isinstance(graph, HeteroGraph):
+    if not is_heterogeneous(graph):
         check_graph(graph)
         if edge_type is not None:
             raise ValueError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from pygsampler._batch.link_batch import LinkBatch, link_batch
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._loader.edge_exclusion import EdgeExclusion
 from pygsampler._loader.epoch_state import shuffle
 from pygsampler._loader.seed_edges import BatchSeeds, SampledEdges, all_links, collect_seeds
@@ -46,7 +46,7 @@ class EdgeSeeds:
         reverse_eids: Any,
         reverse_etypes: Any,
     ) -> None:
-        self._is_hetero = isinstance(graph, HeteroGraph)
+        self._is_hetero = is_heterogeneous(graph)
         if self._is_hetero:
             check_graph(graph, sampler._takes_types)
         check_blocks(sampler)

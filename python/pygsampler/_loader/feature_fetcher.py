@@ -41,7 +41,7 @@ class FeatureFetcher:
 
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
         self._device = graph._device
-        edges, nodes = graph._rows()
+        edges, nodes = graph._source._rows()
         taken = {} if labels is None else {LABELS: labels}
         self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchMiniBatch)
         self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", TorchBlock)

@@ -21,7 +21,7 @@ from pygsampler._loader.feature_fetcher import (
 if TYPE_CHECKING:
     import torch
 
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
 
 __all__ = ["HeteroFeatureFetcher"]
 
@@ -34,11 +34,11 @@ class HeteroFeatureFetcher(FeatureFetcher):
 
     __slots__ = ("_of_edges", "_of_labels", "_of_nodes")
 
-    def __init__(self, graph: HeteroGraph, features: Any, labels: Any, edge_features: Any) -> None:
+    def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
         self._device = graph._device
         self._caches = []
         nodes = graph.num_nodes
-        edges = {kind: of._rows()[0].number for kind, of in graph._open().items()}
+        edges = {kind: of._rows()[0].number for kind, of in graph._relations().items()}
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
         batch, block = HeteroTorchMiniBatch, HeteroTorchBlock

@@ -12,7 +12,6 @@ from pygsampler._loader.options import checked_keywords
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._loader.negatives import NegativeSampling
     from pygsampler._sampling.sampler import Sampler
 
@@ -118,7 +117,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
     @checked_keywords
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         edges: Any,
         sampler: Sampler[Any] | Sequence[Any],
         *,

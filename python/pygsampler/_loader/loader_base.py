@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.progress import progress_bar
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._loader.arguments import graph_on_device, resolve_sampler
 from pygsampler._loader.assignable_options import (
     ASSIGNABLE,
@@ -99,7 +99,7 @@ class LoaderBase(Generic[BatchT]):
         own["progress"] = boolean(progress, "progress")
         if seed is not None:
             seed = resolve_seed(seed)
-        is_hetero = isinstance(graph, HeteroGraph)
+        is_hetero = is_heterogeneous(graph)
         sampler = resolve_sampler(sampler_or_fanouts, seed)
         own["_source"] = seeds = source(sampler)
         own["_epochs"] = EpochState(

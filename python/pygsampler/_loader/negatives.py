@@ -17,7 +17,6 @@ from pygsampler._sampling.batch_counter import resolve_seed
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
 __all__ = ["NegativeSampling", "checked_weights"]
 
@@ -150,7 +149,7 @@ class NegativeSampling:
 
     def draw(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         src: torch.Tensor,
         dst: torch.Tensor,
         *,
@@ -194,7 +193,7 @@ class NegativeSampling:
 
     def draw_pairs(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         src: torch.Tensor,
         dst: torch.Tensor,
         *,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from pygsampler._arrays.ids import as_ids
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._loader.epoch_state import shuffle
 from pygsampler._loader.seed_source import EpochDraws
 from pygsampler._loader.seed_weights import seed_weights as checked_seed_weights
@@ -49,7 +49,7 @@ class NodeSeeds:
         num_samples: Any,
     ) -> None:
         self._types: HeteroSeeds | None = None
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             check_graph(graph, sampler._takes_types)
             if sampler.result == "relations":
                 raise TypeError(

@@ -47,7 +47,7 @@ class NonEdges:
                 "negative_sampling: expected fewer than 2^31 nodes to draw from, got "
                 f"{max(n, sources)}"
             )
-        graph = relation.known("'structural'")._on_cpu()
+        graph = relation.known("'structural'")._source._on_cpu()
         place = torch.arange(n)
         if pool is not None:
             order = pool.on(-1).order
@@ -117,7 +117,7 @@ def non_edges(relation: EdgeRelation, pool: CandidatePool | None) -> NonEdges:
 
     ``pool`` has the times of its destinations.
     """
-    host = relation.known("'structural'")._on_cpu()
+    host = relation.known("'structural'")._source._on_cpu()
     # A graph may be the rows of several relations.
     key = (_KEY, *relation[1:4], None if pool is None else id(pool.array))
     kept: NonEdges = host._kept(key, lambda: NonEdges(relation, pool))

@@ -9,7 +9,7 @@ import torch
 
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.schema import check_by_type
 from pygsampler._loader.edge_relation import EdgeRelation, edge_relation
 from pygsampler._loader.negatives import NegativeSampling
@@ -140,7 +140,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
     """
     dtype = graph.dtype
     times = options.pop("seed_time")
-    if not isinstance(graph, HeteroGraph):
+    if not is_heterogeneous(graph):
         return {None: SeedEdges(edge_relation(graph), edges, dtype=dtype, times=times, **options)}
     if not isinstance(edges, Mapping) and len(graph.edge_types) == 1:
         edges = {graph.edge_types[0]: edges}

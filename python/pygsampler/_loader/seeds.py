@@ -18,7 +18,7 @@ from pygsampler._graph.schema import check_by_type
 from pygsampler._sampling.seed_times import is_scalar_time
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
 
 
 class HeteroSeeds:
@@ -30,7 +30,7 @@ class HeteroSeeds:
 
     __slots__ = ("_counts", "_ends", "_kinds", "kinds", "order")
 
-    def __init__(self, graph: HeteroGraph, seeds: Any) -> None:
+    def __init__(self, graph: Graph, seeds: Any) -> None:
         types, counts = graph.node_types, graph.num_nodes
         if not isinstance(seeds, Mapping) and len(types) == 1:
             seeds = {types[0]: seeds}
@@ -164,7 +164,7 @@ def check_dates(given: Any, graph: Any, *names: str | None) -> None:
     for name in names:
         if name is None:
             continue
-        of = graph._kind_of_times(name)
+        of = graph._source._kind_of_times(name)
         if not isinstance(given, Mapping):
             check_datetime_kind(as_numpy_dates(given, "seed_time"), of, name, "seed_time")
             continue

@@ -9,7 +9,7 @@ import torch
 
 from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine.checks import boolean, describe, integer
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler._loader.rng import BatchId, DrawShape, check_power, draw
 from pygsampler.walks.result import Walks
 
@@ -89,7 +89,7 @@ def skip_gram(
     Sources: word2vec (Mikolov et al., 2013, sections 2.2 and 2.3, whose power 3/4 is of how often
     a word occurs), node2vec (Grover and Leskovec, 2016). docs/concepts/randomness.md has the rule.
     """
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
     if not isinstance(walks, Walks):
         raise TypeError(f"walks: expected Walks, got {describe(walks)}")
@@ -110,7 +110,7 @@ def skip_gram(
     pair, walk = is_pair.nonzero(as_tuple=True)
     places = walk * (2 * window * steps) + slot[pair]
     rows = DrawShape(len(places), 2 * window * steps, count, places)
-    table = graph._negatives(power) if power and count else None
+    table = graph._source._negatives(power) if power and count else None
     others = draw(nodes, number, _NEGATIVES, graph.num_nodes, rows, table)
     return SkipGram(nodes[centre[pair], walk], nodes[context[pair], walk], others)
 

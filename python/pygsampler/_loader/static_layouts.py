@@ -10,8 +10,7 @@ from pygsampler._graph.schema import check_by_type, number_of
 from pygsampler._sampling.static_buffers import Capacity, StaticBuffers
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler._graph.schema import Schema
+    from pygsampler._graph.schema import EdgeType, Schema
     from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["StaticLayout", "timed_of"]
@@ -186,7 +185,7 @@ def timed_of(graph: Any, sampler: PGSampler) -> Any:
     if sampler.temporal is None:
         return None
     sampler._check_span(graph)
-    return graph._timed(sampler.temporal.attr, sampler.mask, sampler.prob)
+    return graph._source._timed(sampler.temporal.attr, sampler.mask, sampler.prob)
 
 
 def _larger(first: Mapping[Any, int], second: Mapping[Any, int]) -> dict[Any, int]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler
 
 # Each batch in flight has tables of the size of the graph's vertices on the device, and what it
@@ -139,7 +138,7 @@ class LaunchHandle(EngineHandle):
 
     _close_function: ClassVar[str] = "Cancel"
 
-    def __init__(self, graph: Graph, sampler: EngineSampler, views: list[IdView]) -> None:
+    def __init__(self, graph: Any, sampler: EngineSampler, views: list[IdView]) -> None:
         super().__init__()
         self._graph = graph
         self._sampler = sampler
@@ -166,7 +165,7 @@ class DeviceLaunch(LaunchHandle):
     __slots__ = ()
 
     def __init__(
-        self, graph: Graph, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
+        self, graph: Any, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
     ) -> None:
         super().__init__(graph, sampler, views)
         calls = array("q")
@@ -202,7 +201,7 @@ class SeparateLaunches:
     """Likewise, where seeds become ready in several streams: a launch waits for one."""
 
     def __init__(
-        self, graph: Graph, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
+        self, graph: Any, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
     ) -> None:
         self._jobs = [
             DeviceJob(
@@ -238,7 +237,7 @@ class BatchFailed(Exception):
 
 
 def sample_many(
-    graph: Graph, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int
+    graph: Any, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int
 ) -> list[Any]:
     """A batch for each of several sets of seeds, as many to a launch as there is memory for."""
     handle, device = graph._handle(), graph._device

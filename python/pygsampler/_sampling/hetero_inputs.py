@@ -17,7 +17,7 @@ from pygsampler._sampling.seed_times import is_scalar_time, seed_times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
     from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler._graph.temporal import TimeSortedGraph
 
@@ -84,7 +84,7 @@ def flatten_by_type(
     return as_ids(ids, where), counts
 
 
-def homogeneous_ids(seeds: Any, graph: HeteroGraph, joint: HomogeneousView) -> Any:
+def homogeneous_ids(seeds: Any, graph: Graph, joint: HomogeneousView) -> Any:
     """Seeds by type as those of the joined graph."""
     about = joint.nodes, graph.num_nodes, joint.graph.dtype, graph._device
     return ids_in_homogeneous(seeds, "seeds", *about)

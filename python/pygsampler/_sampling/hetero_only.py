@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._engine.checks import describe
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import HeteroEngineSampler
 from pygsampler._sampling.request import HeteroRequest
@@ -50,8 +50,10 @@ class HeteroOnlySampler(HeteroEngineSampler, Sampler[HeteroMiniBatch]):
         beside: bool = False,
     ) -> SampleJob:
         """As ``Sampler.launch``; TypeError for a graph without types."""
-        if not isinstance(graph, HeteroGraph):
-            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}{self._instead}")
+        if not is_heterogeneous(graph):
+            raise TypeError(
+                f"graph: expected a heterogeneous graph, got {describe(graph)}{self._instead}"
+            )
         return dispatch(
             HeteroRequest(
                 self,

@@ -47,8 +47,9 @@ class Plan(Mapping[str, Any]):
         return _restored(document)
 
     def graph_of(self, graph: Any) -> Any:
-        """The graph of the edges that have weights, or that the mask leaves, where ``graph`` is."""
-        return graph if self.drawn_by is None else graph._drawn_by(*self.drawn_by)
+        """The edges of a graph that have weights, or that the mask leaves, where ``graph`` is."""
+        source = graph._source
+        return source if self.drawn_by is None else source._drawn_by(*self.drawn_by)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Plan: expected no change, got a new {name}; make another plan")

@@ -19,7 +19,7 @@ from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed_times import seed_times
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
     from pygsampler._sampling.engine_sampler import EngineSampler, HeteroEngineSampler
 
 _TEMPLATES = {
@@ -196,6 +196,7 @@ class TemporalRequest(SampleRequest):
         into: str | None = None,
         asynchronous: bool = False,
     ) -> None:
+        graph = graph._source
         self.sampler, self.graph, self.epoch, self.batch = sampler, graph, epoch, batch
         self.into, self.asynchronous, self.row_plan = (
             into if into == "hops" else None,
@@ -226,7 +227,7 @@ class HeteroRequest(SampleRequest):
     def __init__(
         self,
         sampler: HeteroEngineSampler,
-        graph: HeteroGraph,
+        graph: Graph,
         seeds: Any,
         seed_time: Any = None,
         *,
@@ -237,20 +238,21 @@ class HeteroRequest(SampleRequest):
         into: str | None = None,
         asynchronous: bool = False,
     ) -> None:
-        self.sampler, self.graph, self.epoch, self.batch = sampler, graph, epoch, batch
+        source = graph._source
+        self.sampler, self.graph, self.epoch, self.batch = sampler, source, epoch, batch
         self.into, self.asynchronous = into if into == "hops" else None, asynchronous
         self.row_plan = sampler._rows_of_parts()
-        service, device, timed = graph._service, graph._device, None
+        service, device, timed = source._service, source._device, None
         plan, name = sampler._plan, sampler._by_time
         if service is not None:
             service.check(plan)
             timed = None if name is None else service.times(name)
         elif name is not None:
-            timed = graph._timed(name, plan["mask"], plan["prob"])
+            timed = source._timed(name, plan["mask"], plan["prob"])
             self.graph = timed.graph
         else:
-            self.graph = plan.graph_of(graph)
-        node_types, edge_types = graph._schema
+            self.graph = plan.graph_of(source)
+        node_types, edge_types = source._schema
         if type(seeds) is not dict and not isinstance(seeds, Mapping) and len(node_types) == 1:
             seeds = {node_types[0]: seeds}
         ids, counts = flatten_by_type(seeds, node_types, "seeds", device)
@@ -296,7 +298,7 @@ class WalkRelationsRequest(SampleRequest):
     def __init__(
         self,
         sampler: EngineSampler,
-        graph: HeteroGraph,
+        graph: Graph,
         types: Sequence[Any],
         roots: str,
         seeds: Any,
@@ -304,7 +306,7 @@ class WalkRelationsRequest(SampleRequest):
         epoch: int,
         batch: int,
     ) -> None:
-        self.sampler, self.graph, self.epoch, self.batch = sampler, graph, epoch, batch
+        self.sampler, self.graph, self.epoch, self.batch = sampler, graph._source, epoch, batch
         self.into, self.asynchronous, self.excluded = None, True, []
         service, plan = graph._service, sampler._plan
         # A part is asked for edges of one relation, whose rows know nothing of the others.

@@ -8,8 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous, is_homogeneous
 from pygsampler._sampling.batch_counter import BatchCounter
 from pygsampler._sampling.pending import GroupLauncher, PendingBatch
 
@@ -203,7 +202,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def sample(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -253,7 +252,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def submit(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -272,7 +271,7 @@ class Sampler(ABC, Generic[T_co]):
 
     def sample_many(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Iterable[Any],
         *,
         epoch: int | None = None,
@@ -377,15 +376,15 @@ def with_set_index(error: Exception, place: int) -> Exception:
 
 def check_graph(graph: Any, with_types: bool = False) -> None:
     """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
-    if with_types and isinstance(graph, HeteroGraph):
+    if with_types and is_heterogeneous(graph):
         return
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         library = type(graph).__module__.partition(".")[0]
         remedy = {
             "dgl": "Graph.from_dgl makes one, and pygsampler.dgl.PGSampler is for DGL's loaders",
             "torch_geometric": "Graph.from_pyg makes one, and pygsampler.pyg has PyG's loaders",
         }.get(library, "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one")
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             remedy = "graph.to_homogeneous() is the one without types"
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}; {remedy}")
 

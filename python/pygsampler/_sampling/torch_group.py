@@ -42,10 +42,10 @@ class TorchLauncher:
         """
         if into != "torch" or type(sampler).launch is not kind.launch:
             return None
-        graph = sampler.graph_of(graph)
+        graph = sampler.graph_of(graph)._source
         return None if graph._device < 0 else cls(graph, sampler, epoch)
 
-    def __init__(self, graph: Graph, sampler: EngineSampler, epoch: int) -> None:
+    def __init__(self, graph: Any, sampler: EngineSampler, epoch: int) -> None:
         self._graph = graph
         self._sampler = sampler
         self._epoch = epoch
@@ -82,7 +82,7 @@ class TorchGroup(LaunchHandle):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Any,
         sampler: EngineSampler,
         views: list[IdView],
         epoch: int,

@@ -6,23 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.public_home import set_public_module
 from pygsampler.datasets._files import convert, read, snap
-from pygsampler.datasets._hetero_edges import read_hetero
 from pygsampler.datasets._ogb import Ogb, ogb
 from pygsampler.datasets._ogbn_mag import ogbn_mag
 
 if TYPE_CHECKING:
-    from pygsampler.datasets._debian import Debian, debian, debian_hetero
+    from pygsampler.datasets._debian import Debian, debian
 
 __all__ = [
     "Debian",
     "Ogb",
     "convert",
     "debian",
-    "debian_hetero",
     "ogb",
     "ogbn_mag",
     "read",
-    "read_hetero",
     "snap",
 ]
 
@@ -31,7 +28,7 @@ set_public_module(globals())
 
 def __getattr__(name: str) -> Any:
     # NumPy is for the data sets alone: files of edges need none.
-    if name in ("Debian", "debian", "debian_hetero"):
+    if name in ("Debian", "debian"):
         from pygsampler.datasets import _debian
 
         set_public_module({**vars(_debian), "__name__": __name__, "__all__": [name]})

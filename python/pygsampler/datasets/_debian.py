@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 try:
     import numpy as np
@@ -13,11 +13,12 @@ except ModuleNotFoundError as error:
         "pygsampler.datasets needs NumPy: pip install numpy", name=error.name
     ) from None
 
+from pygsampler._engine.checks import boolean
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +101,7 @@ class Debian:
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
         return Graph.from_coo(src, dst, num_nodes=self.num_nodes)
 
-    def hetero_graph(self, *, directed: bool = False) -> HeteroGraph:
+    def hetero_graph(self, *, directed: bool = False) -> Graph:
         """The graph with its types: packages, the sources that they are built from, maintainers.
 
         The relations of each kind, ``("package", "Depends", "package")`` and so on, in the order of
@@ -110,7 +111,7 @@ class Debian:
         ``ndata["package"]["label"]`` are the labels, and ``edata[...]["relation"]`` of the kinds
         says which relation an edge is.
         """
-        from pygsampler._graph.hetero_graph import HeteroGraph
+        from pygsampler._graph.graph import Graph
 
         edges: dict[tuple[str, str, str], tuple[Any, Any]] = {}
         relations = {}
@@ -130,9 +131,9 @@ class Debian:
                 edges[back] = ends[::-1]
                 if name in relations:
                     of_edges[back] = {"relation": relations[name]}
-        return HeteroGraph.from_coo(
+        return Graph.from_coo(
             edges,
-            {
+            num_nodes={
                 "package": self.num_nodes,
                 "source": int(self.source.max()) + 1,
                 "maintainer": int(self.maintainer.max()) + 1,
@@ -171,11 +172,23 @@ class Debian:
         )
 
 
-def debian() -> Debian:
+@overload
+def debian(hetero: Literal[False] = False) -> Debian: ...
+@overload
+def debian(hetero: Literal[True]) -> Graph: ...
+def debian(hetero: bool = False) -> Any:
     """Loads the data set, which is part of the package; nothing is downloaded.
 
     63,666 packages, 351,419 relations of five kinds, 58 classes.
+
+    Parameters
+    ----------
+    hetero : bool
+        True returns the heterogeneous graph, ``debian().hetero_graph()``. Features, names and the
+        split are those of ``debian()``.
     """
+    if boolean(hetero, "hetero"):
+        return debian().hetero_graph()
     file = resources.files(__package__).joinpath("debian.npz")
     with file.open("rb") as opened, np.load(opened, allow_pickle=False) as packed:
         raw: dict[str, NDArray[Any]] = {name: packed[name] for name in packed.files}
@@ -208,11 +221,3 @@ def debian() -> Debian:
         val=part(1),
         test=part(2),
     )
-
-
-def debian_hetero() -> HeteroGraph:
-    """The data set as a graph with types: ``debian().hetero_graph()``.
-
-    Features, names and the split are ``debian()``'s.
-    """
-    return debian().hetero_graph()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._graph.file import as_path
 from pygsampler.datasets import _graphs, _read_options, _sources, _tables
@@ -13,66 +13,36 @@ if TYPE_CHECKING:
 
     from pygsampler._engine.progress import Progress
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
-
-
-@overload
-def read(
-    source: Any,
-    *,
-    format: str | None = None,
-    src: str | int | None = None,
-    dst: str | int | None = None,
-    num_nodes: int | None = None,
-    undirected: bool = False,
-    renumber: bool | None = None,
-    dtype: Any = None,
-    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
-    one_kind: bool = False,
-    progress: Progress = None,
-) -> Graph: ...
-
-
-@overload
-def read(
-    source: Any,
-    *,
-    src_type: str,
-    dst_type: str,
-    relation: str = "to",
-    format: str | None = None,
-    src: str | int | None = None,
-    dst: str | int | None = None,
-    num_nodes: Mapping[str, int] | None = None,
-    renumber: bool | None = None,
-    dtype: Any = None,
-    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
-    progress: Progress = None,
-) -> HeteroGraph: ...
+    from pygsampler._graph.schema import EdgeType
 
 
 def read(
     source: Any,
     *,
+    types: EdgeType | Mapping[Any, EdgeType] | None = None,
+    relation: str | int | None = None,
+    src_type: str | int | None = None,
+    dst_type: str | int | None = None,
     format: str | None = None,
-    src: str | int | None = None,
-    dst: str | int | None = None,
+    src: Any = None,
+    dst: Any = None,
     num_nodes: Any = None,
     undirected: bool = False,
     renumber: bool | None = None,
     dtype: Any = None,
-    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
-    src_type: str | None = None,
-    dst_type: str | None = None,
-    relation: str = "to",
+    edge_data: Any = None,
     one_kind: bool = False,
     progress: Progress = None,
-) -> Graph | HeteroGraph:
+) -> Graph:
     """Reads the graph of a file, or of several files, of edges into memory.
 
     A row of the graph lists its edges in the order of the file, and the id of an edge is the
     number of its line, row or entry, from 0; comments, blank lines and the header do not count.
     A file without edges is a graph without vertices, or with ``num_nodes`` of them.
+
+    A mapping of edge types to sources, ``types`` or a column ``relation`` gives a heterogeneous
+    graph, in which ids count within a node type, and so do edges: the id of an edge is the number
+    of lines of its type before it. It needs NumPy.
     docs/guide/datasets.md describes the formats.
 
     Parameters
@@ -80,15 +50,27 @@ def read(
     source : str or os.PathLike, or a list of such
         A regular file; text may be packed with gzip. Of Parquet, Arrow and CSV also a folder of
         files, in the order of their names, a pattern such as ``"edges/*.parquet"``, or a list;
-        these need pyarrow, and the lines of all are counted on.
+        these need pyarrow, and the lines of all are counted on. A mapping of (str, str, str), the
+        edge types, to such sources has each type's edges in files of its own.
+    types : (str, str, str), or mapping of names to such, optional
+        The edge type of all edges, (source type, relation, destination type); or the edge type
+        that each name of the column ``relation`` stands for, of which the graph has all, in this
+        order.
+    relation, src_type, dst_type : str or int, optional
+        The columns that say the relation of each edge, and the types of its source and target:
+        names, or places from 0, of text or integers, at most 4096 of them. Without ``types`` all
+        three; the edge types are those of the file then, as they first occur. Of the formats
+        "snap", "csv", "tsv", "parquet" and "arrow".
     format : {"snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx"}, optional
         By the suffix of the name when not given; ``.txt`` is "snap".
     src, dst : str or int, optional
         The columns of sources and targets: a name, or a place from 0. Without them those with
         usual names (src and dst, source and target, user and item, ...), else the only two; where
-        columns have no names, the first two.
+        columns have no names, the first two. With edge types also a mapping of these to columns;
+        columns that are called as the node types, such as ``user_id`` of "user", come first.
     num_nodes : int, optional
-        The number of vertices, where some behind the largest id have no edges.
+        The number of vertices, where some behind the largest id have no edges. Of a heterogeneous
+        graph a mapping of node types to numbers.
     undirected : bool
         Each of the E edges stands for both directions: the edges that are no self loops are also,
         in their order, the edges from E on, backwards.
@@ -98,7 +80,8 @@ def read(
         of Parquet, Arrow and CSV, which needs pyarrow: ``graph.node_names`` has them, and
         ``graph.index_of`` finds nodes by them. False keeps the ids. None does the first
         for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second,
-        with a warning in the log ("pygsampler") where nearly all vertices are gaps.
+        with a warning in the log ("pygsampler") where nearly all vertices are gaps. Of a
+        heterogeneous graph True numbers each node type from 0, and None is False.
     dtype : {"int32", "int64"}, or NumPy's or torch's dtype of that name, optional
         Of the graph. Without it int32 where both columns are integers of at most 32 bits, else
         int64, as for text.
@@ -108,11 +91,8 @@ def read(
         with ``undirected`` of its reverse too. bool, integers and floats of Parquet and Arrow keep
         their dtype, without nulls; numbers in text are float64. Dates are int64 nanoseconds since
         1970, which ``PGSampler(temporal=)`` takes as dates; they need pyarrow. Other columns are
-        skipped. Not of the formats "npz" and "mtx".
-    src_type, dst_type, relation : str, optional
-        The types of the sources and of the targets, where these are two kinds of things, and what
-        their edges are called: gives the ``HeteroGraph`` of
-        ``read_hetero({(src_type, relation, dst_type): source})``.
+        skipped. Not of the formats "npz" and "mtx". With edge types also a mapping of these to
+        columns.
     one_kind : bool
         True numbers both columns in one set of nodes though their names say two kinds of things,
         such as ``user_id`` and ``item_id``.
@@ -133,39 +113,22 @@ def read(
     MemoryError
         Where the machine cannot hold the graph; ``convert`` needs less.
     """
-    if src_type is not None or dst_type is not None:
-        return _two_types(
-            source,
-            (src_type, relation, dst_type),
-            undirected,
-            {
-                "format": format,
-                "src": src,
-                "dst": dst,
-                "num_nodes": num_nodes,
-                "renumber": bool(renumber),
-                "dtype": dtype,
-                "edge_data": edge_data,
-                "progress": progress,
-            },
-        )
+    columns = {"src_type": src_type, "relation": relation, "dst_type": dst_type}
+    if _sources.is_schema(source) or any(each is not None for each in (types, *columns.values())):
+        from pygsampler.datasets._hetero_edges import read_types
+
+        for name, value in (("undirected", undirected), ("one_kind", one_kind)):
+            if value:
+                raise ValueError(f"{name}: expected False for a heterogeneous graph, got True")
+        anew = False if renumber is None else renumber
+        how = edge_data, format, src, dst, dtype, progress
+        return read_types(source, types, columns, num_nodes, anew, *how)
     files = _sources.files_of(source, format)
     kind = _sources.format_of(files, format)
     plan = _read_options.plan_of(
         kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data, mixed=one_kind
     )
     return _graphs.graph_of(files, plan, progress)
-
-
-def _two_types(source: Any, kind: Any, undirected: bool, options: dict[str, Any]) -> HeteroGraph:
-    from pygsampler.datasets._hetero_edges import read_hetero
-
-    for name, end in (("src_type", kind[0]), ("dst_type", kind[2])):
-        if end is None:
-            raise ValueError(f"{name}: expected the type of nodes beside the other type, got None")
-    if undirected:
-        raise ValueError("undirected: expected False with src_type= and dst_type=, got True")
-    return read_hetero({kind: source}, **options)
 
 
 def convert(

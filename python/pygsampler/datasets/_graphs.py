@@ -34,13 +34,14 @@ def graph_of(files: Files, plan: dict[str, Any], progress: Progress) -> Graph:
 def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
     """Returns the graph in a memory of the engine, with the plan's arrays over its edges."""
     from pygsampler._graph.graph import Graph
+    from pygsampler._graph.relation import Relation
 
     memory = loaded.memory
     assert isinstance(memory, memories.Memory)
     names = [column["name"] for column in plan["data"]]
     words = memories.read_int64(memory.data, _WORDS + 2 * len(names))
     nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids, rows = words[:_WORDS]
-    graph = Graph._checked(
+    relation = Relation._checked(
         Array._of(memory.data + indptr, nodes + 1, 64, memory),
         Array._of(memory.data + indices, edges, bits, memory),
         Array._of(memory.data + edge_ids, edges, edge_bits, memory) if edge_bits else None,
@@ -50,16 +51,16 @@ def graph_in(loaded: _tables.Loaded, plan: dict[str, Any]) -> Graph:
         known = Array._of_region(
             ArrayRegion(memory.data + node_ids, "int64", (nodes,), memory, False)
         )
-        graph._arrays = MappingProxyType({"node_ids": known})
+        relation._arrays = MappingProxyType({"node_ids": known})
     elif loaded.names is not None:
         labels = {name: as_array(values, name) for name, values in loaded.names.items()}
-        graph._arrays = MappingProxyType(labels)
+        relation._arrays = MappingProxyType(labels)
     data = {}
     for name, kind, at in zip(names, words[_WORDS::2], words[_WORDS + 1 :: 2], strict=True):
         # The numbers of dtypes are those of the file format, which KINDS has in their order.
         region = ArrayRegion(memory.data + at, list(KINDS)[kind - 1], (rows,), memory, False)
         data[name] = Array._of_region(region)
-    made = graph._furnished(data, None)
+    relation._add_arrays(data, None)
     kinds: dict[str, Kind] = loaded.kinds
-    made._edata._kinds.update(kinds)
-    return made
+    relation._edata._kinds.update(kinds)
+    return Graph._wrap(relation)

@@ -1,4 +1,4 @@
-"""``read_hetero``: heterogeneous graphs from files of edges."""
+"""Reads heterogeneous graphs from files of edges."""
 
 from __future__ import annotations
 
@@ -15,66 +15,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pygsampler._engine.progress import Progress
-    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.schema import EdgeType
 
 _ENDS = ("src_type", "relation", "dst_type")
 
 
-def read_hetero(
+def read_types(
     source: Any,
-    *,
-    relation: str | int | None = None,
-    src_type: str | int | None = None,
-    dst_type: str | int | None = None,
-    schema: Mapping[Any, EdgeType] | None = None,
-    format: str | None = None,
-    src: str | int | Mapping[EdgeType, str | int] | None = None,
-    dst: str | int | Mapping[EdgeType, str | int] | None = None,
-    num_nodes: Mapping[str, int] | None = None,
-    renumber: bool = False,
-    dtype: Any = None,
-    edge_data: Any = None,
-    progress: Progress = None,
-) -> HeteroGraph:
-    """Reads a heterogeneous graph into memory, from a file for each edge type or one for all.
+    types: Any,
+    columns: dict[str, Any],
+    num_nodes: Any,
+    renumber: Any,
+    edge_data: Any,
+    format: str | None,
+    src: Any,
+    dst: Any,
+    dtype: Any,
+    progress: Progress,
+) -> Graph:
+    """Reads a heterogeneous graph, from a file for each edge type or one for all.
 
-    A mapping of edge types to files names the types itself. Of one file for all a column says the
-    relation of each edge, and two more the types of its ends, or ``schema`` knows these. Such names
-    are text or integers, at most 4096 in a column. Ids count within a node type, and so do edges:
-    the id of an edge is the number of lines of its type before it. Needs NumPy.
-
-    Parameters
-    ----------
-    source : mapping of (str, str, str) to sources, or a source
-        A source is one that ``read`` takes, also a folder, a list or a pattern of files; of one for
-        all the formats "snap", "csv", "tsv", "parquet" and "arrow".
-    relation : str or int
-        The column of relations: a name, or a place from 0. None with a mapping, as the next three.
-    src_type, dst_type : str or int, optional
-        Those of the types of sources and targets; both, or ``schema``.
-    schema : mapping of names to (str, str, str), optional
-        The type of edges that each name of the column stands for. The graph has them all, in this
-        order; without it those of the file, as they first occur.
-    src, dst : str or int, or a mapping of edge types to such, optional
-        The columns of sources and targets, as for ``read``. Without them columns that are called
-        as the node types, such as ``user_id`` of "user", come before other usual names.
-    num_nodes : mapping of str to int, optional
-        The number of nodes of a type, where some behind the largest id have no edges.
-    renumber : bool
-        True numbers the nodes of each type from 0 by ascending id or name, for names, and for ids
-        that are unique over all types or have gaps; ``ndata[type]["node_ids"]`` are those of the
-        file, and ``graph.node_names[type]`` the names.
-    edge_data : iterable of str, or mapping of str to columns, optional
-        As for ``read``; a mapping of edge types to such says it for each. ``edata`` of each type
-        has the values of its edges.
-    format, dtype, progress
-        As for ``read``.
-
-    Raises
-    ------
-    OSError, TypeError, ValueError, MemoryError, ImportError
-        As ``read``, and ValueError for a relation that is not in ``schema``.
+    The other arguments are those of ``read``; ``columns`` are ``relation`` and the two of types.
     """
+    if isinstance(types, tuple):
+        source, types = {types: source}, None
     if num_nodes is not None and not isinstance(num_nodes, Mapping):
         expected = "a mapping of types to int"
         raise TypeError(f"num_nodes: expected {expected}, got {describe(num_nodes)}")
@@ -84,9 +49,8 @@ def read_hetero(
             "num_nodes: expected None with renumber=True, which counts the ids that occur, got "
             f"{num_nodes!r}"
         )
-    columns = {"src_type": src_type, "relation": relation, "dst_type": dst_type}
     if _sources.is_schema(source):
-        for name, value in {**columns, "schema": schema}.items():
+        for name, value in {**columns, "types": types}.items():
             if value is not None:
                 raise ValueError(f"{name}: expected None with a file for each type, got {value!r}")
         if not source:
@@ -110,7 +74,7 @@ def read_hetero(
         }
     else:
         parts = _parts_of_columns(
-            source, columns, _types(schema), format, anew, dtype, src, dst, edge_data, progress
+            source, columns, _types(types), format, anew, dtype, src, dst, edge_data, progress
         )
     return _graph_of_types(parts, num_nodes or {}, anew)
 
@@ -177,7 +141,7 @@ def _part_of(graph: Any) -> _Part:
         labels = graph.node_ids.numpy()
     values: dict[str, Any] = {}
     for name, array in graph.edata.items():
-        kind = graph._kind_of_times(name)
+        kind = graph._source._kind_of_times(name)
         values[name] = array.numpy().view(f"{kind}8[ns]") if kind else array.numpy()
     return _Part(src, dst, labels, values)
 
@@ -197,7 +161,7 @@ def _parts_of_columns(
     """The edges of each type of files whose columns name the types."""
     for end in ("src_type", "dst_type"):
         if (columns[end] is None) is (types is None):
-            wanted = "a column, or schema=" if types is None else "None with schema="
+            wanted = "a column, or types=" if types is None else "None with types="
             raise ValueError(f"{end}: expected {wanted}, got {columns[end]!r}")
     if columns["relation"] is None:
         raise ValueError("relation: expected a column, got None")
@@ -228,11 +192,11 @@ def _parts_of_columns(
 
 def _graph_of_types(
     parts: dict[EdgeType, _Part], num_nodes: Mapping[str, int], anew: bool
-) -> HeteroGraph:
+) -> Graph:
     """The graph of the edges of all types; with ``anew`` each node type is numbered from 0."""
     import numpy as np
 
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
 
     dtype = np.result_type(*(part.src.dtype for part in parts.values()))
     ends: dict[str, dict[tuple[EdgeType, int], NDArray[Any]]] = {}
@@ -262,31 +226,31 @@ def _graph_of_types(
         for end, ids in used.items():
             values = next(filled)[np.searchsorted(ids, columns[end])] if len(ids) else columns[end]
             numbers[end] = values
-    graph = HeteroGraph.from_coo(
+    graph = Graph.from_coo(
         {kind: (numbers[kind, 0].astype(dtype), numbers[kind, 1].astype(dtype)) for kind in parts},
-        {**nodes, **num_nodes},
+        num_nodes={**nodes, **num_nodes},
         edge_data={kind: part.values for kind, part in parts.items()},
         node_data={of: {"node_ids": each.ids} for of, each in labels.items() if each.names is None},
     )
     for of, each in labels.items():
         if each.names is not None:
-            graph._labels[of] = node_names.label_arrays(each)
+            graph._source._labels[of] = node_names.label_arrays(each)
     return graph
 
 
-def _types(schema: Any) -> dict[str, EdgeType] | None:
+def _types(types: Any) -> dict[str, EdgeType] | None:
     """The types by their names in the file."""
-    if schema is None:
+    if types is None:
         return None
-    if not isinstance(schema, Mapping) or not schema:
+    if not isinstance(types, Mapping) or not types:
         raise TypeError(
-            f"schema: expected a mapping of names to types of edges, got {describe(schema)}"
+            f"types: expected a mapping of names to types of edges, got {describe(types)}"
         )
     found: dict[str, EdgeType] = {}
-    for name, kind in schema.items():
+    for name, kind in types.items():
         if not isinstance(kind, tuple) or len(kind) != 3:
             expected = "(source, relation, destination)"
-            raise TypeError(f"schema[{name!r}]: expected {expected}, got {kind!r}")
+            raise TypeError(f"types[{name!r}]: expected {expected}, got {kind!r}")
         found[str(name)] = kind
     return found
 
@@ -320,9 +284,9 @@ def _lines(
         else:
             have = ", ".join(map(repr, types))
             raise ValueError(
-                f"{file}: relation: expected one of {have}, as schema has them, "
+                f"{file}: relation: expected one of {have}, as types has them, "
                 f"got {names[0]!r}, of edge {first}"
             )
     if not edges:
-        raise ValueError(f"{file}: expected edges, or schema=, got none")
+        raise ValueError(f"{file}: expected edges, or types=, got none")
     return edges

@@ -200,7 +200,7 @@ def _changed(
     else:
         graph = _both_ways(graph_class, src, dst, nodes)
     if known is not None:
-        graph._arrays = MappingProxyType({"node_ids": as_array(known, "node_ids")})
+        graph._source._arrays = MappingProxyType({"node_ids": as_array(known, "node_ids")})
     return graph
 
 

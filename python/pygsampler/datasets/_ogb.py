@@ -73,11 +73,11 @@ class Ogb:
 
     @property
     def num_nodes(self) -> int:
-        return self.graph.num_nodes
+        return int(self.graph.num_nodes)
 
     @property
     def num_edges(self) -> int:
-        return self.graph.num_edges
+        return int(self.graph.num_edges)
 
     def __repr__(self) -> str:
         return f"Ogb({self.name!r}, num_nodes={self.num_nodes}, num_edges={self.num_edges})"

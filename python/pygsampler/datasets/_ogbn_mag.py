@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._engine.checks import boolean, describe
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.schema import EdgeType
 
 _NAME = "ogbn-mag"
 # What OGB calls arrays of vertices, and what they are called in PyG and here.
@@ -20,7 +21,7 @@ _ARRAYS = {"node_feat_dict": "x", "node_year": "year"}
 _PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 
 
-def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = False) -> HeteroGraph:
+def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = False) -> Graph:
     """The Microsoft Academic Graph of OGB: papers, authors, institutions and fields of study.
 
     ``ndata["paper"]`` has what PyG's ``OGB_MAG`` calls so: ``"x"`` (float32, [N, 128]), ``"year"``
@@ -65,7 +66,7 @@ def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = Fals
     return _of_object(loader(_NAME, root=os.fspath(root)), both)
 
 
-def _of_object(dataset: Any, reverse: bool) -> HeteroGraph:
+def _of_object(dataset: Any, reverse: bool) -> Graph:
     """What OGB's loader has loaded: dictionaries of NumPy arrays."""
     name = getattr(dataset, "name", None)
     if not getattr(dataset, "is_hetero", False) or not hasattr(dataset, "get_idx_split"):
@@ -82,7 +83,7 @@ def _of_object(dataset: Any, reverse: bool) -> HeteroGraph:
     return _made(nodes, edges, arrays, dataset.get_idx_split(), reverse)
 
 
-def _of_files(folder: Path, reverse: bool) -> HeteroGraph:
+def _of_files(folder: Path, reverse: bool) -> Graph:
     """The files that the download of OGB or of PyG is unpacked to."""
     from pygsampler.datasets import _ogb_files as files
 
@@ -130,10 +131,10 @@ def _made(
     arrays: dict[str, dict[str, Any]],
     split: dict[str, dict[str, Any]],
     reverse: bool,
-) -> HeteroGraph:
+) -> Graph:
     import numpy as np
 
-    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._graph.graph import Graph
 
     of_nodes: dict[str, dict[str, Any]] = {kind: {} for kind in nodes}
     for name, of_types in arrays.items():
@@ -153,4 +154,4 @@ def _made(
         edges[edge_type] = ends[0], ends[1]
         if reverse:
             edges[edge_type[2], f"rev_{edge_type[1]}", edge_type[0]] = ends[1], ends[0]
-    return HeteroGraph.from_coo(edges, nodes, node_data=of_nodes)
+    return Graph.from_coo(edges, num_nodes=nodes, node_data=of_nodes)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pygsampler._batch.subgraph import RootedSubgraph
     from pygsampler._batch.torch_minibatch import TorchMiniBatch
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = [
     "HopArrays",

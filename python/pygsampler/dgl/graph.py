@@ -207,7 +207,8 @@ def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
 
     def make(host: Graph) -> Graph:
         where = f"g.edata[{name!r}]"
-        return host._drawing(kind, where, as_array(array, where))
+        relation: Any = host._relation
+        return Graph._wrap(relation._drawing(kind, where, as_array(array, where)))
 
     drawn = _current(taken, (kind, name), [array], make)
     place = graph.device, graph.pinned
@@ -215,7 +216,7 @@ def weighted_graph(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     if placed is None:
         there = _put(drawn.host, graph)
         placed = graph.with_data()
-        placed._derived[kind, name] = there
+        placed._source._derived[kind, name] = there._relation
         drawn.placed[place] = placed
     return placed
 
@@ -272,8 +273,9 @@ def walk_graph(
     kinds = TYPES if len(types) > 1 else None
 
     def make(host: Graph) -> Graph:
-        rows = host._walked("out", types=kinds)
-        made = host.with_data()
+        rows = host._source._walked("out", types=kinds)
+        graph = host.with_data()
+        made = graph._source
         form = made._form(rows._open(), rows._kinds, rows._file)
         where = f"edata[{name!r}]"
         try:
@@ -283,13 +285,14 @@ def walk_graph(
             _refuse_weights(g, name, types)
             raise
         made._derived["out", kinds, 0] = form
-        return made
+        return graph
 
     taken = _taken(g, tuple(types))
     drawn = _current(taken, ("walk", name), arrays, make)
-    if second and ("second", "out", None, None, 0) not in drawn.host._derived:
-        back = taken.on_host()._walked("out", second=True)
-        drawn.host._derived["second", "out", None, None, 0] = back
+    derived = drawn.host._source._derived
+    if second and ("second", "out", None, None, 0) not in derived:
+        back = taken.on_host()._source._walked("out", second=True)
+        derived["second", "out", None, None, 0] = back
     place = graph.device, graph.pinned
     placed = drawn.placed.get(place)
     if placed is None:

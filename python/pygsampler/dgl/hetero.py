@@ -18,7 +18,7 @@ from pygsampler._adapters.engine_batch import worker_threads
 from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, HeteroGraph
 from pygsampler.dgl.block import (
     all_formats,
     block_from_types,
@@ -34,7 +34,7 @@ from pygsampler.samplers.labor import LaborSampler
 
 if TYPE_CHECKING:
     from pygsampler._batch.hetero_minibatch import HeteroBlock
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = [
     "batch_to",
@@ -132,7 +132,7 @@ def sample_hetero(
         )
     graph = graph_of_types(g, name, place)
     job = sampler.launch(
-        graph,  # type: ignore[arg-type]
+        graph,
         {kind: ids for kind, ids in seeds.items() if len(ids)},
         epoch=epoch,
         batch=batch,
@@ -224,11 +224,11 @@ class _CachedHeteroGraph(NamedTuple):
     of: weakref.ref[Any]
     arrays: dict[Any, torch.Tensor]
     versions: tuple[int, ...]
-    graph: HeteroGraph
+    graph: Graph
     # Of the relations that share DGL's arrays.
     descents: list[UnsortedWitness]
     # On the GPUs that sample it, by their names, and whether they read the host's memory.
-    placed: dict[tuple[str, bool], HeteroGraph]
+    placed: dict[tuple[str, bool], Graph]
 
     def fits(self, index: Any, arrays: dict[Any, torch.Tensor]) -> bool:
         """Whether it is of that index, and of its rows and those arrays as they are now."""
@@ -245,7 +245,7 @@ _graphs: dict[tuple[int, str | None], _CachedHeteroGraph] = {}
 """By the id of DGL's graph index, which nothing changes in place, and what draws."""
 
 
-def graph_of_types(g: Any, drawn_by: str | None, place: torch.device | None = None) -> HeteroGraph:
+def graph_of_types(g: Any, drawn_by: str | None, place: torch.device | None = None) -> Graph:
     """``g`` with the edge arrays of that name, on the CPU or there; kept as long as neither
     changes.
 

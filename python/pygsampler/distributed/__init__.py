@@ -8,8 +8,6 @@ from pygsampler._engine.public_home import set_public_module
 from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph
-from pygsampler.distributed.hetero_graph import DistributedHeteroGraph
-from pygsampler.distributed.hetero_partition import HeteroPartition, HeteroShard, partition_types
 from pygsampler.distributed.open_graph import open_graph
 from pygsampler.distributed.partition import Partition, Shard, partition
 from pygsampler.distributed.ray_exchange import RayExchange
@@ -19,17 +17,13 @@ from pygsampler.distributed.shared_graph import share, share_features
 __all__ = [
     "DistributedFeatures",
     "DistributedGraph",
-    "DistributedHeteroGraph",
     "Exchange",
-    "HeteroPartition",
-    "HeteroShard",
     "Partition",
     "RayExchange",
     "Shard",
     "TorchExchange",
     "open_graph",
     "partition",
-    "partition_types",
     "reorder",
     "share",
     "share_features",

@@ -6,9 +6,10 @@ from array import array
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import HeteroGraph
 from pygsampler._graph.schema import number_of
 from pygsampler.distributed.device_rows import MOST_HOPS, DeviceRows
+from pygsampler.distributed.hetero_partition import HeteroPartition
 from pygsampler.distributed.hetero_row_server import HeteroRowServer
 from pygsampler.distributed.row_server import PLANS, RowServer
 from pygsampler.samplers.neighbor import PGSampler
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pygsampler._sampling.plan import Plan
-    from pygsampler.distributed.hetero_partition import HeteroPartition, HeteroShard
+    from pygsampler.distributed.hetero_partition import HeteroShard
     from pygsampler.distributed.messages import RowRequest
     from pygsampler.distributed.partition import Partition, Shard
 
@@ -130,17 +131,14 @@ def _vertices(question: RowRequest) -> array[int]:
     return array("i" if question.bits == 32 else "q", bytes(question.vertices))
 
 
-def row_server(partition: Partition, rank: int, device: int) -> RowServer:
-    """Who answers for a part, on the CPU or on that device."""
+def row_server(partition: Partition, rank: int, device: int) -> RowServer | HeteroRowServer:
+    """Returns the server that answers for a part, on the CPU or on that device."""
+    if isinstance(partition, HeteroPartition):
+        if device < 0:
+            return HeteroRowServer(partition, partition.shard(rank))
+        return HeteroDeviceRowServer(partition, partition.shard(rank), device)
     out, shard = partition.out, partition.shard(rank)
     behind = None if out is None else out.shard(rank)
     if device < 0:
         return RowServer(partition, shard, out, behind)
     return DeviceRowServer(partition, shard, out, behind, device)
-
-
-def typed_owner_of(partition: HeteroPartition, rank: int, device: int) -> HeteroRowServer:
-    """The same of a graph with types."""
-    if device < 0:
-        return HeteroRowServer(partition, partition.shard(rank))
-    return HeteroDeviceRowServer(partition, partition.shard(rank), device)

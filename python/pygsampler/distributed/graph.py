@@ -2,167 +2,206 @@
 
 from __future__ import annotations
 
-from array import array
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.array import Array, as_array
-from pygsampler._graph import named_arrays as graph_data
-from pygsampler._graph.csc_arrays import CscArrays
 from pygsampler._graph.graph import Graph
+from pygsampler._graph.schema import ByEdgeType
 from pygsampler.distributed.device_row_server import row_server
 from pygsampler.distributed.features import DistributedFeatures
-from pygsampler.distributed.partition import Partition
-from pygsampler.distributed.partitioned import PartitionedGraph
+from pygsampler.distributed.hetero_partition import HeteroPartition
+from pygsampler.distributed.hetero_row_server import SEPARATOR
+from pygsampler.distributed.relation import PartitionedGroup, PartitionedRelation, refusal
 from pygsampler.distributed.row_service import RowService
 from pygsampler.distributed.temporal import times_of
 
 if TYPE_CHECKING:
-    from pygsampler._graph.program_arrays import ProgramArrayNames
+    from pygsampler._graph.schema import EdgeType
     from pygsampler.distributed.exchange import Exchange
-    from pygsampler.distributed.partition import Shard
+    from pygsampler.distributed.partition import Partition
 
 
-class DistributedGraph(PartitionedGraph["Partition", "Shard"], Graph):
-    """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
+class DistributedGraph(Graph):
+    """A partitioned graph, of which this process has one part; ``open_graph`` returns it.
 
-    Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types, all walks, and programs of which columns are all that they take of A, such
-    as ``LaborSampler``. A batch is byte for byte that of the whole graph on one machine, for any
-    number of parts. Its rows are drawn where they lie, and numbered here; those of a program come
-    whole.
+    Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU, all
+    walks, and programs of which columns are all that they take of A, such as ``LaborSampler``;
+    of a heterogeneous one also ``HGTSampler`` and ``MetaPathWalk``. A batch
+    is byte for byte that of the whole graph on one machine, for any number of parts. Its rows are
+    drawn where they lie, and numbered here; those of a program come whole.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
     """
 
-    __slots__ = ("_num_edges", "_outward", "_partition", "_service", "_shard")
+    __slots__ = ("_partition", "_service", "_shard")
 
-    # Whose rows are the out-edges; None where the parts have none.
-    _outward: DistributedGraph | None
     _partition: Partition
-    _shard: Shard | None
-    _num_edges: int
+    _shard: Any
 
     @classmethod
     def _opened(
         cls, partition: Partition, exchange: Exchange, device: int = devices.CPU
     ) -> DistributedGraph:
-        graph, out, owner = cls._without_rows(partition), partition.out, None
-        if exchange.owns:
-            owner = row_server(partition, exchange.rank, device)
-            graph._shard = owner.shard
-        nodes = partition.arrays["nodes"]
-        times = partial(times_of, [partition], [nodes], nodes)
-        outward = [] if out is None else [out]
-        graph._service = RowService(exchange, owner, [partition], outward, times)
-        if out is not None:
-            graph._outward = cls._without_rows(out)
-            graph._outward._service = graph._service
-        return graph
+        owner = row_server(partition, exchange.rank, device) if exchange.owns else None
+        source: PartitionedRelation | PartitionedGroup
+        if isinstance(partition, HeteroPartition):
+            relations, out = partition.relations, partition.out
+            of_nodes = {kind: nodes.arrays["nodes"] for kind, nodes in partition.nodes.items()}
+            sources = [of_nodes.get(kind[0], {}) for kind in partition.edge_types]
+            names = {name for arrays in of_nodes.values() for name in arrays}
+            times = partial(times_of, relations, sources, names)
+            service = RowService(exchange, owner, relations, out, times)
+            parts = dict(zip(partition.edge_types, relations, strict=True))
+            source = PartitionedGroup._in(partition.num_nodes, parts, service)
+        else:
+            nodes = partition.arrays["nodes"]
+            times = partial(times_of, [partition], [nodes], nodes)
+            outward = [] if partition.out is None else [partition.out]
+            service = RowService(exchange, owner, [partition], outward, times)
+            source = PartitionedRelation._in(partition, service)
+        return cls._with_parts(source, partition, None if owner is None else owner.shard)
 
     @classmethod
-    def _without_rows(cls, partition: Partition) -> DistributedGraph:
-        """A graph of the engine's for the vertices of all parts."""
-        graph = cls._new(no_rows(partition), partition.num_nodes)
-        graph._partition, graph._num_edges = partition, partition.num_edges
-        graph._shard = graph._outward = None
+    def _with_parts(
+        cls, source: PartitionedRelation | PartitionedGroup, partition: Partition, shard: Any
+    ) -> DistributedGraph:
+        graph = cls._wrap(source)
+        graph._partition, graph._shard, graph._service = partition, shard, source._service
         return graph
 
-    @property
-    def num_edges(self) -> int:
-        """Number of edges, of all parts."""
-        return self._num_edges
+    def _as_one_type(self, kind: EdgeType) -> DistributedGraph:
+        """Returns this homogeneous graph as a heterogeneous one of an edge type."""
+        nodes, parts = {kind[0]: self.num_nodes}, {kind: self._partition}
+        source = PartitionedGroup._in(nodes, parts, self._service)
+        return DistributedGraph._with_parts(source, self._partition, self._shard)
 
-    def features(self, name: str) -> DistributedFeatures:
-        """The vertex array of that name, whose rows lie with the vertices, for loaders.
+    def __getitem__(self, edge_type: EdgeType | str) -> Graph:
+        """Returns the relation of an edge type, whose rows nothing samples by itself."""
+        if self._relation is not None:
+            return super().__getitem__(edge_type)
+        relation: Any = ByEdgeType(self._relations())[edge_type]
+        return DistributedGraph._with_parts(relation, relation._partition, None)
+
+    @property
+    def partition(self) -> Partition:
+        """The files of the parts."""
+        return self._partition
+
+    @property
+    def shard(self) -> Any:
+        """The ``Shard`` that this process has; None where it has none."""
+        return self._shard
+
+    def features(self, name: str, node_type: str | None = None) -> DistributedFeatures:
+        """Returns the node array of that name, whose rows lie with the nodes, for loaders.
+
+        Parameters
+        ----------
+        name : str
+        node_type : str, optional
+            The type of the nodes, for a heterogeneous graph.
 
         Raises
         ------
         KeyError
-            Where the parts have none of that name.
+            Where the parts have none of that name and type.
         """
-        nodes = self._partition.arrays["nodes"]
-        if name not in nodes:
-            have = ", ".join(map(repr, nodes)) or "none"
+        partition, called = self._partition, name
+        nodes = None if node_type is not None else partition
+        if isinstance(partition, HeteroPartition):
+            nodes = partition.nodes.get(str(node_type))
+            called = f"{node_type}{SEPARATOR}{name}"
+        arrays = {} if nodes is None else nodes.arrays["nodes"]
+        if nodes is None or name not in arrays:
+            have = ", ".join(map(repr, arrays)) or "none"
+            of_type = "" if node_type is None else f" of {node_type!r}"
             raise KeyError(
-                f"expected the name of a vertex array of the graph ({have}), got {name!r}"
+                f"expected the name of a vertex array of the graph ({have}), got {name!r}{of_type}"
             )
-        return DistributedFeatures(self._service, name, nodes[name], self.num_nodes)
+        return DistributedFeatures(
+            self._service, called, arrays[name], nodes.num_nodes, nodes.bounds
+        )
 
-    @property
-    def indptr(self) -> Array:
-        """No process has it: ValueError."""
-        return self._not_here("indptr")
+    def to(self, device: Any) -> DistributedGraph:
+        """Returns itself for the ``device`` ``"cpu"``; ValueError for others."""
+        return self if device == "cpu" else self._refuse("rows")
 
-    @property
-    def indices(self) -> Array:
-        """No process has them: ValueError."""
-        return self._not_here("indices")
+    def pin(self, device: Any = "cuda") -> NoReturn:
+        """ValueError for any ``device``: no process has all rows."""
+        self._refuse("rows")
 
-    @property
-    def edge_ids(self) -> Array | None:
-        """No process has them: ValueError; ``shard.edge_ids`` are those of this one's part."""
-        return self._not_here("edge_ids")
+    def share(self, over: Any, **options: Any) -> NoReturn:
+        """ValueError for any ``over``: no process has all rows."""
+        self._refuse("rows")
+
+    def save(self, path: Any, **options: Any) -> NoReturn:
+        """ValueError for any ``path``: no process has the graph."""
+        self._refuse("edges")
 
     def with_data(self, edge_data: Any = None, node_data: Any = None) -> NoReturn:
         """ValueError: arrays come along when a graph is written in parts."""
-        self._not_here("arrays")
+        self._refuse("arrays")
 
-    def _kept(self, key: Any, make: Any) -> NoReturn:
-        raise ValueError(
-            "sampler: expected one of neighbours, walks or a program for a graph in parts, got one "
-            "of another family"
-        )
+    def index_of(self, labels: Any) -> NoReturn:
+        """ValueError for any ``labels``: the parts have no names."""
+        self._refuse("names")
 
-    def _with_named(self, names: ProgramArrayNames) -> DistributedGraph:
-        # Those of edges come with the rows.
-        self._service.check_arrays(list(names.edges), names.weight)
-        if of_nodes := sorted({*names.vertices, *names.rows}):
-            self._not_here(f"vertex arrays ({', '.join(map(repr, of_nodes))})")
-        return self
+    def in_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
 
-    def _walked(
-        self,
-        direction: Literal["in", "out"],
-        prob: str | None = None,
-        types: str | None = None,
-        kinds: int = 0,
-        second: bool = False,
-    ) -> DistributedGraph:
-        if direction == "in":
-            return self
-        # Where there are none the service says so.
-        return self if self._outward is None else self._outward
+    def out_degrees(self, *nodes: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
 
-    def _rows(self) -> tuple[graph_data.RowCount, graph_data.RowCount]:
-        return (
-            graph_data.RowCount(graph_data.EDGES, self._num_edges, self._partition.has_edge_ids),
-            graph_data.RowCount(graph_data.NODES, self._num_nodes),
-        )
+    def reverse_edge_ids(self, *types: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
+
+    def to_networkx(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
+
+    def to_scipy(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
+
+    def to_dgl(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
+
+    def to_pyg(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._refuse("edges")
+
+    def to_homogeneous(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the graph."""
+        self._refuse("edges")
+
+    def _joint(self, *types: Any) -> NoReturn:
+        self._refuse("relations together")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise refusal(what, self._partition.num_parts)
 
     def close(self) -> None:
         """Leaves: returns once all processes have closed theirs."""
         self._service.close()
-        if self._outward is not None:
-            Graph.close(self._outward)
         super().close()
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "DistributedGraph: expected something to pickle, got a graph whose parts lie in "
+            "several processes; open it where it is needed"
+        )
+
     def __repr__(self) -> str:
+        if self._relation is None:
+            return f"DistributedGraph({self._partition!r})"
         return (
             f"DistributedGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
             f"{'in' if self._shard is None else f'part {self._shard.rank} of'} "
             f"{self._partition.num_parts}{' parts' if self._shard is None else ''})"
         )
-
-
-def no_rows(partition: Partition) -> CscArrays:
-    """The arrays of a graph without rows, as wide as those of the parts."""
-    kind = "i" if partition.dtype == "int32" else "q"
-    ids = "i" if partition.edge_id_bits == 32 else "q"
-    return CscArrays(
-        as_array(array("q", [0]), "indptr"),
-        as_array(array(kind), "indices"),
-        as_array(array(ids), "edge_ids"),
-    )

@@ -10,8 +10,6 @@ from pygsampler.distributed.row_server import RowServerBase, along_out_edges
 from pygsampler.distributed.temporal import timed_rows
 
 if TYPE_CHECKING:
-    from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.distributed.hetero_partition import HeteroPartition, HeteroShard
 
@@ -29,8 +27,8 @@ class HeteroRowServer(RowServerBase):
         super().__init__()
         self.shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
         # Of relations along which walks go.
-        self._ascending: dict[int, Graph] = {}
-        self._by_time: dict[tuple[Any, ...], tuple[HeteroGraph, list[Any]]] = {}
+        self._ascending: dict[int, Any] = {}
+        self._by_time: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
 
     def _table(self, name: str) -> Features:
         kind, _, array_name = name.partition(SEPARATOR)
@@ -42,7 +40,8 @@ class HeteroRowServer(RowServerBase):
         hop, relation = divmod(question.hop, len(self._widths))
         if plan["family"] == "walk":
             return self._edges(question, sampler, hop, relation)
-        shard, graph, by_time = self.shard.relations[relation], self.shard.graph, None
+        shard, by_time = self.shard.relations[relation], None
+        graph: Any = self.shard.graph._source
         drawn_by = plan.drawn_by
         if plan.get("time") is not None:
             graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
@@ -63,16 +62,14 @@ class HeteroRowServer(RowServerBase):
             by_time=by_time,
         )
 
-    def _timed(
-        self, name: str, mask: str | None, prob: str | None
-    ) -> tuple[HeteroGraph, list[Any]]:
-        """The relations' rows in the order of time, and their times, as ``HeteroGraph._timed``
+    def _timed(self, name: str, mask: str | None, prob: str | None) -> tuple[Any, list[Any]]:
+        """The relations' rows in the order of time, and their times, as ``RelationGroup._timed``
         makes them of a whole graph."""
         key = name, mask, prob
         found = self._by_time.get(key)
         if found is not None:
             return found
-        rows = self.shard.graph
+        rows = self.shard.graph._source
         for way, by in (("mask", mask), ("prob", prob)):
             if by is not None:
                 rows = rows._drawn_by(way, by)
@@ -99,12 +96,12 @@ class HeteroRowServer(RowServerBase):
         if along_out_edges(plan):
             # They ascend.
             shard = self.shard.outward[relation]
-            graph = shard.graph
+            graph = shard.graph._source
         else:
             shard = self.shard.relations[relation]
             if relation not in self._ascending:
                 # To ask whether rows ascend reads all edges.
-                self._ascending[relation] = shard.graph._ascending()
+                self._ascending[relation] = shard.graph._source._ascending()
             graph = self._ascending[relation]
         graph = graph._by_weights(plan["prob"])
         return self._read(

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays import devices
 from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.graph import DistributedGraph
-from pygsampler.distributed.hetero_graph import DistributedHeteroGraph
-from pygsampler.distributed.hetero_partition import HeteroPartition
 from pygsampler.distributed.partition import Partition
 
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 def open_graph(
     path: str | os.PathLike[str], exchange: Exchange | None = None, *, device: Any = "cpu"
-) -> DistributedGraph | DistributedHeteroGraph:
+) -> DistributedGraph:
     """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
 
     All processes call it. That of rank r has part r; it maps the part's file, which may be on a
@@ -37,7 +35,7 @@ def open_graph(
 
     Returns
     -------
-    DistributedGraph, or DistributedHeteroGraph of a graph with types
+    DistributedGraph
 
     Raises
     ------
@@ -51,8 +49,7 @@ def open_graph(
         For files that cannot be read.
     """
     on = devices.parse(device)
-    typed = HeteroPartition.is_in(path)
-    parts = HeteroPartition.open(path) if typed else Partition.open(path)
+    parts = Partition.open(path)
     over = TorchExchange() if exchange is None else exchange
     if over.size != parts.num_parts:
         raise ValueError(
@@ -63,6 +60,4 @@ def open_graph(
             "device: expected 'cpu' where this process has no part, got "
             f"{devices.name(on)!r}; RayExchange.start(device=) is for actors"
         )
-    if isinstance(parts, HeteroPartition):
-        return DistributedHeteroGraph._opened(parts, over, on)
     return DistributedGraph._opened(parts, over, on)

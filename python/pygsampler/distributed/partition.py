@@ -20,6 +20,7 @@ from pygsampler._graph.graph import Graph
 
 if TYPE_CHECKING:
     from pygsampler._engine.progress import Progress
+    from pygsampler._graph.schema import PerEdgeType, PerNodeType
 
 _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
@@ -27,6 +28,8 @@ _FORMAT, _VERSION = "pygsampler partition", 1
 _EDGE_IDS, _OF_NODES, _TIMES = "ids_of_edges", "of_nodes.", "times."
 # The folder of the parts by out-edges, among the others.
 _OUT = "out"
+# The field that tells the node types and edge types of a heterogeneous graph.
+TYPED = "typed"
 # What vertices were called where they came from, as graph files have it.
 _NODE_IDS = "node_ids"
 MOST_PARTS = 1 << 16
@@ -128,9 +131,14 @@ class Partition:
         ValueError
             For one of another format or version, or a damaged one.
         """
+        target = Path(folder)
+        path, about = target / _ABOUT, description(target)
+        if TYPED in about:
+            from pygsampler.distributed.hetero_partition import HeteroPartition
+
+            return HeteroPartition._in(target, about[TYPED])
         made = object.__new__(cls)
-        made.folder = Path(folder)
-        path, about = made.folder / _ABOUT, description(made.folder)
+        made.folder = target
         try:
             ends = [part["last"] for part in about["parts"]]
             firsts = [part["first"] for part in about["parts"]]
@@ -152,17 +160,17 @@ class Partition:
 
     @property
     def num_parts(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return len(self._about["parts"])
 
     @property
-    def num_nodes(self) -> int:
-        """Vertices of the whole graph."""
+    def num_nodes(self) -> PerNodeType:
+        """The number of nodes of the whole graph; of a heterogeneous one by node type."""
         return int(self._about["num_nodes"])
 
     @property
-    def num_edges(self) -> int:
-        """Edges of the whole graph."""
+    def num_edges(self) -> PerEdgeType:
+        """The number of edges of the whole graph; of a heterogeneous one by edge type."""
         return int(self._about["num_edges"])
 
     @property
@@ -203,10 +211,10 @@ class Partition:
         return found
 
     @property
-    def out(self) -> Partition | None:
+    def out(self) -> Any:
         """The parts of the same graph by its out-edges: row v lists where v's edges lead to.
 
-        None where they were not asked for.
+        None where they were not asked for. Of a heterogeneous graph those of each edge type.
         """
         return Partition.open(self.folder / _OUT) if self._about.get("out_edges") else None
 
@@ -247,6 +255,9 @@ def partition(
     progress: Progress = False,
 ) -> Partition:
     """Writes a graph in parts of contiguous vertices, which have about as many edges each.
+
+    Of a heterogeneous graph each relation, by its destinations, and the arrays of each node type
+    are written so.
 
     Vertices and edges keep their ids. Arrays of edges and vertices are written with the part that
     has them. One part at a time is in memory, or none of it where the graph is mapped from a file.
@@ -290,6 +301,10 @@ def partition(
             return partition(opened, folder, count, out_edges=both, times=names, **options)
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
+    if not graph.is_homogeneous:
+        from pygsampler.distributed.hetero_partition import write_types
+
+        return write_types(graph, target, count, both, names, progress)
     of_sources = {
         name: checked_times(f"times[{i}]", name, graph.ndata) for i, name in enumerate(names)
     }
@@ -310,7 +325,7 @@ def write_parts(
     about = written(graph, folder, count, progress, of_sources)
     if out_edges:
         (folder / _OUT).mkdir()
-        outward = graph._walked("out")
+        outward = Graph._wrap(graph._source._walked("out"))
         describe_parts(folder / _OUT, written(outward, folder / _OUT, count, progress))
     describe_parts(folder, {**about, "out_edges": out_edges})
 

@@ -14,16 +14,10 @@ class PartActor:
 
     def __init__(self, path: str, part: int, device: Any = "cpu") -> None:
         from pygsampler._arrays import devices
-        from pygsampler.distributed.device_row_server import row_server, typed_owner_of
-        from pygsampler.distributed.hetero_partition import HeteroPartition
+        from pygsampler.distributed.device_row_server import row_server
         from pygsampler.distributed.partition import Partition
-        from pygsampler.distributed.row_server import RowServerBase
 
-        self._owner: RowServerBase
-        if HeteroPartition.is_in(path):
-            self._owner = typed_owner_of(HeteroPartition.open(path), part, devices.parse(device))
-        else:
-            self._owner = row_server(Partition.open(path), part, devices.parse(device))
+        self._owner = row_server(Partition.open(path), part, devices.parse(device))
 
     def answer(self, message: bytes) -> bytes:
         """The answers to the questions of a message."""
@@ -87,16 +81,13 @@ class RayExchange(Exchange):
         ImportError
             Without Ray.
         """
-        from pygsampler.distributed.hetero_partition import HeteroPartition
         from pygsampler.distributed.partition import Partition
 
         ray = _ray()
         folder = str(path)
         about = {"max_restarts": restarts, "max_task_retries": -1 if restarts else 0, **options}
         kind = ray.remote(**about)(PartActor)
-        typed = HeteroPartition.is_in(folder)
-        found = HeteroPartition.open(folder) if typed else Partition.open(folder)
-        parts = range(found.num_parts)
+        parts = range(Partition.open(folder).num_parts)
         return cls(
             [kind.remote(os.path.abspath(folder), part, device) for part in parts], timeout=timeout
         )

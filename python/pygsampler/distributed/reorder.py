@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.array import as_array
 from pygsampler._engine.checks import describe, integer
 from pygsampler._features.features import Features
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler.samplers.metis import clusters
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def reorder(graph: Graph, by: str, *, parts: int = 1, seed: int = 0) -> Graph:
     """
     import numpy as np
 
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
@@ -115,7 +115,7 @@ def _renumbered(graph: Graph, order: npt.NDArray[np.int64]) -> Graph:
     ).with_data(node_data=ndata)
     before = graph.arrays.get("node_ids")
     names = order if before is None else before.numpy()[order]
-    made._arrays = MappingProxyType({"node_ids": as_array(names, "node_ids")})
+    made._source._arrays = MappingProxyType({"node_ids": as_array(names, "node_ids")})
     return made
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine import memory
 from pygsampler._engine import request_layout as at
 from pygsampler._engine.memory import Memory
 from pygsampler._engine.pending import PackedJob
 from pygsampler._features.features import Features
+from pygsampler._graph.graph import Graph
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.request import empty_request
@@ -19,8 +20,6 @@ from pygsampler.distributed.temporal import timed_rows
 
 if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
-    from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler.distributed.partition import Partition, Shard
 
 # Plans of others that are kept.
@@ -74,7 +73,7 @@ class RowServerBase:
     def _read(
         self,
         question: RowRequest,
-        graph: Graph | HeteroGraph,
+        graph: Any,
         sampler: EngineSampler,
         shard: Shard,
         hop: int,
@@ -150,7 +149,8 @@ class RowServer(RowServerBase):
             if self._out is None:
                 raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
             shard, width = self._out, self._out_edge_id_bits
-        graph, ids, by_time, first = shard.graph, shard.edge_ids, None, shard.first_edge
+        graph: Any = shard.graph._source
+        ids, by_time, first = shard.edge_ids, None, shard.first_edge
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
         elif plan["family"] == "rows" and (plan["arrays"] or plan.drawn_by is not None):
@@ -178,11 +178,11 @@ class RowServer(RowServerBase):
             by_time=by_time,
         )
 
-    def _walked(self, shard: Shard, plan: Plan) -> Graph:
+    def _walked(self, shard: Shard, plan: Plan) -> Any:
         """The part's rows as walks read them; the edges' ids are their places in it."""
         types, second = plan["edge_types"], (plan["p"], plan["q"]) != (1, 1)
         if types is None:
-            return shard.graph._walked("in", plan["prob"], second=second)
+            return shard.graph._source._walked("in", plan["prob"], second=second)
         key = shard is self._out, types
         largest = self._largest.get(key)
         if largest is None:
@@ -190,13 +190,13 @@ class RowServer(RowServerBase):
             self._largest[key] = largest
         # Another part's may be larger.
         kinds = max(largest, *plan["metapath"]) + 1
-        return shard.graph._walked("in", plan["prob"], types, kinds, second=second)
+        return shard.graph._source._walked("in", plan["prob"], types, kinds, second=second)
 
     def _with_ids(self) -> Graph:
         """The part's graph with its edges' ids in the whole one, which no array has a row for."""
         if self._by_id is None:
             graph = self.shard.graph
-            self._by_id = type(graph).from_csc(
+            self._by_id = Graph.from_csc(
                 graph.indptr,
                 graph.indices,
                 edge_ids=self.shard.edge_ids,

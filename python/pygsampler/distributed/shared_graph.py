@@ -17,7 +17,8 @@ from pygsampler._arrays.array import Array, _copy_to_device
 from pygsampler._engine import library, memory
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._features.features import Features, row_access_counts
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
+from pygsampler._graph.relation import Relation
 from pygsampler._graph.shared_arrays import (
     ArrayPiece,
     EdgeAccessCounts,
@@ -87,17 +88,17 @@ def share(
     TimeoutError
         Where processes do not come within ``timeout``: it names their ranks.
     """
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
     index, part = _checked(device, replicate, timeout)
-    host = graph._on_cpu()
+    host = graph._source._on_cpu()
     weights = _names(prob, host)
     wanted = boolean(out_edges, "out_edges")
     with _DescriptorChannel(group, timeout) as wires:
         peers = _ProcessDeviceGroup(wires, index, part)
         wires.same("options", lambda: (part, weights, wanted))
         wires.same("graph", lambda: _outline(host))
-        made = Graph._later(host, index, False, GroupPlacement(peers, wires.rank))
+        made = Relation._later(host, index, False, GroupPlacement(peers, wires.rank))
         try:
             wires.each(made._handle)
             for name in weights:
@@ -109,7 +110,7 @@ def share(
             raise
         finally:
             peers.wires = None
-    return made
+    return Graph._wrap(made, graph._on_cpu())
 
 
 def share_features(
@@ -164,7 +165,7 @@ def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:
     return index, part
 
 
-def _names(prob: Any, host: Graph) -> list[str]:
+def _names(prob: Any, host: Relation) -> list[str]:
     """The names of edge arrays in ``prob``; TypeError, ValueError for others."""
     if isinstance(prob, str):
         raise TypeError(f"prob: expected names of edge arrays, got one name, {prob!r}")
@@ -176,7 +177,7 @@ def _names(prob: Any, host: Graph) -> list[str]:
     return found
 
 
-def _outline(host: Graph) -> tuple[Any, ...]:
+def _outline(host: Relation) -> tuple[Any, ...]:
     """What tells one graph from another, without reading all of it."""
     sums = [_ends(part) for part in host._open()[:3] if part is not None]
     return host.num_nodes, host.num_edges, host.dtype, sums

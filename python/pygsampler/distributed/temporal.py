@@ -65,7 +65,8 @@ def times_of(
 def timed_rows(shard: Shard, name: str, mask: str | None, prob: str | None) -> Any:
     """A part's rows in the order of times, as ``Graph._timed`` makes them."""
     own = shard.times.get(name)
+    relation: Any = shard.graph._relation
     if own is None:
-        return shard.graph._timed(name, mask, prob)
+        return relation._timed(name, mask, prob)
     key = "time of sources", name, mask, prob
-    return shard.graph._kept(key, lambda: shard.graph._by_time(name, own, False, None, mask, prob))
+    return relation._kept(key, lambda: relation._by_time(name, own, False, None, mask, prob))

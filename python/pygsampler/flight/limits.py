@@ -6,7 +6,6 @@ import threading
 from typing import Any, NamedTuple
 
 from pygsampler._engine.checks import integer
-from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._sampling.plan import Plan
 
 # A record batch has to fit a message of gRPC's, and lists count in 32 bits.
@@ -48,8 +47,7 @@ class Most:
     """How many edges plans draw of a graph at worst."""
 
     def __init__(self, graph: Any) -> None:
-        typed = isinstance(graph, HeteroGraph)
-        self._graphs = list(graph._open().values()) if typed else [graph]
+        self._graphs = list(graph._relations().values())
         self._edges: int = sum(one.num_edges for one in self._graphs)
         self._degree: int | None = None
         self._lock = threading.Lock()

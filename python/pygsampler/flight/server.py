@@ -21,8 +21,7 @@ from pyarrow import flight
 
 from pygsampler._engine import library
 from pygsampler._engine.checks import boolean, describe, integer
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.metapath import resolved
 from pygsampler._graph.schema import check_by_type, relation_name
 from pygsampler.flight.errors import busy, denied, encode_error
@@ -35,7 +34,7 @@ from pygsampler.programs._language.text import arrays, operator_arrays
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
     from pygsampler._sampling.plan import Plan
 
 logger = logging.getLogger("pygsampler.flight")
@@ -59,7 +58,7 @@ class Server:
 
     Parameters
     ----------
-    graph : Graph or HeteroGraph
+    graph : Graph
         It stays open; one on a GPU is sampled there.
     host : str
         The address to listen on. Others than loopback ones take a ``token``.
@@ -95,7 +94,7 @@ class Server:
 
     def __init__(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -108,8 +107,8 @@ class Server:
         max_requests: int | None = None,
         programs: bool = False,
     ) -> None:
-        if not isinstance(graph, (Graph, HeteroGraph)):
-            raise TypeError(f"graph: expected a Graph or a HeteroGraph, got {describe(graph)}")
+        if not isinstance(graph, Graph):
+            raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
         if not isinstance(host, str):
             raise TypeError(f"host: expected an address, got {describe(host)}")
         integer(port, "port", 0, 65535)
@@ -197,7 +196,7 @@ class _ResultBuilder:
         self._most = Most(graph)
         self._edge_types: dict[str, Any] = {}
         data: list[Any] = [graph.edata, graph.ndata]
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             self._edge_types = {relation_name(kind): kind for kind in graph.edge_types}
             data = [*graph.edata.values(), *graph.ndata.values()]
         self._names = {name for named_ in data for name in named_}
@@ -214,7 +213,7 @@ class _ResultBuilder:
     def about(self) -> dict[str, Any]:
         """What is served, for clients."""
         graph = self.graph
-        typed = isinstance(graph, HeteroGraph)
+        typed = is_heterogeneous(graph)
         edges = (
             {relation_name(kind): count for kind, count in graph.num_edges.items()} if typed else 0
         )

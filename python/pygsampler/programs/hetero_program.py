@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._batch.html_tables import table_html
 from pygsampler._engine.checks import describe
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.schema import TYPE, ByEdgeType, check_by_type
 from pygsampler._sampling.hetero_inputs import homogeneous_ids, ids_in_homogeneous
 from pygsampler._sampling.pending import MappedJob, PendingBatch
@@ -16,8 +16,8 @@ from pygsampler.programs._language.reports import Explanation
 from pygsampler.programs.program_sampler import ProgramSamplerWithInputs
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.homogeneous import HomogeneousView
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = ["HeteroNodeList", "HeteroProgram", "RelationBatch", "RelationEdges"]
 
@@ -196,10 +196,10 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         return self._relations
 
     def _joint(self, graph: Any) -> HomogeneousView:
-        if not isinstance(graph, HeteroGraph):
+        if not is_heterogeneous(graph):
             raise TypeError(
-                f"graph: expected a HeteroGraph, of which {self.name} takes {self._relations[0]}, "
-                f"got {describe(graph)}"
+                f"graph: expected a heterogeneous graph, of which {self.name} takes "
+                f"{self._relations[0]}, got {describe(graph)}"
             )
         for kind in self._relations:
             if kind not in graph.edge_types:
@@ -220,7 +220,7 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         joint = self._joint(graph)
         return joint.graph, homogeneous_ids(seeds, graph, joint)
 
-    def explain(self, graph: HeteroGraph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
+    def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """As ``Program.explain``, of the relations put together.
 
         Batches are measured of vertices at equal distances among all types.
@@ -245,7 +245,7 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         joint = self._joint(graph)
         without = None
         if exclude is not None:
-            counts = {kind: graph[kind]._rows()[0].number for kind in joint.edges}
+            counts = {kind: graph[kind]._relation._rows()[0].number for kind in joint.edges}
             without = check_by_type(exclude, "exclude", joint.edges, "the program")
             without = ids_in_homogeneous(
                 without, "exclude", joint.edges, counts, "int64", graph._device

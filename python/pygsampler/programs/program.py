@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph as Stored
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
     from pygsampler._sampling.job import SampleJob
 
 __all__ = ["Program", "ProgramFunction", "program"]
@@ -406,7 +406,8 @@ class Program(EngineSampler, Sampler[Any]):
 
     def graph_of(self, graph: Stored) -> Stored:
         """The graph with the arrays that the program reads."""
-        return graph._with_named(self._reads)
+        read: Stored = graph._source._with_named(self._reads)
+        return read
 
     def explain(self, graph: Stored, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """The plan before and after each pass, and what a batch of so many seeds of a graph costs.

@@ -16,7 +16,7 @@ from pygsampler._batch.induced_edges import edge_rows
 from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.loader_inputs import node_ids
 from pygsampler.pyg.options import flag, num_neighbors
@@ -144,7 +144,7 @@ def _layers(batch: Any) -> Iterator[Layer]:
 
 def _graph(edge_index: Any, node_idx: Any, num_nodes: int | None) -> tuple[Graph, Any]:
     """The in-edges, and what makes a matrix of the kind that was given; None for edges."""
-    if isinstance(edge_index, Graph):
+    if is_homogeneous(edge_index):
         return edge_index, None
     if isinstance(edge_index, BaseData):
         raise TypeError(

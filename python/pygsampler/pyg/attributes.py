@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch_geometric.sampler.base import DataType
 
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 
 __all__ = ["Attributes"]
 
@@ -38,7 +37,7 @@ class Attributes:
     @property
     def is_hetero(self) -> bool:
         """True if the graph has types of nodes and edges."""
-        return isinstance(self.graph, HeteroGraph)
+        return is_heterogeneous(self.graph)
 
     @property
     def is_temporal(self) -> bool:

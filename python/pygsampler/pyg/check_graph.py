@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler.pyg.base_sampler import Sampler
 
 __all__ = ["check_graph_matches"]
@@ -23,7 +23,7 @@ def check_graph_matches(data: Any, sampler: Any) -> None:
     microseconds. Edges of data without any, which has the features alone, are not compared, nor are
     those of an ``adj_t`` of torch-sparse.
     """
-    typed = isinstance(sampler, Sampler) and isinstance(sampler.graph, HeteroGraph)
+    typed = isinstance(sampler, Sampler) and is_heterogeneous(sampler.graph)
     if typed and isinstance(data, HeteroData):
         for kind, count in sampler.num_nodes.items():
             _same(f"data[{kind!r}]", "nodes", _num_nodes(data[kind]), count)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_homogeneous
 from pygsampler.samplers.temporal import Temporal
 
 __all__ = ["mirrored", "temporal_rule"]
@@ -60,21 +59,14 @@ def mirrored(graph: Any, name: str) -> Any:
             "temporal_comparison: expected 'monotonically_decreasing', 'strictly_decreasing' or "
             "None for a graph in parts"
         )
-    if isinstance(graph, Graph):
-        return graph.with_data(
-            _negated(graph.edata, name, alone=True), _negated(graph.ndata, name, alone=True)
-        )
-    return HeteroGraph(
-        {
-            kind: graph[kind].with_data(_negated(graph[kind].edata, name, alone=True))
-            for kind in graph.edge_types
-        },
-        dict(graph.num_nodes),
-        node_data={kind: _negated(of, name) for kind, of in graph.ndata.items()},
+    if is_homogeneous(graph):
+        return graph.with_data(_negated(graph.edata, name), _negated(graph.ndata, name))
+    return graph.with_data(
+        {kind: _negated(arrays, name) for kind, arrays in graph.edata.items()},
+        {kind: _negated(arrays, name) for kind, arrays in graph.ndata.items()},
     )
 
 
-def _negated(arrays: Any, name: str, alone: bool = False) -> dict[str, Any]:
-    """Returns the arrays with the named one negated, or, with ``alone``, only this one."""
-    kept = {} if alone else dict(arrays)
-    return kept | ({name: -arrays[name].torch()} if name in arrays else {})
+def _negated(arrays: Any, name: str) -> dict[str, Any]:
+    """Returns the array of that name, negated; nothing if there is none."""
+    return {name: -arrays[name].torch()} if name in arrays else {}

@@ -13,7 +13,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pygsampler._arrays.array import BY_TORCH
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler.pyg.options import check_range
 from pygsampler.pyg.stores import GraphStore, tensor_of
 
@@ -46,7 +46,7 @@ def graph_of(
     if isinstance(data, (tuple, list)) and len(data) == 2 and isinstance(data[1], GraphStore):
         # As it is, with its arrays: a CSC of tensors would be a copy of a file's.
         data = data if data[1].graph is None else data[1].graph
-    if isinstance(data, Graph):
+    if is_homogeneous(data):
         # Of a graph in parts who samples knows.
         if array is not None and array[1] not in data.edata and data._service is None:
             raise _unknown(*array, "an edge array of the graph", data.edata)
@@ -313,7 +313,7 @@ def _shared(graph: Graph) -> Graph:
 
     Workers that are spawned get the arrays so, instead of a copy for each.
     """
-    for part in graph._open():
+    for part in graph._source._open():
         if part is not None:
             part._source = BY_TORCH
     return graph

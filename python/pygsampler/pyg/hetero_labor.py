@@ -13,7 +13,7 @@ from pygsampler.pyg.hetero_sampler import HeteroSampler
 from pygsampler.samplers import labor
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = ["HeteroLaborSampler"]
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pygsampler._batch.hetero_minibatch import HeteroBlock, HeteroMiniBatch
-    from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler._graph.schema import Schema
+    from pygsampler._graph.schema import EdgeType, Schema
 
 __all__ = ["hetero_output"]
 

@@ -19,8 +19,7 @@ from torch_geometric.typing import DEFAULT_REL
 from pygsampler._batch.induced_edges import edge_rows, induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, HeteroGraph
 from pygsampler._graph.schema import edge_type_of
 from pygsampler.pyg import options
 from pygsampler.pyg.base_sampler import NodeRequest, Sampler, bits
@@ -31,7 +30,7 @@ from pygsampler.pyg.hetero_stores import graph_of_stores, is_hetero
 from pygsampler.pyg.neighbor_sampler import NeighborSampler, PGSampler
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = ["HeteroSampler"]
 
@@ -45,7 +44,7 @@ class HeteroRequests(Sampler):
     # True if batches of a graph with one type of nodes are numbered with its name.
     _names_only_type = False
 
-    def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> HeteroGraph:
+    def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Graph:
         """Returns the in-edges of ``data``; ``backward`` each type is (dst, relation, src)."""
         if not is_hetero(data):
             raise TypeError(
@@ -181,7 +180,7 @@ class HeteroSampler(HeteroRequests, PGSampler):
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            kept = self._graph._timed(name, None, self.weight_attr)
+            kept = self._graph._source._timed(name, None, self.weight_attr)
             return {
                 of: self._as_given(options.bounds(each, where, name, kept.float))
                 for of, each in given.items()
@@ -240,7 +239,7 @@ class HeteroSampler(HeteroRequests, PGSampler):
 
     def _induce(self, out: HeteroSamplerOutput) -> None:
         """All edges among the nodes of ``out``, those that are never sampled apart."""
-        drawn = self._edge_array()
+        drawn = self._edge_array()._open()
         trees = out.batch or dict.fromkeys(out.node)
         for edge_type in self._relations:
             src, _, dst = edge_type
@@ -328,7 +327,7 @@ def _reverse(kind: EdgeType) -> EdgeType:
 
 def _graph(
     data: Any, weight_attr: str | None, backward: bool = False, time_attr: str | None = None
-) -> tuple[HeteroGraph, str]:
+) -> tuple[Graph, str]:
     """The in-edges of ``data``, and where its edges are; an edge's id is its column of
     ``edge_index``.
 

@@ -7,8 +7,8 @@ from typing import Any
 from torch_geometric import data as pyg
 from torch_geometric.data import HeteroData
 
-from pygsampler._graph.hetero_converters import sizes_of, store_edges
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.converters import sizes_of, store_edges
+from pygsampler._graph.graph import Graph, HeteroGraph
 from pygsampler.pyg.options import check_range
 from pygsampler.pyg.stores import GraphStore, tensors_of
 
@@ -29,7 +29,7 @@ def is_hetero(data: Any) -> bool:
 
 def graph_of_stores(
     stores: Any, weight_attr: str | None, backward: bool = False, time_attr: str | None = None
-) -> HeteroGraph:
+) -> Graph:
     """The in-edges of a pair of stores; a ``HeteroGraph`` that was put there as it is.
 
     Types stand in the order in which the store names its edges, those with features alone last.

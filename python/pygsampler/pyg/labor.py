@@ -16,8 +16,7 @@ from pygsampler._arrays import devices
 from pygsampler._batch.induced_edges import induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, HeteroGraph, is_homogeneous
 from pygsampler.pyg import options
 from pygsampler.pyg.base_sampler import Sampler
 from pygsampler.pyg.hetero_labor import HeteroLaborSampler
@@ -69,7 +68,7 @@ class LaborSampler(Sampler):
 
     _options_names = MappingProxyType({"prob": "weight_attr"})
     # The graph as one of a type of nodes and one of edges.
-    _types: HeteroGraph | None = None
+    _types: Graph | None = None
 
     def __init__(
         self,
@@ -116,20 +115,18 @@ class LaborSampler(Sampler):
         """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return devices.name(self._place)
 
-    def _typed(self) -> HeteroGraph:
+    def _typed(self) -> Graph:
         if self._types is None:
             if self._graph._service is None:
                 self._types = HeteroGraph({_EDGE: self._graph}).to(self.device)
             else:
-                from pygsampler.distributed.hetero_graph import of_one_type
-
-                self._types = of_one_type(self._graph, _EDGE)
+                parts: Any = self._graph
+                self._types = parts._as_one_type(_EDGE)
         return self._types
 
     def _edge_array(self) -> Graph:
-        graph: Any = self._sampler.graph_of(self._typed())  # type: ignore[arg-type]
-        drawn: Graph = graph[_EDGE]
-        return drawn
+        group: Any = self._sampler.graph_of(self._typed())
+        return Graph._wrap(group._open()[_EDGE])
 
     def _launched(
         self, seeds: Any, identity: tuple[int, int], times: Any, beside: bool = False
@@ -183,7 +180,7 @@ class LaborSampler(Sampler):
 
 def _where(data: Any) -> Any:
     """Where the edges of ``data`` are."""
-    if isinstance(data, Graph):
+    if is_homogeneous(data):
         return data.device
     edges = data.edge_index if isinstance(data, Data) else None
     return "cpu" if edges is None else edges.device

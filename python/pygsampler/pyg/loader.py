@@ -15,7 +15,7 @@ from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import is_homogeneous
 from pygsampler.pyg import loader_inputs
 from pygsampler.pyg.adj_loader import NeighborSampler
 from pygsampler.pyg.batch_features import BatchFeatures
@@ -614,7 +614,7 @@ def _sampler(
     **options: Any,
 ) -> Any:
     """The sampler that was given, or one made of the loader's arguments."""
-    if isinstance(data, Graph):
+    if is_homogeneous(data):
         raise TypeError(
             f"data: expected a Data or (FeatureStore, GraphStore), got {describe(data)}; "
             "neighbor_sampler=PGSampler(graph, ...) samples a Graph, and Data has the features"

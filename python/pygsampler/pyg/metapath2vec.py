@@ -28,7 +28,8 @@ class _HeteroWalk(RandomWalk):
 
     def graph_of(self, graph: Graph) -> Graph:
         """As ``RandomWalk.graph_of``."""
-        return graph._walked("out", None, _TYPE, max(self.plan["metapath"]) + 1)
+        walked: Graph = graph._source._walked("out", None, _TYPE, max(self.plan["metapath"]) + 1)
+        return walked
 
 
 class MetaPath2Vec(nn.MetaPath2Vec):  # type: ignore[misc]

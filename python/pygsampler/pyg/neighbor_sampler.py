@@ -13,7 +13,7 @@ from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import is_homogeneous
 from pygsampler.pyg import options
 from pygsampler.pyg.attributes import Attributes
 from pygsampler.pyg.base_sampler import Sampler
@@ -189,7 +189,7 @@ class PGSampler(Attributes, Sampler):
         self._identity.set_seed(seed)
         if time_attr is not None:
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
-            self._graph._timed(time_attr, None, weight_attr)
+            self._graph._source._timed(time_attr, None, weight_attr)
         self._stored = isinstance(data, (tuple, list))
 
     def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Any:
@@ -251,7 +251,7 @@ class PGSampler(Attributes, Sampler):
             return None
         options.no_induced(self.subgraph_type)
         if given is not None:
-            timed = self._graph._timed(name, None, self.weight_attr)
+            timed = self._graph._source._timed(name, None, self.weight_attr)
             return self._as_given(options.bounds(given, where, name, timed.float))
         times = self._node_time()
         if times is None:
@@ -390,7 +390,7 @@ def _same(name: str, value: Any, known: Any) -> None:
 
 def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which attributes of edges and of nodes of data are its times."""
-    if isinstance(data, Graph):
+    if is_homogeneous(data):
         return ((name,), ()) if name in data.edata else ((), (name,))
     if isinstance(data, Data) and name not in data:
         raise ValueError(

@@ -16,8 +16,7 @@ from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
 from pygsampler._features.features import Features
 from pygsampler._features.read_many import read_many
-from pygsampler._graph.graph import Graph
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_homogeneous
 
 __all__ = ["EDGES", "FeatureStore", "GraphStore"]
 
@@ -202,11 +201,11 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
     ``coo``, ``csr`` and ``csc`` name the ids of a graph's edges as the permutation.
     """
 
-    def __init__(self, graph: Graph | HeteroGraph | None = None) -> None:
+    def __init__(self, graph: Graph | None = None) -> None:
         super().__init__()
         self._edges: dict[tuple[Any, str], tuple[EdgeAttr, Any]] = {}
-        self._types: HeteroGraph | None = None
-        if isinstance(graph, HeteroGraph):
+        self._types: Graph | None = None
+        if graph is not None and not graph.is_homogeneous:
             for kind in graph.edge_types:
                 size = graph.num_nodes[kind[0]], graph.num_nodes[kind[2]]
                 self.put_edge_index(graph[kind], edge_type=kind, layout="csc", size=size)
@@ -215,7 +214,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
             self.put_edge_index(graph, edge_type=None, layout="csc")
 
     @property
-    def hetero_graph(self) -> HeteroGraph | None:
+    def hetero_graph(self) -> Graph | None:
         """The ``HeteroGraph`` that this was made of, if its edges are still all there is."""
         return self._types
 
@@ -223,7 +222,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
     def graph(self) -> Graph | None:
         """What was put as a ``Graph`` for edges without a type, if anything."""
         _, edges = self._edges.get((None, "csc"), (None, None))
-        return edges if isinstance(edges, Graph) else None
+        return edges if is_homogeneous(edges) else None
 
     def get_all_edge_attrs(self) -> list[EdgeAttr]:
         """Type, layout and size of all edges."""
@@ -231,7 +230,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
 
     def _put_edge_index(self, edge_index: Any, edge_attr: EdgeAttr) -> bool:
         edge_attr = copy.copy(edge_attr)
-        if isinstance(edge_index, Graph):
+        if is_homogeneous(edge_index):
             if edge_attr.layout != EdgeLayout.CSC:
                 raise ValueError(
                     f"layout: expected 'csc' for a Graph, got {edge_attr.layout.value!r}"
@@ -250,7 +249,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
 
     def _get_edge_index(self, edge_attr: EdgeAttr) -> tuple[torch.Tensor, torch.Tensor] | None:
         attr, edges = self._edges.get((edge_attr.edge_type, edge_attr.layout.value), (None, None))
-        if isinstance(edges, Graph):
+        if is_homogeneous(edges):
             assert attr is not None
             indptr = edges.indptr.torch()
             # Vertices behind the last row have no in-edges.
@@ -270,7 +269,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         row, col, perm = super()._edge_to_layout(attr, layout, store)
         _, edges = self._edges.get((attr.edge_type, attr.layout.value), (None, None))
-        if isinstance(edges, Graph) and edges.edge_ids is not None:
+        if is_homogeneous(edges) and edges.edge_ids is not None:
             ids = edges.edge_ids.torch()
             perm = ids if perm is None else ids[perm]
         return row, col, perm

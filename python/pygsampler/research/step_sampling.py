@@ -74,7 +74,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         return dispatch(
             SampleRequest(
                 self,
-                graph,
+                graph._source,
                 seeds,
                 epoch=epoch,
                 batch=batch,
@@ -112,7 +112,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         self, graph: Graph, many: list[Any], epoch: int, batch: int
     ) -> list[StepSamples[Array]]:
         if graph._device >= 0:
-            return sample_many(graph, self, many, epoch, batch)
+            return sample_many(graph._source, self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import HeteroEngineSampler
 from pygsampler._sampling.plan import Plan
@@ -202,7 +202,7 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
 
     def graph_of(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves, where ``graph`` is."""
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             return self._plan.graph_of(graph)
         return self._homogeneous().graph_of(graph)
 
@@ -265,7 +265,7 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
             "threads": threads,
             "into": into,
         }
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             return dispatch(HeteroRequest(self, graph, seeds, **how, asynchronous=beside))
         return self._homogeneous().launch(graph, seeds, **how, beside=beside)
 
@@ -277,12 +277,12 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
         graph, epoch, into
             As for ``Sampler.launcher``.
         """
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             return None
         return self._homogeneous().launcher(graph, epoch=epoch, into=into)
 
     def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[Any]:
-        if isinstance(graph, HeteroGraph):
+        if is_heterogeneous(graph):
             return super()._many(graph, many, epoch, batch)
         return self._homogeneous()._many(graph, many, epoch, batch)
 

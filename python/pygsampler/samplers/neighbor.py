@@ -10,7 +10,7 @@ from pygsampler._batch.array_sources import TensorSource
 from pygsampler._batch.coo_expansion import CooExpander
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.torch_minibatch import TorchMiniBatch
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import (
@@ -302,7 +302,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """
         rule = self._rule
         if rule is not None and datetime_kind(rule.window) and graph._service is None:
-            check_window(rule.window, graph._kind_of_times(rule.attr), rule.attr)
+            check_window(rule.window, graph._source._kind_of_times(rule.attr), rule.attr)
 
     def _hetero_sampler(self) -> HeteroEngineSampler:
         """What samples graphs with types."""
@@ -335,7 +335,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ) -> SampleJob:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         self._check_span(graph)
-        if self._timed is None and not isinstance(graph, HeteroGraph):
+        if self._timed is None and graph._relation is not None:
             if seed_time is not None and self._rule is None:
                 raise ValueError(
                     "seed_time: expected None for a sampler without temporal=, got some"
@@ -361,23 +361,23 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             "into": into,
             "asynchronous": beside,
         }
-        if self._timed is not None and not isinstance(graph, HeteroGraph):
+        if self._timed is not None and graph._relation is not None:
             return dispatch(TemporalRequest(self._timed, graph, seeds, seed_time, **how))
         sampler = self._hetero_sampler()
         if seed_time is not None and sampler._by_time is None:
             raise ValueError("seed_time: expected None for a sampler without temporal=, got some")
         return dispatch(HeteroRequest(sampler, graph, seeds, seed_time, **how))
 
-    # Only of a graph without types are they the class's own kind of batches.
-    @overload  # type: ignore[override]
-    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]) -> MiniBatch: ...
+    # Seeds by node type are of a heterogeneous graph.
     @overload
     def sample(
-        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_SampleOptions]
+        self, graph: Graph, seeds: Mapping[str, Any], **options: Unpack[_SampleOptions]
     ) -> HeteroMiniBatch: ...
+    @overload
+    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]) -> MiniBatch: ...
     def sample(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -399,17 +399,17 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False, **more)
         return job.result()
 
-    @overload  # type: ignore[override]
+    @overload
+    def submit(
+        self, graph: Graph, seeds: Mapping[str, Any], **options: Unpack[_SampleOptions]
+    ) -> PendingBatch[HeteroMiniBatch]: ...
+    @overload
     def submit(
         self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]
     ) -> PendingBatch[MiniBatch]: ...
-    @overload
-    def submit(
-        self, graph: HeteroGraph, seeds: Any, **options: Unpack[_SampleOptions]
-    ) -> PendingBatch[HeteroMiniBatch]: ...
     def submit(
         self,
-        graph: Graph | HeteroGraph,
+        graph: Graph,
         seeds: Any,
         *,
         epoch: int | None = None,
@@ -424,7 +424,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     if TYPE_CHECKING:
 
-        @overload  # type: ignore[override]
+        @overload
+        def sample_many(
+            self,
+            graph: Graph,
+            seeds: Iterable[Mapping[str, Any]],
+            *,
+            epoch: int | None = None,
+            batch: int | None = None,
+        ) -> list[HeteroMiniBatch]: ...
+        @overload
         def sample_many(
             self,
             graph: Graph,
@@ -433,22 +442,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             epoch: int | None = None,
             batch: int | None = None,
         ) -> list[MiniBatch]: ...
-        @overload
-        def sample_many(
-            self,
-            graph: HeteroGraph,
-            seeds: Iterable[Any],
-            *,
-            epoch: int | None = None,
-            batch: int | None = None,
-        ) -> list[HeteroMiniBatch]: ...
         def sample_many(self, graph: Any, seeds: Any, **options: Any) -> Any: ...
 
     def launcher(
         self, graph: Graph, *, epoch: int, into: str | None = None
     ) -> GroupLauncher | None:
         """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
-        if isinstance(graph, HeteroGraph) or self._timed is not None:
+        if graph._relation is None or self._timed is not None:
             return None
         return TorchLauncher.of(self, PGSampler, graph, epoch, into)
 
@@ -484,7 +484,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return view
 
     def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
-        if graph._device >= 0 and not isinstance(graph, HeteroGraph):
+        if graph._device >= 0 and graph._relation is not None:
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 

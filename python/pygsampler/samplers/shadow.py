@@ -186,9 +186,8 @@ class PageRankShaDow(_ShaDow):
         if missing:
             import numpy as np
 
-            found = page_ranks(
-                graph._on_cpu(), as_ids(np.array(missing, np.int64), "seeds"), *self._options
-            )
+            ids, relation = as_ids(np.array(missing, np.int64), "seeds"), graph._source
+            found = page_ranks(relation._on_cpu(), ids, *self._options)
             # Copies, since one of a root must not keep those of all.
             starts, nodes, scores = (part.numpy() for part in found)
             for root, begin, end in zip(missing, starts[:-1], starts[1:], strict=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.metapath import check_chain, columns, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.dispatch import dispatch
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pygsampler._arrays.array import Array
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.homogeneous import HomogeneousView
+    from pygsampler._graph.schema import EdgeType
     from pygsampler._sampling.pending import PendingBatch
 
 __all__ = ["MetaPathWalk"]
@@ -123,7 +123,7 @@ class MetaPathWalk(RandomWalk):
             )
         return columns(self._path, self._against, self.length)
 
-    def _along(self, graph: HeteroGraph) -> tuple[EdgeType, ...]:
+    def _along(self, graph: Graph) -> tuple[EdgeType, ...]:
         """The metapath in the edge types of a graph."""
         path = resolved(self._path, graph.edge_types)
         if path is not self._path:
@@ -132,11 +132,11 @@ class MetaPathWalk(RandomWalk):
 
     def graph_of(self, graph: Any) -> Any:
         """The graph without types that is walked, made once and kept with ``graph``."""
-        if not isinstance(graph, HeteroGraph):
-            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        if not is_heterogeneous(graph):
+            raise TypeError(f"graph: expected a heterogeneous graph, got {describe(graph)}")
         return super().graph_of(self._joint(graph).graph)
 
-    def _joint(self, graph: HeteroGraph) -> HomogeneousView:
+    def _joint(self, graph: Graph) -> HomogeneousView:
         prob, path = self._plan["prob"], self._along(graph)
         names = () if prob is None else (prob,)
         return graph._joint(tuple(dict.fromkeys(path)), path[0][2 if self._against else 0], names)
@@ -154,8 +154,8 @@ class MetaPathWalk(RandomWalk):
         beside: bool = False,
     ) -> PendingBatch[Walks[Array]]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
-        if not isinstance(graph, HeteroGraph):
-            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        if not is_heterogeneous(graph):
+            raise TypeError(f"graph: expected a heterogeneous graph, got {describe(graph)}")
         path = self._along(graph)
         if isinstance(seeds, Mapping):
             first = path[0][2 if self._against else 0]
@@ -168,12 +168,12 @@ class MetaPathWalk(RandomWalk):
         if graph._service is not None:
             return self._in_parts(graph, path, seeds, epoch, batch, exclude)
         how = {"exclude": exclude, "threads": threads, "beside": beside}
-        job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)  # type: ignore[arg-type]
+        job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         joint = self._joint(graph)
         return MappedJob(job, lambda walks: self._by_type(walks, path, joint))
 
     def _in_parts(
-        self, graph: HeteroGraph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
+        self, graph: Graph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
     ) -> PendingBatch[Walks[Array]]:
         """Of a graph whose parts lie in several processes; ids are those of types there."""
         if exclude is not None:

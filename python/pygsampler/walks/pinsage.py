@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.ids import as_ids, copy_ids
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.metapath import check_chain, is_named, metapath_of, resolved
 from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.hetero_inputs import homogeneous_ids
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pygsampler._arrays.ids import IdView
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
-    from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.homogeneous import HomogeneousView
+    from pygsampler._graph.schema import EdgeType
     from pygsampler.walks.result import Walks
 
 __all__ = ["PinSAGE", "RestartNeighbors"]
@@ -126,15 +126,16 @@ class PinSAGE(RandomWalk):
         return super().graph_of(self._joint(graph).graph if self._path else _untyped(graph))
 
     def _joint(self, graph: Any) -> HomogeneousView:
-        if not isinstance(graph, HeteroGraph):
+        if not is_heterogeneous(graph):
             raise TypeError(
-                f"graph: expected a HeteroGraph for a metapath of edge types, got {describe(graph)}"
+                "graph: expected a heterogeneous graph for a metapath of edge types, got "
+                f"{describe(graph)}"
             )
         prob, path = self._plan["prob"], self._along(graph)
         names = () if prob is None else (prob,)
         return graph._joint(tuple(dict.fromkeys(path)), self._first(path), names)
 
-    def _along(self, graph: HeteroGraph) -> tuple[EdgeType, ...]:
+    def _along(self, graph: Graph) -> tuple[EdgeType, ...]:
         """The metapath in the edge types of a graph."""
         path = resolved(self._path, graph.edge_types)
         if path is not self._path:
@@ -226,7 +227,7 @@ def _with_seeds(made: list[Any], views: Sequence[IdView]) -> list[Any]:
 
 
 def _untyped(graph: Any) -> Any:
-    if isinstance(graph, HeteroGraph):
+    if is_heterogeneous(graph):
         raise TypeError(
             "graph: expected a Graph, got a HeteroGraph, which metapath=[(source, relation, "
             "destination), ...] is for"
@@ -325,8 +326,10 @@ class RestartNeighbors(Sampler[Visits]):
         return self._walk.graph_of(_untyped(graph))
 
     def _joint(self, graph: Any) -> HomogeneousView:
-        if not isinstance(graph, HeteroGraph):
-            raise TypeError(f"graph: expected a HeteroGraph for types=None, got {describe(graph)}")
+        if not is_heterogeneous(graph):
+            raise TypeError(
+                f"graph: expected a heterogeneous graph for types=None, got {describe(graph)}"
+            )
         for kind in (*self._top, *self._caps):
             if kind not in graph.node_types:
                 known = ", ".join(map(repr, graph.node_types))
@@ -377,7 +380,7 @@ class RestartNeighbors(Sampler[Visits]):
 
     def _array(self, graph: Graph) -> Array:
         assert self._types is not None
-        values = graph.ndata.get(self._types)
+        values: Array | None = graph.ndata.get(self._types)
         if values is None:
             have = ", ".join(map(repr, graph.ndata)) or "none"
             raise ValueError(

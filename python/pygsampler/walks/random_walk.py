@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -202,7 +202,9 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         """The graph by the edges that walks take, made once and kept with ``graph``."""
         plan = self._plan
         second = (plan["p"], plan["q"]) != (1, 1)
-        return graph._walked(plan["direction"], plan["prob"], plan["edge_types"], second=second)
+        how = plan["direction"], plan["prob"], plan["edge_types"]
+        walked: Graph = graph._source._walked(*how, second=second)
+        return walked
 
     def launch(
         self,
@@ -286,7 +288,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         return other
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
-        if graph._device >= 0 and isinstance(graph, Graph):
+        if graph._device >= 0 and is_homogeneous(graph):
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 

@@ -171,7 +171,7 @@ def _column(text: str | None) -> str | int | None:
 def _source_of_types(
     sources: tuple[str, ...], types: list[tuple[str, str, str]], columns: dict[str, Any]
 ) -> Any:
-    """The source of ``read_hetero``; None for a graph without types."""
+    """The source of ``read``; None for a graph without types."""
     if not types:
         if not columns:
             return None
@@ -195,7 +195,7 @@ def _source_of_types(
 
 
 def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: Progress) -> None:
-    from pygsampler.datasets import read_hetero
+    from pygsampler.datasets import read
 
     chosen = {name: value for name, value in given.items() if value is not None}
     for name in ("num_nodes", "undirected", "one_kind"):
@@ -209,7 +209,7 @@ def _convert_types(source: Any, target: Path, given: dict[str, Any], progress: P
         }
     try:
         with _notes():
-            read_hetero(source, **chosen, progress=progress).save(target)
+            read(source, **chosen, progress=progress).save(target)
     except ValueError as error:
         raise ValueError(_by_options(str(error))) from error
 
@@ -229,12 +229,11 @@ def _of_relation(relation: str, kinds: Any, columns: dict[str, Any]) -> dict[str
 
 def _written(target: Path) -> dict[str, Any]:
     """Returns the counts and the arrays of the new file."""
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler._graph.named_arrays import sections
 
     found: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
-    with options.open_any(str(target)) as graph:
-        if isinstance(graph, HeteroGraph):
+    with options.open_graph(str(target)) as graph:
+        if not graph.is_homogeneous:
             arrays = [
                 f"{':'.join(kind)}.{name}"
                 for kind in graph.edge_types
@@ -289,9 +288,7 @@ def _by_options(text: str) -> str:
         flag = f"--{name.replace('_', '-')}"
         return flag if value in (None, "True") else f"{flag} {value.strip(chr(34))}"
 
-    text = re.sub(
-        r'src_type="(.*?)" and dst_type="(.*?)" make', r"--types \1,RELATION,\2 makes", text
-    )
+    text = re.sub(r'types=\("(.*?)", "to", "(.*?)"\) makes', r"--types \1,RELATION,\2 makes", text)
     return re.sub(r'\b(src|dst|format|renumber|one_kind)=(True|"\w+")?', option, text)
 
 

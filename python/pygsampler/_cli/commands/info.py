@@ -25,19 +25,18 @@ if TYPE_CHECKING:
 def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_json: bool) -> None:
     """Say what a graph file holds: sizes, arrays, degrees, self loops, and whether it is sound.
 
-    FILE is what convert or HeteroGraph.save wrote, or "debian". The file is read once, from
+    FILE is what convert or Graph.save wrote, or "debian". The file is read once, from
     beginning to end. The exit code is 1 when a check fails.
     """
     from pygsampler._cli import output
     from pygsampler._cli.atomic_file import atomic_write
     from pygsampler._cli.progress import Progress
     from pygsampler._graph import degrees
-    from pygsampler._graph.hetero_graph import HeteroGraph
 
     options.check_picture(plot)
     found: dict[str, Any] = {"file": file, "ok": True}
-    with options.open_any(file) as graph:
-        if isinstance(graph, HeteroGraph):
+    with options.open_graph(file) as graph:
+        if not graph.is_homogeneous:
             from pygsampler._cli import hetero_info
 
             hetero_info.tell(file, graph, check, parallel_edges, plot, as_json)
@@ -48,7 +47,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
             found["ok"] = set(found["checks"].values()) == {"ok"}
         if found["ok"]:
             with Progress("counting", "vertices") as progress:
-                profile = degrees.profile(graph, parallel=parallel_edges, progress=progress)
+                profile = degrees.profile(graph._source, parallel=parallel_edges, progress=progress)
             found.update(_counts(found, profile))
             if plot is not None:
                 with atomic_write(plot) as temporary:
@@ -98,7 +97,7 @@ def _shape(file: str, graph: Graph) -> dict[str, Any]:
         name: {"dtype": str(values.dtype), "shape": list(values.shape)}
         for name, values in {**graph.arrays, **sections(graph.edata, graph.ndata)}.items()
     }
-    for about in tables(graph).values():
+    for about in tables(graph._source).values():
         arrays[about["name"]] = {"dtype": about["dtype"], "shape": about["shape"]}
     return {
         "bytes": path.stat().st_size if path.exists() else None,

@@ -54,7 +54,7 @@ def command(
 ) -> None:
     """Write a graph file in parts of contiguous vertices with about as many edges each.
 
-    FILE is what convert or HeteroGraph.save wrote, or "debian". FOLDER has a graph file for each
+    FILE is what convert or Graph.save wrote, or "debian". FOLDER has a graph file for each
     part, and partition.json; pygsampler.distributed.open gives each process of torchrun its part.
     Vertices keep their ids, unless --reorder numbers them anew: the array node_ids says what they
     were. Arrays of vertices and of edges go along; those that convert has put beside the graph do
@@ -62,7 +62,6 @@ def command(
     """
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress
-    from pygsampler._graph.hetero_graph import HeteroGraph
     from pygsampler.distributed.partition import partition
     from pygsampler.distributed.reorder import reorder
 
@@ -72,8 +71,8 @@ def command(
             f"{folder}: expected a folder that is not there; --replace is for it"
         )
     start = time.perf_counter()
-    opened: Any = options.open_any(file)
-    if isinstance(opened, HeteroGraph):
+    opened: Any = options.open_graph(file)
+    if not opened.is_homogeneous:
         if by is not None:
             raise click.UsageError("--reorder: expected none of a graph with types")
         if node_data:
@@ -140,10 +139,10 @@ def _types(
     from pygsampler._cli import output
     from pygsampler._cli.progress import Progress
     from pygsampler._graph.schema import relation_name
-    from pygsampler.distributed.hetero_partition import partition_types
+    from pygsampler.distributed.partition import partition
 
     with Progress("partitioning", "edges") as progress:
-        made = partition_types(graph, folder, parts, progress=progress, **more)
+        made: Any = partition(graph, folder, parts, progress=progress, **more)
     edges = {relation_name(kind): count for kind, count in made.num_edges.items()}
     found = {
         "file": file,

@@ -149,7 +149,7 @@ def command(
     if time_ is not None:
         about.update(time=time_, seed_time=seed_time, window=sampler.plan["window"])
     start = time.perf_counter()
-    with options.open_any(file) as graph:
+    with options.open_graph(file) as graph:
         kind, labels = options.node_type_of(graph, node_type), Labels(graph)
         vertices = seeds_of(graph, labels, kind, seeds)
         steps = -(-len(vertices) // batch_size)

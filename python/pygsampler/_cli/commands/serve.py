@@ -65,7 +65,7 @@ def command(
 ) -> None:
     """Serve samples of a graph file over Arrow Flight, until Ctrl-C or SIGTERM.
 
-    FILE is what convert or HeteroGraph.save wrote, or "debian". pygsampler.flight.Client, or any
+    FILE is what convert or Graph.save wrote, or "debian". pygsampler.flight.Client, or any
     client of Flight's, asks for batches of any sampler. Addresses other than loopback ones need a
     token.
     """
@@ -76,7 +76,7 @@ def command(
     token = os.environ.get(TOKEN) or None
     if token_file is not None:
         token = token_file.read_text().strip()
-    graph: Any = options.open_any(file)
+    graph: Any = options.open_graph(file)
     with (
         graph,
         Server(

@@ -191,7 +191,7 @@ def command(
     # Ids of edges take room, and time: only for a file that is to have them.
     with_edges = edge_ids and out is not None
     start = time.perf_counter()
-    with options.open_any(file) as graph:
+    with options.open_graph(file) as graph:
         sampler: Any
         if not graph.is_homogeneous:
             sampler = _walks_of_types(graph, metapath, walked, with_edges)

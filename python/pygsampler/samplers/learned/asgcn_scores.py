@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler.programs import Program
 from pygsampler.samplers.layer_wise import asgcn
 from pygsampler.samplers.learned.sampler import LearnedSampler, finite_values
@@ -76,7 +76,7 @@ def asgcn_trained(
     TypeError, ValueError
         For other shapes, and numbers that are not finite.
     """
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
     shape = tuple(getattr(features, "shape", ()))
     if len(shape) != 2 or shape[0] != graph.num_nodes:

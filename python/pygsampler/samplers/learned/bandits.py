@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.array_input import to_numpy
 from pygsampler._engine.checks import describe, finite, integer
 from pygsampler._graph.graph import Graph as Stored
+from pygsampler._graph.graph import is_homogeneous
 from pygsampler.programs import program
 from pygsampler.samplers.hop_order import innermost_first
 from pygsampler.samplers.learned.sampler import LearnedSampler, finite_values
@@ -138,7 +139,7 @@ class Bandit(LearnedSampler):
     ) -> None:
         import numpy as np
 
-        if not isinstance(graph, Stored):
+        if not is_homogeneous(graph):
             raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
         host = graph._on_cpu()
         ids = host.edge_ids

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 from pygsampler.samplers.learned.sampler import LearnedSampler, finite_values
 from pygsampler.samplers.subgraphs import mvs
 
@@ -116,7 +116,7 @@ def mvs_trained(
     TypeError, ValueError
         For arguments of a wrong type or value.
     """
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
     return GradientBounds(graph, mvs(size=size, fanouts=fanouts, seed=seed))
 

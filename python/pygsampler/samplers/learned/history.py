@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +53,7 @@ class History:
             import torch
         except ImportError:
             raise ImportError("History: expected torch, found none; pip install torch") from None
-        if not isinstance(graph, Graph):
+        if not is_homogeneous(graph):
             raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
         if isinstance(widths, (str, bytes)) or not isinstance(widths, Sequence):
             raise TypeError(f"widths: expected a list of int, got {describe(widths)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_homogeneous
 
 if TYPE_CHECKING:
     import torch
@@ -65,7 +65,7 @@ def pass_ratio(
 
     from pygsampler._batch.induced_edges import edge_rows, in_edges
 
-    if not isinstance(graph, Graph):
+    if not is_homogeneous(graph):
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
     drawn = getattr(block, "edge_data", {}).get("w")
     if not isinstance(drawn, torch.Tensor):

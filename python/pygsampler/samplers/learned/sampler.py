@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
+from pygsampler._graph.graph import Graph
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.pending import PendingBatch
 from pygsampler._sampling.request import SampleRequest
@@ -19,7 +20,6 @@ from pygsampler.programs.program_sampler import ProgramSampler
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygsampler._graph.graph import Graph
     from pygsampler.programs import Program
 
     Values = np.ndarray[Any, np.dtype[np.float64]]
@@ -136,7 +136,7 @@ class LearnedSampler(ProgramSampler[Any]):
 
     def _graph(self, graph: Graph) -> Graph:
         check_graph(graph)
-        return self.graph_of(graph)
+        return Graph._wrap(self.graph_of(graph)._source)
 
     @property
     def _changes(self) -> bool:
@@ -218,13 +218,16 @@ class LearnedSampler(ProgramSampler[Any]):
             known = state.graphs.get(graph)
             # The engine reads the arrays on the CPU where they are.
             if known is not None and (graph._device < 0 or known[0] == state.version):
-                return known[1]
-            host = graph._on_cpu().with_data(edge_data=state.edges, node_data=state.nodes)
-            made = host._with_arrays(edges, nodes, self._program.plan["weight"])
+                stored: Graph = known[1]
+                return stored
+            relation: Any = graph._source
+            host = relation._on_cpu()._with_data(state.edges, state.nodes)
+            made: Any = host._with_arrays(edges, nodes, self._program.plan["weight"])
             if graph._device >= 0:
-                made = graph._twin(made)
+                made = relation._twin(made)
             state.graphs[graph] = state.version, made, host
-            return made
+            read: Graph = made
+            return read
 
     def launch(
         self,
