@@ -13,9 +13,13 @@ func Symbol(name string) (address int64, err error) {
 	return core.Symbol(name)
 }
 
-// ArrowExport is the address of an Arrow C pair; arrow_export takes it over.
-func ArrowExport(mem, data, length, bits int64) (pair int64, err error) {
+// ArrowExport is the address of an Arrow C pair over memory of the CPU (device -1), which arrow_export takes over, or
+// of a device, for arrow_export_device. The memory knows of which device it is.
+func ArrowExport(device, mem, data, length, bits int64) (pair int64, err error) {
 	defer finish(&err)
+	if device != onCPU {
+		return core.DeviceArrowExport(mem, data, length, int(bits))
+	}
 	return core.ArrowExport(mem, data, length, int(bits))
 }
 
@@ -93,26 +97,18 @@ func PlanRead(document string) (words string, err error) {
 	return fmt.Sprintf("%d %s", p.CUDA().Words(), p.Document), nil
 }
 
-// SamplerNew is the handle of a document's plan, and of a seed.
-func SamplerNew(document string, seed int64) (sampler int64, err error) {
+// SamplerNew is the handle of a document's plan, and of a seed. Its launches take at most share thousandths of a
+// device; 0: no bound.
+func SamplerNew(document string, seed, share int64) (sampler int64, err error) {
 	defer finish(&err)
 	p, err := core.NewSampler(document, uint64(seed))
 	if err != nil {
 		return 0, err
 	}
-	return samplers.add(p), nil
-}
-
-// SamplerWithin is SamplerNew, of a sampler whose launches take at most so many thousandths
-// of a device.
-func SamplerWithin(document string, seed, share int64) (sampler int64, err error) {
-	defer finish(&err)
-	p, err := core.NewSampler(document, uint64(seed))
-	if err != nil {
-		return 0, err
-	}
-	if p, err = p.Within(share); err != nil {
-		return 0, err
+	if share != 0 {
+		if p, err = p.Within(share); err != nil {
+			return 0, err
+		}
 	}
 	return samplers.add(p), nil
 }
@@ -180,9 +176,12 @@ func MemoryNew(size int64) (mem int64, err error) {
 	return core.NewMemory(size)
 }
 
-// Trim gives memory that no batch uses back to the system.
-func Trim() (zero int64, err error) {
+// Trim gives memory that no batch uses back to the system (device -1), or to a device.
+func Trim(device int64) (zero int64, err error) {
 	defer finish(&err)
+	if device != onCPU {
+		return 0, core.DeviceTrim(device)
+	}
 	core.Trim()
 	return 0, nil
 }

@@ -89,7 +89,7 @@ func document(mode string, ordered bool, fanouts []int64) string {
 
 func newSampler(t testing.TB, mode string, fanouts ...int64) int64 {
 	t.Helper()
-	s, err := SamplerNew(document(mode, true, fanouts), 3)
+	s, err := SamplerNew(document(mode, true, fanouts), 3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +224,9 @@ func TestBadArguments(t *testing.T) {
 		want string
 	}{
 		{func() (int64, error) { return Symbol("memory") }, `ValueError: symbol: expected a known name, got "memory"`},
-		{func() (int64, error) { return ArrowExport(0, 0, 0, 64) }, ""},
-		{func() (int64, error) { return ArrowExport(at, at, -1, 64) }, ""},
-		{func() (int64, error) { return ArrowExport(at, at, 1, 16) }, ""},
+		{func() (int64, error) { return ArrowExport(onCPU, 0, 0, 0, 64) }, ""},
+		{func() (int64, error) { return ArrowExport(onCPU, at, at, -1, 64) }, ""},
+		{func() (int64, error) { return ArrowExport(onCPU, at, at, 1, 16) }, ""},
 		{func() (int64, error) { _, err := ArrowImport(0, at); return 0, err }, ""},
 		{func() (int64, error) { _, err := ArrowImport(at, 0); return 0, err }, ""},
 		{func() (int64, error) { return GraphNew(0, 64, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0) }, ""},
@@ -260,20 +260,20 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 0, -2) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 1, 0, 0) }, "TypeError: src: expected 32 or 64 bits, got 1"},
 		{func() (int64, error) { return ExpandRows(0, 0, 0, 64) }, ""},
-		{func() (int64, error) { return SegmentReduce(0) }, ""},
-		{func() (int64, error) { return SegmentDots(0, at) }, ""},
-		{func() (int64, error) { return SegmentTranspose(0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return SegmentReduce(onCPU, 0, 0, 0) }, ""},
+		{func() (int64, error) { return SegmentDots(onCPU, 0, at, 0) }, ""},
+		{func() (int64, error) { return SegmentTranspose(onCPU, 0, 0, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return MemoryNew(-1) }, "ValueError: size: expected an integer >= 0, got -1"},
 		{func() (int64, error) { return MemoryNew(1 << 60) }, ""},
 		{func() (int64, error) { return ExpandRows(at, -1, 0, 64) }, ""},
 		{func() (int64, error) { return ExpandRows(at, 1, 0, 16) }, ""},
-		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
-		{func() (int64, error) { return SamplerNew("", 0) }, ""},
-		{func() (int64, error) { return SamplerWithin(document("auto", true, nil), 0, 5) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
-		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 0) }, "ValueError: share: expected 1 to 1000 thousandths, got 0"},
-		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 1001) }, "ValueError: share: expected 1 to 1000 thousandths, got 1001"},
-		{func() (int64, error) { return SamplerNew("\x00", 0) }, ""},
-		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
+		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew("", 0, 0) }, ""},
+		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0, 5) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew(document("auto", true, []int64{2}), 0, -1) }, "ValueError: share: expected 1 to 1000 thousandths, got -1"},
+		{func() (int64, error) { return SamplerNew(document("auto", true, []int64{2}), 0, 1001) }, "ValueError: share: expected 1 to 1000 thousandths, got 1001"},
+		{func() (int64, error) { return SamplerNew("\x00", 0, 0) }, ""},
+		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0, 0) }, "ValueError: family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
 		{func() (int64, error) { return submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
 		{func() (int64, error) { return submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
@@ -305,7 +305,7 @@ func TestBadArguments(t *testing.T) {
 		func() (int64, error) { return Shuffle(0, 0, 32, 0, 0) },
 		func() (int64, error) { return GraphFromCOO(0, 0, 32, 0, -1) },
 		func() (int64, error) { return SetThreads(mustThreads(t)) },
-		Threads, Trim, Shutdown, DeviceCount, DriverVersion,
+		Threads, func() (int64, error) { return Trim(onCPU) }, Shutdown, DeviceCount, DriverVersion,
 	} {
 		if _, err := call(); err != nil {
 			t.Error(err)

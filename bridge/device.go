@@ -136,13 +136,6 @@ func DeviceDestinations(batch, stream int64) (mem int64, err error) {
 	return core.DeviceDestinations(batch, stream)
 }
 
-// DeviceArrowExport is the address of an Arrow C pair in memory of a device;
-// arrow_export_device takes it over.
-func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
-	defer finish(&err)
-	return core.DeviceArrowExport(mem, data, length, int(bits))
-}
-
 // DeviceCapacity is how many bytes at out would do for a batch of so many seeds. Where
 // they are too few Wait says so; where they were enough the batch's header says
 // how many would do for the next one.
@@ -174,10 +167,4 @@ func DeviceStats(device int64) (stats string, err error) {
 	}
 	text, err := json.Marshal(s)
 	return string(text), err
-}
-
-// DeviceTrim gives memory of a device back that no batch uses.
-func DeviceTrim(device int64) (zero int64, err error) {
-	defer finish(&err)
-	return 0, core.DeviceTrim(device)
 }

@@ -37,7 +37,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceFilled(0, b|-1<<63, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceAfter(a|1<<40, b, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDestinations(0, a) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceArrowExport(0, a, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return ArrowExport(0, 0, a, b, c) },
 	func(a, b, c, d, e int64) (int64, error) { return submitted(deviceWords(0, a|1<<61, b, 0, c, d, e, 0)) },
 	func(a, b, c, d, e int64) (int64, error) { return submitMany(a|1<<61, b, c, 0, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return Wait(a|1<<61, b) },
@@ -49,9 +49,9 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 		return submitted(deviceWords(prompt, a|1<<61, b, 0, c, d, e, 0))
 	},
 	func(a, b, c, d, e int64) (int64, error) { _, err := DeviceStats(a | 1<<40); return 0, err },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceTrim(a | 1<<40) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceSegmentReduce(a, 0, b, c) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceSegmentDots(a, 0, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return Trim((a | 1<<40) &^ 2) },
+	func(a, b, c, d, e int64) (int64, error) { return SegmentReduce((a|1<<40)&^2, 0, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return SegmentDots((a|1<<40)&^2, 0, b, c) },
 }
 
 // Whatever the numbers are, there is an error with its kind, with a driver and
@@ -182,7 +182,7 @@ func TestModesOnCPU(t *testing.T) {
 	for _, mode := range []string{"auto", "persistent", "fused", "bsp", "queue"} {
 		for _, ordered := range []bool{false, true} {
 			fanouts := []int64{-1, -1}
-			s, err := SamplerNew(document(mode, ordered, fanouts), 3)
+			s, err := SamplerNew(document(mode, ordered, fanouts), 3, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ func FuzzArguments(f *testing.F) {
 		case 0:
 			_, err = Symbol(text)
 		case 1:
-			_, err = ArrowExport(0, 0, b, c)
+			_, err = ArrowExport(onCPU, 0, 0, b, c)
 		case 2:
 			_, err = ArrowImport(0, a)
 		case 3:
@@ -41,7 +41,7 @@ func FuzzArguments(f *testing.F) {
 			_, err = ExpandRows(0, a, b, c)
 		case 7:
 			var sampler int64
-			if sampler, err = SamplerNew(document(text, a&1 == 1, fanouts[:uint64(a)%4]), b); err == nil {
+			if sampler, err = SamplerNew(document(text, a&1 == 1, fanouts[:uint64(a)%4]), b, 0); err == nil {
 				_, err = SamplerClose(sampler)
 			}
 		case 8:

@@ -12,6 +12,9 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
+// onCPU is the number that stands for the CPU where a function takes that of a device.
+const onCPU = -1
+
 // table gives Go objects numbers that Python keeps. Numbers are never reused, so
 // a stale one is refused, not mistaken.
 type table[T any] struct {

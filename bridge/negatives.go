@@ -2,15 +2,13 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// Negatives draws vertices beside walks, as core.Negatives says.
-func Negatives(list int64) (zero int64, err error) {
+// DrawNumbers draws numbers below a bound, as core.Negatives says, or puts that into a stream of a device; device -1 is
+// the CPU.
+func DrawNumbers(device, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	return 0, core.Negatives(list)
-}
-
-// DeviceNegatives puts the same on a device into a stream.
-func DeviceNegatives(device, list, stream int64) (zero int64, err error) {
-	defer finish(&err)
+	if device == onCPU {
+		return 0, core.Negatives(list)
+	}
 	return 0, core.DeviceNegatives(device, list, stream)
 }
 

@@ -21,7 +21,7 @@ func TestTimesOfARing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampler, err := SamplerNew(`{"family": "temporal", "time": "t", "fanouts": [-1]}`, 3)
+	sampler, err := SamplerNew(`{"family": "temporal", "time": "t", "fanouts": [-1]}`, 3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
