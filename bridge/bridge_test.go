@@ -248,12 +248,12 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) {
 			return withData(g, strings.Replace(edgeData("int8", at, 3), "edges", "vertices", 1))
 		}, `ValueError: ndata["w"]: expected a value or a row for each of 10 vertices, got 3`},
-		{func() (int64, error) { return TransposeStart(1<<60, "t", "", 0, 0, 0, 0) }, "ClosedError: graph: expected an open one, got a closed one"},
-		{func() (int64, error) { return TransposeStart(g.handle, "t", "float32", at, 20, 0, 0) }, "TypeError: t: expected integers, got float32"},
-		{func() (int64, error) { return TransposeStart(g.handle, "t", "int64", at, -1, 0, 0) }, "ValueError: t: expected a length >= 0, got -1"},
-		{func() (int64, error) { return TransposeStart(g.handle, "t", "int64", at, 4, -1, 0) }, "ValueError: kinds: expected 0 to 32768, got -1"},
-		{func() (int64, error) { return DerivedPoll(1<<60, 0) }, "ClosedError: job: expected an open one, got a closed one"},
-		{func() (int64, error) { return DerivedTake(1 << 60) }, "ClosedError: job: expected an open one, got a closed one"},
+		{func() (int64, error) { return deriveStart(1<<60, "transpose", "t", "", 0, 0, 0, 0) }, "ClosedError: graph: expected an open one, got a closed one"},
+		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "float32", at, 20, 0, 0) }, "TypeError: t: expected integers, got float32"},
+		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "int64", at, -1, 0, 0) }, "ValueError: t: expected a length >= 0, got -1"},
+		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "int64", at, 4, -1, 0) }, "ValueError: kinds: expected 0 to 32768, got -1"},
+		{func() (int64, error) { return DerivePoll(1<<60, 0) }, "ClosedError: job: expected an open one, got a closed one"},
+		{func() (int64, error) { return DeriveTake(1 << 60) }, "ClosedError: job: expected an open one, got a closed one"},
 		{func() (int64, error) { return GraphAscends(1 << 60) }, "ClosedError: graph: expected an open one, got a closed one"},
 		{func() (int64, error) { return GraphSameRows(g.handle, 1<<60) }, "ClosedError: graph: expected an open one, got a closed one"},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 1, -1) }, ""},

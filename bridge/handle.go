@@ -81,7 +81,7 @@ var ends = []struct {
 	{"DegreesClose", DegreesClose},
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
-	{"DerivedCancel", DerivedCancel},
+	{"DeriveCancel", DeriveCancel},
 	{"DeviceStaticClose", DeviceStaticClose},
 	{"PeersClose", PeersClose},
 }

@@ -51,3 +51,13 @@ func SegmentSoftmax(device, list, stream int64) (zero int64, err error) {
 	}
 	return 0, core.DeviceSegmentSoftmax(device, list, stream)
 }
+
+// DrawNumbers draws numbers below a bound, as core.Negatives says, or puts that into a stream of a device; device -1 is
+// the CPU.
+func DrawNumbers(device, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	if device == onCPU {
+		return 0, core.Negatives(list)
+	}
+	return 0, core.DeviceNegatives(device, list, stream)
+}

@@ -51,7 +51,7 @@ func TestNegativesArguments(t *testing.T) {
 	if _, err := DrawNumbers(onCPU, 0, 0); err == nil {
 		t.Error("expected an error without a list")
 	}
-	if _, err := NegativesStart(1<<40, 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError") {
+	if _, err := deriveStart(1<<40, "negatives", "", "", 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError") {
 		t.Errorf("expected a ClosedError, got %v", err)
 	}
 	runtime.KeepAlive(out)

@@ -13,11 +13,11 @@ func TestTimesOfARing(t *testing.T) {
 	for i := range times {
 		times[i] = int64(i)
 	}
-	job, err := TimesStart(r.handle, "t", "int64", address(times), 100, 0)
+	job, err := deriveStart(r.handle, "times", "t", "int64", address(times), 100, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sorted, err := DerivedTake(job)
+	sorted, err := DeriveTake(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,16 +43,16 @@ func TestTimesOfARing(t *testing.T) {
 		t.Errorf("expected two seeds and one neighbour, got %v", got)
 	}
 
-	_, err = TimesStart(-1, "t", "int64", address(times), 100, 0)
+	_, err = deriveStart(-1, "times", "t", "int64", address(times), 100, 0)
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
-	_, err = TimesStart(r.handle, "t", "bool", address(times), 100, 0)
+	_, err = deriveStart(r.handle, "times", "t", "bool", address(times), 100, 0)
 	fails(t, err, "TypeError: t: expected times of int32, int64, float32 or float64, got bool")
-	_, err = TimesStart(r.handle, "t", "int64", address(times), -1, 0)
+	_, err = deriveStart(r.handle, "times", "t", "int64", address(times), -1, 0)
 	fails(t, err, "ValueError: t: expected a length >= 0, got -1")
-	if job, err = TimesStart(r.handle, "t", "int64", address(times), 99, 0); err != nil {
+	if job, err = deriveStart(r.handle, "times", "t", "int64", address(times), 99, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err = DerivedTake(job)
+	_, err = DeriveTake(job)
 	fails(t, err, "ValueError: t: expected a time for 99, got 99 of them")
 	for _, call := range [][4]int64{{2, 64, 0, address(bounds)}, {-1, 64, sorted, address(bounds)}, {2, 16, sorted, address(bounds)}, {2, 64, sorted, 0}} {
 		_, err = timed(r.handle, call[0], call[1], call[2], call[3])
