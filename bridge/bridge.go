@@ -40,25 +40,11 @@ func graphAt(handle int64) (*core.Graph, error) {
 // graphOf is the homogeneous graph of a handle.
 func graphOf(handle int64) (*core.Graph, error) { return itemOf[*core.Graph](&graphs, handle, "graph") }
 
-// GraphNew validates a borrowed CSC and returns its handle. alias and sums are what its
-// rows draw by, or 0; whole is the graph of which it has some edges, or 0.
-func GraphNew(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
+// GraphNew is the handle of a graph that the words at an address describe, on the CPU or on a device, as
+// core.NewGraphAt says. arrays is where the arrays lie that programs read, as core.CSC has it; "" without them.
+func GraphNew(words int64, arrays string) (graph int64, err error) {
 	defer finish(&err)
-	return newGraph(core.NewGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
-}
-
-// newGraph is the handle of a graph that make makes of a CSC at Python's addresses.
-func newGraph(make func(core.CSC) (*core.Graph, error), indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
-	all, err := graphAt(whole)
-	if err != nil {
-		return 0, err
-	}
-	g, err := make(core.CSC{
-		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
-		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
-		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
-		Alias: alias, Sums: sums, Whole: all,
-	})
+	g, err := core.NewGraphAt(words, arrays, graphAt)
 	if err != nil {
 		return 0, err
 	}

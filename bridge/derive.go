@@ -55,22 +55,6 @@ func DeriveCancel(job int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// GraphForm is GraphMapped for arrays that the engine has derived of a graph's, which are
-// trusted: rows are split by so many types, or by none (0), and back is the same graph
-// transposed, for walks that look back, or 0. data is where the arrays lie that programs
-// read, as core.CSC has it.
-func GraphForm(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole, kinds, back int64, data string) (graph int64, err error) {
-	defer finish(&err)
-	transposed, err := graphAt(back)
-	if err != nil {
-		return 0, err
-	}
-	return newGraph(func(c core.CSC) (*core.Graph, error) {
-		c.Kinds, c.Back, c.Data = kinds, transposed, data
-		return core.NewMappedGraph(c)
-	}, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
-}
-
 // GraphAscends is 1 where the neighbours of each row ascend, else 0.
 func GraphAscends(graph int64) (yes int64, err error) {
 	defer finish(&err)
@@ -81,8 +65,8 @@ func GraphAscends(graph int64) (yes int64, err error) {
 	return number(g.Ascends())
 }
 
-// GraphSameRows is 1 where two graphs have the same rows, else 0.
-func GraphSameRows(graph, other int64) (yes int64, err error) {
+// GraphEqualRows is 1 where two graphs have the same rows, else 0.
+func GraphEqualRows(graph, other int64) (yes int64, err error) {
 	defer finish(&err)
 	a, err := graphOf(graph)
 	if err != nil {

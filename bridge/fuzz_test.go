@@ -30,7 +30,7 @@ func FuzzArguments(f *testing.F) {
 		case 3:
 			_, err = ArrowImport(a, 0)
 		case 4:
-			_, err = GraphNew(0, c, a, 0, c, b, 0, d, e, 0, 0, 0)
+			_, err = graphNew("", onCPU, 0, c, a, 0, c, b, 0, d, e, 0, 0, 0, 0, 0, 0)
 		case 5:
 			// A count of vertices is an order for memory: small ones, or such as no machine has.
 			if d > 1000 {

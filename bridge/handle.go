@@ -83,7 +83,7 @@ var ends = []struct {
 	{"EdgesCancel", EdgesCancel},
 	{"DeriveCancel", DeriveCancel},
 	{"DeviceStaticClose", DeviceStaticClose},
-	{"PeersClose", PeersClose},
+	{"SharedClose", SharedClose},
 }
 
 // EndKind is the number under which a destructor knows one of these functions.

@@ -73,18 +73,18 @@ func TestTimesOfARing(t *testing.T) {
 func TestTypesThatGo(t *testing.T) {
 	r := newRing(t, 20)
 	document := `{"types": ["v"], "nodes": [20], "salts": ["1"], "relations": [{"name": "v__to__v", "src": 0, "dst": 0, "salt": "2"}], "graphs": [%d]}`
-	g, err := TypedNew(fmt.Sprintf(document, r.handle))
+	g, err := GraphCompose(fmt.Sprintf(document, r.handle))
 	if err != nil {
 		t.Fatal(err)
 	}
 	firsts := []int64{0, 40}
-	if _, err := TypedJoin(g, address(firsts)); err != nil {
+	if _, err := GraphHomogeneous(g, address(firsts)); err != nil {
 		t.Error(err)
 	}
 	firsts[1] = 39
-	_, err = TypedJoin(g, address(firsts))
+	_, err = GraphHomogeneous(g, address(firsts))
 	fails(t, err, "ValueError: v__to__v: expected edge ids in [0, 39), got 39")
-	_, err = TypedJoin(-1, address(firsts))
+	_, err = GraphHomogeneous(-1, address(firsts))
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 	_, err = WalksByType(0, 0, 0, -1, 0)
 	fails(t, err, "ValueError: length: expected 0 to 1048576 steps, got -1")

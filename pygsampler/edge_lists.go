@@ -5,9 +5,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// JoinedHops is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
+// EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
 // them; at ends are the types that each relation of a batch with types leads from and to.
-func JoinedHops(data, ends int64) (int64, error) {
+func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ LIMITS = {
     "public names at the root": 31,
     "folders side by side in the Go core": 19,
     "files of the Go root package": 39,
-    "functions of the bridge": 120,
+    "functions of the bridge": 116,
     "functions that begin a batch": 2,
     "kernel sources in the largest folder": 15,
 }

@@ -745,7 +745,7 @@ class HeteroGraph(EngineHandle):
         firsts = array("q", [0])
         for graph in graphs.values():
             firsts.append(firsts[-1] + graph._rows()[0].number)
-        memory = memories.new("TypedJoin", self._handle(), firsts.buffer_info()[0])
+        memory = memories.new("GraphHomogeneous", self._handle(), firsts.buffer_info()[0])
         words = memories.read_int64(memory.data, at.JOINED_WORDS)
         made = Array._of_rows(at.JOINED_ROWS, words, memory)
         of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
@@ -843,7 +843,7 @@ class HeteroGraph(EngineHandle):
         with library.handle_lock():
             if not self._current() or handles != self._made_of:
                 self._release()
-                self._create("TypedNew", self._schema.document(self._nodes.values(), handles))
+                self._create("GraphCompose", self._schema.document(self._nodes.values(), handles))
                 self._made_of = handles
             return self._number
 

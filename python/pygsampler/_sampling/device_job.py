@@ -245,7 +245,7 @@ def sample_many(
     stream = devices.current_stream(device)
     size = min(max((len(seeds) + 1) // 2, _LEAST_AT_ONCE), _MOST_AT_ONCE)
     flights = min(size * _LAUNCHES, len(seeds))
-    fit = call("DeviceTogether", handle, sampler._handle(), _longest(seeds), flights)
+    fit = call("DeviceConcurrency", handle, sampler._handle(), _longest(seeds), flights)
     if fit < flights:
         size = max(fit // _LAUNCHES, 1)
     batches: list[Any] = []
