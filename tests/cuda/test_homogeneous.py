@@ -75,7 +75,7 @@ def test_walks(graph: pgs.HeteroGraph, put: str) -> None:
 def test_labor_and_hgt(graph: pgs.HeteroGraph, put: str) -> None:
     there = getattr(graph, put)("cuda")
     on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
-    for sampler in [pgs.HeteroLaborSampler([3, 2], prob="w", seed=3)]:
+    for sampler in [pgs.LaborSampler([3, 2], prob="w", seed=3, edge_weights="ht")]:
         want = sampler.sample(graph, SEEDS, **NUMBERS)
         for got in (sampler.sample(there, on_gpu, **NUMBERS), want.to("cuda")):
             tensors = got.torch()
