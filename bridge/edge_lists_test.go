@@ -6,7 +6,7 @@ import (
 )
 
 // What is no batch is refused, and its hops are those of a batch.
-func TestJoinedHops(t *testing.T) {
+func TestEdgeLists(t *testing.T) {
 	r := newRing(t, 100)
 	s, err := SamplerNew(document("auto", false, []int64{1}), 1, 0)
 	if err != nil {

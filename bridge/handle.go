@@ -82,7 +82,7 @@ var ends = []struct {
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
 	{"DeriveCancel", DeriveCancel},
-	{"DeviceStaticClose", DeviceStaticClose},
+	{"StaticClose", StaticClose},
 	{"SharedClose", SharedClose},
 }
 

@@ -146,8 +146,15 @@ def sort_by_time(
     ``name``. A bar is shown where it takes long. TypeError for other dtypes than int32, int64,
     float32 and float64, ValueError for NaN.
     """
-    words = (values._address, values._length, int(by_vertex))
-    count = len(graph._open().indices)
-    memory = run_derivation(graph, count, "times", "times", words, name=name, dtype=values.dtype)
+    array_words = values._address, values._length, int(by_vertex)
+    memory = run_derivation(
+        graph,
+        len(graph._open().indices),
+        "times",
+        "times",
+        array_words,
+        name=name,
+        dtype=values.dtype,
+    )
     words = memories.read_int64(memory.data, at.TIMES_WORDS)
     return Array._of_rows(at.TIMES_ROWS, words, memory), memory, bool(words[at.TIMES_FLOAT])
