@@ -44,14 +44,12 @@ class DeviceJob(SampleJob):
 
     _timed: ClassVar[bool] = False
 
-    def begin(self) -> DeviceJob:
-        """Puts the batch into a stream."""
-        request = self._request
+    def __init__(self, request: SampleRequest) -> None:
+        super().__init__(request)
         stream = request.seeds.stream
         request.on_device(
             devices.current_stream(request.graph._device) if stream is None else stream
         )
-        return super().begin()
 
     def _wrap_result(self, given: Any) -> Any:
         # The device may read them until the batch is done.
