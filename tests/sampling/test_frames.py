@@ -1,4 +1,4 @@
-"""The distance from ``PGSampler.sample`` to the engine: Python's frames on the way to the submit."""
+"""Python frames from ``PGSampler.sample`` to the call that submits a batch to the engine."""
 
 from __future__ import annotations
 
