@@ -13,9 +13,13 @@ func Symbol(name string) (address int64, err error) {
 	return core.Symbol(name)
 }
 
-// ArrowExport is the address of an Arrow C pair; arrow_export takes it over.
-func ArrowExport(mem, data, length, bits int64) (pair int64, err error) {
+// ArrowExport is the address of an Arrow C pair over memory of the CPU (device -1), which arrow_export takes over, or
+// of a device, for arrow_export_device. The memory knows of which device it is.
+func ArrowExport(device, mem, data, length, bits int64) (pair int64, err error) {
 	defer finish(&err)
+	if device != onCPU {
+		return core.DeviceArrowExport(mem, data, length, int(bits))
+	}
 	return core.ArrowExport(mem, data, length, int(bits))
 }
 
@@ -36,25 +40,11 @@ func graphAt(handle int64) (*core.Graph, error) {
 // graphOf is the homogeneous graph of a handle.
 func graphOf(handle int64) (*core.Graph, error) { return itemOf[*core.Graph](&graphs, handle, "graph") }
 
-// GraphNew validates a borrowed CSC and returns its handle. alias and sums are what its
-// rows draw by, or 0; whole is the graph of which it has some edges, or 0.
-func GraphNew(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
+// GraphNew is the handle of a graph that the words at an address describe, on the CPU or on a device, as
+// core.NewGraphAt says. arrays is where the arrays lie that programs read, as core.CSC has it; "" without them.
+func GraphNew(words int64, arrays string) (graph int64, err error) {
 	defer finish(&err)
-	return newGraph(core.NewGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
-}
-
-// newGraph is the handle of a graph that make makes of a CSC at Python's addresses.
-func newGraph(make func(core.CSC) (*core.Graph, error), indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
-	all, err := graphAt(whole)
-	if err != nil {
-		return 0, err
-	}
-	g, err := make(core.CSC{
-		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
-		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
-		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
-		Alias: alias, Sums: sums, Whole: all,
-	})
+	g, err := core.NewGraphAt(words, arrays, graphAt)
 	if err != nil {
 		return 0, err
 	}
@@ -93,26 +83,18 @@ func PlanRead(document string) (words string, err error) {
 	return fmt.Sprintf("%d %s", p.CUDA().Words(), p.Document), nil
 }
 
-// SamplerNew is the handle of a document's plan, and of a seed.
-func SamplerNew(document string, seed int64) (sampler int64, err error) {
+// SamplerNew is the handle of a document's plan, and of a seed. Its launches take at most share thousandths of a
+// device; 0: no bound.
+func SamplerNew(document string, seed, share int64) (sampler int64, err error) {
 	defer finish(&err)
 	p, err := core.NewSampler(document, uint64(seed))
 	if err != nil {
 		return 0, err
 	}
-	return samplers.add(p), nil
-}
-
-// SamplerWithin is SamplerNew, of a sampler whose launches take at most so many thousandths
-// of a device.
-func SamplerWithin(document string, seed, share int64) (sampler int64, err error) {
-	defer finish(&err)
-	p, err := core.NewSampler(document, uint64(seed))
-	if err != nil {
-		return 0, err
-	}
-	if p, err = p.Within(share); err != nil {
-		return 0, err
+	if share != 0 {
+		if p, err = p.Within(share); err != nil {
+			return 0, err
+		}
 	}
 	return samplers.add(p), nil
 }
@@ -180,9 +162,12 @@ func MemoryNew(size int64) (mem int64, err error) {
 	return core.NewMemory(size)
 }
 
-// Trim gives memory that no batch uses back to the system.
-func Trim() (zero int64, err error) {
+// Trim gives memory that no batch uses back to the system (device -1), or to a device.
+func Trim(device int64) (zero int64, err error) {
 	defer finish(&err)
+	if device != onCPU {
+		return 0, core.DeviceTrim(device)
+	}
 	core.Trim()
 	return 0, nil
 }

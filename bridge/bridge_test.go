@@ -54,7 +54,7 @@ func newRing(t testing.TB, n int64) *ring {
 		r.indptr = append(r.indptr, 2*v+2)
 	}
 	var err error
-	if r.handle, err = GraphNew(address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n, 0, 0, 0); err != nil {
+	if r.handle, err = graphNew("", onCPU, address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n, 0, 0, 0, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -69,12 +69,18 @@ func newRing(t testing.TB, n int64) *ring {
 // withData is the ring's graph once more, with arrays that a text tells of.
 func withData(r *ring, data string) (int64, error) {
 	n := int64(len(r.indptr)) - 1
-	return GraphForm(address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n, 0, 0, 0, 0, 0, data)
+	return graphNew(data, onCPU, address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n, 0, 0, 1, 0, 0, 0)
 }
 
 // edgeData tells of an edge array "w".
 func edgeData(dtype string, address, length int64) string {
 	return fmt.Sprintf(`{"edges": {"w": {"dtype": %q, "address": %d, "length": %d}}}`, dtype, address, length)
+}
+
+// graphNew is GraphNew of a list of words: a device, the CSC, whether it is trusted, parent, kinds and back.
+func graphNew(arrays string, words ...int64) (int64, error) {
+	defer runtime.KeepAlive(words)
+	return GraphNew(address(words), arrays)
 }
 
 // document is that of a plan of fanouts in a mode.
@@ -89,7 +95,7 @@ func document(mode string, ordered bool, fanouts []int64) string {
 
 func newSampler(t testing.TB, mode string, fanouts ...int64) int64 {
 	t.Helper()
-	s, err := SamplerNew(document(mode, true, fanouts), 3)
+	s, err := SamplerNew(document(mode, true, fanouts), 3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,22 +230,26 @@ func TestBadArguments(t *testing.T) {
 		want string
 	}{
 		{func() (int64, error) { return Symbol("memory") }, `ValueError: symbol: expected a known name, got "memory"`},
-		{func() (int64, error) { return ArrowExport(0, 0, 0, 64) }, ""},
-		{func() (int64, error) { return ArrowExport(at, at, -1, 64) }, ""},
-		{func() (int64, error) { return ArrowExport(at, at, 1, 16) }, ""},
+		{func() (int64, error) { return ArrowExport(onCPU, 0, 0, 0, 64) }, ""},
+		{func() (int64, error) { return ArrowExport(onCPU, at, at, -1, 64) }, ""},
+		{func() (int64, error) { return ArrowExport(onCPU, at, at, 1, 16) }, ""},
 		{func() (int64, error) { _, err := ArrowImport(0, at); return 0, err }, ""},
 		{func() (int64, error) { _, err := ArrowImport(at, 0); return 0, err }, ""},
-		{func() (int64, error) { return GraphNew(0, 64, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return GraphNew(at, 64, -1, 0, 64, 0, 0, 0, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return GraphNew(at, 64, 1<<63-1, 0, 64, 0, 0, 0, 1<<63-1, 0, 0, 0) }, ""},
-		{func() (int64, error) { return GraphNew(at, 8, 1, at, 64, 1, 0, 0, 1, 0, 0, 0) }, "TypeError: indptr: expected 32 or 64 bits, got 8"},
-		{func() (int64, error) { return GraphNew(at, 64, 1, at, 0, 1, 0, 0, 1, 0, 0, 0) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
-		{func() (int64, error) { return GraphNew(at, 64, 1, 0, 64, 1, 0, 0, 1, 0, 0, 0) }, ""},
-		{func() (int64, error) { return GraphNew(at, 64, 1, at, 64, 1, at, 0, 1, 0, 0, 0) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
-		{func() (int64, error) { return GraphForm(at, 64, 3, 0, 64, 0, 0, 0, 2, 0, 0, 0, 2, 0, "") }, "ValueError: indptr: expected 2 rows for each of 2 vertices, got 3 rows"},
-		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, -1, 0, "") }, "ValueError: kinds: expected at most 32768 types, got -1"},
-		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, 1<<60, "") }, "ClosedError: graph: expected an open one, got a closed one"},
-		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, g.handle, "") }, "ValueError: graph: expected a transposed one of 1 nodes, got 10"},
+		{func() (int64, error) { return graphNew("", onCPU, 0, 64, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, -1, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) {
+			return graphNew("", onCPU, at, 64, 1<<63-1, 0, 64, 0, 0, 0, 1<<63-1, 0, 0, 0, 0, 0, 0)
+		}, ""},
+		{func() (int64, error) { return graphNew("", onCPU, at, 8, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) }, "TypeError: indptr: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, 0, 64, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 64, 1, at, 0, 1, 0, 0, 0, 0, 0, 0) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 3, 0, 64, 0, 0, 0, 2, 0, 0, 1, 0, 2, 0) }, "ValueError: indptr: expected 2 rows for each of 2 vertices, got 3 rows"},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 1, 0, -1, 0) }, "ValueError: kinds: expected at most 32768 types, got -1"},
+		{func() (int64, error) { return graphNew("", onCPU, at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1<<60) }, "ClosedError: graph: expected an open one, got a closed one"},
+		{func() (int64, error) {
+			return graphNew("", onCPU, at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 1, 0, 0, g.handle)
+		}, "ValueError: graph: expected a transposed one of 1 nodes, got 10"},
 		{func() (int64, error) { return withData(g, "{") }, "ValueError: graph: expected arrays in JSON, got unexpected end of JSON input"},
 		{func() (int64, error) { return withData(g, edgeData("complex64", at, 10)) }, `TypeError: edata["w"]: expected bool, integers or floats, got complex64`},
 		{func() (int64, error) { return withData(g, edgeData("float32", at, -1)) }, `ValueError: edata["w"]: expected an address and a length from 0 to 2^48, ` + fmt.Sprintf("got -1 elements at %#x", at)},
@@ -248,32 +258,32 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) {
 			return withData(g, strings.Replace(edgeData("int8", at, 3), "edges", "vertices", 1))
 		}, `ValueError: ndata["w"]: expected a value or a row for each of 10 vertices, got 3`},
-		{func() (int64, error) { return TransposeStart(1<<60, "t", "", 0, 0, 0, 0) }, "ClosedError: graph: expected an open one, got a closed one"},
-		{func() (int64, error) { return TransposeStart(g.handle, "t", "float32", at, 20, 0, 0) }, "TypeError: t: expected integers, got float32"},
-		{func() (int64, error) { return TransposeStart(g.handle, "t", "int64", at, -1, 0, 0) }, "ValueError: t: expected a length >= 0, got -1"},
-		{func() (int64, error) { return TransposeStart(g.handle, "t", "int64", at, 4, -1, 0) }, "ValueError: kinds: expected 0 to 32768, got -1"},
-		{func() (int64, error) { return DerivedPoll(1<<60, 0) }, "ClosedError: job: expected an open one, got a closed one"},
-		{func() (int64, error) { return DerivedTake(1 << 60) }, "ClosedError: job: expected an open one, got a closed one"},
+		{func() (int64, error) { return deriveStart(1<<60, "transpose", "t", "", 0, 0, 0, 0) }, "ClosedError: graph: expected an open one, got a closed one"},
+		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "float32", at, 20, 0, 0) }, "TypeError: t: expected integers, got float32"},
+		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "int64", at, -1, 0, 0) }, "ValueError: t: expected a length >= 0, got -1"},
+		{func() (int64, error) { return deriveStart(g.handle, "transpose", "t", "int64", at, 4, -1, 0) }, "ValueError: kinds: expected 0 to 32768, got -1"},
+		{func() (int64, error) { return DerivePoll(1<<60, 0) }, "ClosedError: job: expected an open one, got a closed one"},
+		{func() (int64, error) { return DeriveTake(1 << 60) }, "ClosedError: job: expected an open one, got a closed one"},
 		{func() (int64, error) { return GraphAscends(1 << 60) }, "ClosedError: graph: expected an open one, got a closed one"},
-		{func() (int64, error) { return GraphSameRows(g.handle, 1<<60) }, "ClosedError: graph: expected an open one, got a closed one"},
+		{func() (int64, error) { return GraphEqualRows(g.handle, 1<<60) }, "ClosedError: graph: expected an open one, got a closed one"},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 1, -1) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 0, -2) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 1, 0, 0) }, "TypeError: src: expected 32 or 64 bits, got 1"},
 		{func() (int64, error) { return ExpandRows(0, 0, 0, 64) }, ""},
-		{func() (int64, error) { return SegmentReduce(0) }, ""},
-		{func() (int64, error) { return SegmentDots(0, at) }, ""},
-		{func() (int64, error) { return SegmentTranspose(0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return SegmentReduce(onCPU, 0, 0, 0) }, ""},
+		{func() (int64, error) { return SegmentDots(onCPU, 0, at, 0) }, ""},
+		{func() (int64, error) { return SegmentTranspose(onCPU, 0, 0, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return MemoryNew(-1) }, "ValueError: size: expected an integer >= 0, got -1"},
 		{func() (int64, error) { return MemoryNew(1 << 60) }, ""},
 		{func() (int64, error) { return ExpandRows(at, -1, 0, 64) }, ""},
 		{func() (int64, error) { return ExpandRows(at, 1, 0, 16) }, ""},
-		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
-		{func() (int64, error) { return SamplerNew("", 0) }, ""},
-		{func() (int64, error) { return SamplerWithin(document("auto", true, nil), 0, 5) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
-		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 0) }, "ValueError: share: expected 1 to 1000 thousandths, got 0"},
-		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 1001) }, "ValueError: share: expected 1 to 1000 thousandths, got 1001"},
-		{func() (int64, error) { return SamplerNew("\x00", 0) }, ""},
-		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
+		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew("", 0, 0) }, ""},
+		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0, 5) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew(document("auto", true, []int64{2}), 0, -1) }, "ValueError: share: expected 1 to 1000 thousandths, got -1"},
+		{func() (int64, error) { return SamplerNew(document("auto", true, []int64{2}), 0, 1001) }, "ValueError: share: expected 1 to 1000 thousandths, got 1001"},
+		{func() (int64, error) { return SamplerNew("\x00", 0, 0) }, ""},
+		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0, 0) }, "ValueError: family: expected one of [bsp fused hgt khop labor neighbor program queue reservoir rows temporal typed walk], got ''"},
 		{func() (int64, error) { return submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
 		{func() (int64, error) { return submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
@@ -305,7 +315,7 @@ func TestBadArguments(t *testing.T) {
 		func() (int64, error) { return Shuffle(0, 0, 32, 0, 0) },
 		func() (int64, error) { return GraphFromCOO(0, 0, 32, 0, -1) },
 		func() (int64, error) { return SetThreads(mustThreads(t)) },
-		Threads, Trim, Shutdown, DeviceCount, DriverVersion,
+		Threads, func() (int64, error) { return Trim(onCPU) }, Shutdown, DeviceCount, DriverVersion,
 	} {
 		if _, err := call(); err != nil {
 			t.Error(err)

@@ -25,20 +25,15 @@ func CompilerReport() (report string, err error) {
 	return string(text), err
 }
 
-// CompilerNotes is a list of texts in JSON, what users should know of kernels that were
-// compiled; each is given to one caller. Nearly always it is empty.
-func CompilerNotes() (notes string, err error) {
+// CompilerLog is a list of texts in JSON, each given to one caller: with slow 0 warnings about kernels that were
+// compiled, with 1 the kernels that took more than a second to compile. Nearly always it is empty.
+func CompilerLog(slow int64) (notes string, err error) {
 	defer finish(&err)
-	return texts(core.CompilerNotes())
-}
-
-// CompilerSlow is likewise of kernels that took more than a second to compile.
-func CompilerSlow() (notes string, err error) {
-	defer finish(&err)
-	return texts(core.CompilerSlow())
-}
-
-func texts(list []string) (string, error) {
+	read := core.CompilerNotes
+	if slow != 0 {
+		read = core.CompilerSlow
+	}
+	list := read()
 	if list == nil {
 		return "[]", nil
 	}

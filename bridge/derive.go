@@ -6,40 +6,24 @@ import (
 
 var derivedJobs table[*core.DeriveJob]
 
-// TablesStart begins to make what the rows of a graph draw by, of an array at an address
-// with a value for each edge id.
-func TablesStart(graph int64, name, dtype string, address, length, mask int64) (job int64, err error) {
+// DeriveStart begins to derive something of a graph: kind says what, name and dtype are those of the array that it reads
+// ("" without one), and the numbers of each kind are at the address words, as core.StartDerivation says.
+func DeriveStart(graph int64, kind, name, dtype string, words int64) (job int64, err error) {
 	defer finish(&err)
 	g, err := graphOf(graph)
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.StartTables(g, name, dtype, address, length, mask != 0)
+	j, err := core.StartDerivation(g, kind, name, dtype, words)
 	if err != nil {
 		return 0, err
 	}
 	return derivedJobs.add(j), nil
 }
 
-// TransposeStart begins to transpose a graph, its rows split by the types at an address
-// where dtype is not "": kinds of them, 0 for as many as there are. Where bare is not 0
-// there are no edge ids.
-func TransposeStart(graph int64, name, dtype string, address, length, kinds, bare int64) (job int64, err error) {
-	defer finish(&err)
-	g, err := graphOf(graph)
-	if err != nil {
-		return 0, err
-	}
-	j, err := core.StartTranspose(g, name, dtype, address, length, kinds, bare != 0)
-	if err != nil {
-		return 0, err
-	}
-	return derivedJobs.add(j), nil
-}
-
-// DerivedPoll waits up to timeoutMS milliseconds and says how many parts of 2^30 are
+// DerivePoll waits up to timeoutMS milliseconds and says how many parts of 2^30 are
 // done, -1 when all are.
-func DerivedPoll(job, timeoutMS int64) (parts int64, err error) {
+func DerivePoll(job, timeoutMS int64) (parts int64, err error) {
 	defer finish(&err)
 	j, ok := derivedJobs.get(job)
 	if !ok {
@@ -52,8 +36,8 @@ func DerivedPoll(job, timeoutMS int64) (parts int64, err error) {
 	return int64(float64(done) / float64(max(total, 1)) * (1 << 30)), nil
 }
 
-// DerivedTake waits for the job's end, forgets the job and returns its memory.
-func DerivedTake(job int64) (mem int64, err error) {
+// DeriveTake waits for the job's end, forgets the job and returns its memory.
+func DeriveTake(job int64) (mem int64, err error) {
 	defer finish(&err)
 	j, ok := derivedJobs.take(job)
 	if !ok {
@@ -62,29 +46,13 @@ func DerivedTake(job int64) (mem int64, err error) {
 	return j.Take()
 }
 
-// DerivedCancel ends a job; nothing is read for it then.
-func DerivedCancel(job int64) (zero int64, err error) {
+// DeriveCancel ends a job; nothing is read for it then.
+func DeriveCancel(job int64) (zero int64, err error) {
 	defer finish(&err)
 	if j, ok := derivedJobs.take(job); ok {
 		j.Cancel()
 	}
 	return 0, nil
-}
-
-// GraphForm is GraphMapped for arrays that the engine has derived of a graph's, which are
-// trusted: rows are split by so many types, or by none (0), and back is the same graph
-// transposed, for walks that look back, or 0. data is where the arrays lie that programs
-// read, as core.CSC has it.
-func GraphForm(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole, kinds, back int64, data string) (graph int64, err error) {
-	defer finish(&err)
-	transposed, err := graphAt(back)
-	if err != nil {
-		return 0, err
-	}
-	return newGraph(func(c core.CSC) (*core.Graph, error) {
-		c.Kinds, c.Back, c.Data = kinds, transposed, data
-		return core.NewMappedGraph(c)
-	}, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
 }
 
 // GraphAscends is 1 where the neighbours of each row ascend, else 0.
@@ -97,8 +65,8 @@ func GraphAscends(graph int64) (yes int64, err error) {
 	return number(g.Ascends())
 }
 
-// GraphSameRows is 1 where two graphs have the same rows, else 0.
-func GraphSameRows(graph, other int64) (yes int64, err error) {
+// GraphEqualRows is 1 where two graphs have the same rows, else 0.
+func GraphEqualRows(graph, other int64) (yes int64, err error) {
 	defer finish(&err)
 	a, err := graphOf(graph)
 	if err != nil {
@@ -117,18 +85,4 @@ func number(yes bool, err error) (int64, error) {
 		return 1, err
 	}
 	return 0, err
-}
-
-// TimesStart begins to put the rows of a graph into the order of the times at an address.
-func TimesStart(graph int64, name, dtype string, address, length, byVertex int64) (job int64, err error) {
-	defer finish(&err)
-	g, err := graphOf(graph)
-	if err != nil {
-		return 0, err
-	}
-	j, err := core.StartTimes(g, name, dtype, address, length, byVertex != 0)
-	if err != nil {
-		return 0, err
-	}
-	return derivedJobs.add(j), nil
 }

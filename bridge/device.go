@@ -24,36 +24,6 @@ func DriverVersion() (version int64, err error) {
 	return core.DriverVersion()
 }
 
-// DeviceGraphNew makes a graph of a CSC that a device can read, validated by a kernel
-// unless it is trusted. hostGraph is the handle of the same graph on the host, or 0.
-func DeviceGraphNew(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph int64) (graph int64, err error) {
-	return DeviceGraphForm(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph, 0, 0)
-}
-
-// DeviceGraphForm is DeviceGraphNew for what was derived of a graph, as GraphForm is for
-// the host; back is a graph of the same device, or 0.
-func DeviceGraphForm(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph, kinds, back int64) (graph int64, err error) {
-	defer finish(&err)
-	host, err := graphAt(hostGraph)
-	if err != nil {
-		return 0, err
-	}
-	transposed, err := graphAt(back)
-	if err != nil {
-		return 0, err
-	}
-	g, err := core.NewDeviceGraph(device, core.CSC{
-		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
-		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
-		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
-		Alias: alias, Sums: sums, Kinds: kinds, Back: transposed,
-	}, trusted != 0, host)
-	if err != nil {
-		return 0, err
-	}
-	return graphs.add(g), nil
-}
-
 // DeviceUpload copies host memory to a device; the memory is complete.
 func DeviceUpload(device, address, bytes, stream int64) (mem int64, err error) {
 	defer finish(&err)
@@ -117,16 +87,16 @@ func DeviceCacheAdmit(device, list, stamps, bids, now, stream int64) (zero int64
 	return 0, core.DeviceCacheAdmit(device, list, stamps, bids, now, stream)
 }
 
-// DeviceTally puts into a stream what counts ids, as core.DeviceTally says.
-func DeviceTally(device, ids, count, bits, counts, rows, stream int64) (zero int64, err error) {
+// DeviceCountIDs puts into a stream what counts ids, as core.DeviceCountIDs says.
+func DeviceCountIDs(device, ids, count, bits, counts, rows, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	return 0, core.DeviceTally(device, ids, count, bits, counts, rows, stream)
+	return 0, core.DeviceCountIDs(device, ids, count, bits, counts, rows, stream)
 }
 
-// DeviceFilled is new memory of a device, of words of 32 bits that all have a value.
-func DeviceFilled(device, words, value, stream int64) (mem int64, err error) {
+// DeviceFill is new memory of a device, of words of 32 bits that all have a value.
+func DeviceFill(device, words, value, stream int64) (mem int64, err error) {
 	defer finish(&err)
-	return core.DeviceFilled(device, words, value, stream)
+	return core.DeviceFill(device, words, value, stream)
 }
 
 // DeviceDestinations is the destinations of the edges of all blocks of a batch, as a
@@ -134,13 +104,6 @@ func DeviceFilled(device, words, value, stream int64) (mem int64, err error) {
 func DeviceDestinations(batch, stream int64) (mem int64, err error) {
 	defer finish(&err)
 	return core.DeviceDestinations(batch, stream)
-}
-
-// DeviceArrowExport is the address of an Arrow C pair in memory of a device;
-// arrow_export_device takes it over.
-func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
-	defer finish(&err)
-	return core.DeviceArrowExport(mem, data, length, int(bits))
 }
 
 // DeviceCapacity is how many bytes at out would do for a batch of so many seeds. Where
@@ -155,14 +118,14 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	return core.DeviceCapacity(g, o, numSeeds)
 }
 
-// DeviceTogether is how many batches of so many seeds may be on their way at a time, at most so many, as core.DeviceTogether says.
-func DeviceTogether(graph, sampler, numSeeds, most int64) (n int64, err error) {
+// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many, as core.DeviceConcurrency says.
+func DeviceConcurrency(graph, sampler, numSeeds, most int64) (n int64, err error) {
 	defer finish(&err)
 	g, o, err := open[*core.Graph](graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	return core.DeviceTogether(g, o, numSeeds, most)
+	return core.DeviceConcurrency(g, o, numSeeds, most)
 }
 
 // DeviceStats is what we hold of a device, as JSON.
@@ -174,10 +137,4 @@ func DeviceStats(device int64) (stats string, err error) {
 	}
 	text, err := json.Marshal(s)
 	return string(text), err
-}
-
-// DeviceTrim gives memory of a device back that no batch uses.
-func DeviceTrim(device int64) (zero int64, err error) {
-	defer finish(&err)
-	return 0, core.DeviceTrim(device)
 }

@@ -7,20 +7,28 @@ import (
 	"testing"
 )
 
+// gpu is a number that does not stand for the CPU.
+func gpu(device int64) int64 {
+	if device == onCPU {
+		return -2
+	}
+	return device
+}
+
 // deviceCalls are the functions for devices with arguments of any value where that
 // is safe: no address is one that a device or a copy would read.
 var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceGraphNew(a, 0, c, b, 0, c, d, 0, c, e, 0, 0, a&1, 0)
+		return graphNew("", gpu(a), 0, c, b, 0, c, d, 0, c, e, 0, 0, a&1, 0, 0, 0)
 	},
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, a&1, 0)
+		return graphNew("", 0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, a&1, 0, 0, 0)
 	},
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, a|1<<61)
+		return graphNew("", 0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, a|1<<61, 0, 0)
 	},
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceGraphForm(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, 0, a, c)
+		return graphNew("", 0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, 0, a, c)
 	},
 	func(a, b, c, d, e int64) (int64, error) { return DeviceUpload(a, 0, b|1, c) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDownload(a, 0, b|1, c) },
@@ -32,12 +40,12 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceGather(a, b, 0, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCachePut(a, 0, b, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceCacheAdmit(a, 0, b, b, c, e) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceTally(a, 0, b|1, c, d, e, 0) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceFilled(a|1<<40, b, c, 0) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceFilled(0, b|-1<<63, c, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceCountIDs(a, 0, b|1, c, d, e, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceFill(a|1<<40, b, c, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceFill(0, b|-1<<63, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceAfter(a|1<<40, b, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDestinations(0, a) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceArrowExport(0, a, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return ArrowExport(0, 0, a, b, c) },
 	func(a, b, c, d, e int64) (int64, error) { return submitted(deviceWords(0, a|1<<61, b, 0, c, d, e, 0)) },
 	func(a, b, c, d, e int64) (int64, error) { return submitMany(a|1<<61, b, c, 0, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return Wait(a|1<<61, b) },
@@ -49,9 +57,9 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 		return submitted(deviceWords(prompt, a|1<<61, b, 0, c, d, e, 0))
 	},
 	func(a, b, c, d, e int64) (int64, error) { _, err := DeviceStats(a | 1<<40); return 0, err },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceTrim(a | 1<<40) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceSegmentReduce(a, 0, b, c) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceSegmentDots(a, 0, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return Trim(gpu(a | 1<<40)) },
+	func(a, b, c, d, e int64) (int64, error) { return SegmentReduce(gpu(a|1<<40), 0, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return SegmentDots(gpu(a|1<<40), 0, b, c) },
 }
 
 // Whatever the numbers are, there is an error with its kind, with a driver and
@@ -152,7 +160,7 @@ func TestDeviceCacheArguments(t *testing.T) {
 	fails(t, err, "ValueError: stamps: expected an address that 4 divides, got 0x0")
 	_, err = DeviceCacheAdmit(0, address(list), 64, 66, 0, 0)
 	fails(t, err, "ValueError: bids: expected an address that 4 divides, got 0x42")
-	_, err = DeviceTally(0, 64, 5, 64, 66, 3, 0)
+	_, err = DeviceCountIDs(0, 64, 5, 64, 66, 3, 0)
 	fails(t, err, "ValueError: counts: expected an address that 4 divides and rows >= 0, got 0x42 and 3")
 	runtime.KeepAlive(list)
 }
@@ -182,7 +190,7 @@ func TestModesOnCPU(t *testing.T) {
 	for _, mode := range []string{"auto", "persistent", "fused", "bsp", "queue"} {
 		for _, ordered := range []bool{false, true} {
 			fanouts := []int64{-1, -1}
-			s, err := SamplerNew(document(mode, ordered, fanouts), 3)
+			s, err := SamplerNew(document(mode, ordered, fanouts), 3, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

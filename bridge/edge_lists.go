@@ -2,8 +2,8 @@ package bridge
 
 import core "github.com/pygsampler/pygsampler/pygsampler"
 
-// JoinedHops is the memory of a batch's hops joined, as core.JoinedHops says.
-func JoinedHops(batch, ends int64) (mem int64, err error) {
+// EdgeLists is the memory of a batch's hops joined, as core.EdgeLists says.
+func EdgeLists(batch, ends int64) (mem int64, err error) {
 	defer finish(&err)
-	return core.JoinedHops(batch, ends)
+	return core.EdgeLists(batch, ends)
 }

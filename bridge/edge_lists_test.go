@@ -6,9 +6,9 @@ import (
 )
 
 // What is no batch is refused, and its hops are those of a batch.
-func TestJoinedHops(t *testing.T) {
+func TestEdgeLists(t *testing.T) {
 	r := newRing(t, 100)
-	s, err := SamplerNew(document("auto", false, []int64{1}), 1)
+	s, err := SamplerNew(document("auto", false, []int64{1}), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestJoinedHops(t *testing.T) {
 	if err != nil || mem <= 0 {
 		t.Fatal(mem, err)
 	}
-	joined, err := JoinedHops(view(mem, 2)[1], 0)
+	joined, err := EdgeLists(view(mem, 2)[1], 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,10 @@ func TestJoinedHops(t *testing.T) {
 	}
 	_, err = flagged(edgeLists|prompt, r.handle, s, address(seeds), -3, 64, 0, 0, 0, 0, 1)
 	fails(t, err, "ValueError: seeds: expected a length >= 0, got -3")
-	_, err = JoinedHops(address(make([]int64, 16)), 0)
+	_, err = EdgeLists(address(make([]int64, 16)), 0)
 	fails(t, err, "ValueError: words: expected those of a batch of blocks, got others")
-	_, err = JoinedHops(address(seeds)+1, 0)
+	_, err = EdgeLists(address(seeds)+1, 0)
 	fails(t, err, "")
-	_, err = JoinedHops(0, 0)
+	_, err = EdgeLists(0, 0)
 	fails(t, err, "")
 }

@@ -33,7 +33,7 @@ func FuzzFiles(f *testing.F) {
 		case 1:
 			_, err = GraphFileChecksum(a, 0, min(b, 0))
 		case 2:
-			_, err = GraphMapped(0, c, a, 0, c, b, 0, c, a, 0, 0, 0)
+			_, err = graphNew("", onCPU, 0, c, a, 0, c, b, 0, c, a, 0, 0, 1, 0, 0, 0)
 		case 3:
 			var writer int64
 			if writer, err = GraphFileCreate(text); err == nil {

@@ -24,13 +24,13 @@ func FuzzArguments(f *testing.F) {
 		case 0:
 			_, err = Symbol(text)
 		case 1:
-			_, err = ArrowExport(0, 0, b, c)
+			_, err = ArrowExport(onCPU, 0, 0, b, c)
 		case 2:
 			_, err = ArrowImport(0, a)
 		case 3:
 			_, err = ArrowImport(a, 0)
 		case 4:
-			_, err = GraphNew(0, c, a, 0, c, b, 0, d, e, 0, 0, 0)
+			_, err = graphNew("", onCPU, 0, c, a, 0, c, b, 0, d, e, 0, 0, 0, 0, 0, 0)
 		case 5:
 			// A count of vertices is an order for memory: small ones, or such as no machine has.
 			if d > 1000 {
@@ -41,7 +41,7 @@ func FuzzArguments(f *testing.F) {
 			_, err = ExpandRows(0, a, b, c)
 		case 7:
 			var sampler int64
-			if sampler, err = SamplerNew(document(text, a&1 == 1, fanouts[:uint64(a)%4]), b); err == nil {
+			if sampler, err = SamplerNew(document(text, a&1 == 1, fanouts[:uint64(a)%4]), b, 0); err == nil {
 				_, err = SamplerClose(sampler)
 			}
 		case 8:

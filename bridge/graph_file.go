@@ -18,12 +18,6 @@ func GraphFileChecksum(before, address, bytes int64) (sum int64, err error) {
 	return core.GraphFileChecksum(before, address, bytes)
 }
 
-// GraphMapped is GraphNew for the arrays of a graph file, which are not read.
-func GraphMapped(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
-	defer finish(&err)
-	return newGraph(core.NewMappedGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
-}
-
 // GraphFileCreate makes the temporary file that the JSON describes.
 func GraphFileCreate(plan string) (writer int64, err error) {
 	defer finish(&err)

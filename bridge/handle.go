@@ -12,6 +12,9 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
+// onCPU is the number that stands for the CPU where a function takes that of a device.
+const onCPU = -1
+
 // table gives Go objects numbers that Python keeps. Numbers are never reused, so
 // a stale one is refused, not mistaken.
 type table[T any] struct {
@@ -78,9 +81,9 @@ var ends = []struct {
 	{"DegreesClose", DegreesClose},
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
-	{"DerivedCancel", DerivedCancel},
-	{"DeviceStaticClose", DeviceStaticClose},
-	{"PeersClose", PeersClose},
+	{"DeriveCancel", DeriveCancel},
+	{"StaticClose", StaticClose},
+	{"SharedClose", SharedClose},
 }
 
 // EndKind is the number under which a destructor knows one of these functions.

@@ -6,9 +6,9 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-// TypedNew is the handle of a graph with types that a document describes; the document names the
+// GraphCompose is the handle of a graph with types that a document describes; the document names the
 // handle of a graph for each relation.
-func TypedNew(document string) (graph int64, err error) {
+func GraphCompose(document string) (graph int64, err error) {
 	defer finish(&err)
 	var named struct {
 		Graphs []int64 `json:"graphs"`
@@ -31,9 +31,9 @@ func TypedNew(document string) (graph int64, err error) {
 	return graphs.add(g), nil
 }
 
-// TypedJoin is the memory of the graph without types of a graph with types; ids is the address of where
+// GraphHomogeneous is the memory of the graph without types of a graph with types; ids is the address of where
 // those of each relation's edges begin, and of where they end.
-func TypedJoin(graph, ids int64) (mem int64, err error) {
+func GraphHomogeneous(graph, ids int64) (mem int64, err error) {
 	defer finish(&err)
 	g, err := itemOf[*core.HeteroGraph](&graphs, graph, "graph")
 	if err != nil {

@@ -26,7 +26,7 @@ func deviceRing(t *testing.T, n int64) *ring {
 	}
 	_, indptr := upload(host.indptr)
 	_, indices := upload(host.indices)
-	g, err := DeviceGraphNew(0, indptr, 64, n, indices, 64, 2*n, 0, 0, n, 0, 0, 0, host.handle)
+	g, err := graphNew("", 0, indptr, 64, n, indices, 64, 2*n, 0, 0, n, 0, 0, 0, host.handle, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestPinnedGraphThroughBridge(t *testing.T) {
 		}
 		at = append(at, view(mem, 2)[1])
 	}
-	g, err := DeviceGraphNew(0, at[0], 64, 100, at[1], 64, 200, 0, 0, 100, 0, 0, 0, host.handle)
+	g, err := graphNew("", 0, at[0], 64, 100, at[1], 64, 200, 0, 0, 100, 0, 0, 0, host.handle, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const (
 )
 
 // Each word that cannot be right is named, before a device is asked for.
-func TestDeviceSegmentArguments(t *testing.T) {
+func TestSegmentArguments(t *testing.T) {
 	for want, change := range map[string]map[int]int64{
 		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 16 and floats of 32": {ofIDBits: 16},
 		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 64 and floats of 8":  {ofFloatBits: 8},
@@ -62,8 +62,8 @@ func TestDeviceSegmentArguments(t *testing.T) {
 		for at, value := range change {
 			list[at] = value
 		}
-		_, reduced := DeviceSegmentReduce(0, address(list), 0, 0)
-		_, multiplied := DeviceSegmentDots(0, address(list), 64, 0)
+		_, reduced := SegmentReduce(0, address(list), 0, 0)
+		_, multiplied := SegmentDots(0, address(list), 64, 0)
 		for _, err := range []error{reduced, multiplied} {
 			fails(t, err, "")
 			if !strings.HasPrefix(err.Error(), want) {
@@ -73,11 +73,11 @@ func TestDeviceSegmentArguments(t *testing.T) {
 		runtime.KeepAlive(list)
 	}
 	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0}
-	_, err := DeviceSegmentReduce(0, address(list), 0, 4)
+	_, err := SegmentReduce(0, address(list), 0, 4)
 	fails(t, err, "ValueError: bad: expected an address that 8 divides, got 0x4")
-	_, err = DeviceSegmentDots(0, address(list), 0, 0)
+	_, err = SegmentDots(0, address(list), 0, 0)
 	fails(t, err, "ValueError: dots: expected an address, got 0")
-	_, err = DeviceSegmentDots(0, address(list), 66, 0)
+	_, err = SegmentDots(0, address(list), 66, 0)
 	fails(t, err, "ValueError: dots: expected an address that 4 divides, got 0x42")
 	const room = 12*3 + 4*(1025+5)
 	for want, w := range map[string][6]int64{
@@ -88,10 +88,10 @@ func TestDeviceSegmentArguments(t *testing.T) {
 		"ValueError: places: expected an address that 8 divides, got 0x4": {64, 64, 4, 64, room},
 		"ValueError: room: expected an address that 8 divides, got 0x42":  {64, 64, 0, 66, room},
 	} {
-		_, err := DeviceSegmentTranspose(0, address(list), w[0], w[1], w[2], w[3], w[4], 0)
+		_, err := SegmentTranspose(0, address(list), w[0], w[1], w[2], w[3], w[4], 0)
 		fails(t, err, want)
 	}
-	_, err = DeviceSegmentTranspose(0, 0, 64, 64, 64, 64, room, 0)
+	_, err = SegmentTranspose(0, 0, 64, 64, 64, 64, room, 0)
 	fails(t, err, "ValueError: list: expected an address, got 0")
 	runtime.KeepAlive(list)
 }
@@ -132,7 +132,7 @@ func TestDeviceAttentionArguments(t *testing.T) {
 		for at, value := range change {
 			list[at] = value
 		}
-		_, err := DeviceSegmentAttend(0, address(list), 0)
+		_, err := SegmentAttend(0, address(list), 0)
 		fails(t, err, "")
 		if !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -151,16 +151,16 @@ func TestDeviceAttentionArguments(t *testing.T) {
 		for at, value := range change {
 			list[at] = value
 		}
-		_, err := DeviceSegmentSoftmax(0, address(list), 0)
+		_, err := SegmentSoftmax(0, address(list), 0)
 		fails(t, err, "")
 		if !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		runtime.KeepAlive(list)
 	}
-	_, err := DeviceSegmentSoftmax(0, 0, 0)
+	_, err := SegmentSoftmax(0, 0, 0)
 	fails(t, err, "ValueError: list: expected an address, got 0")
-	_, err = DeviceSegmentAttend(0, 0, 0)
+	_, err = SegmentAttend(0, 0, 0)
 	fails(t, err, "ValueError: list: expected an address, got 0")
 }
 
@@ -196,19 +196,19 @@ func TestDeviceSegments(t *testing.T) {
 		ofSources: 3, ofRows: 2, ofEdges: 3, ofWidth: 2, ofHeads: 1, ofIDBits: 64, ofFloatBits: 64,
 		ofTable: 3, ofPlaces: 0,
 	}
-	if _, err := DeviceSegmentReduce(0, address(list), 0, bad); err != nil {
+	if _, err := SegmentReduce(0, address(list), 0, bad); err != nil {
 		t.Fatal(err)
 	}
 	check(out, floats(6, 8, 0, 0))
 	check(bad, []int64{2})
 	dots := upload(make([]int64, 3))
-	if _, err := DeviceSegmentDots(0, address(list), dots, 0); err != nil {
+	if _, err := SegmentDots(0, address(list), dots, 0); err != nil {
 		t.Fatal(err)
 	}
 	check(dots, floats(5*6+6*8, 6+2*8, 0))
 	starts, rows, places := upload(make([]int64, 4)), upload(make([]int64, 3)), upload(make([]int64, 3))
 	room := upload(make([]int64, 1024))
-	if _, err := DeviceSegmentTranspose(0, address(list), starts, rows, places, room, 8*1024, 0); err != nil {
+	if _, err := SegmentTranspose(0, address(list), starts, rows, places, room, 8*1024, 0); err != nil {
 		t.Fatal(err)
 	}
 	check(starts, []int64{0, 1, 1, 2})

@@ -11,6 +11,7 @@ import (
 func TestNegativesArguments(t *testing.T) {
 	out, alias := make([]int64, 6), make([]int64, 9)
 	good := []int64{1, 2, 3, 0, 9, 3, 1, 2, 0, 0, int64(uintptr(unsafe.Pointer(&out[0]))), 64}
+	onHost := func(list int64) (int64, error) { return DrawNumbers(onCPU, list, 0) }
 	call := func(change map[int]int64, f func(list int64) (int64, error)) error {
 		list := append([]int64(nil), good...)
 		for i, value := range change {
@@ -35,22 +36,22 @@ func TestNegativesArguments(t *testing.T) {
 		"ValueError: alias: expected an address that 8 divides, got 0x4":                       {8: 4},
 		"ValueError: places: expected an address that 8 divides, got 0x4":                      {9: 4},
 	} {
-		for _, f := range []func(int64) (int64, error){Negatives, func(list int64) (int64, error) { return DeviceNegatives(0, list, 0) }} {
+		for _, f := range []func(int64) (int64, error){onHost, func(list int64) (int64, error) { return DrawNumbers(0, list, 0) }} {
 			if err := call(change, f); err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("expected %q, got %v", want, err)
 			}
 		}
 	}
-	if err := call(nil, Negatives); err != nil {
+	if err := call(nil, onHost); err != nil {
 		t.Error(err)
 	}
-	if err := call(map[int]int64{8: int64(uintptr(unsafe.Pointer(&alias[0])))}, Negatives); err != nil {
+	if err := call(map[int]int64{8: int64(uintptr(unsafe.Pointer(&alias[0])))}, onHost); err != nil {
 		t.Error(err)
 	}
-	if _, err := Negatives(0); err == nil {
+	if _, err := DrawNumbers(onCPU, 0, 0); err == nil {
 		t.Error("expected an error without a list")
 	}
-	if _, err := NegativesStart(1<<40, 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError") {
+	if _, err := deriveStart(1<<40, "negatives", "", "", 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError") {
 		t.Errorf("expected a ClosedError, got %v", err)
 	}
 	runtime.KeepAlive(out)

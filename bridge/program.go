@@ -39,15 +39,12 @@ func ProgramPlaces(document string) (text string, err error) {
 	return p.Places()
 }
 
-// ProgramCalibrate measures what programs' work takes on the CPU of this machine, and keeps it for later processes. It
-// returns JSON: where that is, and the costs in nanoseconds.
-func ProgramCalibrate() (text string, err error) {
+// ProgramCalibrate measures what programs' work takes on the CPU of this machine (device -1), or on a GPU the work that
+// has a choice there, and keeps it for later processes. It returns JSON: where that is, and the costs in nanoseconds.
+func ProgramCalibrate(device int64) (text string, err error) {
 	defer finish(&err)
-	return core.Calibrate()
-}
-
-// ProgramCalibrateDevice measures what of it has a choice on a GPU, likewise, of all of the GPU.
-func ProgramCalibrateDevice(device int64) (text string, err error) {
-	defer finish(&err)
+	if device == onCPU {
+		return core.Calibrate()
+	}
 	return core.CalibrateDevice(device)
 }

@@ -36,7 +36,7 @@ func TestProgramReadsArrays(t *testing.T) {
 	g := newRing(t, 10)
 	weights := make([]float32, 20)
 	seeds := []int64{3, 3, 7}
-	s, err := SamplerNew(strings.Replace(degreeProgram, `"code"`, `"weight": "w", "code"`, 1), 1)
+	s, err := SamplerNew(strings.Replace(degreeProgram, `"code"`, `"weight": "w", "code"`, 1), 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +64,12 @@ func TestProgramReadsArrays(t *testing.T) {
 
 func TestProgramCalibrate(t *testing.T) {
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
-	text, err := ProgramCalibrate()
+	text, err := ProgramCalibrate(onCPU)
 	if err != nil || !strings.Contains(text, `"nanoseconds":{"map":`) || !strings.Contains(text, "costs.json") {
 		t.Errorf("got %q, %v", text, err)
 	}
 	t.Setenv("PYGSAMPLER_CACHE", "/dev/null/no")
-	if text, err := ProgramCalibrate(); err == nil {
+	if text, err := ProgramCalibrate(onCPU); err == nil {
 		t.Errorf("kept in a folder that cannot be: %s", text)
 	}
 }

@@ -6,26 +6,26 @@ import (
 
 var peerArrays table[*core.SharedArray]
 
-// PeersUnit is what sizes of pieces of a device's memory are multiples of; shared ones go to other processes.
-func PeersUnit(device, shared int64) (bytes int64, err error) {
+// SharedUnit is what sizes of pieces of a device's memory are multiples of; shared ones go to other processes.
+func SharedUnit(device, shared int64) (bytes int64, err error) {
 	defer finish(&err)
 	return core.PeerUnit(device, shared != 0)
 }
 
-// PeersReach is 1 where kernels of a device can read memory of another, else 0.
-func PeersReach(device, peer int64) (can int64, err error) {
+// SharedReach is 1 where kernels of a device can read memory of another, else 0.
+func SharedReach(device, peer int64) (can int64, err error) {
 	defer finish(&err)
 	return number(core.PeerReaches(device, peer))
 }
 
-// PeersUUID is what a device is called in all processes.
-func PeersUUID(device int64) (uuid string, err error) {
+// DeviceUUID is what a device is called in all processes.
+func DeviceUUID(device int64) (uuid string, err error) {
 	defer finish(&err)
 	return core.PeerUUID(device)
 }
 
-// PeersHeat says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
-func PeersHeat(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
+// GraphAccess says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
+func GraphAccess(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
 	defer finish(&err)
 	g, err := graphOf(graph)
 	if err != nil {
@@ -34,9 +34,9 @@ func PeersHeat(graph, degrees, row, perUnit, count, out int64) (zero int64, err 
 	return 0, core.PeerHeat(g, degrees, row, perUnit, count, out)
 }
 
-// PeersNew begins an array that lies on several devices, at one of them: pieces is the address of a size and a place
+// SharedNew begins an array that lies on several devices, at one of them: pieces is the address of a size and a place
 // for each piece, the place -1 for those of which each device has a copy.
-func PeersNew(device, place, pieces, count, shared int64) (array int64, err error) {
+func SharedNew(device, place, pieces, count, shared int64) (array int64, err error) {
 	defer finish(&err)
 	layout, err := core.PeerLayoutAt(pieces, count)
 	if err != nil {
@@ -49,8 +49,8 @@ func PeersNew(device, place, pieces, count, shared int64) (array int64, err erro
 	return peerArrays.add(a), nil
 }
 
-// PeersLend gives the pieces of one array in the making to another, of the same process.
-func PeersLend(array, to int64) (zero int64, err error) {
+// SharedForward gives the pieces of one array in the making to another, of the same process.
+func SharedForward(array, to int64) (zero int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
 	b, also := peerArrays.get(to)
@@ -60,8 +60,8 @@ func PeersLend(array, to int64) (zero int64, err error) {
 	return 0, a.Lend(b)
 }
 
-// PeersExport is a descriptor of a piece, the caller's to close.
-func PeersExport(array, piece int64) (descriptor int64, err error) {
+// SharedExport is a descriptor of a piece, the caller's to close.
+func SharedExport(array, piece int64) (descriptor int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
 	if !ok {
@@ -70,8 +70,8 @@ func PeersExport(array, piece int64) (descriptor int64, err error) {
 	return a.Export(piece)
 }
 
-// PeersImport takes a piece of another process's by a descriptor, which stays the caller's.
-func PeersImport(array, piece, descriptor int64) (zero int64, err error) {
+// SharedImport takes a piece of another process's by a descriptor, which stays the caller's.
+func SharedImport(array, piece, descriptor int64) (zero int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
 	if !ok {
@@ -80,8 +80,8 @@ func PeersImport(array, piece, descriptor int64) (zero int64, err error) {
 	return 0, a.Import(piece, descriptor)
 }
 
-// PeersMap is the memory of an array whose pieces are there, as core.SharedArray.Map says.
-func PeersMap(array, address, bytes int64) (mem int64, err error) {
+// SharedMap is the memory of an array whose pieces are there, as core.SharedArray.Map says.
+func SharedMap(array, address, bytes int64) (mem int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.get(array)
 	if !ok {
@@ -90,8 +90,8 @@ func PeersMap(array, address, bytes int64) (mem int64, err error) {
 	return a.Map(address, bytes)
 }
 
-// PeersClose lets go of the pieces; memories that were mapped stay.
-func PeersClose(array int64) (zero int64, err error) {
+// SharedClose lets go of the pieces; memories that were mapped stay.
+func SharedClose(array int64) (zero int64, err error) {
 	defer finish(&err)
 	a, ok := peerArrays.take(array)
 	if !ok {

@@ -13,15 +13,15 @@ func TestTimesOfARing(t *testing.T) {
 	for i := range times {
 		times[i] = int64(i)
 	}
-	job, err := TimesStart(r.handle, "t", "int64", address(times), 100, 0)
+	job, err := deriveStart(r.handle, "times", "t", "int64", address(times), 100, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sorted, err := DerivedTake(job)
+	sorted, err := DeriveTake(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampler, err := SamplerNew(`{"family": "temporal", "time": "t", "fanouts": [-1]}`, 3)
+	sampler, err := SamplerNew(`{"family": "temporal", "time": "t", "fanouts": [-1]}`, 3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,16 +43,16 @@ func TestTimesOfARing(t *testing.T) {
 		t.Errorf("expected two seeds and one neighbour, got %v", got)
 	}
 
-	_, err = TimesStart(-1, "t", "int64", address(times), 100, 0)
+	_, err = deriveStart(-1, "times", "t", "int64", address(times), 100, 0)
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
-	_, err = TimesStart(r.handle, "t", "bool", address(times), 100, 0)
+	_, err = deriveStart(r.handle, "times", "t", "bool", address(times), 100, 0)
 	fails(t, err, "TypeError: t: expected times of int32, int64, float32 or float64, got bool")
-	_, err = TimesStart(r.handle, "t", "int64", address(times), -1, 0)
+	_, err = deriveStart(r.handle, "times", "t", "int64", address(times), -1, 0)
 	fails(t, err, "ValueError: t: expected a length >= 0, got -1")
-	if job, err = TimesStart(r.handle, "t", "int64", address(times), 99, 0); err != nil {
+	if job, err = deriveStart(r.handle, "times", "t", "int64", address(times), 99, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err = DerivedTake(job)
+	_, err = DeriveTake(job)
 	fails(t, err, "ValueError: t: expected a time for 99, got 99 of them")
 	for _, call := range [][4]int64{{2, 64, 0, address(bounds)}, {-1, 64, sorted, address(bounds)}, {2, 16, sorted, address(bounds)}, {2, 64, sorted, 0}} {
 		_, err = timed(r.handle, call[0], call[1], call[2], call[3])
@@ -73,18 +73,18 @@ func TestTimesOfARing(t *testing.T) {
 func TestTypesThatGo(t *testing.T) {
 	r := newRing(t, 20)
 	document := `{"types": ["v"], "nodes": [20], "salts": ["1"], "relations": [{"name": "v__to__v", "src": 0, "dst": 0, "salt": "2"}], "graphs": [%d]}`
-	g, err := TypedNew(fmt.Sprintf(document, r.handle))
+	g, err := GraphCompose(fmt.Sprintf(document, r.handle))
 	if err != nil {
 		t.Fatal(err)
 	}
 	firsts := []int64{0, 40}
-	if _, err := TypedJoin(g, address(firsts)); err != nil {
+	if _, err := GraphHomogeneous(g, address(firsts)); err != nil {
 		t.Error(err)
 	}
 	firsts[1] = 39
-	_, err = TypedJoin(g, address(firsts))
+	_, err = GraphHomogeneous(g, address(firsts))
 	fails(t, err, "ValueError: v__to__v: expected edge ids in [0, 39), got 39")
-	_, err = TypedJoin(-1, address(firsts))
+	_, err = GraphHomogeneous(-1, address(firsts))
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 	_, err = WalksByType(0, 0, 0, -1, 0)
 	fails(t, err, "ValueError: length: expected 0 to 1048576 steps, got -1")

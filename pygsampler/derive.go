@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/negatives"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/pagerank"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
@@ -36,7 +37,7 @@ type DeriveJob struct {
 	err    error
 }
 
-// deriving holds every DerivedJob that is not finished, so that Shutdown can end them.
+// deriving holds every DeriveJob that is not finished, so that Shutdown can end them.
 var deriving struct {
 	sync.Mutex
 	jobs map[*DeriveJob]struct{}
@@ -76,9 +77,33 @@ var types = map[string]func(address, length int64) func(int64) int64{
 	},
 }
 
-// StartTables begins to make what rows draw by, of values by edge id at an address, which must stay
+// StartDerivation begins to derive something of a graph on the CPU. name and dtype are those of the array that it reads, and
+// list is the address of its numbers: of "tables" the address and length of weights and whether they are a mask, of
+// "times" the address and length of times and whether nodes have them, of "transpose" the address and length of the
+// types of edges, how many types, and whether edge ids are left out, of "pagerank" the address, number and bits of roots,
+// how many nodes each has at most, and alpha, epsilon and threshold as bits, of "negatives" the power as bits.
+func StartDerivation(g *Graph, kind, name, dtype string, list int64) (*DeriveJob, error) {
+	length := map[string]int64{"tables": 3, "times": 3, "transpose": 4, "pagerank": 7, "negatives": 1}[kind]
+	if length == 0 || list == 0 {
+		return nil, Errorf(KindValue, "derivation: expected a known kind and an address, got %q and %#x", kind, list)
+	}
+	w := memory.View[int64](list, length)
+	switch kind {
+	case "tables":
+		return startTables(g, name, dtype, w[0], w[1], w[2] != 0)
+	case "times":
+		return startTimes(g, name, dtype, w[0], w[1], w[2] != 0)
+	case "transpose":
+		return startTranspose(g, name, dtype, w[0], w[1], w[2], w[3] != 0)
+	case "pagerank":
+		return startPageRank(g, w[0], w[1], int(w[2]), w[3], w[4], w[5], w[6])
+	}
+	return startNegatives(g, w[0])
+}
+
+// startTables begins to make what rows draw by, of values by edge id at an address, which must stay
 // until the job has ended. name is the array's, for errors.
-func StartTables(g *Graph, name, dtype string, address, length int64, mask bool) (*DeriveJob, error) {
+func startTables(g *Graph, name, dtype string, address, length int64, mask bool) (*DeriveJob, error) {
 	read := readers[dtype]
 	if read == nil {
 		return nil, Errorf(KindType, "%s: expected bool, integers, float32 or float64, got %s", name, dtype)
@@ -89,11 +114,11 @@ func StartTables(g *Graph, name, dtype string, address, length int64, mask bool)
 	return derive(g, &weights.Build{Graph: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
 }
 
-// StartTranspose begins to transpose a graph. Where dtype is not "", rows are split by the
+// startTranspose begins to transpose a graph. Where dtype is not "", rows are split by the
 // types at an address, by edge id, which must stay until the job has ended: kinds of them, or
 // as many as there are where that is 0. name is the array's, for errors. bare is without
 // edge ids.
-func StartTranspose(g *Graph, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
+func startTranspose(g *Graph, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
 	t := &csc.Transposition{Graph: &g.csc, Name: name, Bare: bare}
 	if dtype != "" {
 		read := types[dtype]
@@ -238,9 +263,9 @@ func (g *Graph) asked(question func() bool) (answer bool, err error) {
 	return question(), nil
 }
 
-// StartTimes begins to put the rows of a graph into the order of time: times are at an address, one for
+// startTimes begins to put the rows of a graph into the order of time: times are at an address, one for
 // each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
-func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
+func startTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}
@@ -254,4 +279,27 @@ func StartTimes(g *Graph, name, dtype string, address, length int64, byVertex bo
 		return nil, Errorf(KindType, "%s: expected times of int32, int64, float32 or float64, got %s", name, dtype)
 	}
 	return derive(g, s)
+}
+
+// startPageRank begins to find the vertices around each of some roots by personalised
+// PageRank, as pagerank.Scores says; of numbers the bits are given. The roots must stay
+// until the job has ended.
+func startPageRank(g *Graph, roots, count int64, rootBits int, most, alpha, epsilon, threshold int64) (*DeriveJob, error) {
+	if rootBits != 32 && rootBits != 64 || count < 0 {
+		return nil, Errorf(KindType, "roots: expected at least 0 of 32 or 64 bits, got %d of %d", count, rootBits)
+	}
+	if err := aligned(int64(rootBits/8), "roots", roots); err != nil {
+		return nil, err
+	}
+	return derive(g, &pagerank.Scores{
+		Graph: &g.csc, Roots: csc.Borrow(roots, count, rootBits), Most: most,
+		Alpha: math.Float64frombits(uint64(alpha)), Epsilon: math.Float64frombits(uint64(epsilon)),
+		Threshold: math.Float64frombits(uint64(threshold)),
+	})
+}
+
+// startNegatives begins to make the table by which vertices are drawn in proportion to their number
+// of in-edges to a power, whose bits are given.
+func startNegatives(g *Graph, power int64) (*DeriveJob, error) {
+	return derive(g, &negatives.Table{Graph: &g.csc, Power: math.Float64frombits(uint64(power))})
 }

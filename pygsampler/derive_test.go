@@ -10,7 +10,7 @@ import (
 
 func transposeJob(t *testing.T, g *Graph, types []int8) *DeriveJob {
 	t.Helper()
-	j, err := StartTranspose(g, "t", "int8", address(types), int64(len(types)), 0, false)
+	j, err := startTranspose(g, "t", "int8", address(types), int64(len(types)), 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +113,11 @@ func TestFormsOfClosedGraphs(t *testing.T) {
 	closed("the rows of a closed graph", err)
 	_, err = other.Ascends()
 	closed("ascends", err)
-	_, err = StartTranspose(other, "", "", 0, 0, 0, true)
+	_, err = startTranspose(other, "", "", 0, 0, 0, true)
 	closed("transposed", err)
 	var value *csc.ValueError
 	types := []int8{-1}
-	j, err := StartTranspose(g, "t", "int8", address(types), 1, 0, false)
+	j, err := startTranspose(g, "t", "int8", address(types), 1, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,9 +64,9 @@ func DeviceCacheAdmit(device, list, stamps, bids, now, stream int64) error {
 	return onDevice(e.CacheAdmit(c, ids, source, uint32(now), s))
 }
 
-// DeviceTally puts into the stream what adds one to the count of each of the ids, of 32 bits at
+// DeviceCountIDs puts into the stream what adds one to the count of each of the ids, of 32 bits at
 // counts for each of so many rows.
-func DeviceTally(device, at, count, bits, counts, rows, stream int64) error {
+func DeviceCountIDs(device, at, count, bits, counts, rows, stream int64) error {
 	ids, err := deviceIDs(at, count, bits)
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func DeviceTally(device, at, count, bits, counts, rows, stream int64) error {
 	return onDevice(e.Tally(ids, gpu.Address(counts), uint64(rows), s))
 }
 
-// DeviceFilled is DeviceAlloc of words of 32 bits, each of that value.
-func DeviceFilled(device, words, value, stream int64) (int64, error) {
+// DeviceFill is DeviceAlloc of words of 32 bits, each of that value.
+func DeviceFill(device, words, value, stream int64) (int64, error) {
 	if words < 0 || words > 1<<60 {
 		return 0, Errorf(KindValue, "words: expected at least 0, got %d", words)
 	}

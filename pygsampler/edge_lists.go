@@ -2,12 +2,15 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/edgelists"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/induced"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// JoinedHops is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
+// EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
 // them; at ends are the types that each relation of a batch with types leads from and to.
-func JoinedHops(data, ends int64) (int64, error) {
+func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
 	}
@@ -22,4 +25,34 @@ func JoinedHops(data, ends int64) (int64, error) {
 func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 	defer m.Release()
 	return edgelists.Joined(int64(uintptr(m.Data())), ends)
+}
+
+// InducedEdges is the address of a memory with the edges of a graph on the CPU among the
+// vertices of each tree, as induced.Edges has them; at the addresses are so many vertices,
+// and the tree of each. The caller's thread works, and those that are idle.
+func InducedEdges(g *Graph, vertices, trees, count int64, vertexBits, treeBits int) (address int64, err error) {
+	if g.device != nil || g.csc.Kinds > 0 {
+		return 0, Errorf(KindValue, "graph: expected one on the CPU whose edges have no types, got another")
+	}
+	if count < 0 || vertexBits != 32 && vertexBits != 64 || treeBits != 32 && treeBits != 64 {
+		return 0, Errorf(KindType, "nodes: expected at least 0 of 32 or 64 bits, got %d of %d, trees of %d", count, vertexBits, treeBits)
+	}
+	if err := aligned(int64(vertexBits/8), "nodes", vertices); err != nil {
+		return 0, err
+	}
+	if err := aligned(int64(treeBits/8), "trees", trees); err != nil {
+		return 0, err
+	}
+	if err := g.enter(); err != nil {
+		return 0, err
+	}
+	defer g.leave()
+	// The arrays may be of a mapped file that another process makes shorter.
+	defer graphfile.RecoverFault(&err, "graph file")
+	defer graphfile.FaultsPanic()()
+	m, err := induced.Edges(&g.csc, csc.Borrow(vertices, count, vertexBits), csc.Borrow(trees, count, treeBits), crewOf(0))
+	if err != nil {
+		return 0, err
+	}
+	return m.Address(), nil
 }

@@ -41,6 +41,59 @@ type CSC struct {
 	Data       string // arrays that programs read, as readData has them; "": none
 }
 
+// Words of the list that describes a graph; the parent of a graph on the CPU is the one of which it has some edges, of a
+// graph on a device the same graph on the CPU.
+const (
+	graphDevice = iota // -1: the CPU
+	graphIndptr
+	graphIndptrBits
+	graphRows
+	graphIndices
+	graphIDBits
+	graphEdges
+	graphEdgeIDs
+	graphEdgeIDBits
+	graphNodes
+	graphAlias
+	graphSums
+	graphTrusted // not 0: validated before
+	graphParent
+	graphKinds
+	graphBack
+	graphWords
+)
+
+// NewGraphAt makes the graph that the list at an address describes: NewGraph, NewMappedGraph for arrays that are
+// trusted, or NewDeviceGraph. find is the graph of a handle, nil for 0, and data as CSC has it.
+func NewGraphAt(list int64, data string, find func(handle int64) (*Graph, error)) (*Graph, error) {
+	if list == 0 {
+		return nil, Errorf(KindValue, "graph: expected an address, got 0")
+	}
+	w := memory.View[int64](list, graphWords)
+	parent, err := find(w[graphParent])
+	if err != nil {
+		return nil, err
+	}
+	back, err := find(w[graphBack])
+	if err != nil {
+		return nil, err
+	}
+	c := CSC{
+		Indptr: w[graphIndptr], IndptrBits: int(w[graphIndptrBits]), NumRows: w[graphRows],
+		Indices: w[graphIndices], IDBits: int(w[graphIDBits]), NumEdges: w[graphEdges],
+		EdgeIDs: w[graphEdgeIDs], EdgeIDBits: int(w[graphEdgeIDBits]), NumNodes: w[graphNodes],
+		Alias: w[graphAlias], Sums: w[graphSums], Kinds: w[graphKinds], Back: back, Data: data,
+	}
+	if w[graphDevice] != -1 {
+		return NewDeviceGraph(w[graphDevice], c, w[graphTrusted] != 0, parent)
+	}
+	c.Whole = parent
+	if w[graphTrusted] != 0 {
+		return NewMappedGraph(c)
+	}
+	return NewGraph(c)
+}
+
 // check refuses sizes and widths that no graph has.
 func (c *CSC) check() error {
 	if c.NumRows < 0 || c.NumEdges < 0 || c.NumNodes < 0 {

@@ -80,8 +80,8 @@ func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	return int64(g.device.graph.Capacity(c.Plan, seeds)), nil
 }
 
-// DeviceTogether is how many batches of so many seeds may be on their way at a time, at most so many: by the memory that is free.
-func DeviceTogether(g *Graph, p *Sampler, seeds, most int64) (int64, error) {
+// DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many: by the memory that is free.
+func DeviceConcurrency(g *Graph, p *Sampler, seeds, most int64) (int64, error) {
 	if seeds < 0 || most < 1 {
 		return 0, Errorf(KindValue, "seeds, most: expected a length >= 0 and a number >= 1, got %d and %d", seeds, most)
 	}

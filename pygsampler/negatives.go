@@ -89,9 +89,3 @@ func DeviceNegatives(device, list, stream int64) error {
 		Out: gpu.Address(w[negativesOut]), OutBits: int(w[negativesBits]),
 	}, s))
 }
-
-// StartNegatives begins to make the table by which vertices are drawn in proportion to their number
-// of in-edges to a power, whose bits are given.
-func StartNegatives(g *Graph, power int64) (*DeriveJob, error) {
-	return derive(g, &negatives.Table{Graph: &g.csc, Power: math.Float64frombits(uint64(power))})
-}

@@ -322,7 +322,7 @@ func timesOf(r *Request, edges ...int64) (*plan.Times, error) {
 	return t, err
 }
 
-// sortedRows is what StartTimes has made, of a graph of so many edges.
+// sortedRows is what startTimes has made, of a graph of so many edges.
 func sortedRows(address, edges int64, byVertex bool) (*times.Rows, error) {
 	m := memory.FromAddress(address)
 	words := memory.At[int64](m, 0, times.TimesWords)

@@ -16,6 +16,41 @@ type DeviceStatic struct {
 	graphs []*Graph
 	mu     sync.Mutex
 	made   cuda.Standing // nil: closed
+	plain  *cuda.Spread  // of a cuda.Static where its batches go; nil: not placed
+}
+
+// Words of the list that describes a static batch. The sizes are at an address, as newStatic and newStaticHetero have them.
+const (
+	staticGraph = iota // handles
+	staticSampler
+	staticPlain  // not 0: the kernel for neither types nor times
+	staticSorted // as a Request has it; without types the memory of the sorted times
+	staticByNode // without types: those times are nodes'
+	staticSeeds  // for that kernel alone: at most so many
+	staticSeedBits
+	staticHops
+	staticSizes
+	staticWords
+)
+
+// NewStaticAt makes room for batches as the list at an address describes them; find is the graph and the sampler of handles.
+func NewStaticAt(list int64, find func(graph, sampler int64) (SampledGraph, *Sampler, error)) (*DeviceStatic, error) {
+	if list == 0 {
+		return nil, Errorf(KindValue, "static: expected an address, got 0")
+	}
+	w := memory.View[int64](list, staticWords)
+	graph, p, err := find(w[staticGraph], w[staticSampler])
+	if err != nil {
+		return nil, err
+	}
+	g, single := graph.(*Graph)
+	switch {
+	case !single:
+		return newStaticHetero(graph.(*HeteroGraph), p, w[staticSorted], w[staticSeedBits], w[staticHops], w[staticSizes])
+	case w[staticPlain] == 0:
+		return newStaticSingle(g, p, w[staticSorted], w[staticByNode] != 0, w[staticSeedBits], w[staticHops], w[staticSizes])
+	}
+	return newStatic(g, p, w[staticSeeds], w[staticSeedBits], w[staticHops], w[staticSizes])
 }
 
 // hold makes what makes batches of graphs on a device, which all see to its end.
@@ -45,10 +80,10 @@ func hold(device *deviceGraph, graphs []*Graph, f func() (cuda.Standing, error))
 	return s, nil
 }
 
-// NewDeviceStatic makes room for batches of up to so many seeds, each of seedBits. At the address
+// newStatic makes room for batches of up to so many seeds, each of seedBits. At the address
 // most are 3 integers for each block, outermost first: how many sources, destinations and edges it
-// may have. grid is the blocks of a launch, 0 for a good number.
-func NewDeviceStatic(g *Graph, p *Sampler, seeds, seedBits, grid, count, most int64) (*DeviceStatic, error) {
+// may have.
+func newStatic(g *Graph, p *Sampler, seeds, seedBits, count, most int64) (*DeviceStatic, error) {
 	if g.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
@@ -64,9 +99,7 @@ func NewDeviceStatic(g *Graph, p *Sampler, seeds, seedBits, grid, count, most in
 	case most == 0 || count != int64(len(plan.Fanouts)):
 		return nil, Errorf(KindValue, "static: expected sizes of %d blocks at an address, got %d at %#x", len(plan.Fanouts), count, most)
 	}
-	options := cuda.StaticPlan{
-		Plan: plan, Seed: p.Seed, Seeds: seeds, SeedBits: int(seedBits), Grid: int(grid),
-	}
+	options := cuda.StaticPlan{Plan: plan, Seed: p.Seed, Seeds: seeds, SeedBits: int(seedBits)}
 	for i, w := range memory.View[[3]int64](most, count) {
 		if w[0] < 1 || w[1] < 1 || w[2] < 0 || w[0] < w[1] {
 			return nil, Errorf(KindValue, "static: block %d: expected sources >= destinations >= 1 and edges >= 0, got %v", i, w)
@@ -92,32 +125,46 @@ func (s *DeviceStatic) with(stream int64, f func(cuda.Standing, gpu.Stream) erro
 	return onDevice(err)
 }
 
-// as is with for one kind of what makes batches.
-func as[Kind cuda.Standing](s *DeviceStatic, stream int64, f func(Kind, gpu.Stream) error) error {
-	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error {
-		own, is := made.(Kind)
-		if !is {
-			return Errorf(KindValue, "static: expected batches of a %T, got those of a %T", own, made)
-		}
-		return f(own, to)
-	})
-}
+// Words of the list that describes an epoch, or the rest of one.
+const (
+	epochSeeds     = iota // on the device
+	epochTimes            // a time of each seed, float64 where those of edges are, else int64; 0: they have none
+	epochNumSeeds         // how many in all
+	epochCount            // of batches
+	epochParts            // 2 integers a batch: the first of its seeds, and how many
+	epochSeedTypes        // with types: of each batch how many of its seeds are of which type
+	epochExclude          // int64 ids of edges that are not sampled
+	epochStarts           // where those of each batch and relation begin, and the end of all; 0: there are none
+	epochNumber
+	epochFirst // the number of its first batch, and how far apart numbers are
+	epochStride
+	epochStream
+	epochWords
+)
 
-// Begin begins a pass over seeds at an address of the device: cuda.Static.Begin. At the address
-// parts are 2 integers for each of its batches: the first of its seeds, and how many.
-func (s *DeviceStatic) Begin(seeds, numSeeds, count, parts, epoch, first, stride, stream int64) error {
-	if count < 0 || count > 0 && (parts == 0 || seeds == 0) {
-		return Errorf(KindValue, "static: expected addresses of seeds and parts of batches, got %#x and %#x for %d", seeds, parts, count)
+// Begin begins an epoch over seeds at an address of the device, as the list at an address describes it.
+func (s *DeviceStatic) Begin(list int64) error {
+	if list == 0 {
+		return Errorf(KindValue, "static: expected an address, got 0")
 	}
-	if err := checkBatch(epoch, first+max(count-1, 0)*stride); err != nil {
+	w := memory.View[int64](list, epochWords)
+	count, first, stride := w[epochCount], w[epochFirst], w[epochStride]
+	if count < 0 || w[epochNumSeeds] < 0 || count > 0 && (w[epochParts] == 0 || w[epochSeeds] == 0) {
+		return Errorf(KindValue, "static: expected addresses of seeds and parts of batches, got %#x and %#x for %d", w[epochSeeds], w[epochParts], count)
+	}
+	if err := checkBatch(w[epochNumber], first+max(count-1, 0)*stride); err != nil {
 		return err
 	}
-	return as(s, stream, func(made *cuda.Static, to gpu.Stream) error {
-		all, err := s.parts(seeds, numSeeds, count, parts, made.Seeds())
+	return s.with(w[epochStream], func(made cuda.Standing, to gpu.Stream) error {
+		if hetero, is := made.(*cuda.StaticHetero); is {
+			return s.beginHetero(hetero, to, w)
+		}
+		plain := made.(*cuda.Static)
+		all, err := s.parts(w[epochSeeds], w[epochNumSeeds], count, w[epochParts], plain.Seeds())
 		if err != nil {
 			return err
 		}
-		return made.Begin(to, gpu.Address(seeds), all, uint32(epoch), uint64(first), uint64(stride))
+		return plain.Begin(to, gpu.Address(w[epochSeeds]), all, uint32(w[epochNumber]), uint64(first), uint64(stride))
 	})
 }
 
@@ -144,41 +191,91 @@ func (s *DeviceStatic) Sample(stream int64) error {
 	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error { return made.Sample(to) })
 }
 
-// Spread copies the next batch to arrays. At the address list are 5 integers: where the vertices
-// go, the seeds, their positions, how many of these, and what is counted; then 6 for each block: where indptr,
-// indices and edge ids go, and how many sources, destinations and edges have room there.
-func (s *DeviceStatic) Spread(count, list, stream int64) error {
-	if list == 0 || count < 1 || count > cuda.MostHops {
-		return Errorf(KindValue, "list: expected 1 to %d blocks at an address, got %d at %#x", cuda.MostHops, count, list)
-	}
-	w := memory.View[int64](list, 5+6*count)
-	to := &cuda.Spread{
-		Nodes: gpu.Address(w[0]), OutputNodes: gpu.Address(w[1]), OutputIndex: gpu.Address(w[2]), Outputs: uint64(max(w[3], 0)), Counts: gpu.Address(w[4]),
-	}
-	for i := range count {
-		to.Blocks = append(to.Blocks, staticBlock(w[5+6*i:]))
-	}
-	return as(s, stream, func(made *cuda.Static, on gpu.Stream) error { return made.Spread(to, on) })
+// Place says where batches go, for Fill. At the address list are of each type 6 integers: where its vertices go, their
+// trees, the seeds and their positions, how many vertices have room and how many seeds; then of each block, outermost
+// first, and each relation 8: where indptr, indices, edge ids, factors and destinations go, and how many sources,
+// destinations and edges have room; then where what is counted goes. Trees, factors and destinations are 0 without some;
+// a graph without types is one of one type and one relation.
+func (s *DeviceStatic) Place(count, list int64) error {
+	return s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
+		kinds, relations, hops := int64(1), int64(1), (count-7)/8
+		hetero, is := made.(*cuda.StaticHetero)
+		if is {
+			kinds, relations, hops = int64(len(hetero.Seeds())), int64(hetero.Relations()), int64(hetero.Hops())
+		}
+		if length := 6*kinds + 8*relations*hops + 1; list == 0 || hops < 1 || hops > cuda.MostHops || count != length {
+			return Errorf(KindValue, "list: expected %d integers at an address, got %d at %#x", length, count, list)
+		}
+		to := spreadAt(memory.View[int64](list, count), kinds, relations, hops)
+		if is {
+			return hetero.Place(to)
+		}
+		nodes := to.Kinds[0]
+		s.plain = &cuda.Spread{
+			Nodes: nodes.Nodes, OutputNodes: nodes.OutputNodes, OutputIndex: nodes.OutputIndex, Outputs: nodes.Outputs, Counts: to.Counts,
+		}
+		for _, hop := range to.Blocks {
+			s.plain.Blocks = append(s.plain.Blocks, hop[0].SpreadBlock)
+		}
+		return nil
+	})
 }
 
-// staticBlock is a block's arrays in a list.
-func staticBlock(w []int64) cuda.SpreadBlock {
-	return cuda.SpreadBlock{
-		Indptr: gpu.Address(w[0]), Indices: gpu.Address(w[1]), EdgeIDs: gpu.Address(w[2]),
-		Size: cuda.BlockSize{Src: uint64(w[3]), Dst: uint64(w[4]), Edges: uint64(w[5])},
+// spreadAt is the arrays of a list, as Place says.
+func spreadAt(w []int64, kinds, relations, hops int64) *cuda.SpreadHetero {
+	to := new(cuda.SpreadHetero)
+	for range kinds {
+		to.Kinds = append(to.Kinds, cuda.SpreadKind{
+			Nodes: gpu.Address(w[0]), Trees: gpu.Address(w[1]), OutputNodes: gpu.Address(w[2]), OutputIndex: gpu.Address(w[3]),
+			Size: uint64(max(w[4], 0)), Outputs: uint64(max(w[5], 0)),
+		})
+		w = w[6:]
 	}
+	for range hops {
+		var hop []cuda.SpreadHeteroBlock
+		for range relations {
+			hop = append(hop, cuda.SpreadHeteroBlock{
+				SpreadBlock: cuda.SpreadBlock{
+					Indptr: gpu.Address(w[0]), Indices: gpu.Address(w[1]), EdgeIDs: gpu.Address(w[2]),
+					Size: cuda.BlockSize{Src: uint64(max(w[5], 0)), Dst: uint64(max(w[6], 0)), Edges: uint64(max(w[7], 0))},
+				},
+				EdgeWeights: gpu.Address(w[3]), DstNodes: gpu.Address(w[4]),
+			})
+			w = w[8:]
+		}
+		to.Blocks = append(to.Blocks, hop)
+	}
+	to.Counts = gpu.Address(w[0])
+	return to
+}
+
+// Fill copies the next batch to where Place has said.
+func (s *DeviceStatic) Fill(stream int64) error {
+	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error {
+		if hetero, is := made.(*cuda.StaticHetero); is {
+			return hetero.Spread(on)
+		}
+		if s.plain == nil {
+			return Errorf(KindValue, "static: expected a place for batches, got none")
+		}
+		return made.(*cuda.Static).Spread(s.plain, on)
+	})
 }
 
 // Edges writes the edges of a block one by one, as integers of so many bits. At the address list
-// are the 6 integers that Spread has for it, the address of its count of destinations, and where
-// sources, or 0, and destinations go.
+// are where its indptr, indices and edge ids are, how many sources, destinations and edges have room, the address of its
+// count of destinations, and where sources, or 0, and destinations go.
 func (s *DeviceStatic) Edges(bits, list, stream int64) error {
 	if list == 0 || bits != 32 && bits != 64 {
 		return Errorf(KindValue, "list: expected a block at an address and 32 or 64 bits, got %#x and %d", list, bits)
 	}
 	w := memory.View[int64](list, 9)
 	x := &cuda.StaticEdges{
-		Block: staticBlock(w), NumDst: gpu.Address(w[6]), Sources: gpu.Address(w[7]), Destinations: gpu.Address(w[8]), Bits: int(bits),
+		Block: cuda.SpreadBlock{
+			Indptr: gpu.Address(w[0]), Indices: gpu.Address(w[1]), EdgeIDs: gpu.Address(w[2]),
+			Size: cuda.BlockSize{Src: uint64(w[3]), Dst: uint64(w[4]), Edges: uint64(w[5])},
+		},
+		NumDst: gpu.Address(w[6]), Sources: gpu.Address(w[7]), Destinations: gpu.Address(w[8]), Bits: int(bits),
 	}
 	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error { return made.Edges(x, on) })
 }
@@ -203,10 +300,22 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 	return state, err
 }
 
-// EdgeBits is how wide the ids of edges are.
-func (s *DeviceStatic) EdgeBits() (bits int64, err error) {
-	err = as(s, 0, func(made *cuda.Static, _ gpu.Stream) error {
-		bits = int64(made.EdgeBits())
+// EdgeBits is how wide the ids of a relation's edges are; without types there is relation 0 alone.
+func (s *DeviceStatic) EdgeBits(relation int64) (bits int64, err error) {
+	err = s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
+		hetero, is := made.(*cuda.StaticHetero)
+		relations := 1
+		if is {
+			relations = hetero.Relations()
+		}
+		if relation < 0 || relation >= int64(relations) {
+			return Errorf(KindValue, "relation: expected one of %d, got %d", relations, relation)
+		}
+		if is {
+			bits = int64(hetero.EdgeBits(int(relation)))
+		} else {
+			bits = int64(made.(*cuda.Static).EdgeBits())
+		}
 		return nil
 	})
 	return bits, err

@@ -94,7 +94,7 @@ def measured(name: str, made: Made, here: pgs.Graph | None, rows: int) -> dict[s
 def run(record: Record, budget: Budget, trial: bool) -> None:
     """A row for each graph, program and number of rows."""
     if not trial:
-        record.content["costs"] = json.loads(library.call("ProgramCalibrateDevice", 0))
+        record.content["costs"] = json.loads(library.call("ProgramCalibrate", 0))
         print(record.content["costs"], flush=True)
     for shape in ("tiny",) if trial else SHAPES:
         if budget.over():

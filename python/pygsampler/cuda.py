@@ -123,7 +123,7 @@ def trim(device: int = 0) -> None:
     CudaError
         There is no device at all, or the driver fails.
     """
-    call("DeviceTrim", _checked(device, "device"))
+    call("Trim", _checked(device, "device"))
 
 
 def _checked(index: int, where: str) -> int:

@@ -71,7 +71,7 @@ def test_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "require", lambda index: asked.append(index))
     result = CliRunner().invoke(main, ["calibrate", "--device", "cuda:1"])
     assert result.exit_code == 0, (result.output, result.exception)
-    assert asked == [1, ("ProgramCalibrateDevice", 1)]
+    assert asked == [1, ("ProgramCalibrate", 1)]
     for told in ("costs of cuda:1", "0.01235", "5000", "kept in there", "nanoseconds"):
         assert told in result.output
     lines = [line.split() for line in result.output.splitlines()]

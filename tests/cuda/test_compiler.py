@@ -25,7 +25,7 @@ SCRIPT = """
     first = time.monotonic() - began
     compare(cpu, there, np.arange(0, 2000, 7), [40, 2], replace=True)
     codes = [kernel["code"] for kernel in json.loads(library.call("DeviceKernels", 0))["kernels"]]
-    print(json.dumps({"codes": codes, "seconds": first, "notes": library.call("CompilerNotes")}))
+    print(json.dumps({"codes": codes, "seconds": first, "notes": library.call("CompilerLog", 0)}))
 """
 
 PROGRAMS = """

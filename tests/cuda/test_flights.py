@@ -71,7 +71,7 @@ def test_as_many_at_once_as_fit(
 
     def short(name: str, *arguments: Any) -> Any:
         found = call(name, *arguments)
-        return min(found, fit) if name == "DeviceTogether" else found
+        return min(found, fit) if name == "DeviceConcurrency" else found
 
     def counted(self: Any, graph: Any, by: Any, views: list[Any], *numbers: int) -> None:
         flying.append(len(views))

@@ -468,7 +468,8 @@ class Array(HasIdView):
         self._need_cpu()
         self._need_ids()
         with memories.retained(self._owner) as memory:
-            pair = library.call("ArrowExport", memory, self._address, self._length, self._bits)
+            about = (devices.CPU, memory, self._address, self._length, self._bits)
+            pair = library.call("ArrowExport", *about)
         capsules: tuple[object, object] = library.engine().arrow_export(pair)
         return capsules
 
@@ -548,8 +549,8 @@ class Array(HasIdView):
     ) -> tuple[object, object]:
         self._need_ids()
         with memories.retained(self._owner, self._device) as memory:
-            about = (memory, self._address, self._length, self._bits)
-            pair = library.call("DeviceArrowExport", *about)
+            about = (self._device, memory, self._address, self._length, self._bits)
+            pair = library.call("ArrowExport", *about)
         capsules: tuple[object, object] = library.engine().arrow_export_device(pair)
         return capsules
 

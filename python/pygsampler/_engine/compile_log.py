@@ -9,16 +9,16 @@ from pygsampler._engine import library
 
 def log_warnings() -> None:
     """Warnings in the log, each once in a process: kernels that could not be kept on disk."""
-    _log("CompilerNotes", "warning")
+    _log(0, "warning")
 
 
 def log_compile_times() -> None:
     """Information in the log, each once: kernels that took more than a second to compile."""
-    _log("CompilerSlow", "info")
+    _log(1, "info")
 
 
-def _log(function: str, level: str) -> None:
-    notes = library.call(function)
+def _log(slow: int, level: str) -> None:
+    notes = library.call("CompilerLog", slow)
     if notes == "[]":
         return
     import logging

@@ -387,7 +387,7 @@ def memory_stats() -> dict[str, int]:
 
 def trim() -> None:
     """Gives the host memory back to the system that no batch uses; ``cuda.trim`` a GPU's."""
-    call("Trim")
+    call("Trim", -1)
 
 
 def _load(path: str) -> ModuleType:

@@ -248,7 +248,7 @@ def filled_memory(device: int, words: int, value: int) -> memories.Memory | None
     for last in (False, True):
         try:
             stream = devices.current_stream(device)
-            return memories.new("DeviceFilled", device, words, value, stream)
+            return memories.new("DeviceFill", device, words, value, stream)
         except CudaError as error:
             if not is_out_of_memory(error):
                 raise

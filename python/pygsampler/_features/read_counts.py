@@ -51,7 +51,7 @@ class ReadCounts:
         stream = devices.current_stream(self._device)
         library.call("DeviceOrder", self._memory.address, stream)
         about = address, length, bits, self._memory.data, self._rows
-        library.call("DeviceTally", self._device, *about, stream)
+        library.call("DeviceCountIDs", self._device, *about, stream)
 
     def result(self) -> Tensor:
         """The counts so far, int32: up to 2**31 - 1 of a row. Where torch is, on the device."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.array import Array
@@ -13,6 +14,8 @@ from pygsampler._graph import layout as at
 from pygsampler._graph.csc_arrays import CscArrays
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pygsampler._arrays.ids import IdView
     from pygsampler._graph.relation_state import RelationState
 
@@ -38,7 +41,7 @@ class _DeriveJob(EngineHandle):
 
     __slots__ = ()
 
-    _close_function: ClassVar[str] = "DerivedCancel"
+    _close_function: ClassVar[str] = "DeriveCancel"
 
 
 def weight_tables(graph: RelationState, name: str, values: Array, mask: bool) -> CscArrays | None:
@@ -48,8 +51,10 @@ def weight_tables(graph: RelationState, name: str, values: Array, mask: bool) ->
     long. ValueError names the edge of a weight that is negative, infinite or no number.
     """
     parts = graph._open()
-    about = (name, values.dtype, values._address, values._length, int(mask))
-    memory = run_derivation(graph, len(parts.indices), name, "TablesStart", *about)
+    words = (values._address, values._length, int(mask))
+    memory = run_derivation(
+        graph, len(parts.indices), name, "tables", words, name=name, dtype=values.dtype
+    )
     made = Array._of_rows(at.TABLES_ROWS, memories.read_int64(memory.data, at.TABLES_WORDS), memory)
     # Where nothing is left out there is no CSC beside the graph's own.
     if made or not mask:
@@ -68,11 +73,12 @@ def transpose(
     that none can have, and TypeError is for those that are no integers.
     """
     edges = len(graph._open().indices)
-    about: tuple[Any, ...] = "", "", 0, 0
+    dtype, address, length = "", 0, 0
     if types is not None:
-        about = name, types.dtype, types._address, types._length
+        dtype, address, length = types.dtype, types._address, types._length
+    words = [address, length, kinds, int(bare)]
     memory = run_derivation(
-        graph, edges, name or "out-edges", "TransposeStart", *about, kinds, int(bare)
+        graph, edges, name or "out-edges", "transpose", words, name=name, dtype=dtype
     )
     words = memories.read_int64(memory.data, at.TRANSPOSED_WORDS)
     made = Array._of_rows(at.TRANSPOSED_ROWS, words, memory)
@@ -84,9 +90,9 @@ def degree_alias_table(graph: RelationState, power: float) -> Array:
 
     ``graph`` is on the CPU. A bar is shown where it takes long.
     """
-    (bits,) = struct.unpack("<q", struct.pack("<d", power))
+    words = struct.unpack("<q", struct.pack("<d", power))
     nodes = graph._num_nodes
-    memory = run_derivation(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
+    memory = run_derivation(graph, nodes, "negatives", "negatives", words, unit=" vertices")
     return Array._of(memory.data, nodes, 64, memory)
 
 
@@ -101,8 +107,8 @@ def page_ranks(
     """
     count = roots.length
     (*numbers,) = struct.unpack("<3q", struct.pack("<3d", alpha, epsilon, threshold))
-    about = roots.address, count, roots.bits, most, *numbers
-    memory = run_derivation(graph, count, "PageRank", "PageRankStart", *about, unit=" roots")
+    words = roots.address, count, roots.bits, most, *numbers
+    memory = run_derivation(graph, count, "PageRank", "pagerank", words, unit=" roots")
     starts = Array._of(memory.data, count + 1, 64, memory)
     (total,) = memories.read_int64(memory.data + 8 * count, 1)
     place = memory.data + 8 * (count + 1)
@@ -114,22 +120,34 @@ def page_ranks(
 
 
 def run_derivation(
-    graph: RelationState, count: int, text: str, start: str, *arguments: Any, unit: str = " edges"
+    graph: RelationState,
+    count: int,
+    text: str,
+    kind: str,
+    words: Sequence[int],
+    *,
+    name: str = "",
+    dtype: str = "",
+    unit: str = " edges",
 ) -> memories.Memory:
-    """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
-    job = _DeriveJob()
+    """Returns the memory that a job of the engine derives of a graph, and shows its progress.
+
+    ``kind`` and ``words`` are those of ``core.StartDerivation``, ``name`` and ``dtype`` those of
+    the array that the job reads; ``text`` and ``count`` are the progress bar's.
+    """
+    job, numbers = _DeriveJob(), array("q", words)
     try:
-        job._create(start, graph._handle(), *arguments)
+        job._create("DeriveStart", graph._handle(), kind, name, dtype, numbers.buffer_info()[0])
         # A bar, even one that is never shown, takes longer than a small graph.
-        if job._call("DerivedPoll", SLICE_MS) >= 0:
+        if job._call("DerivePoll", SLICE_MS) >= 0:
             with progress_counter(True, count, text, unit) as report:
                 before = 0
-                while (done := job._call("DerivedPoll", SLICE_MS)) >= 0:
+                while (done := job._call("DerivePoll", SLICE_MS)) >= 0:
                     done = count * done // _ALL
                     report(done - before)
                     before = done
                 report(count - before)
-        memory = memories.new("DerivedTake", job._number)
+        memory = memories.new("DeriveTake", job._number)
         job._number = 0
     finally:
         job._release()

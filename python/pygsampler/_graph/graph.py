@@ -763,7 +763,7 @@ class Graph(GraphState):
         firsts = array("q", [0])
         for relation in relations.values():
             firsts.append(firsts[-1] + relation._rows()[0].number)
-        memory = memories.new("TypedJoin", self._handle(), firsts.buffer_info()[0])
+        memory = memories.new("GraphHomogeneous", self._handle(), firsts.buffer_info()[0])
         words = memories.read_int64(memory.data, at.JOINED_WORDS)
         made = Array._of_rows(at.JOINED_ROWS, words, memory)
         of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}

@@ -514,7 +514,7 @@ class Relation(RelationState):
         if known is not None:
             return known
         graph = self._form(transpose(self, "", None, 0, bare=True)[0], 0, None)
-        if library.call("GraphSameRows", graph._handle(), self._handle()):
+        if library.call("GraphEqualRows", graph._handle(), self._handle()):
             graph.close()
             return self
         return graph

@@ -154,7 +154,7 @@ class RelationGroup(EngineHandle):
         with library.handle_lock():
             if not self._current() or handles != self._made_of:
                 self._release()
-                self._create("TypedNew", self._schema.document(self._nodes.values(), handles))
+                self._create("GraphCompose", self._schema.document(self._nodes.values(), handles))
                 self._made_of = handles
             return self._number
 

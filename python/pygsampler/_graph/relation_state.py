@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from array import array
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
@@ -214,11 +215,20 @@ class RelationState(EngineHandle):
                 # makes of a graph's is sound as that is.
                 if self._is_form():
                     self._lent = self._lent.now(self._edata, self._ndata)
-                    form = *about, self._parent_handle(), *self._walk_arguments()
-                    self._create("GraphForm", *form, self._lent.text())
+                    form = 1, self._parent_handle(), *self._walk_arguments()
+                    self._create_graph((devices.CPU, *about, *form), self._lent.text())
                 else:
-                    self._create("GraphNew" if self._file is None else "GraphMapped", *about, 0)
+                    trusted = int(self._file is not None)
+                    self._create_graph((devices.CPU, *about, trusted, 0, 0, 0))
             return self._number
+
+    def _create_graph(self, fields: tuple[int, ...], arrays: str = "") -> None:
+        """Takes the handle of a graph that the engine opens.
+
+        ``fields`` are the words of ``core.NewGraphAt``, ``arrays`` the text of the named arrays.
+        """
+        words = array("q", fields)
+        self._create("GraphNew", words.buffer_info()[0], arrays)
 
     def _is_form(self) -> bool:
         """Whether the engine has made this graph of another one."""
@@ -266,11 +276,8 @@ class RelationState(EngineHandle):
             at = parts.addresses() if pins is None else pins.addresses
             about = parts.arguments(at, self._num_nodes)
             try:
-                known = self._device, *about, int(trusted), before
-                if self._is_form():
-                    self._create("DeviceGraphForm", *known, *self._walk_arguments())
-                else:
-                    self._create("DeviceGraphNew", *known)
+                form = self._walk_arguments() if self._is_form() else (0, 0)
+                self._create_graph((self._device, *about, int(trusted), before, *form))
                 log_warnings()
             finally:
                 if host is not None and not self._number:

@@ -50,7 +50,7 @@ class EdgeAccessCounts:
         heat = array("d", bytes(8 * count))
         run = (width, unit) if self._rows else (0, unit // width)
         about = self._visits._address, *run, count, heat.buffer_info()[0]
-        library.call("PeersHeat", self._graph._handle(), *about)
+        library.call("GraphAccess", self._graph._handle(), *about)
         return heat
 
 
@@ -109,31 +109,31 @@ class SharedArrayBuilder(EngineHandle):
 
     __slots__ = ("_layout", "device", "place")
 
-    _close_function: ClassVar[str] = "PeersClose"
+    _close_function: ClassVar[str] = "SharedClose"
 
     def __init__(self, device: int, place: int, pieces: Sequence[ArrayPiece], shared: bool) -> None:
         super().__init__()
         self.device, self.place = device, place
         words = array("q", [word for piece in pieces for word in piece])
         self._layout = words
-        self._create("PeersNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
+        self._create("SharedNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
 
     def lend(self, other: SharedArrayBuilder) -> None:
         """Gives this place's pieces to another one's in this process."""
-        self._call("PeersLend", other._number)
+        self._call("SharedForward", other._number)
 
     def export(self, piece: int) -> int:
         """A file descriptor of a piece of this place's; the caller closes it."""
-        descriptor: int = self._call("PeersExport", piece)
+        descriptor: int = self._call("SharedExport", piece)
         return descriptor
 
     def take(self, piece: int, descriptor: int) -> None:
         """Takes another process's piece by its descriptor."""
-        self._call("PeersImport", piece, descriptor)
+        self._call("SharedImport", piece, descriptor)
 
     def map(self, values: Array) -> Array:
         """The array on the device, once all pieces are here; what is of this place is filled."""
-        memory = memories.new("PeersMap", self._number, values._address, values.nbytes)
+        memory = memories.new("SharedMap", self._number, values._address, values.nbytes)
         made = Array._of(
             memory.data, values._length, values._bits, memory, readonly=True, device=self.device
         )
@@ -175,7 +175,7 @@ class LocalDeviceGroup:
     def __init__(self, indices: Sequence[int], replicate: float) -> None:
         self.devices = tuple(indices)
         self.replicate = replicate
-        self.granularity = max(library.call("PeersUnit", device, 0) for device in self.devices)
+        self.granularity = max(library.call("SharedUnit", device, 0) for device in self.devices)
         require_reach(self.devices)
         # By the id of the array on the CPU, which is kept, so that no other has it.
         self._made: dict[int, tuple[Array, list[ArrayPiece], list[Array]]] = {}
@@ -213,7 +213,7 @@ def require_reach(indices: Sequence[int]) -> None:
     """CudaError where a device cannot read the memory of another."""
     for device in sorted(set(indices)):
         for peer in sorted(set(indices)):
-            if not library.call("PeersReach", device, peer):
+            if not library.call("SharedReach", device, peer):
                 raise CudaError(
                     f"devices: expected ones that read each other's memory, got "
                     f"{devices.name(device)}, which cannot read that of {devices.name(peer)} "

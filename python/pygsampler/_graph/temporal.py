@@ -146,7 +146,15 @@ def sort_by_time(
     ``name``. A bar is shown where it takes long. TypeError for other dtypes than int32, int64,
     float32 and float64, ValueError for NaN.
     """
-    about = name, values.dtype, values._address, values._length, int(by_vertex)
-    memory = run_derivation(graph, len(graph._open().indices), "times", "TimesStart", *about)
+    array_words = values._address, values._length, int(by_vertex)
+    memory = run_derivation(
+        graph,
+        len(graph._open().indices),
+        "times",
+        "times",
+        array_words,
+        name=name,
+        dtype=values.dtype,
+    )
     words = memories.read_int64(memory.data, at.TIMES_WORDS)
     return Array._of_rows(at.TIMES_ROWS, words, memory), memory, bool(words[at.TIMES_FLOAT])

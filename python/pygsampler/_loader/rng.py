@@ -68,10 +68,7 @@ def draw(
         ],
     )
     address = about.buffer_info()[0]
-    if index < 0:
-        call("Negatives", address)
-    else:
-        call("DeviceNegatives", index, address, devices.current_stream(index))
+    call("DrawNumbers", index, address, 0 if index < 0 else devices.current_stream(index))
     return out
 
 

@@ -150,11 +150,8 @@ def _attention(
 
 def _call(name: str, about: array[int], where: Tensor) -> None:
     index = by_edge._device(where)
-    address = about.buffer_info()[0]
-    if index >= 0:
-        call(f"Device{name}", index, address, current_stream(index))
-    else:
-        call(name, address)
+    stream = current_stream(index) if index >= 0 else 0
+    call(name, index, about.buffer_info()[0], stream)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

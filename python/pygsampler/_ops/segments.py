@@ -105,16 +105,14 @@ class Segments:
         about = self._about(None)
         address = about.buffer_info()[0]
         addresses = _address(starts), _address(rows), 0 if at is None else _address(at)
-        index = _device(ids)
+        index, size = _device(ids), (0, 0, 0)
         if index >= 0:
             edges = len(ids)
             # cuda.Transposition.Room
             words = 3 * edges + edges // _LONG + _TILES + 1 + self.sources
             room = torch.empty(words, dtype=torch.int32, device=ids.device)
             size = room.data_ptr(), 4 * words, current_stream(index)
-            call("DeviceSegmentTranspose", index, address, *addresses, *size)
-        else:
-            call("SegmentTranspose", address, *addresses)
+        call("SegmentTranspose", index, address, *addresses, *size)
         made = self._transposed = Segments(starts, rows, self.rows, at)
         return made
 
@@ -139,11 +137,9 @@ class Segments:
             about = self._about(table, kind, heads, weights, out, best, ids, degrees)
             address = about.buffer_info()[0]
             index = _device(out)
-            if index >= 0:
-                # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
-                call("DeviceSegmentReduce", index, address, current_stream(index), 0)
-            else:
-                call("SegmentReduce", address)
+            stream = current_stream(index) if index >= 0 else 0
+            # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
+            call("SegmentReduce", index, address, stream, 0)
         return out
 
     def dots(
@@ -157,10 +153,8 @@ class Segments:
             about = self._about(table, SUM, heads, None, y, None, ids)
             address = about.buffer_info()[0]
             index = _device(made)
-            if index >= 0:
-                call("DeviceSegmentDots", index, address, made.data_ptr(), current_stream(index))
-            else:
-                call("SegmentDots", address, made.data_ptr())
+            stream = current_stream(index) if index >= 0 else 0
+            call("SegmentDots", index, address, made.data_ptr(), stream)
         return made
 
     def _about(

@@ -43,14 +43,12 @@ class DeviceJob(SampleJob):
 
     _timed: ClassVar[bool] = False
 
-    def begin(self) -> DeviceJob:
-        """Puts the batch into a stream."""
-        request = self._request
+    def __init__(self, request: SampleRequest) -> None:
+        super().__init__(request)
         stream = request.seeds.stream
         request.on_device(
             devices.current_stream(request.graph._device) if stream is None else stream
         )
-        return super().begin()
 
     def _wrap_result(self, given: Any) -> Any:
         # The device may read them until the batch is done.
@@ -244,7 +242,7 @@ def sample_many(
     stream = devices.current_stream(device)
     size = min(max((len(seeds) + 1) // 2, _LEAST_AT_ONCE), _MOST_AT_ONCE)
     flights = min(size * _LAUNCHES, len(seeds))
-    fit = call("DeviceTogether", handle, sampler._handle(), _longest(seeds), flights)
+    fit = call("DeviceConcurrency", handle, sampler._handle(), _longest(seeds), flights)
     if fit < flights:
         size = max(fit // _LAUNCHES, 1)
     batches: list[Any] = []

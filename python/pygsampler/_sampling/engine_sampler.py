@@ -63,11 +63,8 @@ class EngineSampler(EngineHandle):
         with library.handle_lock():
             if not self._current():
                 self._release()
-                about = self._plan.document, signed_seed(self._seed)
-                if self._share:
-                    self._create("SamplerWithin", *about, self._share)
-                else:
-                    self._create("SamplerNew", *about)
+                about = self._plan.document, signed_seed(self._seed), self._share
+                self._create("SamplerNew", *about)
             return self._number
 
     def _bounded(self, other: S, share: float) -> S:

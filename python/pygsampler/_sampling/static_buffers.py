@@ -104,14 +104,13 @@ class StaticBuffers(EngineHandle):
         "_device",
         "_keep",
         "_kinds",
-        "_list",
         "_sizes",
         "_turn",
         "_words",
         "batch",
     )
 
-    _close_function: ClassVar[str] = "DeviceStaticClose"
+    _close_function: ClassVar[str] = "StaticClose"
 
     def __init__(
         self,
@@ -144,17 +143,15 @@ class StaticBuffers(EngineHandle):
             most.extend(sizes.seeds)
             for nodes, edges in zip(sizes.nodes, sizes.edges, strict=True):
                 most.extend((*nodes, *edges))
-        about = seed_bits, 0, hops, most.buffer_info()[0]
-        if is_plain:
-            self._create("DeviceStaticNew", *handles, sizes.seeds[0], *about)
-        elif schema is None:
-            by_time = (0, 0) if times is None else (times.memory.address, int(times.by_vertex))
-            self._create("DeviceStaticAloneNew", *handles, *by_time, *about)
-        else:
-            sorted_at = 0 if times is None else times.address
-            self._create("DeviceStaticTypedNew", *handles, sorted_at, *about)
-        # Where the arrays of the batch are, if each copy to them needs it.
-        self._list = array("q") if is_plain else None
+        by_time = (0, 0)
+        if times is not None and schema is not None:
+            by_time = (times.address, 0)
+        elif times is not None:
+            by_time = times.memory.address, int(times.by_vertex)
+        room = sizes.seeds[0] if is_plain else 0, seed_bits, hops, most.buffer_info()[0]
+        # The order is that of core.NewStaticAt.
+        words = array("q", (*handles, int(is_plain), *by_time, *room))
+        self._create("StaticNew", words.buffer_info()[0])
         relation = graph if schema is None else next(iter(graph._open().values()))
         is_disjoint = times is not None or plan["disjoint"]
         has_weights = plan["edge_weights"] is not None
@@ -179,12 +176,7 @@ class StaticBuffers(EngineHandle):
             addresses.extend((count, outputs))
         length = types * (hops + 2) + 3 * hops * relations
         counts = torch.zeros(length, dtype=torch.int64, device=where)
-        if self._list is None:
-            widths = [self._call("DeviceStaticTypedEdgeBits", i) for i in range(relations)]
-        else:
-            widths = [self._call("DeviceStaticEdgeBits")]
-            self._list.extend(tensor.data_ptr() for tensor in (nodes[0], seeds[0], index[0]))
-            self._list.extend((len(seeds[0]), counts.data_ptr()))
+        widths = [self._call("StaticEdgeBits", i) for i in range(relations)]
         hop_blocks = [
             [
                 self._block(i, hop, nodes, counts, INTEGERS[width], has_weights, addresses)
@@ -192,9 +184,8 @@ class StaticBuffers(EngineHandle):
             ]
             for hop in range(hops)
         ]
-        if self._list is None:
-            addresses.append(counts.data_ptr())
-            self._call("DeviceStaticTypedPlace", len(addresses), addresses.buffer_info()[0])
+        addresses.append(counts.data_ptr())
+        self._call("StaticPlace", len(addresses), addresses.buffer_info()[0])
         node_types, edge_types = (None, None) if schema is None else schema
         parts = {
             "input_nodes": _value(ByNodeType, node_types, nodes),
@@ -242,8 +233,6 @@ class StaticBuffers(EngineHandle):
         addresses.append(dst_nodes.data_ptr() if sizes.new else 0)
         about.extend((num_src, num_dst, num_edges))
         addresses.extend(about[3:])
-        if self._list is not None:
-            self._list.extend(about)
         about.append(counts[first + 1 :].data_ptr())
         return static_block(
             *(indptr, indices, edge_ids, nodes[src][:num_src], dst_nodes, offset, weights),
@@ -260,41 +249,34 @@ class StaticBuffers(EngineHandle):
         Batch i from there on has the number ``first + i * stride``. Waits for torch's current
         stream. The seeds must stay until the epoch is over.
         """
-        ids, parts = seeds.ids, seeds.parts[2 * step :]
-        number = len(parts) // 2, parts.buffer_info()[0]
-        order = epoch, first, stride, devices.current_stream(self._device)
-        if self._list is not None:
-            self._call("DeviceStaticBegin", ids.data_ptr(), len(ids), *number, *order)
-            return
-        counts = seeds.counts[len(self._sizes.seeds) * step :]
+        parts, counts = seeds.parts[2 * step :], seeds.counts[len(self._sizes.seeds) * step :]
         times = 0 if seeds.times is None else seeds.times.buffer_info()[0]
         excluded, starts = (0, 0), None
         if seeds.excluded is not None:
             starts = seeds.excluded.starts[len(self._sizes.ends) * step :]
             excluded = seeds.excluded.ids.data_ptr(), starts.buffer_info()[0]
-        more = *number, counts.buffer_info()[0], *excluded
-        self._call("DeviceStaticTypedBegin", ids.data_ptr(), times, len(ids), *more, *order)
+        batches = len(parts) // 2, parts.buffer_info()[0], counts.buffer_info()[0]
+        order = epoch, first, stride, devices.current_stream(self._device)
+        # The order is that of core.DeviceStatic.Begin.
+        ids = seeds.ids.data_ptr(), times, len(seeds.ids)
+        words = array("q", (*ids, *batches, *excluded, *order))
+        self._call("StaticBegin", words.buffer_info()[0])
 
     def sample(self) -> None:
         """Samples the next batch of the epoch; there are none behind the last."""
-        self._call("DeviceStaticSample", devices.current_stream(self._device))
+        self._call("StaticSample", devices.current_stream(self._device))
 
     def fill(self) -> None:
         """Copies the next batch that was sampled to ``batch``."""
         self._turn[0] += 1
-        stream = devices.current_stream(self._device)
-        if self._list is None:
-            self._call("DeviceStaticTypedSpread", stream)
-        else:
-            hops, address = len(self._sizes.nodes), self._list.buffer_info()[0]
-            self._call("DeviceStaticSpread", hops, address, stream)
+        self._call("StaticFill", devices.current_stream(self._device))
 
     def wait(self, number: int) -> bool:
         """Waits until batch ``number`` of the epoch is sampled; False where it is too large."""
         about = len(self._words), self._words.buffer_info()[0]
         while True:
             self._require_own()
-            state = self._call("DeviceStaticWait", number, SLICE_MS, *about)
+            state = self._call("StaticWait", number, SLICE_MS, *about)
             if state:
                 return bool(state == 1)
 
@@ -326,7 +308,7 @@ class CooWriter:
         block.extend((0 if sources is None else sources.data_ptr(), destinations.data_ptr()))
         stream = devices.current_stream(buffers._device)
         bits = 8 * destinations.element_size()
-        buffers._call("DeviceStaticEdges", bits, block.buffer_info()[0], stream)
+        buffers._call("StaticEdges", bits, block.buffer_info()[0], stream)
 
 
 def place_of(device: int) -> torch.device:

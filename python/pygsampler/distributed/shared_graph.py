@@ -201,8 +201,8 @@ class _ProcessDeviceGroup:
         self._made: dict[int, tuple[Array, list[ArrayPiece], Array]] = {}
         unit, uuid = wires.each(
             lambda: (
-                library.call("PeersUnit", device, 1),
-                library.call("PeersUUID", device),
+                library.call("SharedUnit", device, 1),
+                library.call("DeviceUUID", device),
             )
         )
         everyone = wires.gather((unit, uuid))
@@ -212,12 +212,12 @@ class _ProcessDeviceGroup:
     def _reach(self, everyone: Sequence[str]) -> None:
         """CudaError where this process's device cannot read another one's memory."""
         here = {
-            library.call("PeersUUID", device): device
+            library.call("DeviceUUID", device): device
             for device in range(library.call("DeviceCount"))
         }
         for rank, uuid in enumerate(everyone):
             peer = here.get(uuid)
-            if peer is not None and not library.call("PeersReach", self.device, peer):
+            if peer is not None and not library.call("SharedReach", self.device, peer):
                 raise CudaError(
                     f"devices: expected ones that read each other's memory, got "
                     f"{devices.name(self.device)}, which cannot read that of rank {rank}'s "

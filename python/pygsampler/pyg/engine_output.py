@@ -57,7 +57,7 @@ def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """A batch without types, on the CPU; or what it was sampled into, where that is hops."""
     if isinstance(batch, Memory):
         return _of(batch)
-    return _of(memories.new("JoinedHops", batch._data, 0))
+    return _of(memories.new("EdgeLists", batch._data, 0))
 
 
 def hetero_edge_lists(batch: HeteroMiniBatch | Memory) -> EdgeLists:
@@ -65,7 +65,7 @@ def hetero_edge_lists(batch: HeteroMiniBatch | Memory) -> EdgeLists:
     if isinstance(batch, Memory):
         return _of(batch)
     ends = _ends(batch._schema)
-    return _of(memories.new("JoinedHops", batch._data, ends.buffer_info()[0]))
+    return _of(memories.new("EdgeLists", batch._data, ends.buffer_info()[0]))
 
 
 @lru_cache(maxsize=64)

@@ -51,11 +51,9 @@ def command(device: str, as_json: bool) -> None:
     from pygsampler._engine import library
 
     index = devices.parse(device)
-    if index < 0:
-        found = json.loads(library.call("ProgramCalibrate"))
-    else:
+    if index >= 0:
         devices.require(index)
-        found = json.loads(library.call("ProgramCalibrateDevice", index))
+    found = json.loads(library.call("ProgramCalibrate", index))
     if as_json:
         output.write_json(found)
         return

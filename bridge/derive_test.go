@@ -2,8 +2,15 @@ package bridge
 
 import (
 	"math"
+	"runtime"
 	"testing"
 )
+
+// deriveStart is DeriveStart with its words.
+func deriveStart(graph int64, kind, name, dtype string, words ...int64) (int64, error) {
+	defer runtime.KeepAlive(words)
+	return DeriveStart(graph, kind, name, dtype, address(words))
+}
 
 // What is found around the vertices of a ring, and the edges among them; and what is refused.
 func TestAroundVerticesOfARing(t *testing.T) {
@@ -11,11 +18,11 @@ func TestAroundVerticesOfARing(t *testing.T) {
 	roots, trees := []int64{5, 7}, []int64{0, 1}
 	at, of := address(roots), address(trees)
 	half, small := int64(math.Float64bits(.5)), int64(math.Float64bits(1e-4))
-	job, err := PageRankStart(r.handle, at, 2, 64, 3, half, small, 0)
+	job, err := deriveStart(r.handle, "pagerank", "", "", at, 2, 64, 3, half, small, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := DerivedTake(job)
+	mem, err := DeriveTake(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +38,16 @@ func TestAroundVerticesOfARing(t *testing.T) {
 		t.Errorf("expected no edges between two trees, got %v", got)
 	}
 
-	_, err = PageRankStart(-1, at, 2, 64, 3, half, small, 0)
+	_, err = deriveStart(-1, "pagerank", "", "", at, 2, 64, 3, half, small, 0)
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
-	_, err = PageRankStart(r.handle, at, 2, 16, 3, half, small, 0)
+	_, err = deriveStart(r.handle, "pagerank", "", "", at, 2, 16, 3, half, small, 0)
 	fails(t, err, "TypeError: roots: expected at least 0 of 32 or 64 bits, got 2 of 16")
-	_, err = PageRankStart(r.handle, at+1, 1, 64, 3, half, small, 0)
+	_, err = deriveStart(r.handle, "pagerank", "", "", at+1, 1, 64, 3, half, small, 0)
 	fails(t, err, "")
+	_, err = deriveStart(r.handle, "ranks", "", "", 1)
+	fails(t, err, "")
+	_, err = DeriveStart(r.handle, "negatives", "", "", 0)
+	fails(t, err, `ValueError: derivation: expected a known kind and an address, got "negatives" and 0x0`)
 	_, err = InducedEdges(-1, at, of, 2, 64, 64)
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 	_, err = InducedEdges(r.handle, at, of, -1, 64, 64)
