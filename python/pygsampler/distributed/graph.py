@@ -26,8 +26,8 @@ class DistributedGraph(Graph):
     """A partitioned graph, of which this process has one part; ``open_graph`` returns it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU, all
-    walks, and programs of which columns are all that they take of A, such as ``samplers.labor``;
-    of a heterogeneous one also ``HGTSampler``, ``HeteroLaborSampler`` and ``MetaPathWalk``. A batch
+    walks, and programs of which columns are all that they take of A, such as ``LaborSampler``;
+    of a heterogeneous one also ``HGTSampler``, ``LaborSampler`` and ``MetaPathWalk``. A batch
     is byte for byte that of the whole graph on one machine, for any number of parts. Its rows are
     drawn where they lie, and numbered here; those of a program come whole.
 
