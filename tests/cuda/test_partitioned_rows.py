@@ -18,7 +18,6 @@ from pygsampler.distributed.device_row_server import (
     DeviceRowServer,
     HeteroDeviceRowServer,
     row_server,
-    typed_owner_of,
 )
 from pygsampler.distributed.messages import RowReply, RowRequest
 
@@ -88,7 +87,7 @@ def test_rows_of_relations(tmp_path: Path) -> None:
         {"fanouts": [3, {cites: 0, by: 40, writes: 2}], "mask": "t", "edge_weights": "ht"},
     )
     for rank in range(2):
-        here, there = typed_owner_of(parts, rank, -1), typed_owner_of(parts, rank, 0)
+        here, there = row_server(parts, rank, -1), row_server(parts, rank, 0)
         assert isinstance(there, HeteroDeviceRowServer)
         for how in about:
             document = pgs.PGSampler(**how)._hetero_sampler()._plan.document

@@ -82,9 +82,11 @@ def test_what_a_child_drops_of_its_parents_ends_nothing(sampler):
     def work():
         # Some before its engine is there, the rest after.
         del graphs[2:], jobs[1:]
-        mine = [circulant(50, 3) for _ in range(max(graph._number for graph in graphs))]
+        mine = [circulant(50, 3) for _ in range(max(graph._source._number for graph in graphs))]
         wrong = [graph for graph in mine if sample(graph) != expected[0]]
-        alike = {graph._number for graph in graphs} & {graph._number for graph in mine}
+        alike = {graph._source._number for graph in graphs} & {
+            graph._source._number for graph in mine
+        }
         graphs.clear()
         jobs.clear()
         gc.collect()

@@ -19,7 +19,7 @@ def test_graphs_and_samplers_give_their_handles_back():
     graph = circulant(9, 3)
     sampler = pgs.PGSampler([2], seed=0)
     sampler.sample(graph, [0])
-    graph_handle, sampler_handle = graph._number, sampler._number
+    graph_handle, sampler_handle = graph._source._number, sampler._number
     words = empty_request(at.SIZE_PLAIN)
     words[at.SEED_BITS] = 64
 

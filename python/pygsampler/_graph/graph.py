@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from array import array
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.array import Array
-from pygsampler._engine import memory as memories
 from pygsampler._engine.checks import boolean, describe
 from pygsampler._graph import (
     construction,
@@ -20,21 +16,22 @@ from pygsampler._graph import (
     scipy_conversion,
 )
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import layout as at
 from pygsampler._graph.file_sections import array_names as edge_arrays
 from pygsampler._graph.graph_state import GraphState
-from pygsampler._graph.homogeneous import HomogeneousView, concatenate_by_type
+from pygsampler._graph.homogeneous import (
+    HomogeneousView,
+    concatenate_relations,
+    homogeneous_view,
+)
 from pygsampler._graph.named_arrays import NO_DATA
 from pygsampler._graph.relation import Relation
 from pygsampler._graph.relation_group import RelationGroup, of_type
 from pygsampler._graph.schema import (
     HOMOGENEOUS,
-    TYPE,
     ByEdgeType,
     EdgeType,
     check_by_type,
     check_relations,
-    edge_type_of,
 )
 
 if TYPE_CHECKING:
@@ -754,7 +751,7 @@ class Graph(GraphState):
             For a name that some type has no array of, arrays of several dtypes or shapes of a row,
             and edge ids beyond the number of a type's edges.
         """
-        relations = self._relations()
+        self._relations()
         if self._relation is not None:
             return self
         if self._device >= 0:
@@ -797,26 +794,13 @@ class Graph(GraphState):
         if found is not None:
             found.graph._relations()
             return found
-        relations, group = self._relations(), self._source
+        self._relations()
         if self._device >= 0:
             joint = self._on_cpu()._joint(types, first, names, of_nodes)
             put = Graph.pin if self.pinned else Graph.to
             there = joint._replace(graph=put(joint.graph, self._device))
             return self._joints.setdefault(key, there)
-        for kind in types:
-            edge_type_of(kind, relations, "metapath")
-        ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
-        nodes = {kind: group._nodes[kind] for kind in ends}
-        ndata = {kind: group._ndata[kind] for kind in ends}
-        part = RelationGroup(nodes, {kind: relations[kind] for kind in types}, ndata)
-        counts = [relations[kind]._rows()[0].number for kind in types]
-        made = HomogeneousView(
-            Graph._wrap(part).to_homogeneous(edge_data=names, node_data=of_nodes),
-            nodes[first],
-            dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
-            dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),
-        )
-        part._release()
+        made = homogeneous_view(self, types, first, names, of_nodes)
         # Of two threads that come at once one's is kept.
         return self._joints.setdefault(key, made)
 

@@ -1,12 +1,19 @@
-"""``Joint``: relations of a graph with types as one graph without."""
+"""``HomogeneousView``: relations of a heterogeneous graph as one homogeneous graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from array import array
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pygsampler._arrays.array import Array
+from pygsampler._engine import memory as memories
+from pygsampler._graph import layout as at
+from pygsampler._graph.relation_group import RelationGroup
+from pygsampler._graph.schema import TYPE, edge_type_of
+
 if TYPE_CHECKING:
-    from pygsampler._arrays.array import Array
     from pygsampler._graph.schema import EdgeType
 
 
@@ -38,3 +45,49 @@ def concatenate_by_type(where: str, name: str, of_types: Mapping[Any, Mapping[st
                 f"{parts[0].shape[1:]} of others"
             )
     return numpy.concatenate(parts)
+
+
+def concatenate_relations(
+    graph: Any, edge_data: Iterable[str], node_data: Iterable[str]
+) -> dict[str, Any]:
+    """Returns the arguments of ``Graph.from_csc`` for all relations of a graph on the CPU."""
+    firsts = array("q", [0])
+    for relation in graph._relations().values():
+        firsts.append(firsts[-1] + relation._rows()[0].number)
+    memory = memories.new("TypedJoin", graph._handle(), firsts.buffer_info()[0])
+    words = memories.read_int64(memory.data, at.JOINED_WORDS)
+    made = Array._of_rows(at.JOINED_ROWS, words, memory)
+    of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
+    of_nodes = {TYPE: made["node_types"], "_ID": made["node_own"]}
+    for name in edge_data:
+        of_edges[name] = concatenate_by_type("edge_data", name, graph.edata)
+    for name in node_data:
+        of_nodes[name] = concatenate_by_type("node_data", name, graph.ndata)
+    csc = {name: made[name] for name in ("indptr", "indices", "edge_ids")}
+    return {**csc, "edge_data": of_edges, "node_data": of_nodes}
+
+
+def homogeneous_view(
+    graph: Any,
+    types: tuple[EdgeType, ...],
+    first: str,
+    edge_names: tuple[str, ...],
+    node_names: tuple[str, ...],
+) -> HomogeneousView:
+    """Returns the relations of these types of a graph on the CPU, ``first``'s nodes first."""
+    relations, group = graph._relations(), graph._source
+    for kind in types:
+        edge_type_of(kind, relations, "metapath")
+    ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
+    nodes = {kind: group._nodes[kind] for kind in ends}
+    ndata = {kind: group._ndata[kind] for kind in ends}
+    part = RelationGroup(nodes, {kind: relations[kind] for kind in types}, ndata)
+    counts = [relations[kind]._rows()[0].number for kind in types]
+    made = HomogeneousView(
+        graph._wrap(part).to_homogeneous(edge_data=edge_names, node_data=node_names),
+        nodes[first],
+        dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
+        dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),
+    )
+    part._release()
+    return made
