@@ -70,7 +70,7 @@ class RGCN(nn.Module):
         """The scores of a batch's pairs, by relation: products of their rows."""
         sampled = batch.sampled
         h = {"package": self.words(sampled.x["package"])}
-        h |= {kind: table(sampled.nodes[kind]) for kind, table in self.rows.items()}
+        h |= {kind: table(sampled.input_nodes[kind]) for kind, table in self.rows.items()}
         for hop, layer in zip(sampled.blocks, self.layers, strict=True):
             h = layer(hop, h)
             if layer is not self.layers[-1]:

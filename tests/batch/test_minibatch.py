@@ -195,8 +195,8 @@ def test_blocks_of_a_new_frontier_share_their_numbering_in_every_library(disjoin
             assert all(
                 (nodes[s] - nodes[d]) % 60 in range(1, 8) for s, d in zip(src, dst, strict=True)
             )
-        trees = library.trees
-        assert (trees is None) != disjoint
+        subgraph_ids = library.subgraph_ids
+        assert (subgraph_ids is None) != disjoint
         if disjoint:
-            assert trees.tolist()[:3] == [0, 1, 2] and len(trees) == len(nodes)
+            assert subgraph_ids.tolist()[:3] == [0, 1, 2] and len(subgraph_ids) == len(nodes)
     assert pickle.loads(pickle.dumps(batch)).input_nodes.tolist() == nodes

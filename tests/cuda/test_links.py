@@ -76,7 +76,7 @@ def test_loader_of_the_cpu_by_time(exclude: str | None) -> None:
         for where in ("cpu", "cuda")
     ]
     for cpu, gpu in zip(*loaders, strict=True):
-        assert cpu.sampled.trees.equal(gpu.sampled.trees.cpu())
+        assert cpu.sampled.subgraph_ids.equal(gpu.sampled.subgraph_ids.cpu())
         for mine, theirs in zip(cpu.sampled.blocks, gpu.sampled.blocks, strict=True):
             assert mine.edge_ids.equal(theirs.edge_ids.cpu())
             if exclude is not None:

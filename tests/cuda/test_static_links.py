@@ -171,8 +171,8 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
     for _ in range(3):
         for links, expected in zip(loop, eager, strict=True):
             made = batch.trimmed()
-            for end, ids in expected.sampled.nodes.items():
-                assert made.sampled.nodes[end].equal(ids)
+            for end, ids in expected.sampled.input_nodes.items():
+                assert made.sampled.input_nodes[end].equal(ids)
             for mine, theirs in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
                 for kind, block in theirs.items():
                     assert mine[kind].edge_ids.equal(block.edge_ids)

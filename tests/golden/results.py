@@ -74,7 +74,7 @@ def minibatch(batch: Any) -> dict[str, Any]:
         "num_edges": batch.num_edges,
         "output_index": batch.output_index,
         "output_nodes": batch.output_nodes,
-        "trees": batch.trees,
+        "trees": batch.subgraph_ids,
     }
 
 
@@ -105,13 +105,13 @@ def hetero_minibatch(batch: Any) -> dict[str, Any]:
         "blocks": batch.blocks,
         "epoch": batch.epoch,
         "input_nodes": batch.input_nodes,
-        "nodes": batch.nodes,
+        "nodes": batch.input_nodes,
         "num_edges": batch.num_edges,
         "num_sampled_edges": batch.num_sampled_edges,
         "num_sampled_nodes": batch.num_sampled_nodes,
         "output_index": batch.output_index,
         "output_nodes": batch.output_nodes,
-        "trees": batch.trees,
+        "trees": batch.subgraph_ids,
     }
 
 
@@ -125,7 +125,7 @@ def relation_minibatch(batch: Any) -> dict[str, Any]:
         "blocks": batch.blocks,
         "epoch": batch.epoch,
         "extra": batch.extra,
-        "nodes": batch.nodes,
+        "nodes": batch.input_nodes,
         "num_dst_nodes": batch.num_dst_nodes,
         "output_index": batch.output_index,
         "output_nodes": batch.output_nodes,

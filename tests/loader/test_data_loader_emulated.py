@@ -460,7 +460,7 @@ graph = pgs.HeteroGraph.from_coo(edges, nodes)
 def content(batch):
     lists = [
         {kind: ids.tolist() for kind, ids in each.items()}
-        for each in (batch.nodes, batch.output_nodes)
+        for each in (batch.input_nodes, batch.output_nodes)
     ]
     edges = [
         {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}

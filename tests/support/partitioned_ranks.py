@@ -277,8 +277,10 @@ def typed(rank: int, world: int, folder: str) -> None:
         seeds, table = {"paper": np.arange(90)}, {"x": {"paper": features}}
         ours = DataLoader(graph, seeds, [3, 2], features=table, **about)
         for a, b in zip(ours, DataLoader(whole, seeds, [3, 2], **about), strict=True):
-            assert all(torch.equal(a.nodes[kind], b.nodes[kind]) for kind in b.nodes)
-            assert np.array_equal(a.x["paper"].numpy(), x[a.nodes["paper"].numpy()])
+            assert all(
+                torch.equal(a.input_nodes[kind], b.input_nodes[kind]) for kind in b.input_nodes
+            )
+            assert np.array_equal(a.x["paper"].numpy(), x[a.input_nodes["paper"].numpy()])
         if rank == 0:
             one = {"paper": [1]}
             fails(KeyError, "expected a type and an array", lambda: graph.features("author", "x"))
@@ -341,7 +343,7 @@ def typed(rank: int, world: int, folder: str) -> None:
                     each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
                     for of in (graph, whole)
                 )
-                assert made.nodes["paper"].tolist() == want.nodes["paper"].tolist()
+                assert made.input_nodes["paper"].tolist() == want.input_nodes["paper"].tolist()
             ways = [
                 pgs.MetaPathWalk([way], 3, seed=3).sample(graph, [1, 7], batch=0).nodes.tolist()
                 for way in (cites, cites[1])

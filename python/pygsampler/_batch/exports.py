@@ -127,7 +127,7 @@ class HeteroExports:
 
     if TYPE_CHECKING:
         blocks: Any
-        nodes: Any
+        input_nodes: Any
         output_index: Any
 
     def to_networkx(self) -> Any:
@@ -137,7 +137,7 @@ class HeteroExports:
         id as "edge_id", and "hop", which is 0 for the edges into the seeds.
         """
         made, names = networkx().MultiDiGraph(), {}
-        for kind, ids in self.nodes.items():
+        for kind, ids in self.input_nodes.items():
             own = [(kind, node) for node in as_numpy(ids).tolist()]
             names[kind] = add_nodes(made, own, {"node_type": [kind] * len(own)})
         for hop, blocks in enumerate(reversed(self.blocks)):
@@ -166,7 +166,7 @@ class HeteroExports:
         for place, blocks in enumerate(batch.blocks):
             # Of all types, since one without edges in this hop has its nodes on both sides, too.
             hops = len(batch.blocks) - place
-            src, dst = (dict.fromkeys(batch.nodes, 0) for _ in range(2))
+            src, dst = (dict.fromkeys(batch.input_nodes, 0) for _ in range(2))
             for kind, found in known.items():
                 dst[kind], src[kind] = sum(found[:hops]), sum(found[: hops + 1])
             for kind, block in blocks.items():
@@ -179,7 +179,7 @@ class HeteroExports:
                 for kind, block in blocks.items()
             }
             of_dgl = dgl_conversion.to_block(csc, src, dst)
-            for kind, ids in batch.nodes.items():
+            for kind, ids in batch.input_nodes.items():
                 of_dgl.srcnodes[kind].data[nid] = ids[: src[kind]]
                 of_dgl.dstnodes[kind].data[nid] = ids[: dst[kind]]
                 for name, rows in () if place else batch.features.items():
@@ -197,7 +197,7 @@ class HeteroExports:
 
         batch: Any = _torch(self)
         data = pyg_conversion.new("HeteroData")
-        for kind, ids in batch.nodes.items():
+        for kind, ids in batch.input_nodes.items():
             store = data[kind]
             store.num_nodes, store.n_id = len(ids), ids
             if kind in batch.output_index:

@@ -60,11 +60,15 @@ class HeteroBlock(Block):
 _READ = frozenset(
     (
         *("_counts", "_size", "_words"),
-        *("blocks", "nodes", "num_edges"),
+        *("blocks", "input_nodes", "num_edges"),
     )
 )
 # Of these a loop that needs edges alone asks for none.
-_BESIDE = {"_output_index": "output_index", "_output_nodes": "output_nodes", "_trees": "trees"}
+_BESIDE = {
+    "_output_index": "output_index",
+    "_output_nodes": "output_nodes",
+    "_subgraph_ids": "subgraph_ids",
+}
 _TYPE_ROWS = {row.name: row for row in at.TYPE_ROWS}
 _PLACE = frozenset(("_data", "_words_at"))
 
@@ -90,18 +94,18 @@ class HeteroMiniBatch(HeteroExports):
         "_output_nodes",
         "_schema",
         "_size",
-        "_trees",
+        "_subgraph_ids",
         "_words",
         "_words_at",
         "batch",
         "blocks",
         "epoch",
-        "nodes",
+        "input_nodes",
         "num_edges",
     )
 
     blocks: tuple[EdgeTypeMapping[HeteroBlock], ...]
-    nodes: Mapping[str, Array]
+    input_nodes: Mapping[str, Array]
     """Original ids of the vertices of each type, in the graph's id dtype; the seeds are first."""
     num_edges: int
     """Number of sampled edges of all blocks."""
@@ -120,7 +124,7 @@ class HeteroMiniBatch(HeteroExports):
     _counts: dict[str, list[int]]
     _output_nodes: dict[str, Array]
     _output_index: dict[str, Array]
-    _trees: dict[str, Array | None]
+    _subgraph_ids: dict[str, Array | None]
 
     def __init__(self) -> None:
         raise TypeError("HeteroMiniBatch: made by PGSampler.sample")
@@ -183,7 +187,7 @@ class HeteroMiniBatch(HeteroExports):
             start = counts + place * (hops + 1)
             self._counts[kind] = words[start : start + hops + 1]
         nodes = self._of_types("input_nodes")
-        self.nodes = MappingProxyType(nodes)
+        self.input_nodes = MappingProxyType(nodes)
         blocks: list[EdgeTypeMapping[HeteroBlock]] = []
         edges, start = 0, first
         for _ in range(hops):
@@ -217,26 +221,23 @@ class HeteroMiniBatch(HeteroExports):
         return devices.name(self._device)
 
     @property
-    def input_nodes(self) -> Mapping[str, Array]:
-        """``nodes``: of which features are needed."""
-        return self.nodes
-
-    @property
     def output_nodes(self) -> Mapping[str, Array]:
         """The seeds of each type as they were given, duplicates kept."""
         return MappingProxyType(self._output_nodes)
 
     @property
     def output_index(self) -> Mapping[str, Array]:
-        """For each seed of a type its place among ``nodes`` of that type."""
+        """For each seed of a type its place among ``input_nodes`` of that type."""
         return MappingProxyType(self._output_index)
 
     @property
-    def trees(self) -> Mapping[str, Array] | None:
-        """For each of ``nodes`` which seed's tree it is in, counted over the seeds of all types in
-        the order of the types; None without ``disjoint=True``."""
-        trees = {kind: each for kind, each in self._trees.items() if each is not None}
-        return MappingProxyType(trees) if trees else None
+    def subgraph_ids(self) -> Mapping[str, Array] | None:
+        """The seed of each node's subgraph; None without ``disjoint=True``.
+
+        Seeds are counted over all types, in the order of the types.
+        """
+        ids = {kind: each for kind, each in self._subgraph_ids.items() if each is not None}
+        return MappingProxyType(ids) if ids else None
 
     @property
     def num_sampled_nodes(self) -> dict[str, list[int]]:
@@ -311,7 +312,7 @@ class HeteroMiniBatch(HeteroExports):
         return made
 
     def __repr__(self) -> str:
-        nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
+        nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.input_nodes.items())
         where = "" if self._device < 0 else f", device={self.device}"
         return (
             f"HeteroMiniBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "

@@ -82,7 +82,7 @@ class HeteroTorchBlock(TorchBlock):
         return made
 
     def _moved(self, move: Any, nodes: Tensors) -> HeteroTorchBlock:
-        """On another device, where its batch's vertices are ``nodes``."""
+        """On another device, where its batch's vertices are ``input_nodes``."""
         src, _, dst = self.edge_type
         first = self.dst_offset
         weights = self.edge_weights
@@ -110,18 +110,18 @@ class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
     """A mini-batch of a heterogeneous graph as torch tensors; ``HeteroMiniBatch.torch`` returns it.
 
     Names and shapes are those of ``HeteroMiniBatch``. A loader that was given ``features`` puts,
-    under each name, a mapping of vertex types to rows of ``nodes`` beside them, as attributes and
-    in ``features``, and the ``labels`` of ``output_nodes`` as ``y``, likewise.
+    under each name, a mapping of node types to rows of ``input_nodes``, as attributes and in
+    ``features``, and the ``labels`` of ``output_nodes`` as ``y``.
     """
 
-    nodes: Tensors
+    input_nodes: Tensors
     """Original ids of the vertices of each type; the seeds are first."""
     output_nodes: Tensors
     """The seeds of each type as they were given, duplicates kept."""
     output_index: Tensors
-    """For each seed of a type its place among ``nodes`` of that type."""
-    trees: Tensors | None
-    """For each of ``nodes`` which seed's tree it is in; None without ``disjoint=True``."""
+    """For each seed of a type its place among ``input_nodes`` of that type."""
+    subgraph_ids: Tensors | None
+    """For each of ``input_nodes`` which seed's tree it is in; None without ``disjoint=True``."""
     blocks: tuple[EdgeTypeMapping[HeteroTorchBlock], ...]
     """Of each hop, the outermost first, a mapping of all edge types to blocks."""
     num_sampled_nodes: Mapping[str, list[int]]
@@ -142,19 +142,19 @@ class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
 
     @classmethod
     def _of(cls, batch: Any) -> HeteroTorchMiniBatch:
-        nodes = ByNodeType((kind, ids.torch()) for kind, ids in batch.nodes.items())
+        nodes = ByNodeType((kind, ids.torch()) for kind, ids in batch.input_nodes.items())
         views = _HeteroSource(batch, nodes)
         flat = iter(range(len(views.flat)))
         blocks = tuple(
             ByEdgeType((kind, _viewed(views, next(flat), kind)) for kind in hop).read_only()
             for hop in batch.blocks
         )
-        trees = batch.trees
+        subgraph_ids = batch.subgraph_ids
         return cls(
-            nodes=MappingProxyType(nodes),
+            input_nodes=MappingProxyType(nodes),
             output_nodes=_tensors(batch.output_nodes),
             output_index=_tensors(batch.output_index),
-            trees=None if trees is None else _tensors(trees),
+            subgraph_ids=None if subgraph_ids is None else _tensors(subgraph_ids),
             blocks=blocks,
             num_sampled_nodes=batch.num_sampled_nodes,
             num_sampled_edges=batch.num_sampled_edges,
@@ -162,11 +162,6 @@ class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
             epoch=batch.epoch,
             batch=batch.batch,
         )
-
-    @property
-    def input_nodes(self) -> Tensors:
-        """``nodes``: of which features are needed."""
-        return self.nodes
 
     @property
     def features(self) -> Mapping[str, Any]:
@@ -201,12 +196,12 @@ class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
     def _map(self, move: Any) -> HeteroTorchMiniBatch:
         known = {name: value for name, value in self.__dict__.items() if name not in self.features}
         known.pop("_features", None)
-        nodes = _mapped(move, self.nodes)
+        nodes = _mapped(move, self.input_nodes)
         known |= {
-            "nodes": nodes,
+            "input_nodes": nodes,
             "output_nodes": _mapped(move, self.output_nodes),
             "output_index": _mapped(move, self.output_index),
-            "trees": None if self.trees is None else _mapped(move, self.trees),
+            "subgraph_ids": None if self.subgraph_ids is None else _mapped(move, self.subgraph_ids),
             "blocks": tuple(
                 ByEdgeType(
                     (kind, block._moved(move, nodes)) for kind, block in hop.items()
@@ -223,7 +218,7 @@ class HeteroTorchMiniBatch(HasFeatures, HeteroExports):
         return NodeTypeView(self, kind)
 
     def __repr__(self) -> str:
-        nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
+        nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.input_nodes.items())
         return (
             f"{type(self).__name__}({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
             f"epoch={self.epoch}, batch={self.batch})"
@@ -318,7 +313,7 @@ def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
 
 
 def _batch(kind: type, parts: dict[str, Any]) -> Any:
-    for name in ("nodes", "output_nodes", "output_index", "trees"):
+    for name in ("input_nodes", "output_nodes", "output_index", "subgraph_ids"):
         if parts[name] is not None:
             parts[name] = MappingProxyType(ByNodeType(parts[name]))
     parts["blocks"] = tuple(ByEdgeType(hop).read_only() for hop in parts["blocks"])

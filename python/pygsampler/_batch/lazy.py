@@ -40,7 +40,7 @@ class BatchSource(BlockSource, Protocol):
     """Likewise of the batch itself."""
 
     def of_batch(self, name: str) -> torch.Tensor | None:
-        """``input_nodes``, ``output_nodes``, ``output_index``, or ``trees`` where it has any."""
+        """``input_nodes``, ``output_nodes``, ``output_index`` or ``subgraph_ids``."""
         ...
 
     def hops(self) -> int: ...

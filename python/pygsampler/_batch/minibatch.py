@@ -45,7 +45,7 @@ _EXTRAS = (
     ArrayDescriptor("values", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
     ArrayDescriptor("vertices", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
 )
-_PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
+_PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_subgraph_ids", "blocks"})
 
 
 class MiniBatch(Exports):
@@ -73,7 +73,7 @@ class MiniBatch(Exports):
         "_output_index",
         "_output_nodes",
         "_size",
-        "_trees",
+        "_subgraph_ids",
         "_words",
         "batch",
         "blocks",
@@ -101,7 +101,7 @@ class MiniBatch(Exports):
     _input_nodes: Array
     _output_nodes: Array
     _output_index: Array
-    _trees: Array | None
+    _subgraph_ids: Array | None
 
     def __init__(self) -> None:
         raise TypeError("MiniBatch: made by PGSampler.sample")
@@ -200,7 +200,7 @@ class MiniBatch(Exports):
 
     def _make_parts(self) -> None:
         memory, data, words, device = self._memory, self._data, self._words, self._device
-        nodes, output_nodes, output_index, self._trees = (
+        nodes, output_nodes, output_index, self._subgraph_ids = (
             Array._of_row(row, words, words, data, memory, device) for row in at.ROWS
         )
         assert nodes is not None
@@ -249,12 +249,12 @@ class MiniBatch(Exports):
         return self._output_index
 
     @property
-    def trees(self) -> Array | None:
+    def subgraph_ids(self) -> Array | None:
         """For each of ``input_nodes`` which seed's tree it is in, in the graph's id dtype.
 
         None without ``disjoint=True``.
         """
-        return self._trees
+        return self._subgraph_ids
 
     @property
     def extra(self) -> Mapping[str, Array]:
@@ -401,9 +401,18 @@ class MiniBatch(Exports):
             for block in self.blocks
         )
         output_nodes, output_index = convert(self._output_nodes), convert(self._output_index)
-        trees = None if self._trees is None else convert(self._trees)
+        subgraph_ids = None if self._subgraph_ids is None else convert(self._subgraph_ids)
         extra = {name: convert(array) for name, array in self.extra.items()}
-        return nodes, output_nodes, output_index, blocks, self.epoch, self.batch, trees, extra
+        return (
+            nodes,
+            output_nodes,
+            output_index,
+            blocks,
+            self.epoch,
+            self.batch,
+            subgraph_ids,
+            extra,
+        )
 
 
 def _from_pickle(

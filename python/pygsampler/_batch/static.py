@@ -173,7 +173,7 @@ class StaticMiniBatch(TorchMiniBatch):
             blocks,
             self.epoch,
             self.batch,
-            None if self.trees is None else self.trees[: counts[0]].clone(),
+            None if self.subgraph_ids is None else self.subgraph_ids[: counts[0]].clone(),
         )
         for name, rows in self.features.items():
             made._attach(name, rows[: seeds if name == "y" else counts[0]].clone())
@@ -202,9 +202,9 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
     """A mini-batch of a graph with types with room for a number of vertices and edges, on a GPU.
 
     What ``StaticMiniBatch`` is without types: all of a loader's batches are this one, ``trimmed()``
-    is a copy to keep, and what fills ``nodes``, ``output_nodes``, labels and blocks up is harmless.
-    With ``disjoint`` the vertices that fill up are in a tree that no seed has. ``num_edges`` is how
-    many there is room for.
+    is a copy to keep, and what fills ``input_nodes``, ``output_nodes``, labels and blocks up is
+    harmless. With ``disjoint`` the vertices that fill up are in a tree that no seed has.
+    ``num_edges`` is how many there is room for.
     """
 
     # Set by who makes the batch.
@@ -231,11 +231,11 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
 
     @property
     def node_mask(self) -> dict[str, torch.Tensor]:
-        """Of each type which of ``nodes`` are the batch's: bool."""
+        """Of each type which of ``input_nodes`` are the batch's: bool."""
         ends = self._ends()
         return {
             kind: prefix_mask(len(ids), ends[place, -1])
-            for place, (kind, ids) in enumerate(self.nodes.items())
+            for place, (kind, ids) in enumerate(self.input_nodes.items())
         }
 
     @property
@@ -269,14 +269,14 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
 
         Waits for the GPU, which knows the sizes.
         """
-        types = list(self.nodes)
+        types = list(self.input_nodes)
         told, all_ends = self._counts.tolist(), self._ends().tolist()
         ends = dict(zip(types, all_ends, strict=True))
         seeds = dict(zip(types, told, strict=False))
         place, blocks = len(types), []
         edges: ByEdgeType[list[int]] = ByEdgeType((kind, []) for kind in self.blocks[0])
         nodes = ByNodeType(
-            (kind, ids[: ends[kind][-1]].clone()) for kind, ids in self.nodes.items()
+            (kind, ids[: ends[kind][-1]].clone()) for kind, ids in self.input_nodes.items()
         )
         for hop in self.blocks:
             of: ByEdgeType[Any] = ByEdgeType()
@@ -286,12 +286,14 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
                 edges[kind].insert(0, told[place + 2])
                 place += 3
             blocks.append(of.read_only())
-        trees = self.trees
+        subgraph_ids = self.subgraph_ids
         made = HeteroTorchMiniBatch(
-            nodes=MappingProxyType(nodes),
+            input_nodes=MappingProxyType(nodes),
             output_nodes=_first(self.output_nodes, seeds),
             output_index=_first(self.output_index, seeds),
-            trees=None if trees is None else _first(trees, {kind: ends[kind][-1] for kind in ends}),
+            subgraph_ids=None
+            if subgraph_ids is None
+            else _first(subgraph_ids, {kind: ends[kind][-1] for kind in ends}),
             blocks=tuple(blocks),
             num_sampled_nodes=ByNodeType(
                 (kind, [of[0], *(b - a for a, b in itertools.pairwise(of))])
@@ -314,7 +316,7 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
 
     def _ends(self) -> torch.Tensor:
         """Of each type its vertices when each hop began, and in the end."""
-        types, hops = len(self.nodes), len(self.blocks)
+        types, hops = len(self.input_nodes), len(self.blocks)
         return self._counts[-types * (hops + 1) :].reshape(types, hops + 1)
 
     def _map(self, move: Any) -> HeteroTorchMiniBatch:

@@ -75,7 +75,7 @@ class ForeignMiniBatch(Generic[ArrayT, BlockT]):
     blocks: tuple[BlockT, ...]
     epoch: int
     batch: int
-    trees: ArrayT | None = None
+    subgraph_ids: ArrayT | None = None
     # What a program has returned beside its blocks, by name.
     extra: Mapping[str, ArrayT] = field(default_factory=dict)
 
@@ -133,7 +133,7 @@ class TorchMiniBatch(ForeignMiniBatch["torch.Tensor", TorchBlock], HasFeatures, 
         input_nodes = LazyAttribute(_of_batch)
         output_nodes = LazyAttribute(_of_batch)
         output_index = LazyAttribute(_of_batch)
-        trees = LazyAttribute(_of_batch)
+        subgraph_ids = LazyAttribute(_of_batch)
         blocks = LazyAttribute(_blocks_of)
 
     @property
@@ -193,8 +193,8 @@ class TorchMiniBatch(ForeignMiniBatch["torch.Tensor", TorchBlock], HasFeatures, 
             for place, block in enumerate(self.blocks)
         )
         seeds, index = move(self.output_nodes), move(self.output_index)
-        trees = None if self.trees is None else move(self.trees)
-        return type(self)(nodes, seeds, index, blocks, self.epoch, self.batch, trees, extra)
+        subgraph_ids = None if self.subgraph_ids is None else move(self.subgraph_ids)
+        return type(self)(nodes, seeds, index, blocks, self.epoch, self.batch, subgraph_ids, extra)
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (
@@ -204,7 +204,7 @@ class TorchMiniBatch(ForeignMiniBatch["torch.Tensor", TorchBlock], HasFeatures, 
             self.blocks,
             self.epoch,
             self.batch,
-            self.trees,
+            self.subgraph_ids,
             self.extra,
         )
         return type(self), parts, dict(self.features)

@@ -558,7 +558,7 @@ class Graph(Relation):
             What stands beside the graph in the file, by names of up to 63 bytes: any shape of
             bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch
             or anything that speaks DLPack, the buffer protocol or Arrow. Those of the graph itself
-            (``graph.arrays``) when not given; ``{}`` means none.
+            (``graph.file_arrays``) when not given; ``{}`` means none.
         tables : iterable of str, optional
             Names of edge arrays whose tables are written too, so that a graph opened from the file
             samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, and
@@ -716,7 +716,7 @@ class Graph(Relation):
         self._known()
         return pyg_conversion.to_pyg(self._on_cpu(), edge_data, node_data)
 
-    def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
+    def share(self, devices: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it.
 
         The arrays of edges are cut into contiguous ranges of rows of as many edges, one for each
@@ -729,7 +729,7 @@ class Graph(Relation):
 
         Parameters
         ----------
-        over : iterable of devices
+        devices : iterable of devices
             Two or more, as ``to`` takes them. One that is named twice has two parts.
         replicate : float
             The share of the edges of which each GPU has a copy, 0 to 1: those that batches read
@@ -748,7 +748,7 @@ class Graph(Relation):
             Where a GPU cannot read another one's memory, or has no room.
         """
         self._known()
-        group = shared_arrays.device_group(over, replicate)
+        group = shared_arrays.device_group(devices, replicate)
         host = self._on_cpu()
         made: list[Graph] = []
         try:

@@ -617,7 +617,7 @@ class HeteroGraph(EngineHandle):
             return self
         return self._placed(index, True)
 
-    def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[HeteroGraph, ...]:
+    def share(self, devices: Iterable[Any], *, replicate: float = 0.0) -> tuple[HeteroGraph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it: the CSC of
         each relation is laid out as by ``Graph.share``.
 
@@ -626,7 +626,7 @@ class HeteroGraph(EngineHandle):
         TypeError, ValueError, CudaError
             As ``Graph.share``.
         """
-        given = list(over)
+        given = list(devices)
         host = self if self._host is None else self._host
         shared: dict[EdgeType, tuple[Graph, ...]] = {}
         try:

@@ -144,7 +144,7 @@ class Relation(RelationState):
         return self._ndata
 
     @property
-    def arrays(self) -> Mapping[str, Array]:
+    def file_arrays(self) -> Mapping[str, Array]:
         """The further arrays in the graph's file, by name, in any dtype and shape; read-only.
 
         ``"node_ids"`` (int64, [num_nodes]) are the ids that nodes had where they came from, and

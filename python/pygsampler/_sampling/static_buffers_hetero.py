@@ -110,10 +110,10 @@ class HeteroStaticBuffers(StaticBuffers):
         made = self._arrays(bits, plan["disjoint"], plan["edge_weights"] is not None)
         parts: dict[str, Any] = {
             name: MappingProxyType(ByNodeType(zip(types, getattr(made, name), strict=True)))
-            for name in ("nodes", "output_nodes", "output_index", "trees")
+            for name in ("input_nodes", "output_nodes", "output_index", "subgraph_ids")
         }
         if not plan["disjoint"]:
-            parts["trees"] = None
+            parts["subgraph_ids"] = None
         blocks = []
         for hop in made.blocks:
             of: ByEdgeType[StaticHeteroBlock] = ByEdgeType()
@@ -144,7 +144,7 @@ class HeteroStaticBuffers(StaticBuffers):
             most.extend((*nodes, *edges))
         self._create(name, *about, 0, len(sizes.nodes), most.buffer_info()[0])
 
-    def _arrays(self, bits: int, trees: bool, factors: bool) -> _Arrays:
+    def _arrays(self, bits: int, subgraph_ids: bool, factors: bool) -> _Arrays:
         """Makes the tensors, and tells the engine where they are."""
         there, sizes = static_buffers.place_of(self._device), self._sizes
         ids = INTEGERS[bits]
@@ -159,8 +159,8 @@ class HeteroStaticBuffers(StaticBuffers):
         for most, seeds in zip(sizes.nodes[0], sizes.seeds, strict=True):
             count, outputs = _room(most), _room(seeds)
             for into, size in (
-                (made.nodes, count),
-                (made.trees, count if trees else 0),
+                (made.input_nodes, count),
+                (made.subgraph_ids, count if subgraph_ids else 0),
                 (made.output_nodes, outputs),
                 (made.output_index, outputs),
             ):
@@ -184,12 +184,12 @@ class HeteroStaticBuffers(StaticBuffers):
                 real = counts[first : first + 3]
                 tensors = indptr, indices, edge_ids
                 own = array("q", [tensor.data_ptr() for tensor in tensors])
-                dst_nodes, joined = made.nodes[dst][:num_dst], None
+                dst_nodes, joined = made.input_nodes[dst][:num_dst], None
                 offset: Any = 0
                 told.extend((*own, 0 if weights is None else weights.data_ptr()))
                 if sizes.new:
                     dst_nodes = zeros(num_dst)
-                    joined = ends[dst, -1], len(made.nodes[dst])
+                    joined = ends[dst, -1], len(made.input_nodes[dst])
                     # A hop expands what those before the last had not found yet.
                     turn = hops - 1 - hop
                     offset = ends[dst, turn - 1] if turn else 0
@@ -197,7 +197,7 @@ class HeteroStaticBuffers(StaticBuffers):
                 own.extend((num_src, num_dst, edges))
                 told.extend(own[3:])
                 own.append(real.data_ptr() + 8)
-                nodes = made.nodes[src][:num_src], dst_nodes
+                nodes = made.input_nodes[src][:num_src], dst_nodes
                 of.append(_BlockParts(*tensors, *nodes, offset, weights, real, own, joined))
             made.blocks.append(of)
         told.append(counts.data_ptr())
@@ -274,16 +274,16 @@ class SingleTypeStaticBuffers(HeteroStaticBuffers):
         by_time = (0, 0) if timed is None else (timed.memory.address, int(timed.by_vertex))
         self._new("DeviceStaticAloneNew", *handles, *by_time, seed_bits)
         bits = graph._known()[1]._bits
-        trees = timed is not None or plan["disjoint"]
-        made = self._arrays(bits, trees, plan["edge_weights"] is not None)
+        subgraph_ids = timed is not None or plan["disjoint"]
+        made = self._arrays(bits, subgraph_ids, plan["edge_weights"] is not None)
         self.batch = StaticMiniBatch(
-            made.nodes[0],
+            made.input_nodes[0],
             made.output_nodes[0],
             made.output_index[0],
             tuple(self._block(StaticBlock, about) for (about,) in made.blocks),
             0,
             0,
-            made.trees[0] if trees else None,
+            made.subgraph_ids[0] if subgraph_ids else None,
         )
         self.batch.__dict__["_counts"] = made.counts[: 1 + 3 * len(capacities)]
 
@@ -291,8 +291,8 @@ class SingleTypeStaticBuffers(HeteroStaticBuffers):
 class _Arrays(NamedTuple):
     """Of each type tensors of vertices and seeds; and what blocks are made of, hop by hop."""
 
-    nodes: list[torch.Tensor]
-    trees: list[torch.Tensor]
+    input_nodes: list[torch.Tensor]
+    subgraph_ids: list[torch.Tensor]
     output_nodes: list[torch.Tensor]
     output_index: list[torch.Tensor]
     blocks: list[list[_BlockParts]]

@@ -312,7 +312,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
     """The vertices of each type that the outermost hop needs, and DGL's blocks."""
     ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
     counts = {kind: batch._counts[kind] for kind in ntypes}
-    nodes = {kind: batch.nodes[kind].torch() for kind in ntypes}
+    nodes = {kind: batch.input_nodes[kind].torch() for kind in ntypes}
     distinct = {kind: counts[kind][0] for kind in ntypes}
     repeated = {kind for kind in ntypes if len(seeds[kind]) != distinct[kind]}
     row_of = {kind: batch.output_index[kind].torch().long() for kind in repeated}

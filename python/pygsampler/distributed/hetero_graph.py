@@ -82,7 +82,7 @@ class _Relation(Graph):
         """ValueError: no process has the edges."""
         self._service.not_here("edges")
 
-    def share(self, over: Any, **options: Any) -> NoReturn:
+    def share(self, devices: Any, **options: Any) -> NoReturn:
         """ValueError: no process has all rows."""
         self._service.not_here("rows")
 

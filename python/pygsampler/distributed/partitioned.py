@@ -44,7 +44,7 @@ class PartitionedGraph(Generic[P, S]):
         """ValueError: no process has all rows."""
         self._not_here("rows")
 
-    def share(self, over: Any, **options: Any) -> NoReturn:
+    def share(self, devices: Any, **options: Any) -> NoReturn:
         """ValueError: no process has all rows."""
         self._not_here("rows")
 

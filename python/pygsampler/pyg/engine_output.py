@@ -34,7 +34,7 @@ class EdgeLists(NamedTuple):
 
     nodes: Sequence[torch.Tensor]
     # Whose tree a vertex is in; None where trees share vertices.
-    trees: Sequence[torch.Tensor] | None
+    subgraph_ids: Sequence[torch.Tensor] | None
     # For each type the seeds, and what each hop found.
     num_nodes: Sequence[list[int]]
     # Places among the vertices of their types, and ids.
@@ -80,7 +80,7 @@ def _of(memory: Memory) -> EdgeLists:
     words = memories.read_int64(data, at.HOPS_ROOM)
     if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:
         words = memories.read_int64(data, words[at.HOPS_NUM_WORDS])
-    hops, types, relations, trees = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
+    hops, types, relations, subgraph_ids = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
     lists = at.HOPS_WORDS + types * (hops + 1)
     edges = lists + types
     widths = edges + relations * hops
@@ -105,10 +105,10 @@ def _of(memory: Memory) -> EdgeLists:
     else:
         ids, next_32 = of_32, 2 * relations + 2
     nodes = ids[1:2]
-    if types > 1 or trees:
+    if types > 1 or subgraph_ids:
         # A copy: who keeps the ids of a type need not keep the edges of all. Without types they are
         # a larger part, and a copy takes as long as all that is above.
-        sizes = words[lists:edges] * (2 if trees else 1)
+        sizes = words[lists:edges] * (2 if subgraph_ids else 1)
         nodes = nodes[0].clone().unsafe_split_with_sizes(sizes)
     edge_ids: list[torch.Tensor] = []
     for bits in words[widths:factors]:
@@ -128,7 +128,7 @@ def _of(memory: Memory) -> EdgeLists:
             weights.append(of_32[next_32].view(torch.float32))
     return EdgeLists(
         nodes[:types],
-        nodes[types:] if trees else None,
+        nodes[types:] if subgraph_ids else None,
         [words[i : i + hops + 1] for i in range(at.HOPS_WORDS, lists, hops + 1)],
         ids[2 : 2 + relations],
         ids[2 + relations : 2 + 2 * relations],

@@ -52,7 +52,7 @@ def _of_tensors(
     distinct = counts[kind][0]
     more = len(seeds) - distinct
     # Copies: a batch's arrays are views of one memory, which a part of them would keep.
-    node = {of: cut(ids).clone() for of, ids in batch.nodes.items()}
+    node = {of: cut(ids).clone() for of, ids in batch.input_nodes.items()}
     place = torch.empty(0, dtype=torch.int64)
     if more:
         found, where = node[kind], seeds.device
@@ -84,15 +84,15 @@ def _of_tensors(
         numbers[edge_type] = found_edges.of_hops[:hops]
         if found_edges.factors is not None:
             weights[edge_type] = found_edges.factors
-    trees = batch.trees
+    subgraph_ids = batch.subgraph_ids
     out = HeteroSamplerOutput(
         node,
         row,
         col,
         edge,
         batch=None
-        if trees is None
-        else {of: cut(trees[of]).to(ids.dtype, copy=True) for of, ids in node.items()},
+        if subgraph_ids is None
+        else {of: cut(subgraph_ids[of]).to(ids.dtype, copy=True) for of, ids in node.items()},
         num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
         num_sampled_edges=numbers,
     )
@@ -122,7 +122,9 @@ def _of_engine(
         row,
         col,
         edge,
-        batch=None if found.trees is None else dict(zip(node_types, found.trees, strict=True)),
+        batch=None
+        if found.subgraph_ids is None
+        else dict(zip(node_types, found.subgraph_ids, strict=True)),
         num_sampled_nodes={
             kind: numbers_[: hops + 1]
             for kind, numbers_ in zip(node_types, found.num_nodes, strict=True)

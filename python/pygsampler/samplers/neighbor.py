@@ -94,7 +94,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         its places says (docs/guide/weights.md). None: no factors.
     disjoint : bool
         Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
-        draws, and ``MiniBatch.trees`` tells which vertex is whose.
+        draws, and ``MiniBatch.subgraph_ids`` tells which vertex is whose.
     frontier : str
         ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
         has it: a vertex is expanded once, at the hop after the one that reached it first.

@@ -100,7 +100,7 @@ class DisjointShaDow(_ShaDow):
         def made(hops: Any) -> TorchSubgraph:
             found = as_torch(hops)
             return _subgraph(
-                graph, found.input_nodes, found.trees, found.output_nodes, None, epoch, batch
+                graph, found.input_nodes, found.subgraph_ids, found.output_nodes, None, epoch, batch
             )
 
         return MappedJob(job, made)
@@ -165,7 +165,7 @@ class PageRankShaDow(_ShaDow):
         others = [torch.from_numpy(ids[1:]) for ids, _ in around]
         counts = torch.tensor([len(ids) for ids in others], dtype=torch.int64)
         first = torch.arange(len(roots))
-        trees = torch.cat([first, first.repeat_interleave(counts)])
+        subgraph_ids = torch.cat([first, first.repeat_interleave(counts)])
         # The roots, then the others of each in turn.
         nodes = torch.cat([roots, *others])
         best = torch.tensor([int(score[0]) for _, score in around], dtype=torch.int64)
@@ -175,7 +175,9 @@ class PageRankShaDow(_ShaDow):
         nodes, seeds_there = nodes.to(device, dtype), roots.to(device, dtype)
         made: TorchSubgraph
         if self.disjoint:
-            made = _subgraph(graph, nodes, trees.to(device), seeds_there, share, epoch, batch)
+            made = _subgraph(
+                graph, nodes, subgraph_ids.to(device), seeds_there, share, epoch, batch
+            )
         else:
             made = _subgraph(graph, nodes, None, seeds_there, None, epoch, batch)
         return CompletedJob(made)
@@ -206,8 +208,8 @@ def shadow_disjoint(
     """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, and all edges there.
 
     A batch is a ``TorchSubgraph``, whose subgraphs share neither vertices nor draws nor edges:
-    ``batch.trees`` [V], int64, has the root of each vertex, a place in the seeds. The roots are the
-    first vertices, and a seed that is given twice is two. It needs torch.
+    ``batch.subgraph_ids`` [V], int64, has the root of each node, a place in the seeds. The roots
+    are the first nodes, and a seed that is given twice is two. It needs torch.
 
     Parameters
     ----------
@@ -249,8 +251,8 @@ def ppr_shadow(
     (Andersen et al., 2006) of integers: nothing is random, and they are the same everywhere.
     What was found for a root is kept with the sampler, for as long as the graph lives.
 
-    A batch is a ``TorchSubgraph`` with ``batch.trees`` [V], int64, as ``shadow_disjoint`` makes it,
-    whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
+    A batch is a ``TorchSubgraph`` with ``batch.subgraph_ids`` [V], int64, as ``shadow_disjoint``
+    makes it, whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
 
     Parameters
     ----------
@@ -288,7 +290,7 @@ def ppr_shadow(
 def _subgraph(
     graph: Graph,
     nodes: torch.Tensor,
-    trees: torch.Tensor | None,
+    subgraph_ids: torch.Tensor | None,
     roots: torch.Tensor,
     scores: torch.Tensor | None,
     epoch: int,
@@ -301,18 +303,18 @@ def _subgraph(
     from pygsampler._batch.unique import unique_by_first
 
     place = torch.arange(len(roots), device=nodes.device)
-    if trees is None:
+    if subgraph_ids is None:
         nodes, of_nodes = unique_by_first(nodes)
         place = of_nodes[: len(roots)]
     else:
-        trees = trees.long()
-    edges = induced_edges(graph, nodes, trees)
+        subgraph_ids = subgraph_ids.long()
+    edges = induced_edges(graph, nodes, subgraph_ids)
     ends = torch.bincount(edges.col.long(), minlength=len(nodes)).cumsum(0)
     indptr = torch.cat([ends.new_zeros(1), ends]).to(nodes.dtype)
     block = TorchBlock(indptr, edges.row, edges.edge, nodes, nodes)
     extra = {} if scores is None else {"score": scores.to(nodes.device)}
     index = place.to(nodes.dtype)
-    return TorchSubgraph(nodes, roots, index, (block,), epoch, batch, trees, extra)
+    return TorchSubgraph(nodes, roots, index, (block,), epoch, batch, subgraph_ids, extra)
 
 
 def _device_of(graph: Graph) -> torch.device:
