@@ -444,10 +444,10 @@ def test_graphs_with_types(emulator: Path) -> None:
     """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
     code = """
 import numpy
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 
-HeteroMiniBatch.torch = lambda self: HeteroTorchMiniBatch._of(self.cpu())
+in_torch = MiniBatch.torch
+MiniBatch.torch = lambda self: in_torch(self.cpu())
 random = numpy.random.default_rng(1)
 kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 nodes = {"a": 60, "b": 90}

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler.torch import DataLoader
 
 WRITES = ("author", "writes", "paper")
@@ -64,7 +64,7 @@ def test_batches_are_those_of_the_sampler(
     for number, batch in enumerate(batches):
         part = {"paper": seeds["paper"][16 * number : 16 * number + 16]}
         alone: Any = sampler.sample(graph, part, epoch=0, batch=number)
-        assert isinstance(batch, HeteroTorchMiniBatch)
+        assert isinstance(batch, MiniBatch)
         same(batch, alone.torch())
         assert batch.num_sampled_nodes == alone.num_sampled_nodes
         assert batch.num_sampled_edges == alone.num_sampled_edges
@@ -147,7 +147,7 @@ def test_a_batch_can_be_pickled_and_moved(
     loader = DataLoader(graph, seeds, sampler, batch_size=25, features={"x": x})
     (batch,) = loader
     for other in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.to("meta").input_nodes):
-        if isinstance(other, HeteroTorchMiniBatch):
+        if isinstance(other, MiniBatch):
             same(batch, other)
             assert batch.subgraph_ids is not None
             assert other.subgraph_ids is not None

@@ -45,7 +45,7 @@ def half_of(graph: pgs.HeteroGraph, random: Any) -> dict[Any, Any]:
     }
 
 
-def same(got: pgs.HeteroMiniBatch, want: pgs.HeteroMiniBatch, what: object) -> None:
+def same(got: pgs.MiniBatch, want: pgs.MiniBatch, what: object) -> None:
     """All arrays, and all numbers that describe them."""
     assert got.device == "cuda:0"
     there = got.cpu()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._batch.html_tables import arrays_html
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.static import StaticHeteroMiniBatch, StaticMiniBatch, prefix_mask
-from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.schema import ByEdgeType
 
 if TYPE_CHECKING:
-    from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.hetero_graph import EdgeType
 
 __all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
@@ -70,7 +70,7 @@ class LinkBatch(NamedTuple):
     Indices are int64, and count the rows that a model gives for ``sampled.output_nodes``.
     """
 
-    sampled: TorchMiniBatch
+    sampled: MiniBatch
     """What the sampler makes of the vertices, each once, with rows of features if asked for."""
     input_id: torch.Tensor
     """The place of each edge among those of the loader: shape [edges], on the CPU."""
@@ -102,7 +102,7 @@ class HeteroLinkBatch(NamedTuple):
     destinations those of theirs.
     """
 
-    sampled: HeteroTorchMiniBatch
+    sampled: MiniBatch
     input_id: ByEdgeType[torch.Tensor]
     """The place of each edge among those that the loader was given of its type."""
     edge_label_index: ByEdgeType[torch.Tensor]

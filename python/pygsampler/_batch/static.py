@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchBlock, HeteroTorchMiniBatch
-from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch
+from pygsampler._batch.block import Block
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class StaticBlock(TorchBlock):
+class StaticBlock(Block):
     """A block with room for a number of edges and vertices, of which a batch uses the first.
 
     Sizes and shapes are those of the room. What is left of ``indices`` and ``edge_ids`` is filled
@@ -86,9 +85,10 @@ class StaticBlock(TorchBlock):
         self._edges(made[0], made[1])
         if self._ends is not None:
             made[1] = self._moved_on(made[1])
-        return made
+        edges: torch.Tensor = made
+        return edges
 
-    def _own_places(self) -> slice | torch.Tensor:
+    def _dst_places(self) -> slice | torch.Tensor:
         if self._ends is None:
             return slice(0, self.num_dst_nodes)
         all_of_type, size = self._ends
@@ -101,7 +101,8 @@ class StaticBlock(TorchBlock):
         """Rows of ``indptr`` as local ids of destinations."""
         if self._ends is None or not len(rows):
             return rows
-        return self.dst_index.to(rows.dtype).index_select(0, rows)
+        moved: torch.Tensor = self.dst_index.to(rows.dtype).index_select(0, rows)
+        return moved
 
     def _segments(self) -> Segments:
         # What is derived of the edges is good for one batch.
@@ -112,10 +113,10 @@ class StaticBlock(TorchBlock):
             known["_csr_turn"] = turn
         return super()._segments()
 
-    def _trimmed(self, counts: list[int], kind: type[TorchBlock] = TorchBlock) -> TorchBlock:
+    def _trimmed(self, counts: list[int]) -> Block:
         src, dst, edges = counts
         weights, offset = self.edge_weights, int(self.dst_offset)
-        made = kind(
+        made = Block._of_arrays(
             self.indptr[: dst + 1].clone(),
             self.indices[:edges].clone(),
             self.edge_ids[:edges].clone(),
@@ -123,6 +124,7 @@ class StaticBlock(TorchBlock):
             self.dst_nodes[:dst].clone(),
             offset,
             None if weights is None else weights[:edges].clone(),
+            edge_type=self.edge_type,
         )
         for name, rows in self.features.items():
             made._attach(name, rows[:edges].clone())
@@ -132,7 +134,7 @@ class StaticBlock(TorchBlock):
         raise TypeError("StaticBlock: expected a batch to pickle, got a static one; see trimmed()")
 
 
-class StaticMiniBatch(TorchMiniBatch):
+class StaticMiniBatch(MiniBatch):
     """A mini-batch with room for a number of vertices and edges, on a GPU.
 
     The loader writes each batch into the same memory, so a batch is gone once the next is asked
@@ -156,7 +158,7 @@ class StaticMiniBatch(TorchMiniBatch):
         """Which of ``output_nodes`` are the batch's: bool."""
         return prefix_mask(len(self.output_nodes), self._counts[0])
 
-    def trimmed(self) -> TorchMiniBatch:
+    def trimmed(self) -> MiniBatch:
         """The batch that a loader without ``static`` gives, in memory of its own.
 
         Waits for the GPU, which knows the sizes.
@@ -166,29 +168,29 @@ class StaticMiniBatch(TorchMiniBatch):
             block._trimmed(counts[3 * place : 3 * place + 3])
             for place, block in enumerate(self.blocks)
         )
-        made = TorchMiniBatch(
-            self.input_nodes[: counts[0]].clone(),
-            self.output_nodes[:seeds].clone(),
-            self.output_index[:seeds].clone(),
-            blocks,
-            self.epoch,
-            self.batch,
-            None if self.subgraph_ids is None else self.subgraph_ids[: counts[0]].clone(),
-        )
+        ids = self.subgraph_ids
+        fields = {
+            "input_nodes": self.input_nodes[: counts[0]].clone(),
+            "output_nodes": self.output_nodes[:seeds].clone(),
+            "output_index": self.output_index[:seeds].clone(),
+            "blocks": blocks,
+            "subgraph_ids": None if ids is None else ids[: counts[0]].clone(),
+        }
+        made = MiniBatch._of_fields(fields, self.epoch, self.batch)
         for name, rows in self.features.items():
             made._attach(name, rows[: seeds if name == "y" else counts[0]].clone())
         return made
 
-    def _map(self, move: Any) -> TorchMiniBatch:
+    def _map(self, move: Any) -> Any:
         return self.trimmed()._map(move)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         raise TypeError(
             "StaticMiniBatch: expected a batch to pickle, got a static one; see trimmed()"
         )
 
 
-class StaticHeteroBlock(StaticBlock, HeteroTorchBlock):
+class StaticHeteroBlock(StaticBlock):
     """The edges of one type with room for a number of them: see ``StaticBlock``.
 
     A type that no batch has vertices of at a hop has no room there.
@@ -198,7 +200,7 @@ class StaticHeteroBlock(StaticBlock, HeteroTorchBlock):
         raise TypeError("StaticHeteroBlock: expected a batch to pickle, got a static one")
 
 
-class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
+class StaticHeteroMiniBatch(MiniBatch):
     """A mini-batch of a graph with types with room for a number of vertices and edges, on a GPU.
 
     What ``StaticMiniBatch`` is without types: all of a loader's batches are this one, ``trimmed()``
@@ -239,23 +241,23 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
         }
 
     @property
-    def num_edges(self) -> int:  # type: ignore[override]
+    def num_edges(self) -> int:
         """Edges that there is room for in all blocks."""
         return sum(block.num_edges for hop in self.blocks for block in hop.values())
 
     @property
-    def num_sampled_nodes(self) -> Any:  # type: ignore[override]
+    def num_sampled_nodes(self) -> Any:
         """The host does not know how many there are."""
         raise AttributeError(_UNKNOWN.format("num_sampled_nodes"))
 
     @property
-    def num_sampled_edges(self) -> Any:  # type: ignore[override]
+    def num_sampled_edges(self) -> Any:
         """Likewise."""
         raise AttributeError(_UNKNOWN.format("num_sampled_edges"))
 
     @property
     def edge_index_dict(self) -> Any:
-        """As ``HeteroTorchMiniBatch.edge_index_dict``, with ``frontier="new"`` alone: with
+        """As ``MiniBatch.edge_index_dict``, with ``frontier="new"`` alone: with
         ``"all"`` edges that fill a hop up may end in vertices that an outer one has found."""
         if self._joins:
             return super().edge_index_dict
@@ -264,7 +266,7 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
             "are to be taken one by one: batch.blocks[i][edge_type].edge_index"
         )
 
-    def trimmed(self) -> HeteroTorchMiniBatch:
+    def trimmed(self) -> MiniBatch:
         """The batch that a loader without ``static`` gives, in memory of its own.
 
         Waits for the GPU, which knows the sizes.
@@ -274,37 +276,28 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
         ends = dict(zip(types, all_ends, strict=True))
         seeds = dict(zip(types, told, strict=False))
         place, blocks = len(types), []
-        edges: ByEdgeType[list[int]] = ByEdgeType((kind, []) for kind in self.blocks[0])
         nodes = ByNodeType(
             (kind, ids[: ends[kind][-1]].clone()) for kind, ids in self.input_nodes.items()
         )
         for hop in self.blocks:
             of: ByEdgeType[Any] = ByEdgeType()
             for kind, block in hop.items():
-                own = of[kind] = block._trimmed(told[place : place + 3], HeteroTorchBlock)
-                own.__dict__["_kind"] = kind
-                edges[kind].insert(0, told[place + 2])
+                of[kind] = block._trimmed(told[place : place + 3])
                 place += 3
             blocks.append(of.read_only())
         subgraph_ids = self.subgraph_ids
-        made = HeteroTorchMiniBatch(
-            input_nodes=MappingProxyType(nodes),
-            output_nodes=_first(self.output_nodes, seeds),
-            output_index=_first(self.output_index, seeds),
-            subgraph_ids=None
-            if subgraph_ids is None
-            else _first(subgraph_ids, {kind: ends[kind][-1] for kind in ends}),
-            blocks=tuple(blocks),
-            num_sampled_nodes=ByNodeType(
-                (kind, [of[0], *(b - a for a, b in itertools.pairwise(of))])
-                for kind, of in ends.items()
-            ),
-            num_sampled_edges=edges,
-            num_edges=sum(map(sum, edges.values())),
-            epoch=self.epoch,
-            batch=self.batch,
-        )
-        for name, of_types in self.features.items():
+        fields = {
+            "input_nodes": nodes,
+            "output_nodes": _first(self.output_nodes, seeds),
+            "output_index": _first(self.output_index, seeds),
+            "blocks": tuple(blocks),
+        }
+        if subgraph_ids is not None:
+            last = {kind: ends[kind][-1] for kind in ends}
+            fields["subgraph_ids"] = _first(subgraph_ids, last)
+        made = MiniBatch._of_fields(fields, self.epoch, self.batch, all_ends)
+        features: Mapping[str, Any] = self.features
+        for name, of_types in features.items():
             made._attach(
                 name,
                 {
@@ -319,10 +312,10 @@ class StaticHeteroMiniBatch(HeteroTorchMiniBatch):
         types, hops = len(self.input_nodes), len(self.blocks)
         return self._counts[-types * (hops + 1) :].reshape(types, hops + 1)
 
-    def _map(self, move: Any) -> HeteroTorchMiniBatch:
+    def _map(self, move: Any) -> Any:
         return self.trimmed()._map(move)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         raise TypeError(
             "StaticHeteroMiniBatch: expected a batch to pickle, got a static one; see trimmed()"
         )

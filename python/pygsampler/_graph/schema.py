@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_NODES
@@ -20,6 +20,14 @@ _SEPARATOR = "__"
 
 # How many types an error lists.
 _MOST_LISTED = 20
+
+PerNodeType: TypeAlias = Any
+"""An array of nodes of a homogeneous graph; of a heterogeneous graph a mapping of node types.
+
+It is Any for type checkers: a union would make ``x[batch.input_nodes]`` an error everywhere.
+"""
+PerEdgeType: TypeAlias = Any
+"""A value of a homogeneous graph's edges; of a heterogeneous graph a mapping of edge types."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -111,7 +111,7 @@ class StaticBuffers(EngineHandle):
         for place, (src, dst, capacity) in enumerate(zip(sources, rows, capacities, strict=True)):
             indptr = zeros(dst + 1)
             edges = zeros(capacity.num_edges), zeros(capacity.num_edges, edge_ids)
-            block = StaticBlock(indptr, *edges, nodes[:src], nodes[:dst])
+            block = StaticBlock._of_arrays(indptr, *edges, nodes[:src], nodes[:dst])
             known = block.__dict__
             known["_real"] = counts[1 + 3 * place : 4 + 3 * place]
             known["_turn"] = self._turn
@@ -121,7 +121,8 @@ class StaticBuffers(EngineHandle):
             own.append(known["_real"].data_ptr() + 8)
             known["_edges"] = CooWriter(self, own)
             blocks.append(block)
-        made = StaticMiniBatch(nodes, seeds, index, tuple(blocks), 0, 0)
+        fields = {"input_nodes": nodes, "output_nodes": seeds, "output_index": index}
+        made = StaticMiniBatch._of_fields({**fields, "blocks": tuple(blocks)}, 0, 0)
         made.__dict__["_counts"] = counts
         return made
 

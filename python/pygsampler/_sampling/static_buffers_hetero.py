@@ -118,17 +118,11 @@ class HeteroStaticBuffers(StaticBuffers):
         for hop in made.blocks:
             of: ByEdgeType[StaticHeteroBlock] = ByEdgeType()
             for kind, about in zip(kinds, hop, strict=True):
-                of[kind] = self._block(StaticHeteroBlock, about)
-                of[kind].__dict__["_kind"] = kind
+                of[kind] = self._block(StaticHeteroBlock, about, kind)
             blocks.append(of.read_only())
-        self.batch = StaticHeteroMiniBatch(
-            **parts,
-            blocks=tuple(blocks),
-            epoch=0,
-            batch=0,
-            _counts=made.counts,
-            _joins=sizes.new,
-        )
+        parts["blocks"] = tuple(blocks)
+        self.batch = StaticHeteroMiniBatch._of_fields(parts, 0, 0, ())
+        self.batch.__dict__.update(_counts=made.counts, _joins=sizes.new)
 
     def _begin_of(self, device: int, sizes: _Sizes, keep: Any) -> None:
         EngineHandle.__init__(self)
@@ -204,8 +198,10 @@ class HeteroStaticBuffers(StaticBuffers):
         self._call("DeviceStaticTypedPlace", len(told), told.buffer_info()[0])
         return made
 
-    def _block(self, kind: type[StaticBlock], made: _BlockParts) -> Any:
-        block = kind(*made[:7])
+    def _block(
+        self, kind: type[StaticBlock], made: _BlockParts, edge_type: EdgeType | None = None
+    ) -> Any:
+        block = kind._of_arrays(*made[:7], edge_type=edge_type)
         known = block.__dict__
         known["_real"], known["_turn"], known["_ends"] = made.real, self._turn, made.ends
         known["_edges"] = CooWriter(self, made.about)
@@ -276,15 +272,14 @@ class SingleTypeStaticBuffers(HeteroStaticBuffers):
         bits = graph._known()[1]._bits
         subgraph_ids = timed is not None or plan["disjoint"]
         made = self._arrays(bits, subgraph_ids, plan["edge_weights"] is not None)
-        self.batch = StaticMiniBatch(
-            made.input_nodes[0],
-            made.output_nodes[0],
-            made.output_index[0],
-            tuple(self._block(StaticBlock, about) for (about,) in made.blocks),
-            0,
-            0,
-            made.subgraph_ids[0] if subgraph_ids else None,
-        )
+        fields = {
+            "input_nodes": made.input_nodes[0],
+            "output_nodes": made.output_nodes[0],
+            "output_index": made.output_index[0],
+            "blocks": tuple(self._block(StaticBlock, about) for (about,) in made.blocks),
+            "subgraph_ids": made.subgraph_ids[0] if subgraph_ids else None,
+        }
+        self.batch = StaticMiniBatch._of_fields(fields, 0, 0)
         self.batch.__dict__["_counts"] = made.counts[: 1 + 3 * len(capacities)]
 
 

@@ -14,7 +14,7 @@ from dgl.distributed import DistGraph
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import engine_batch, extra_arrays
 from pygsampler._adapters.sampler_options import SamplerOption
-from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
@@ -199,7 +199,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 graph, exclude = places.graph, places.of(exclude)
         seeds = seeds if self._seeds_matter else seeds[:0]
         sampled = engine_batch(sampler, graph, seeds, epoch, batch, exclude)
-        if isinstance(sampled, TorchSubgraph):
+        if isinstance(sampled, Subgraph):
             return self._of_subgraph(g, sampled, seed_nodes)
         hops = hop_arrays(sampled)
         if places is not None:
@@ -221,7 +221,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             block.dstdata[name] = values
 
     def _of_subgraph(
-        self, g: Any, sampled: TorchSubgraph, seed_nodes: Any
+        self, g: Any, sampled: Subgraph, seed_nodes: Any
     ) -> tuple[torch.Tensor, Any, Any]:
         rooted = self._sampler.rooted
         made = sampled._rooted(rooted)

@@ -15,9 +15,8 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import extra_arrays, worker_threads
 from pygsampler._batch.induced_edges import induced_edges
-from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.subgraph import TorchSubgraph
-from pygsampler._batch.torch_minibatch import as_torch
+from pygsampler._batch.minibatch import MiniBatch, as_torch
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._loader.arguments import check_not_function
@@ -38,7 +37,7 @@ from pygsampler.pyg.sampler_output import output_edges, output_nodes, subgraph_o
 
 if TYPE_CHECKING:
     from pygsampler._batch.induced_edges import InducedEdges
-    from pygsampler._batch.torch_minibatch import TorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
 
 
 class NodeRequest(NamedTuple):
@@ -418,7 +417,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         made = self._result(seeds, identity, times)
         induces = self._subgraph_type == SubgraphType.induced
         if type(made) is Memory or (
-            not induces and type(made) is MiniBatch and made._device < 0 and not made._names
+            not (induces or type(made) is not MiniBatch or made._names)
+            and made.form == "array"
+            and made.device == "cpu"
         ):
             found = edge_lists(made)
             subgraph_ids = None if found.subgraph_ids is None else found.subgraph_ids[0]
@@ -428,7 +429,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             # It was begun before its type was assigned.
             return self._induced(found.nodes[0], subgraph_ids)
         batch = as_torch(made)
-        if isinstance(batch, TorchSubgraph):
+        if isinstance(batch, Subgraph):
             return self._of_subgraph(batch)
         node, num_nodes = output_nodes(batch)
         subgraph_ids = None if batch.subgraph_ids is None else batch.subgraph_ids.to(node.dtype)
@@ -468,7 +469,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         _put_values(out, edges)
         return out
 
-    def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
+    def _of_subgraph(self, batch: Subgraph) -> SamplerOutput:
         node, edges, old = subgraph_output(batch, self._sampler.rooted)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced_edges(self._edge_array(), node, batch.subgraph_ids)
@@ -480,7 +481,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._put_beside(out, batch, old)
         return out
 
-    def _put_beside(self, out: SamplerOutput, batch: TorchMiniBatch, old: Any = None) -> None:
+    def _put_beside(self, out: SamplerOutput, batch: MiniBatch, old: Any = None) -> None:
         """What a program returned of vertices: our loaders look for it, too."""
         found = extra_arrays(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:

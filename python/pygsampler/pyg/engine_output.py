@@ -16,7 +16,6 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory
 
 if TYPE_CHECKING:
-    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
     from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.schema import Schema
 
@@ -57,15 +56,16 @@ def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """A batch without types, on the CPU; or what it was sampled into, where that is hops."""
     if isinstance(batch, Memory):
         return _of(batch)
-    return _of(memories.new("JoinedHops", batch._data, 0))
+    return _of(memories.new("JoinedHops", batch._source._data, 0))
 
 
-def hetero_edge_lists(batch: HeteroMiniBatch | Memory) -> EdgeLists:
+def hetero_edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """Likewise one of a graph with types, in the order of its types."""
     if isinstance(batch, Memory):
         return _of(batch)
-    ends = _ends(batch._schema)
-    return _of(memories.new("JoinedHops", batch._data, ends.buffer_info()[0]))
+    source = batch._source
+    ends = _ends(source.schema)
+    return _of(memories.new("JoinedHops", source._data, ends.buffer_info()[0]))
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,8 @@ from pygsampler.pyg.tensor_slices import TensorSlicer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._batch.hetero_minibatch import HeteroBlock, HeteroMiniBatch
+    from pygsampler._batch.block import Block
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.hetero_graph import EdgeType
     from pygsampler._graph.schema import Schema
 
@@ -24,7 +25,7 @@ __all__ = ["hetero_output"]
 
 
 def hetero_output(
-    batch: HeteroMiniBatch | Memory,
+    batch: MiniBatch | Memory,
     schema: Schema,
     kind: str,
     edge_types: Sequence[EdgeType],
@@ -37,13 +38,13 @@ def hetero_output(
     The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
     that were sampled for it; edges out of it come from its first occurrence.
     """
-    if isinstance(batch, Memory) or batch._device < 0:
+    if isinstance(batch, Memory) or batch.device == "cpu":
         return _of_engine(hetero_edge_lists(batch), schema, edge_types, hops)
     return _of_tensors(batch, kind, edge_types, hops)
 
 
 def _of_tensors(
-    batch: HeteroMiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+    batch: MiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Of a batch anywhere, by torch."""
     cut = TensorSlicer(batch)
@@ -155,11 +156,11 @@ class _Repeated(NamedTuple):
     more: int
 
 
-def _factors(block: HeteroBlock) -> torch.Tensor | None:
+def _factors(block: Block) -> torch.Tensor | None:
     return None if block.edge_weights is None else block.edge_weights.torch()
 
 
-def _as_one(blocks: Sequence[HeteroBlock], cut: TensorSlicer) -> _RelationEdges:
+def _as_one(blocks: Sequence[Block], cut: TensorSlicer) -> _RelationEdges:
     """Where the destinations of the hops follow each other, all rows together are one CSC."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
@@ -174,7 +175,7 @@ def _as_one(blocks: Sequence[HeteroBlock], cut: TensorSlicer) -> _RelationEdges:
 
 
 def _by_hop(
-    blocks: Sequence[HeteroBlock], cut: TensorSlicer, repeated: _Repeated | None
+    blocks: Sequence[Block], cut: TensorSlicer, repeated: _Repeated | None
 ) -> _RelationEdges:
     """Hop by hop, where destinations do not follow each other, or some are seeds twice."""
     sources, targets, ids, factors, of_hops = [], [], [], [], []
