@@ -27,6 +27,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler._cli.bench.check import CheckError
 from pygsampler._cli.bench.csc import CscGraph
+from pygsampler.samplers import layer_wise
 
 from . import eager_torch, environment, graphs, report
 from .weights import weights_of
@@ -103,7 +104,7 @@ SETTINGS = (
     Setting(
         "labor 10,10",
         1024,
-        lambda **o: samplers.labor(fanouts=[10, 10], seed=1, **o),
+        lambda **o: layer_wise.labor(fanouts=[10, 10], seed=1, **o),
         lambda t, seeds: eager_torch.labor(t.graph, seeds, [10, 10]),
     ),
     Setting(

@@ -54,8 +54,8 @@ class SAGE(nn.Module):
         self.turn = nn.Linear(HIDDEN, HIDDEN)
 
     def forward(self, batch: LinkBatch) -> torch.Tensor:
-        h = self.words(batch.sampled.x)
-        for block, layer in zip(batch.sampled.blocks, self.layers, strict=True):
+        h = self.words(batch.minibatch.x)
+        for block, layer in zip(batch.minibatch.blocks, self.layers, strict=True):
             h = layer(block, h)
             if layer is not self.layers[-1]:
                 h = h.relu()

@@ -68,10 +68,10 @@ class RGCN(nn.Module):
 
     def forward(self, batch: Any) -> dict[Any, torch.Tensor]:
         """The scores of a batch's pairs, by relation: products of their rows."""
-        sampled = batch.sampled
-        h = {"package": self.words(sampled.x["package"])}
-        h |= {kind: table(sampled.input_nodes[kind]) for kind, table in self.rows.items()}
-        for hop, layer in zip(sampled.blocks, self.layers, strict=True):
+        minibatch = batch.minibatch
+        h = {"package": self.words(minibatch.x["package"])}
+        h |= {kind: table(minibatch.input_nodes[kind]) for kind, table in self.rows.items()}
+        for hop, layer in zip(minibatch.blocks, self.layers, strict=True):
             h = layer(hop, h)
             if layer is not self.layers[-1]:
                 h = {kind: rows.relu() for kind, rows in h.items()}

@@ -30,7 +30,7 @@ from torch.nn import functional
 import pygsampler as pgs
 from pygsampler import datasets, samplers
 from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
-from pygsampler.samplers import CompletedJob, PendingBatch
+from pygsampler.samplers import CompletedJob, PendingBatch, layer_wise
 from pygsampler.torch import DataLoader
 
 BATCH_SIZE = 1024
@@ -52,7 +52,7 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     ),
     "mvs": lambda graph: samplers.mvs_trained(graph, size=512, fanouts=[10, -1], seed=0),
     "locality": lambda graph: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
-    "labor": lambda graph: samplers.labor(fanouts=[10, 10], seed=0),
+    "labor": lambda graph: layer_wise.labor(fanouts=[10, 10], seed=0),
     "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),
     "fastgcn": lambda graph: samplers.fastgcn(nodes=[4096, 4096], seed=0),
     "asgcn": lambda graph: samplers.asgcn_trained(

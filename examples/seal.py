@@ -104,7 +104,7 @@ class SEAL(nn.Module):
 def pairs_of(batch: LinkBatch) -> torch.Tensor:
     """[2, N]: the links of a batch, and behind them their negatives."""
     assert batch.edge_label_index is not None
-    return batch.sampled.input_nodes[batch.edge_label_index]
+    return batch.minibatch.input_nodes[batch.edge_label_index]
 
 
 def main() -> None:

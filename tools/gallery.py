@@ -19,6 +19,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 POINTS, RADIUS, SEEDS = 150, 0.14, 4
 COLUMNS = 5
@@ -105,7 +106,7 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
     quarter = np.flatnonzero((points > 0.5).all(axis=1))
     return {
         "graphsage(fanouts=[3, 3])": blocks(samplers.graphsage(**hops)),
-        "labor(fanouts=[3, 3])": blocks(samplers.labor(**hops)),
+        "labor(fanouts=[3, 3])": blocks(layer_wise.labor(**hops)),
         "kgcn(fanouts=[3, 3])": blocks(samplers.kgcn(**hops)),
         "locality(fanouts=[3, 3])": blocks(samplers.locality(**hops)),
         "ladies(nodes=[8, 8])": blocks(samplers.ladies(nodes=[8, 8], seed=1)),

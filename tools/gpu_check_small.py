@@ -27,7 +27,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.samplers import Temporal
+from pygsampler.samplers import Temporal, layer_wise
 from tests.support import hetero_parity
 from tests.support.parity import (
     MODES,
@@ -438,7 +438,7 @@ def types() -> None:
             pgs.PGSampler([40, 2], replace=True, frontier="new", seed=1),
             pgs.PGSampler([3, 2], disjoint=True, seed=1),
             pgs.HGTSampler([8, 40], seed=1),
-            *(pgs.HeteroLaborSampler([3, 2], seed=1, **options) for options in labor),
+            *(pgs.LaborSampler([3, 2], seed=1, edge_weights="ht", **options) for options in labor),
         ]
         for sampler in made:
             for exclude in ({}, without) if not isinstance(sampler, pgs.HGTSampler) else ({},):
@@ -484,10 +484,10 @@ def programs() -> None:
     w1, w2 = (draw.random((6, 8)).astype(np.float32) for _ in range(2))
     tensors = {"W1": w1, "W2": w2, "W3": draw.random(3).astype(np.float32)}
     made: dict[str, Any] = {
-        "labor": samplers.labor(fanouts=[3, 4], seed=1),
-        "labor, rounds": samplers.labor(fanouts=[3, 4], importance=2, seed=1),
-        "labor, weights": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
-        "labor, exact": samplers.labor(
+        "labor": layer_wise.labor(fanouts=[3, 4], seed=1),
+        "labor, rounds": layer_wise.labor(fanouts=[3, 4], importance=2, seed=1),
+        "labor, weights": layer_wise.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
+        "labor, exact": layer_wise.labor(
             fanouts=[3, 4], exact=True, batch_dependency=2, weight="w", seed=1
         ),
         "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),

@@ -135,11 +135,13 @@ def rows(scale: int, rounds: int) -> Any:
     }
     for kind, (here, seeds, options, more) in cases.items():
         labor = kind.startswith("LABOR")
-        sampler: Any = (pgs.HeteroLaborSampler if labor else pgs.PGSampler)(
-            FANOUTS, seed=7, **options
-        )
+        sampler: Any
         if kind == "hgt":
             sampler = pgs.HGTSampler(_CHOSEN, seed=7)
+        elif labor:
+            sampler = pgs.LaborSampler(FANOUTS, edge_weights="ht", seed=7, **options)
+        else:
+            sampler = pgs.PGSampler(FANOUTS, seed=7, **options)
         there = here.to("cuda")
         edges = [prove(sampler, here, there, seeds[i], i, more) for i in range(_CHECKED)]
         relations = len(here.edge_types) if isinstance(here, pgs.HeteroGraph) else 0

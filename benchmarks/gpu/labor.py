@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler import samplers
 from pygsampler._cli.bench.check import CheckError
+from pygsampler.samplers import layer_wise
 
 from .graphs import Made, make
 from .programs import checked, timed
@@ -34,7 +34,7 @@ def reference() -> list[dict[str, str]]:
 def measured(row: dict[str, str], made: Made, here: pgs.Graph, there: pgs.Graph) -> dict[str, Any]:
     """A row with our figures."""
     fanouts = [int(x) for x in row["fanouts"].split("x")]
-    sampler = samplers.labor(fanouts=fanouts, importance=int(row["importance"]), seed=1)
+    sampler = layer_wise.labor(fanouts=fanouts, importance=int(row["importance"]), seed=1)
     sets = made.seeds(int(row["batch"]), 8, torch.int64)
     checked(sampler, there, here, sets[1])
     edges = [sampler.sample(there, s, epoch=0, batch=i).num_edges for i, s in enumerate(sets)]

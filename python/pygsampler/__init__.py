@@ -10,6 +10,7 @@ from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
+from pygsampler._engine.public_home import set_public_module
 from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
@@ -19,8 +20,8 @@ from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.programs import Program, program
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.research.step_sampling import KHop, LayerSample
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.walks.metapath_walk import MetaPathWalk
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
@@ -43,8 +44,8 @@ __all__ = [
     "Graph",
     "HGTSampler",
     "HeteroGraph",
-    "HeteroLaborSampler",
     "KHop",
+    "LaborSampler",
     "LayerSample",
     "MetaPathWalk",
     "MiniBatch",
@@ -73,6 +74,8 @@ __all__ = [
     "torch",
     "trim",
 ]
+
+set_public_module(globals())
 
 # Loaded when they are first named: the adapters import their framework.
 _SUBMODULES = frozenset(

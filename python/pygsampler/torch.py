@@ -7,18 +7,9 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install torch") from error
 
-from pygsampler._batch.link_batch import (
-    HeteroLinkBatch,
-    LinkBatch,
-    StaticHeteroLinkBatch,
-    StaticLinkBatch,
-)
-from pygsampler._batch.static import (
-    StaticBlock,
-    StaticHeteroBlock,
-    StaticHeteroMiniBatch,
-    StaticMiniBatch,
-)
+from pygsampler._batch.link_batch import LinkBatch
+from pygsampler._batch.static import StaticBlock, StaticMiniBatch
+from pygsampler._engine.public_home import set_public_module
 from pygsampler._loader.capture import capture
 from pygsampler._loader.data_loader import DataLoader
 from pygsampler._loader.link_loader import LinkLoader
@@ -28,21 +19,18 @@ from pygsampler._ops.segments import segment_reduce
 
 __all__ = [
     "DataLoader",
-    "HeteroLinkBatch",
     "LinkBatch",
     "LinkLoader",
     "NegativeSampling",
     "SkipGram",
     "StaticBlock",
-    "StaticHeteroBlock",
-    "StaticHeteroLinkBatch",
-    "StaticHeteroMiniBatch",
-    "StaticLinkBatch",
     "StaticMiniBatch",
     "capture",
     "segment_reduce",
     "skip_gram",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

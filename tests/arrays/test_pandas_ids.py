@@ -63,7 +63,7 @@ def test_ids_are_the_values(kind: str) -> None:
     assert batch.edge_label.tolist() == [7, 8, 9]
     pairs = pgt.LinkLoader(graph(), (ids, ids), [2], batch_size=3, exclude=None)
     batch = next(iter(pairs))
-    nodes = batch.sampled.input_nodes[batch.edge_label_index]
+    nodes = batch.minibatch.input_nodes[batch.edge_label_index]
     assert nodes.tolist() == [IDS, IDS]
 
 

@@ -75,7 +75,7 @@ def batches() -> dict[str, Any]:
         "LinkBatch of triplets": first(
             LinkLoader(GRAPH, [0, 1, 2], [3], negatives=triplets, **options)
         ),
-        "HeteroLinkBatch": first(LinkLoader(TYPES, links, [3], negatives=negatives, **options)),
+        "LinkBatch of types": first(LinkLoader(TYPES, links, [3], negatives=negatives, **options)),
     }
 
 
@@ -134,18 +134,20 @@ def test_a_table_of_walks_has_the_first_of_them() -> None:
 
 
 def test_link_batches_print_counts() -> None:
-    assert repr(BATCHES["LinkBatch"]).startswith("LinkBatch(edges=3, links=9, sampled=MiniBatch(")
-    assert repr(BATCHES["LinkBatch of triplets"]).startswith("LinkBatch(edges=3, links=3, sampled=")
-    assert repr(BATCHES["HeteroLinkBatch"]).startswith(
-        f"HeteroLinkBatch(edges={BUYS!r}: 2, {OF!r}: 1, links={BUYS!r}: 6, {OF!r}: 3, sampled="
+    assert repr(BATCHES["LinkBatch"]).startswith("LinkBatch(edges=3, links=9, minibatch=MiniBatch(")
+    assert repr(BATCHES["LinkBatch of triplets"]).startswith(
+        "LinkBatch(edges=3, links=3, minibatch="
     )
-    table, sampled = cells(BATCHES["LinkBatch"]._repr_html_())
+    assert repr(BATCHES["LinkBatch of types"]).startswith(
+        f"LinkBatch(edges={BUYS!r}: 2, {OF!r}: 1, links={BUYS!r}: 6, {OF!r}: 3, minibatch="
+    )
+    table, minibatch = cells(BATCHES["LinkBatch"]._repr_html_())
     assert table[2:] == [
         ["input_id", "int64", "3"],
         ["edge_label_index", "int64", "2 x 9"],
         ["edge_label", "float32", "9"],
     ]
-    assert sampled[0][0].startswith("MiniBatch of")
+    assert minibatch[0][0].startswith("MiniBatch of")
 
 
 def test_data_of_a_graph_print_dtypes_and_shapes() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 NODES, EDGES = 30, 200
 random = np.random.default_rng(4)
@@ -46,7 +47,7 @@ def results() -> dict[str, Any]:
     found = {
         "blocks": pgs.PGSampler([3, 2], seed=1, edge_weights="ht").sample(GRAPH, SEEDS),
         "trees": pgs.PGSampler([3, 2], seed=1, disjoint=True).sample(GRAPH, SEEDS),
-        "labor": samplers.labor(fanouts=[3, 2], seed=1, weights=True).sample(GRAPH, SEEDS),
+        "labor": layer_wise.labor(fanouts=[3, 2], seed=1, weights=True).sample(GRAPH, SEEDS),
         "program": several(weight="w", seed=1).sample(GRAPH, SEEDS),
         "subgraph": samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS),
         "walks": pgs.RandomWalk(4, walks_per_seed=2, seed=1, edge_ids=True).sample(GRAPH, SEEDS),

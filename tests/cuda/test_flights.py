@@ -228,7 +228,7 @@ def test_a_batch_is_one_call_of_the_driver(
         seeds = torch.arange(12)
         for sampler in (
             pgs.PGSampler([5, 4], seed=3),
-            samplers.labor(fanouts=[3, 2], seed=1),
+            layer_wise.labor(fanouts=[3, 2], seed=1),
         ):
             for number in range(6):
                 before = len(log.read_text())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 from tests.support.hetero_parity import half_of, make, same, seeds_of
 from tests.support.parity import scaled
 
@@ -35,9 +35,8 @@ def test_random_schemas(types: int, dtype: str) -> None:
         fanouts: Any = ([3, 2], [{some: 1}, 40], [-1, 2], [5, {some: 0}, 3])[place % 4]
         by: tuple[dict[str, Any], ...] = ({}, {"prob": "w"}, {"mask": "odd"})
         weights = by[place % (3 if types > 1 else 2)]
-        sampler = pgs.HeteroLaborSampler(
-            fanouts, seed=place, default_fanout=2, **options, **weights
-        )
+        how: dict[str, Any] = {"edge_weights": "ht", **options, **weights}
+        sampler = pgs.LaborSampler(fanouts, seed=place, default_fanout=2, **how)
         seeds = seeds_of(graph, random)
         without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
@@ -62,7 +61,9 @@ def test_rows_of_every_size(options: dict[str, Any]) -> None:
     for put, fanout in ((graph.to, 1), (graph.pin, 7), (graph.to, 64)):
         there = put("cuda")
         for prob in (None, "w"):
-            sampler = pgs.HeteroLaborSampler([fanout], seed=fanout, prob=prob, **options)
+            sampler = pgs.LaborSampler(
+                [fanout], seed=fanout, prob=prob, edge_weights="ht", **options
+            )
             want = sampler.sample(graph, {"v": range(72)}, **NUMBERS)
             same(sampler.sample(there, {"v": range(72)}, **NUMBERS), want, sampler)
 
@@ -78,8 +79,8 @@ def test_parallel_edges(prob: str | None, excluded: bool) -> None:
     typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 64}, edge_data={kind: data})
     seeds, out = np.arange(60), np.arange(0, 600 if excluded else 0, 3)
     options: dict[str, Any] = {"exact": True, "batch_dependency": 3, "seed": 2}
-    program = samplers.labor(fanouts=[3], weight=prob, weights="ht", **options)
-    family = pgs.HeteroLaborSampler([3], prob=prob, **options)
+    program = layer_wise.labor(fanouts=[3], weight=prob, weights="ht", **options)
+    family = pgs.LaborSampler([3], prob=prob, edge_weights="ht", **options)
     for batch in range(2):
         blocks = [
             program.sample(g, seeds, epoch=0, batch=batch, exclude=out).cpu().numpy().blocks[0]
@@ -99,7 +100,7 @@ def test_parallel_edges(prob: str | None, excluded: bool) -> None:
 def test_nothing_and_what_is_wrong() -> None:
     graph = make(7, 3, 5, "int64")
     there = graph.to("cuda")
-    sampler = pgs.HeteroLaborSampler([4, 3], seed=1, importance=1)
+    sampler = pgs.LaborSampler([4, 3], seed=1, importance=1, edge_weights="ht")
     sets: list[dict[str, Any]] = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
     for one in (sampler, sampler.within(0.3)):
@@ -109,4 +110,6 @@ def test_nothing_and_what_is_wrong() -> None:
         sampler.sample(there, {"t1": [0, 100_000]}, **NUMBERS)
     same(sampler.sample(there, sets[2], epoch=2, batch=9), want[2], "after an error")
     with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
-        pgs.HeteroLaborSampler([{graph.edge_types[0]: 2}], seed=1).sample(there, {"t0": [0]})
+        pgs.LaborSampler([{graph.edge_types[0]: 2}], seed=1, edge_weights="ht").sample(
+            there, {"t0": [0]}
+        )

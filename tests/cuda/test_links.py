@@ -54,9 +54,9 @@ def test_loader_of_the_cpu(kind: str, mode: str) -> None:
             else:
                 assert other.is_cuda
                 assert one.equal(other.cpu())
-        assert cpu.sampled.input_nodes.equal(gpu.sampled.input_nodes.cpu())
-        assert cpu.sampled.x.equal(gpu.sampled.x.cpu())
-        for mine, theirs in zip(cpu.sampled.blocks, gpu.sampled.blocks, strict=True):
+        assert cpu.minibatch.input_nodes.equal(gpu.minibatch.input_nodes.cpu())
+        assert cpu.minibatch.x.equal(gpu.minibatch.x.cpu())
+        for mine, theirs in zip(cpu.minibatch.blocks, gpu.minibatch.blocks, strict=True):
             assert mine.edge_ids.equal(theirs.edge_ids.cpu())
 
 
@@ -76,8 +76,8 @@ def test_loader_of_the_cpu_by_time(exclude: str | None) -> None:
         for where in ("cpu", "cuda")
     ]
     for cpu, gpu in zip(*loaders, strict=True):
-        assert cpu.sampled.subgraph_ids.equal(gpu.sampled.subgraph_ids.cpu())
-        for mine, theirs in zip(cpu.sampled.blocks, gpu.sampled.blocks, strict=True):
+        assert cpu.minibatch.subgraph_ids.equal(gpu.minibatch.subgraph_ids.cpu())
+        for mine, theirs in zip(cpu.minibatch.blocks, gpu.minibatch.blocks, strict=True):
             assert mine.edge_ids.equal(theirs.edge_ids.cpu())
             if exclude is not None:
                 assert not torch.isin(mine.edge_ids, ids[cpu.input_id]).any()
@@ -106,7 +106,7 @@ def test_reverses_of_another_type_are_left_out(static: bool) -> None:
         for cpu, gpu in zip(here, there, strict=True):
             made = gpu.trimmed() if static else gpu
             predicted = given[made.input_id[buys].cpu()]
-            for one, other in zip(cpu.sampled.blocks, made.sampled.blocks, strict=True):
+            for one, other in zip(cpu.minibatch.blocks, made.minibatch.blocks, strict=True):
                 for kind, gone in ((buys, predicted), (bought, order[predicted])):
                     ids = other[kind[1]].edge_ids.cpu()
                     assert ids.equal(one[kind].edge_ids)

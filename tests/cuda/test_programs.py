@@ -17,6 +17,7 @@ import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler._engine import library
 from pygsampler.programs import Program
+from pygsampler.samplers import layer_wise
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 
@@ -127,9 +128,9 @@ SAMPLERS: dict[str, Any] = {
     "exp3": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
     "exp3m": samplers.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
-    "labor": samplers.labor(fanouts=[3, 4], seed=1),
-    "labor, importance": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
-    "labor, exact": samplers.labor(
+    "labor": layer_wise.labor(fanouts=[3, 4], seed=1),
+    "labor, importance": layer_wise.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
+    "labor, exact": layer_wise.labor(
         fanouts=[3, 4], exact=True, batch_dependency=2, weight="w", seed=1
     ),
     "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
@@ -163,7 +164,7 @@ SAMPLERS: dict[str, Any] = {
     "exp3, many": samplers.exp3(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
     "exp3m, many": samplers.exp3m(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
     "locality, many": samplers.locality(fanouts=[33, 40], score="share", seed=1),
-    "labor, many": samplers.labor(fanouts=[40, 33], exact=True, weight="w", seed=1),
+    "labor, many": layer_wise.labor(fanouts=[40, 33], exact=True, weight="w", seed=1),
     "mvs, many": samplers.mvs(size=20, fanouts=[40, 33], bound="bound", seed=1),
     "pass_sampler, many": samplers.pass_sampler(
         fanouts=[40, 33], **TENSORS, features="rows", scope=50, seed=1
@@ -431,7 +432,7 @@ def filtered_columns(A: Any, seeds: Any) -> Any:
 def test_columns_that_are_filtered(fanouts: list[int]) -> None:
     degrees = [*range(71), scaled(90000, 5003), 0, 0]
     cases = {"degrees": with_degrees(degrees, 700, 3), **awkward()}
-    labor = samplers.labor(fanouts=fanouts, seed=1)
+    labor = layer_wise.labor(fanouts=fanouts, seed=1)
     for name, csc in cases.items():
         cpu, there = both(csc, 32)
         seeds = np.random.default_rng(2).integers(0, min(cpu.num_nodes, len(degrees)), 90)
@@ -475,11 +476,11 @@ def test_factors_of_columns_of_every_length(name: str) -> None:
     weights = cpu.edata["w"].numpy() * (np.arange(cpu.num_edges) % 5 != 0)
     cpu = cpu.with_data(edge_data={"w": weights})
     there = cpu.to("cuda")
-    by_weight = samplers.labor(fanouts=[9], importance=2, weight="w", seed=1)
+    by_weight = layer_wise.labor(fanouts=[9], importance=2, weight="w", seed=1)
     some: list[Any] = [levels(weight="w", seed=1), by_weight]
     for fanout in (0, 1, 9, 33, 2048):
         kind: dict[str, Any] = [{}, {"weights": False}, {"normalize": "mean"}][fanout % 3]
-        some.append(samplers.labor(fanouts=[fanout], importance=1 + fanout % 3, seed=1, **kind))
+        some.append(layer_wise.labor(fanouts=[fanout], importance=1 + fanout % 3, seed=1, **kind))
     for sampler in some:
         seeds = np.random.default_rng(1).permutation(len(degrees))
         want = sampler.sample(cpu, seeds, epoch=0, batch=2)
@@ -529,12 +530,12 @@ def test_labor_has_a_kernel() -> None:
             for fanouts in ([k], [3, -1, k] if k % 10 == 4 else [2, k]):
                 # LABOR-i has none where a hop takes all rows.
                 for rounds in (0,) if -1 in fanouts else (0, 1 + k % 3):
-                    sampler = samplers.labor(fanouts=fanouts, importance=rounds, seed=k, **kind)
+                    sampler = layer_wise.labor(fanouts=fanouts, importance=rounds, seed=k, **kind)
                     seeds = rng.integers(0, some, 40) if k % 2 else np.arange(some)
                     want = sampler.sample(cpu, seeds, epoch=1, batch=k)
                     same(sampler.sample(there, seeds, epoch=1, batch=k), want)
         for rounds in range(4):
-            nothing = samplers.labor(fanouts=[2, 2], importance=rounds, seed=1)
+            nothing = layer_wise.labor(fanouts=[2, 2], importance=rounds, seed=1)
             same(nothing.sample(there, seeds[:0], epoch=0, batch=1), nothing.sample(cpu, seeds[:0]))
             with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in"):
                 nothing.sample(there, [0, cpu.num_nodes])
@@ -545,8 +546,8 @@ def test_labor_has_a_kernel() -> None:
     # The steps of the program make the same.
     cpu, there = both(cases["degrees"], 32)
     for rounds in range(4):
-        of = samplers.labor(fanouts=[2, 5], importance=rounds, seed=1)
-        off = samplers.labor(fanouts=[2, 5], importance=rounds, seed=1, passes=["recognise"])
+        of = layer_wise.labor(fanouts=[2, 5], importance=rounds, seed=1)
+        off = layer_wise.labor(fanouts=[2, 5], importance=rounds, seed=1, passes=["recognise"])
         want = of.sample(there, np.arange(74), epoch=0, batch=4)
         same(off.sample(there, np.arange(74), epoch=0, batch=4), want)
         assert f"the kernel of LABOR-{rounds}," in str(of.explain(there))

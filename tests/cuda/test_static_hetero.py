@@ -12,7 +12,7 @@ from tests.cuda.conftest import torch_on_cuda
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from pygsampler.samplers import Temporal  # noqa: E402
-from pygsampler.torch import DataLoader, StaticHeteroMiniBatch, capture  # noqa: E402
+from pygsampler.torch import DataLoader, StaticMiniBatch, capture  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("gpu")
 COUNTS = {"a": 3000, "b": 2000, "none": 5}
@@ -136,7 +136,7 @@ def test_frontiers_of_what_was_found(graph: pgs.HeteroGraph, name: str) -> None:
     def step(given: Any) -> Any:
         h, joined, apart = layers(given)
         product = {kind: joined[kind] * apart[kind] for kind in ("a", "b")}
-        if isinstance(given, StaticHeteroMiniBatch):
+        if isinstance(given, StaticMiniBatch):
             product = {kind: of * given.node_mask[kind][:, None] for kind, of in product.items()}
         grads = torch.autograd.grad(product["a"].sum() + product["b"].sum(), [h["a"], h["b"]])
         made = [joined["a"], joined["b"], apart["a"], apart["b"]]

@@ -43,14 +43,14 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str)
         batch = given
         index = given.edge_label_index
         rows = given.src_index if index is None else index[0]
-        return given.sampled.output_nodes[rows] * given.link_mask
+        return given.minibatch.output_nodes[rows] * given.link_mask
 
     loop = capture(step, fixed, warmup=2)
     for _ in range(3):
         for out, expected in zip(loop, eager, strict=True):
             made = batch.trimmed()
-            assert made.sampled.input_nodes.equal(expected.sampled.input_nodes)
-            for mine, theirs in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
+            assert made.minibatch.input_nodes.equal(expected.minibatch.input_nodes)
+            for mine, theirs in zip(made.minibatch.blocks, expected.minibatch.blocks, strict=True):
                 assert mine.edge_ids.equal(theirs.edge_ids)
             for mine, theirs in zip(made[1:], expected[1:], strict=True):
                 assert (mine is None) == (theirs is None)
@@ -58,7 +58,7 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str)
             assert not made.input_id.is_cuda
             index = expected.edge_label_index
             rows = expected.src_index if index is None else index[0]
-            assert out[: len(rows)].equal(expected.sampled.output_nodes[rows])
+            assert out[: len(rows)].equal(expected.minibatch.output_nodes[rows])
             assert not out[len(rows) :].any()
     assert loop.captured
 
@@ -85,16 +85,16 @@ def test_edges_that_batches_leave_out(graph: pgs.Graph, name: str) -> None:
     def step(given: Any) -> Any:
         nonlocal batch
         batch = given
-        return [torch.where(of.edge_mask, of.edge_ids, -1) for of in given.sampled.blocks]
+        return [torch.where(of.edge_mask, of.edge_ids, -1) for of in given.minibatch.blocks]
 
     loop = capture(step, fixed, warmup=2)
     for _ in range(3):
         for out, expected in zip(loop, eager, strict=True):
-            made = batch.trimmed().sampled
-            assert made.input_nodes.equal(expected.sampled.input_nodes)
+            made = batch.trimmed().minibatch
+            assert made.input_nodes.equal(expected.minibatch.input_nodes)
             gone = edges[expected.input_id]
             gone = torch.cat([gone, back[gone]]) if name == "plain" else gone
-            for mine, theirs, ids in zip(made.blocks, expected.sampled.blocks, out, strict=True):
+            for mine, theirs, ids in zip(made.blocks, expected.minibatch.blocks, out, strict=True):
                 assert mine.indptr.equal(theirs.indptr)
                 assert mine.indices.equal(theirs.indices)
                 assert mine.edge_ids.equal(theirs.edge_ids)
@@ -116,8 +116,8 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
 
         def step(batch: Any) -> Any:
             optimizer.zero_grad()
-            h = batch.sampled.x
-            for block in batch.sampled.blocks:
+            h = batch.minibatch.x
+            for block in batch.minibatch.blocks:
                 h = net(h[: block.num_dst_nodes] + block.mean(h))
             src, dst = batch.edge_label_index
             scores = (h[src] * h[dst]).sum(1)
@@ -171,9 +171,9 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
     for _ in range(3):
         for links, expected in zip(loop, eager, strict=True):
             made = batch.trimmed()
-            for end, ids in expected.sampled.input_nodes.items():
-                assert made.sampled.input_nodes[end].equal(ids)
-            for mine, theirs in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
+            for end, ids in expected.minibatch.input_nodes.items():
+                assert made.minibatch.input_nodes[end].equal(ids)
+            for mine, theirs in zip(made.minibatch.blocks, expected.minibatch.blocks, strict=True):
                 for kind, block in theirs.items():
                     assert mine[kind].edge_ids.equal(block.edge_ids)
                     own = given[kind][expected.input_id[kind]] if kind in given else []

@@ -187,7 +187,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
             assert flight_graphs.content(made) == flight_graphs.content(want), how
         for sampler in (
             pgs.HGTSampler([4, 3], seed=1),
-            pgs.HeteroLaborSampler([3, 2], prob="w", seed=1),
+            pgs.LaborSampler([3, 2], prob="w", seed=1, edge_weights="ht"),
         ):
             made, want = (
                 sampler.sample(g, seeds, epoch=0, batch=5, exclude=without) for g in (graph, whole)

@@ -132,6 +132,7 @@ HAZARDS = """
 import numpy as np
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 random = np.random.default_rng(3)
 src, dst, w = random.integers(0, 100, 700), random.integers(0, 100, 700), random.random(700)
@@ -139,8 +140,8 @@ graph = pgs.Graph.from_coo(src, dst, num_nodes=100, edge_data={"w": w}).to("cuda
 kind = {("v", "e", "v"): (src, dst), ("u", "e", "v"): (src, dst)}
 typed = pgs.HeteroGraph.from_coo(kind, {"v": 100, "u": 100}).to("cuda")
 for sampler in (
-    samplers.labor(fanouts=[3, 3], importance=2, seed=1),
-    samplers.labor(fanouts=[3, 3], exact=True, weight="w", seed=1),
+    layer_wise.labor(fanouts=[3, 3], importance=2, seed=1),
+    layer_wise.labor(fanouts=[3, 3], exact=True, weight="w", seed=1),
     samplers.ladies(nodes=[20, 20], weight="w", seed=1),
     samplers.shadow(fanouts=[3, 2], seed=1),
     samplers.saint_walk(roots=20, length=3, seed=1),
@@ -148,7 +149,8 @@ for sampler in (
 ):
     sampler.sample(graph, np.arange(20), epoch=0, batch=1)
 for options in ({"exact": True}, {"importance": -1}):
-    pgs.HeteroLaborSampler([3, 2], seed=1, **options).sample(typed, {"v": np.arange(20)})
+    labor = pgs.LaborSampler([3, 2], edge_weights="ht", seed=1, **options)
+    labor.sample(typed, {"v": np.arange(20)})
 """
 
 

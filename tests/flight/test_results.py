@@ -14,6 +14,7 @@ from partners import partner
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler._batch import layout as at
+from pygsampler.samplers import layer_wise
 
 partner("pyarrow")
 
@@ -45,7 +46,7 @@ UNTYPED: dict[str, Any] = {
     "visits": pgs.PinSAGE(seed=10),
     "k hops": pgs.KHop([3, 2], edge_ids=True, seed=11),
     "layers": pgs.LayerSample([5, 4], seed=12),
-    "program": samplers.labor(fanouts=[3, 2], seed=13),
+    "program": layer_wise.labor(fanouts=[3, 2], seed=13),
     "subgraph": samplers.saint_walk(roots=5, length=3, seed=14),
     "named values": named(weight="w", seed=15),
 }
@@ -76,7 +77,7 @@ TYPED: dict[str, Any] = {
         {"author": [1], "paper": [2]},
     ),
     "hgt": (pgs.HGTSampler([4, 3], seed=3), {"paper": [3, 4]}),
-    "labor": (pgs.HeteroLaborSampler([2, 2], seed=4), {"paper": [3, 4]}),
+    "labor": (pgs.LaborSampler([2, 2], seed=4, edge_weights="ht"), {"paper": [3, 4]}),
     "walks": (pgs.MetaPathWalk([BY, WRITES], 6, direction="in", edge_ids=True, seed=5), [1, 2]),
     "visits": (pgs.PinSAGE(metapath=[BY, WRITES], seed=6), {"paper": [1, 2]}),
     "names": (

@@ -21,7 +21,7 @@ from flight_graphs import content, typed, untyped
 from partners import partner
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 pyarrow = partner("pyarrow")
 
@@ -133,7 +133,7 @@ def test_limits() -> None:
         with pytest.raises(ValueError, match=r"at most 1000 edges .* up to 1010 of 10 seeds"):
             client.sample(pgs.RandomWalk(101), range(10))
         with pytest.raises(ValueError, match=r"plan: expected one without a program"):
-            client.sample(samplers.labor(fanouts=[2]), [5])
+            client.sample(layer_wise.labor(fanouts=[2]), [5])
         assert client.about()["max_bytes"] == 4000
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.samplers import Temporal
+from pygsampler.samplers import Temporal, layer_wise
 
 from .graphs import EDGES, HOMOGENEOUS, NODES, ONE_TYPE, RELATIONS, feature_rows, graph, integers
 
@@ -206,7 +206,7 @@ LABOR: dict[str, dict[str, Any]] = {
 
 
 def labor() -> Iterator[Case]:
-    make = partial(samplers.labor, fanouts=[4, 3], seed=5)
+    make = partial(layer_wise.labor, fanouts=[4, 3], seed=5)
     for added, options in LABOR.items():
         for how, weight in (("labor", {}), ("labor weighted", {"weight": "w"})):
             name = f"{how} {added}".strip()
@@ -228,7 +228,7 @@ def labor() -> Iterator[Case]:
         for added, options in hetero.items():
             yield Sampled(
                 f"{what} labor {added}".strip(),
-                partial(pgs.HeteroLaborSampler, fanouts, seed=seed, **options),
+                partial(pgs.LaborSampler, fanouts, seed=seed, **{"edge_weights": "ht", **options}),
                 graph=name,
                 seeds=seeds,
             )

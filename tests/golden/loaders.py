@@ -379,7 +379,7 @@ def _negatives() -> list[Any]:
             graph(), _pairs(), pgs.PGSampler([3, 2], seed=6), batch_size=200,
             negatives=_law(kind, 2), exclude=None, shuffle=True, seed=6,
         )  # fmt: skip
-        results += [batch.sampled.input_nodes for batch in loader]
+        results += [batch.minibatch.input_nodes for batch in loader]
     return [results]
 
 

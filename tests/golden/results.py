@@ -195,7 +195,7 @@ def link_batch(batch: Any) -> dict[str, Any]:
         "edge_label": batch.edge_label,
         "edge_label_index": batch.edge_label_index,
         "input_id": batch.input_id,
-        "sampled": batch.sampled,
+        "sampled": batch.minibatch,
         "src_index": batch.src_index,
     }
 
@@ -241,9 +241,9 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     StepSamples: steps,
 }
 if find_spec("torch") is not None:
-    from pygsampler.torch import HeteroLinkBatch, LinkBatch
+    from pygsampler.torch import LinkBatch
 
-    _FIELDS |= {LinkBatch: link_batch, HeteroLinkBatch: link_batch}
+    _FIELDS |= {LinkBatch: link_batch}
 # By name, since their packages may be missing.
 _FOREIGN: dict[str, Callable[[Any], dict[str, Any]]] = {
     "DGLGraph": dgl_graph,

@@ -36,9 +36,7 @@ SEEDS = {"paper": [1, 2, 3], "author": [4]}
 NAMED = {"writes": 3, "paper__cites__paper": 2, WRITTEN: 1}
 
 
-@pytest.mark.parametrize(
-    "make", [pgs.PGSampler, pgs.HeteroLaborSampler], ids=lambda each: each.__name__
-)
+@pytest.mark.parametrize("make", [pgs.PGSampler, pgs.LaborSampler], ids=lambda each: each.__name__)
 def test_fanouts(make: Any) -> None:
     of, plain = graph(), {WRITES: 3, CITES: 2, WRITTEN: 1}
     named, full = make([NAMED, 2], seed=1), make([plain, 2], seed=1)
@@ -78,7 +76,7 @@ def test_wrong_fanouts(fanouts: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         pgs.PGSampler([fanouts], default_fanout=1).sample(of, SEEDS)
     with pytest.raises(kind, match=text):
-        pgs.HeteroLaborSampler([fanouts], default_fanout=1).sample(of, SEEDS)
+        pgs.LaborSampler([fanouts], default_fanout=1, edge_weights="ht").sample(of, SEEDS)
 
 
 def test_missing_fanouts_are_named_as_edge_types() -> None:

@@ -79,7 +79,7 @@ def test_a_graph_without_directions_has_dense_ids(tmp_path: Path, source: str) -
         reverse_eids=reverses.torch(),
     )
     for edge, batch in enumerate(loader):
-        sampled = batch.sampled.blocks[0].edge_ids.tolist()
+        sampled = batch.minibatch.blocks[0].edge_ids.tolist()
         assert not {edge, reverses[edge]} & set(sampled)
 
 

@@ -23,15 +23,15 @@ def loader(**options: Any) -> DataLoader[Any]:
     return DataLoader(GRAPH, np.arange(50), [3], **{"batch_size": 8, "seed": 3, **options})
 
 
-def links(**options: Any) -> LinkLoader[Any]:
+def links(**options: Any) -> LinkLoader:
     return LinkLoader(GRAPH, np.arange(50), [3], **{"batch_size": 8, "seed": 3, **options})
 
 
 def contents(of: Any) -> list[Any]:
     found = []
     for batch in of:
-        sampled = getattr(batch, "sampled", batch)
-        found.append((sampled.epoch, sampled.batch, sampled.output_nodes.tolist()))
+        minibatch = getattr(batch, "minibatch", batch)
+        found.append((minibatch.epoch, minibatch.batch, minibatch.output_nodes.tolist()))
     return found
 
 

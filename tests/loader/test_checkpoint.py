@@ -120,7 +120,7 @@ def test_links_go_on() -> None:
         )  # fmt: skip
 
     def of(batch: Any) -> Any:
-        return batch.input_id.tolist(), batch.edge_label_index.tolist(), content(batch.sampled)
+        return batch.input_id.tolist(), batch.edge_label_index.tolist(), content(batch.minibatch)
 
     every = [of(batch) for batch in links()]
     parts = [

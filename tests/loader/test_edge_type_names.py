@@ -97,7 +97,7 @@ def test_link_loaders() -> None:
             "labels": None,
         }
         loader = LinkLoader(of, edges, [{"writes": 2, CITES: 3}], batch_size=32, seed=1, **options)
-        made.append([batch.sampled.input_nodes["paper"].tolist() for batch in loader])
+        made.append([batch.minibatch.input_nodes["paper"].tolist() for batch in loader])
         for batch in loader:
             assert list(batch.edge_label_index) == [WRITES, CITES]
             assert batch.edge_label_index["writes"].equal(batch.edge_label_index[WRITES])

@@ -12,7 +12,7 @@ from sampler_laws import plausible
 
 import pygsampler as pgs
 from pygsampler.samplers import Temporal
-from pygsampler.torch import HeteroLinkBatch, LinkLoader, NegativeSampling
+from pygsampler.torch import LinkBatch, LinkLoader, NegativeSampling
 from tests.gpu import run_with_driver
 
 WRITES = ("author", "writes", "paper")
@@ -48,18 +48,20 @@ def loader(graph: Any, edges: Any = IDS, fanouts: Any = (4, 3), **options: Any) 
     return LinkLoader(graph, edges, fanouts, **{"batch_size": 60, "seed": 1, **options})
 
 
-def content(batch: HeteroLinkBatch) -> list[Any]:
-    sampled = batch.sampled
+def content(batch: LinkBatch) -> list[Any]:
+    minibatch = batch.minibatch
     blocks = [
         {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}
-        for hop in sampled.blocks
+        for hop in minibatch.blocks
     ]
-    nodes = [{k: ids.tolist() for k, ids in of.items()} for of in (sampled.input_nodes, *batch[1:])]
+    nodes = [
+        {k: ids.tolist() for k, ids in of.items()} for of in (minibatch.input_nodes, *batch[1:7])
+    ]
     return [nodes, blocks]
 
 
-def ends_of(batch: HeteroLinkBatch, kind: Any, rows: torch.Tensor) -> torch.Tensor:
-    nodes = batch.sampled.output_nodes
+def ends_of(batch: LinkBatch, kind: Any, rows: torch.Tensor) -> torch.Tensor:
+    nodes = batch.minibatch.output_nodes
     return torch.stack([nodes[kind[0]][rows[0]], nodes[kind[2]][rows[1]]])
 
 
@@ -76,7 +78,7 @@ def test_links_and_negatives(kind: str) -> None:
         assert sorted(places) == list(range(len(ids)))
     assert min(len(b.input_id[of]) for b in batches for of in IDS) > 0
     for number, batch in enumerate(batches):
-        for nodes in batch.sampled.output_nodes.values():
+        for nodes in batch.minibatch.output_nodes.values():
             assert nodes.tolist() == sorted(set(nodes.tolist()))
         for of, law in negatives.items():
             src, dst = edges[of][:, IDS[of][batch.input_id[of]]]
@@ -105,8 +107,8 @@ def test_triplets_labels_and_features() -> None:
         rows = torch.stack([batch.src_index[CITES], batch.dst_pos_index[CITES]])
         assert ends_of(batch, CITES, rows).equal(edges[CITES][:, IDS[CITES][batch.input_id[CITES]]])
         assert batch.dst_neg_index[CITES].shape == (rows.shape[1], 2)
-        for kind, nodes in batch.sampled.input_nodes.items():
-            assert batch.sampled.x[kind].equal(x["x"][kind][nodes])
+        for kind, nodes in batch.minibatch.input_nodes.items():
+            assert batch.minibatch.x[kind].equal(x["x"][kind][nodes])
 
 
 def test_samples_are_those_of_the_sampler() -> None:
@@ -120,9 +122,9 @@ def test_samples_are_those_of_the_sampler() -> None:
         ids = {kind: IDS[kind][batch.input_id[kind]] for kind in IDS}
         without = {**ids, WRITTEN: ids[WRITES]}
         one = sampler.sample(
-            graph, batch.sampled.output_nodes, epoch=0, batch=number, exclude=without
+            graph, batch.minibatch.output_nodes, epoch=0, batch=number, exclude=without
         )
-        assert content(batch._replace(sampled=one.torch())) == content(batch)
+        assert content(batch._replace(minibatch=one.torch())) == content(batch)
 
 
 def test_excluded_edges() -> None:
@@ -138,7 +140,7 @@ def test_excluded_edges() -> None:
         own = turned = 0
         for batch in loader(graph, of, fanouts=[-1], **options):
             ids = of[CITES][batch.input_id[CITES]]
-            sampled = batch.sampled.blocks[0][CITES].edge_ids
+            sampled = batch.minibatch.blocks[0][CITES].edge_ids
             own += int(torch.isin(ids, sampled).sum())
             turned += int(torch.isin(reverse[CITES][ids], sampled).sum())
         assert (own > 0, turned > 0) == (place == 0, place < 2)
@@ -174,7 +176,7 @@ def test_one_type_is_a_graph_without_types() -> None:
         )
         for one, other in pairs:
             assert one.input_id.equal(other.input_id[own])
-            assert one.sampled.input_nodes.equal(other.sampled.input_nodes["a"])
+            assert one.minibatch.input_nodes.equal(other.minibatch.input_nodes["a"])
             assert one.edge_label_index.equal(other.edge_label_index[own])
 
 
@@ -234,7 +236,7 @@ def test_disjoint() -> None:
     edges = coo()
     for batch in loader(make(), fanouts=sampler, negatives=NegativeSampling(amount=2)):
         writes, cites = (len(batch.input_id[kind]) for kind in (WRITES, CITES))
-        nodes = batch.sampled.output_nodes
+        nodes = batch.minibatch.output_nodes
         assert len(nodes["author"]) == writes
         assert len(nodes["paper"]) == 3 * writes + 4 * cites
         rows = batch.edge_label_index[CITES][:, :cites]
@@ -272,8 +274,8 @@ def test_times_of_edges() -> None:
             bound = bounds[kind][places]
             of[kind[0]].append(bound)
             of[kind[2]] += [bound, bound.repeat_interleave(2)]
-        subgraph_ids = batch.sampled.subgraph_ids
-        for hop in batch.sampled.blocks:
+        subgraph_ids = batch.minibatch.subgraph_ids
+        for hop in batch.minibatch.blocks:
             for kind, block in hop.items():
                 rows = block.dst_offset + torch.repeat_interleave(block.indptr.diff())
                 # Trees are numbered by the seeds, type after type.
@@ -284,7 +286,7 @@ def test_times_of_edges() -> None:
     # One time for all links.
     one, other = (
         [
-            batch.sampled.input_nodes["paper"].tolist()
+            batch.minibatch.input_nodes["paper"].tolist()
             for batch in loader(graph, seed_time=given, **more)
         ]
         for more in [{"fanouts": sampler, "negatives": negatives, "exclude": None}]
@@ -376,3 +378,23 @@ print(pgs.cuda.memory_stats(0)["flights"])
 
 def test_on_a_gpu(emulator: Any) -> None:
     assert run_with_driver(emulator, CODE) == "0\n"
+
+
+def test_batches_move_and_are_copied_with_all_of_their_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = {"x": {kind: torch.randn(n, 3) for kind, n in NODES.items()}}
+    negatives = {CITES: NegativeSampling("uniform", 2, mode="triplet")}
+    batch = next(iter(loader(make(), negatives=negatives, features=x)))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor, *_: tensor.clone())
+    for again in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.pin_memory()):
+        assert content(again) == content(batch)
+        assert again.src_index["cites"].equal(batch.src_index[CITES])
+        assert again.minibatch.x["paper"].equal(batch.minibatch.x["paper"])
+    assert batch.to("meta").edge_label_index[WRITES].is_meta
+    assert batch.counts is None
+    assert batch.trimmed() is batch
+    for mask in (batch.edge_mask, batch.link_mask):
+        assert {kind: of.tolist() for kind, of in mask.items()} == {
+            kind: [True] * len(places) for kind, places in batch.input_id.items()
+        }

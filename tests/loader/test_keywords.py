@@ -128,7 +128,7 @@ def test_attributes_that_a_batch_does_not_have_name_the_option() -> None:
     with pytest.raises(AttributeError, match=r"x: .* features=\{'x': ...\}"):
         typed.x  # noqa: B018
     of_links = next(iter(LinkLoader(GRAPH, [0], [2], batch_size=1)))
-    with pytest.raises(AttributeError, match=r"blocks: .*; what was sampled has it: batch.sampled"):
+    with pytest.raises(AttributeError, match=r"blocks: .*; the mini-batch has it: batch.minibatch"):
         of_links.blocks  # noqa: B018
     assert not hasattr(of_links, "nothing")
 

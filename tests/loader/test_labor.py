@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 from pygsampler.torch import DataLoader, LinkLoader
 
 KIND = "v", "to", "v"
@@ -41,14 +41,14 @@ def test_loaders_make_the_sampler(labor: str, prob: str | None) -> None:
     own = {"exact": labor == "exact", "seed": 5}
     weights: Any = {"prob": prob, "edge_weights": "ht"}
     of_plain = DataLoader(plain(), range(80), [3, 2], labor=labor, **weights, **options)
-    given = samplers.labor(fanouts=[3, 2], weight=prob, **own)
+    given = layer_wise.labor(fanouts=[3, 2], weight=prob, **own)
     found = edges_of(of_plain)
     assert found == edges_of(DataLoader(plain(), range(80), given, **options)) and len(found) == 4
     assert all(len(b.edge_weights) == b.num_edges for batch in of_plain for b in batch.blocks)
     of_types = DataLoader(
         typed(), {"v": range(80)}, [3, {KIND: 2}], labor=labor, **weights, **options
     )
-    given_types = pgs.HeteroLaborSampler([3, {KIND: 2}], prob=prob, **own)
+    given_types = pgs.LaborSampler([3, {KIND: 2}], **weights, **own)
     assert edges_of(of_types) == edges_of(
         DataLoader(typed(), {"v": range(80)}, given_types, **options)
     )
@@ -63,22 +63,22 @@ def test_links() -> None:
     out = {KIND: torch.arange(0, 900, 2)}
     for batch in LinkLoader(typed(), out, [9], labor="poisson", batch_size=50, seed=1):
         hidden = out[KIND][batch.input_id[KIND]]
-        assert not torch.isin(batch.sampled.blocks[0][KIND].edge_ids, hidden).any()
+        assert not torch.isin(batch.minibatch.blocks[0][KIND].edge_ids, hidden).any()
     batches = LinkLoader(
         plain(), out[KIND], [4], labor="exact", batch_size=50, exclude=None, seed=1
     )
-    assert all(batch.sampled.blocks[0].indptr.diff().max() <= 4 for batch in batches)
+    assert all(batch.minibatch.blocks[0].indptr.diff().max() <= 4 for batch in batches)
     for batch in LinkLoader(plain(), out[KIND], [9], labor="exact", batch_size=50, seed=1):
         hidden = out[KIND][batch.input_id]
-        assert not torch.isin(batch.sampled.blocks[0].edge_ids, hidden).any()
+        assert not torch.isin(batch.minibatch.blocks[0].edge_ids, hidden).any()
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"labor": "most"}, "labor: expected 'exact', 'poisson' or None, got str 'most'"),
-        ({"labor": "exact", "mask": "w"}, "mask: expected None with labor='exact' and a graph"),
-        ({"labor": "exact", "edge_weights": "mean"}, "edge_weights: expected 'ht' or None"),
+        ({"labor": "exact", "mask": "w"}, "mask: expected None for a homogeneous graph, got 'w'"),
+        ({"labor": "exact", "edge_weights": "all"}, "edge_weights: expected None or 'ht'"),
         ({"labor": "exact", "prob": "z"}, "z"),
         ({"sampler_or_fanouts": pgs.PGSampler([2]), "labor": "exact"}, "labor: expected None with"),
     ],

@@ -43,7 +43,7 @@ def shop(same_ids: bool = False) -> pgs.HeteroGraph:
 
 
 def sampled(batch: Any, kind: Any) -> torch.Tensor:
-    return torch.cat([hop[kind].edge_ids for hop in batch.sampled.blocks])
+    return torch.cat([hop[kind].edge_ids for hop in batch.minibatch.blocks])
 
 
 def reverses(ids: torch.Tensor) -> torch.Tensor:
@@ -92,7 +92,7 @@ def test_reverses_of_other_types_and_ids_are_left_out(options: dict[str, Any]) -
             # Hops are those of the sampler, around the same edges.
         leaks += int(torch.isin(sampled(leaky, BOUGHT), gone[BOUGHT]).sum())
         again = loader.sampler.sample(
-            graph, batch.sampled.output_nodes, epoch=0, batch=batch.sampled.batch, exclude=gone
+            graph, batch.minibatch.output_nodes, epoch=0, batch=batch.minibatch.batch, exclude=gone
         )
         for kind in gone:
             assert sampled(batch, kind).equal(
@@ -136,13 +136,13 @@ def test_a_callable_without_types() -> None:
     for batch, same in zip(loader, named, strict=True):
         ids = asked.pop(0)
         assert ids.dtype == torch.int64 and ids.equal(edges[batch.input_id].long())
-        for block, other in zip(batch.sampled.blocks, same.sampled.blocks, strict=True):
+        for block, other in zip(batch.minibatch.blocks, same.minibatch.blocks, strict=True):
             assert not torch.isin(block.edge_ids, torch.cat([ids, ids + 400])).any()
             assert block.edge_ids.equal(other.edge_ids)
     everything = LinkLoader(graph, edges, [4, 4], batch_size=16, exclude=None, seed=1)
     nothing = LinkLoader(graph, edges, [4, 4], batch_size=16, exclude=lambda ids: None, seed=1)
     for batch, same in zip(nothing, everything, strict=True):
-        assert batch.sampled.blocks[0].edge_ids.equal(same.sampled.blocks[0].edge_ids)
+        assert batch.minibatch.blocks[0].edge_ids.equal(same.minibatch.blocks[0].edge_ids)
     # Static loaders ask for all batches of an epoch at once.
     whole = nothing._source.exclusion.of_pass(graph, [[torch.arange(9)], [torch.arange(4)]])
     assert whole is not None and whole.starts.tolist() == [0, 0, 0]
@@ -171,7 +171,7 @@ def test_a_graph_without_types_knows_its_reverses() -> None:
     )
     for batch in loader:
         ids = batch.input_id
-        for block in batch.sampled.blocks:
+        for block in batch.minibatch.blocks:
             assert not torch.isin(block.edge_ids, torch.cat([ids, ids + 400])).any()
     lone = pgs.Graph.from_coo([0, 1], [1, 2])
     text = "reverse_eids: expected an edge id for each edge, got None; reverse_edge_ids: expected"

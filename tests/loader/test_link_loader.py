@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import pickle
 from typing import Any
 
 import pytest
 import torch
+from torch.utils.data._utils import pin_memory as collate
 
 import pygsampler as pgs
 from pygsampler import samplers
@@ -37,10 +39,12 @@ def loader(graph: pgs.Graph, edges: Any = IDS, fanouts: Any = (4, 3), **options:
 
 
 def content(batch: LinkBatch) -> list[Any]:
-    sampled = batch.sampled
-    blocks = [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in sampled.blocks]
+    minibatch = batch.minibatch
+    blocks = [
+        (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in minibatch.blocks
+    ]
     rest = [None if of is None else of.tolist() for of in batch[1:]]
-    return [sampled.input_nodes.tolist(), sampled.output_nodes.tolist(), blocks, *rest]
+    return [minibatch.input_nodes.tolist(), minibatch.output_nodes.tolist(), blocks, *rest]
 
 
 def contents(of: LinkLoader) -> list[list[Any]]:
@@ -55,7 +59,7 @@ def test_edges_of_ids(dtype: torch.dtype) -> None:
     assert len(batches) == len(made) == 5
     assert torch.cat([b.input_id for b in batches]).tolist() == list(range(len(IDS)))
     for batch in batches:
-        nodes = batch.sampled.output_nodes
+        nodes = batch.minibatch.output_nodes
         assert nodes.dtype == dtype
         assert batch.edge_label_index is not None
         assert nodes[batch.edge_label_index].equal(edges[:, IDS[batch.input_id]])
@@ -72,7 +76,7 @@ def test_ends_of_a_graph_with_rows_and_no_ids() -> None:
     graph = pgs.Graph.from_csc(indptr, indices, num_nodes=5)
     (batch,) = loader(graph, [2, 0, 1, 0])
     assert batch.edge_label_index is not None
-    nodes = batch.sampled.output_nodes
+    nodes = batch.minibatch.output_nodes
     assert nodes[batch.edge_label_index].tolist() == [[0, 1, 2, 1], [2, 0, 0, 0]]
 
 
@@ -85,7 +89,7 @@ def test_negatives(kind: str) -> None:
     for number, (one, other) in enumerate(zip(pairs, triplets, strict=True)):
         src, dst = edges[:, IDS[one.input_id]]
         wanted = NegativeSampling(kind, 3).draw(graph, src, dst, seed=1, epoch=0, batch=number)
-        count, nodes = len(src), one.sampled.output_nodes
+        count, nodes = len(src), one.minibatch.output_nodes
         assert one.edge_label_index is not None
         assert one.edge_label is not None
         links = nodes[one.edge_label_index]
@@ -97,7 +101,7 @@ def test_negatives(kind: str) -> None:
         assert other.src_index is not None
         assert other.dst_pos_index is not None
         assert other.dst_neg_index is not None
-        nodes = other.sampled.output_nodes
+        nodes = other.minibatch.output_nodes
         assert nodes[other.src_index].equal(src)
         assert nodes[other.dst_pos_index].equal(dst)
         assert nodes[other.dst_neg_index].equal(wanted)
@@ -109,9 +113,9 @@ def test_samples_are_those_of_the_sampler() -> None:
     sampler = pgs.PGSampler([4, 3], seed=9)
     for number, batch in enumerate(loader(graph, fanouts=sampler, negatives=NegativeSampling())):
         ids = IDS[batch.input_id]
-        nodes = batch.sampled.output_nodes
+        nodes = batch.minibatch.output_nodes
         one = sampler.sample(graph, nodes, epoch=0, batch=number, exclude=ids).torch()
-        assert content(batch._replace(sampled=one)) == content(batch)
+        assert content(batch._replace(minibatch=one)) == content(batch)
 
 
 def test_excluded_edges() -> None:
@@ -127,7 +131,7 @@ def test_excluded_edges() -> None:
         own = turned = 0
         for batch in loader(graph, fanouts=[-1], **options):
             ids = IDS[batch.input_id]
-            sampled = batch.sampled.blocks[0].edge_ids
+            sampled = batch.minibatch.blocks[0].edge_ids
             own += int(torch.isin(ids, sampled).sum())
             turned += int(torch.isin(reverse[ids], sampled).sum())
         found.append((own, turned))
@@ -152,7 +156,7 @@ def test_pairs_that_are_no_edges() -> None:
     pairs = torch.tensor([[0, 399, 7], [399, 399, 1]], dtype=torch.int32)
     (batch,) = loader(make(), pairs, exclude=None)
     assert batch.edge_label_index is not None
-    assert batch.sampled.output_nodes[batch.edge_label_index].tolist() == pairs.tolist()
+    assert batch.minibatch.output_nodes[batch.edge_label_index].tolist() == pairs.tolist()
 
 
 def test_no_edges() -> None:
@@ -167,6 +171,29 @@ def test_options_that_change_nothing() -> None:
         assert contents(loader(graph, prefetch=depth, **options)) == wanted
     made = pickle.loads(pickle.dumps(loader(graph, **options)))
     assert contents(made) == wanted
+
+
+def test_batches_move_and_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = next(iter(loader(make(), negatives=NegativeSampling(amount=2))))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor, *_: tensor.clone())
+    for again in (
+        pickle.loads(pickle.dumps(batch)),
+        copy.deepcopy(batch),
+        batch.to("cpu"),
+        batch.pin_memory(),
+        collate.pin_memory(batch),
+    ):
+        assert isinstance(again, LinkBatch)
+        assert content(again) == content(batch)
+    assert batch.to("cpu").input_id is batch.input_id
+    moved = batch.to("meta")
+    assert moved.input_id.is_meta
+    assert moved.minibatch.input_nodes.is_meta
+    assert moved.edge_label_index.shape == (2, 300)
+    assert batch.counts is None
+    assert batch.trimmed() is batch
+    assert batch.edge_mask.tolist() == [True] * 100
+    assert batch.link_mask.tolist() == [True] * 300
 
 
 def test_epochs_and_seeds() -> None:
@@ -216,13 +243,13 @@ def test_disjoint() -> None:
     sampler = pgs.PGSampler([3], disjoint=True, frontier="new", seed=1)
     for batch in loader(make(), fanouts=sampler, negatives=NegativeSampling(amount=2)):
         count = len(batch.input_id)
-        assert len(batch.sampled.output_nodes) == 4 * count
+        assert len(batch.minibatch.output_nodes) == 4 * count
         assert batch.edge_label_index is not None
         assert batch.edge_label_index[:, :count].tolist() == [
             list(range(count)),
             list(range(count, 2 * count)),
         ]
-        links = batch.sampled.output_nodes[batch.edge_label_index]
+        links = batch.minibatch.output_nodes[batch.edge_label_index]
         assert links[:, :count].equal(edges[:, IDS[batch.input_id]])
 
 
@@ -231,9 +258,9 @@ def test_weights_and_features() -> None:
     x, e = torch.randn(NODES, 3), torch.randn(EDGES, 2)
     made = loader(graph, prob="w", features={"x": x}, edge_features={"e": e}, edge_weights="ht")
     for batch in made:
-        sampled: Any = batch.sampled
-        assert sampled.x.equal(x[sampled.input_nodes])
-        for block in sampled.blocks:
+        minibatch: Any = batch.minibatch
+        assert minibatch.x.equal(x[minibatch.input_nodes])
+        for block in minibatch.blocks:
             assert block.e.equal(e[block.edge_ids])
             assert (block.edge_ids % 3 != 0).all()
             assert block.edge_weights is not None
@@ -244,12 +271,12 @@ def test_programs() -> None:
     edges = coo()
     for batch in loader(make(), fanouts=sampler, exclude=None, negatives=NegativeSampling()):
         assert batch.edge_label_index is not None
-        links = batch.sampled.output_nodes[batch.edge_label_index][:, : len(batch.input_id)]
+        links = batch.minibatch.output_nodes[batch.edge_label_index][:, : len(batch.input_id)]
         assert links.equal(edges[:, IDS[batch.input_id]])
     seen = 0
     for batch in loader(make(), fanouts=sampler):
         own = set(IDS[batch.input_id].tolist())
-        taken = [block.edge_ids.tolist() for block in batch.sampled.blocks]
+        taken = [block.edge_ids.tolist() for block in batch.minibatch.blocks]
         assert own.isdisjoint(itertools.chain(*taken))
         seen += sum(map(len, taken))
     assert seen > 500
@@ -264,9 +291,9 @@ def test_times_and_edges_to_leave_out() -> None:
     total = 0
     for exclude in ("self", None):
         for batch in loader(graph, fanouts=sampler, seed_time=times[IDS], exclude=exclude):
-            own = torch.isin(batch.sampled.blocks[0].edge_ids, IDS[batch.input_id])
+            own = torch.isin(batch.minibatch.blocks[0].edge_ids, IDS[batch.input_id])
             assert bool(own.any()) == (exclude is None)
-            total += batch.sampled.num_edges
+            total += batch.minibatch.num_edges
     assert total > 1000
 
 
@@ -283,17 +310,17 @@ def test_times() -> None:
     for batch in made:
         bound = when[batch.input_id]
         assert batch.edge_label_index is not None
-        links = batch.sampled.output_nodes[batch.edge_label_index]
+        links = batch.minibatch.output_nodes[batch.edge_label_index]
         count = len(bound)
         assert links[:, :count].equal(torch.stack([src, dst])[:, IDS[batch.input_id]])
         later = bound.repeat_interleave(2)
         assert (links[:, count:] % 60 <= later).all()
         assert links[0, count:].tolist() != src[IDS[batch.input_id]].repeat_interleave(2).tolist()
         of = torch.cat([bound, bound, later, later])
-        assert len(batch.sampled.output_nodes) == len(of)
-        subgraph_ids = batch.sampled.subgraph_ids
+        assert len(batch.minibatch.output_nodes) == len(of)
+        subgraph_ids = batch.minibatch.subgraph_ids
         assert subgraph_ids is not None
-        for block in batch.sampled.blocks:
+        for block in batch.minibatch.blocks:
             rows = block.dst_offset + torch.repeat_interleave(
                 torch.arange(block.num_dst_nodes), block.indptr.diff()
             )

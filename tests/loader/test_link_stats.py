@@ -27,7 +27,7 @@ def loader_of(graph: pgs.Graph, **options: Any) -> LinkLoader:  # noqa: F811
 
 
 def content(batch: Any) -> Any:
-    blocks = [block.edge_ids.tolist() for block in batch.sampled.blocks]
+    blocks = [block.edge_ids.tolist() for block in batch.minibatch.blocks]
     return batch.input_id.tolist(), batch.edge_label_index.tolist(), blocks
 
 
@@ -43,9 +43,9 @@ def test_what_a_pass_counts(graph: pgs.Graph, prefetch: int) -> None:  # noqa: F
     for epoch in range(2):
         batches = list(loader)
         found = loader.stats()
-        rows = sum(len(batch.sampled.input_nodes) for batch in batches)
+        rows = sum(len(batch.minibatch.input_nodes) for batch in batches)
         assert (found["epoch"], found["batches"]) == (epoch, 20)
-        assert found["edges"] == sum(b.num_edges for of in batches for b in of.sampled.blocks)
+        assert found["edges"] == sum(b.num_edges for of in batches for b in of.minibatch.blocks)
         assert found["features"]["x"] == {"reads": 20, "rows": rows, "bytes": {"cpu": 32 * rows}}
         assert 0 <= found["waiting_seconds"] <= found["next_seconds"] <= found["seconds"]
         assert set(found["queues"]) == {"sampled", "gathered"}
@@ -61,7 +61,7 @@ def test_of_types() -> None:
         hetero, {likes: torch.arange(300)}, [4, 2], batch_size=64, seed=1,
         features={"x": {"user": torch.rand(60, 4), "item": torch.rand(60, 4)}},
     )  # fmt: skip
-    edges = sum(batch.sampled.num_edges for batch in loader)
+    edges = sum(batch.minibatch.num_edges for batch in loader)
     found = loader.stats()
     assert (found["batches"], found["edges"]) == (5, edges)
     assert edges > 0
@@ -136,7 +136,7 @@ for exclude in ("self", None):
             negatives=NegativeSampling(), exclude=exclude, prefetch=prefetch,
         )
         loader.trace(sys.argv[1] + f"/{exclude}{prefetch}.json")
-        edges = sum(batch.sampled.num_edges for batch in loader)
+        edges = sum(batch.minibatch.num_edges for batch in loader)
         found = loader.stats()
         assert (found["batches"], found["edges"]) == (5, edges), found
         assert edges > 0

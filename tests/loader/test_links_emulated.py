@@ -32,10 +32,10 @@ src, dst = torch.randint(0, 500, (2, 4000), generator=random)
 graph = pgs.Graph.from_coo(src, dst, num_nodes=505)
 
 def content(batch):
-    sampled = batch.sampled
+    minibatch = batch.minibatch
     return (
-        sampled.input_nodes.tolist(), sampled.output_nodes.tolist(),
-        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in sampled.blocks],
+        minibatch.input_nodes.tolist(), minibatch.output_nodes.tolist(),
+        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in minibatch.blocks],
         [None if of is None else of.tolist() for of in batch[1:]],
     )
 
@@ -70,8 +70,8 @@ for options in (
             batches = list(LinkLoader(graph, edges, sampler, **options))
             made.append([content(batch) for batch in batches])
             for batch in batches:
-                own = torch.isin(batch.sampled.blocks[0].edge_ids, edges[batch.input_id])
-                assert not own.any() and batch.sampled.blocks[0].num_edges
+                own = torch.isin(batch.minibatch.blocks[0].edge_ids, edges[batch.input_id])
+                assert not own.any() and batch.minibatch.blocks[0].num_edges
         assert made[0] == made[1], (options, prob)
 print(pgs.cuda.memory_stats(0)["flights"])
 """

@@ -42,8 +42,9 @@ for options in ({{}}, {{"drop_last": True, "rank": 1, "world_size": 3}}, {{"prob
                 assert (src[counts[2]:] >= counts[0]).all() and (dst[counts[2]:] >= counts[1]).all()
                 assert (src < block.num_src_nodes).all() and (dst < block.num_dst_nodes).all()
             assert int(batch.seed_mask.sum()) == len(expected.output_nodes)
+            assert int(batch.node_mask.sum()) == len(expected.input_nodes)
         assert len(seen) == 1
-    assert fixed.capacities[1][0] >= 64
+    assert fixed.capacities[1].num_nodes >= 64
 """
     run_with_driver(emulator, PRELUDE + code)
 
@@ -81,6 +82,7 @@ for wide, fanouts, how, most in (
                     assert made.subgraph_ids.tolist() == expected.subgraph_ids.tolist()
                     assert (batch.subgraph_ids[len(made.subgraph_ids):] == 64).all()
                 used, room = len(expected.input_nodes), len(batch.input_nodes)
+                assert int(batch.node_mask.sum()) == used
                 new = sampler.frontier == "new"
                 for block, real, own in zip(batch.blocks, expected.blocks, made.blocks):
                     counts = [real.num_src_nodes, real.num_dst_nodes, real.num_edges]
@@ -316,7 +318,7 @@ for mode in ("queue", "bsp"):
 for given, error, text in (
     ([(1, 2)], ValueError, "a pair of sizes for each of 2 blocks"), (3, ValueError, "got int 3"),
     ("least", ValueError, "outermost first, or 'most', got str 'least'"),
-    ([(1, 2), 3], TypeError, r"capacities\\[1\\]: expected \\(num_src_nodes, num_edges\\)"),
+    ([(1, 2), 3], TypeError, r"capacities\\[1\\]: expected \\(num_nodes, num_edges\\)"),
     ([(0, 2), (1, 2)], ValueError, r"capacities\\[0\\]\\[0\\]: expected an integer >= 1, got 0"),
 ):
     with pytest.raises(error, match=text):

@@ -52,15 +52,15 @@ for given, options in (
         seen = set()
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
-            assert content(made.sampled) == content(expected.sampled)
+            assert content(made.minibatch) == content(expected.minibatch)
             assert rows(made[1:]) == rows(expected[1:])
             for mine, theirs in zip(made[1:], expected[1:], strict=True):
                 assert mine is None or mine.dtype == theirs.dtype
-            seen.add((batch.sampled.input_nodes.data_ptr(), batch.input_id.data_ptr()))
+            seen.add((batch.minibatch.input_nodes.data_ptr(), batch.input_id.data_ptr()))
             edges_, links_ = batch.counts.tolist()
             assert batch.edge_mask.tolist() == [i < edges_ for i in range(len(batch.input_id))]
             assert int(batch.link_mask.sum()) == links_
-            seeds, room = len(made.sampled.output_nodes), len(batch.sampled.output_nodes)
+            seeds, room = len(made.minibatch.output_nodes), len(batch.minibatch.output_nodes)
             index = batch.edge_label_index
             if index is None:
                 rest = [of[edges_:] for of in batch[4:7]]
@@ -73,6 +73,9 @@ for given, options in (
                 whole = batch.edge_label.dtype == torch.int64
                 assert (batch.edge_label[links_:] == (-100 if whole else 0)).all()
         assert len(seen) == 1
+        assert rows(batch.to("cpu")[1:]) == rows(expected[1:])
+        with pytest.raises(TypeError, match="got a static one; see trimmed"):
+            pickle.dumps(batch)
 """
     run_with_driver(emulator, PRELUDE + code)
 
@@ -101,11 +104,11 @@ for sampler, more in (
         fixed = LinkLoader(graph, given, sampler, static=True, capacities=capacities, **options)
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
-            assert typed_content(made.sampled) == typed_content(expected.sampled)
+            assert typed_content(made.minibatch) == typed_content(expected.minibatch)
             assert rows(made[1:]) == rows(expected[1:])
             sizes.add(tuple(int(of[0]) for of in batch.counts.values()))
-            seeds = {kind: len(ids) for kind, ids in expected.sampled.output_nodes.items()}
-            room = {kind: len(ids) for kind, ids in batch.sampled.output_nodes.items()}
+            seeds = {kind: len(ids) for kind, ids in expected.minibatch.output_nodes.items()}
+            room = {kind: len(ids) for kind, ids in batch.minibatch.output_nodes.items()}
             for kind, index in batch.edge_label_index.items():
                 rest = index[:, int(batch.counts[kind][1]):]
                 assert int(batch.link_mask[kind].sum()) == index.shape[1] - rest.shape[1]
@@ -141,8 +144,8 @@ for time, of in (("t", times), ("f", times / 10.0)):
     for _ in range(2):
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
-            assert content(made.sampled) == content(expected.sampled)
-            assert made.sampled.subgraph_ids.tolist() == expected.sampled.subgraph_ids.tolist()
+            assert content(made.minibatch) == content(expected.minibatch)
+            assert made.minibatch.subgraph_ids.tolist() == expected.minibatch.subgraph_ids.tolist()
             assert rows(made[1:]) == rows(expected[1:])
     assert fixed._static.epochs.remade > 0 and fixed.capacities[0] != small[0]
     again = pickle.loads(pickle.dumps(fixed))
@@ -197,16 +200,17 @@ for wide, how, more in (
         for _ in range(2):
             for expected, batch, whole in zip(eager, fixed, every, strict=True):
                 made = batch.trimmed()
-                assert content(made.sampled) == content(expected.sampled)
+                assert content(made.minibatch) == content(expected.minibatch)
                 assert rows(made[1:]) == rows(expected[1:])
-                others += content(expected.sampled) != content(whole.sampled)
+                others += content(expected.minibatch) != content(whole.minibatch)
                 ids = edges[made.input_id]
                 gone = torch.cat([ids, back[ids]]) if "reverse_eids" in more else ids
-                for block, real in zip(made.sampled.blocks, expected.sampled.blocks, strict=True):
+                blocks = made.minibatch.blocks, expected.minibatch.blocks
+                for block, real in zip(*blocks, strict=True):
                     assert not torch.isin(block.edge_ids, gone).any()
                     weights = block.edge_weights, real.edge_weights
                     assert weights[0] is None or weights[0].tolist() == weights[1].tolist()
-                trees = made.sampled.subgraph_ids, expected.sampled.subgraph_ids
+                trees = made.minibatch.subgraph_ids, expected.minibatch.subgraph_ids
                 assert trees[0] is None or trees[0].tolist() == trees[1].tolist()
         assert others
         assert (fixed._static.epochs.remade > 0) == (capacities is not None)
@@ -243,10 +247,10 @@ for of, links, how, more in (
     for _ in range(2):
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
-            assert typed_content(made.sampled) == typed_content(expected.sampled)
+            assert typed_content(made.minibatch) == typed_content(expected.minibatch)
             assert rows(made[1:]) == rows(expected[1:])
             for kind, places in made.input_id.items():
-                for hop in made.sampled.blocks:
+                for hop in made.minibatch.blocks:
                     assert not torch.isin(hop[kind].edge_ids, links[kind][places]).any()
                     if of is reverse:
                         back = links[kind][places]
@@ -255,7 +259,7 @@ for of, links, how, more in (
                         assert not torch.isin(hop[s].edge_ids, back).any()
     again = pickle.loads(pickle.dumps(fixed))
     for expected, batch in zip(eager, again, strict=True):
-        assert typed_content(batch.trimmed().sampled) == typed_content(expected.sampled)
+        assert typed_content(batch.trimmed().minibatch) == typed_content(expected.minibatch)
 """
     prelude = """
 def more_of_all(options):
@@ -277,7 +281,7 @@ loop = capture.capture(lambda batch: [batch.trimmed()], fixed, warmup=2, stream=
 for _ in range(3):
     for (made,), expected in zip(loop, eager, strict=True):
         # A step that is replayed was told another number.
-        assert content(made.sampled)[:4] == content(expected.sampled)[:4]
+        assert content(made.minibatch)[:4] == content(expected.minibatch)[:4]
         assert rows(made[1:]) == rows(expected[1:])
 assert loop.captured and fixed._static.epochs.remade > 0
 with pytest.raises(TypeError, match="loader: expected a DataLoader or LinkLoader of pygsampler"):

@@ -25,10 +25,10 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     reveal_type(typed.submit(h, both, seed_time=3).result())  # MiniBatch
     reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
     reveal_type(sampler.sample_many(h, [both])[0])  # MiniBatch
-    reveal_type(pgs.HeteroLaborSampler([3]).sample(h, both))  # MiniBatch
+    reveal_type(pgs.LaborSampler([3], edge_weights="ht").sample(h, both))  # MiniBatch
     reveal_type(sampler.sample(h, both).torch())  # MiniBatch
     print(sampler.sample(h, both).blocks[0]["to"].indices, data(g, ids, [5], batch_size=3).device)
-    labor = pgs.HeteroLaborSampler([{"to": 3}])
+    labor = pgs.LaborSampler([{"to": 3}], edge_weights="ht")
     reveal_type(labor.sample(h, both, exclude={"to": ids}))  # MiniBatch
     reveal_type(h.edata["to"]["w"])  # Array
     reveal_type(h["to"])  # Graph
@@ -42,14 +42,14 @@ def check(g: pgs.Graph, h: pgs.HeteroGraph, ids: torch.Tensor, fanouts: list[int
     reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # StepSamples[torch
     reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # Visits
     reveal_type(next(iter(data(g, ids, fanouts, batch_size=3, static=True))))  # StaticMiniBatch
-    reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticHeteroMiniBatch
+    reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticMiniBatch
     reveal_type(next(iter(links(g, ids, fanouts, batch_size=3))))  # LinkBatch
-    reveal_type(next(iter(links(h, {}, fanouts, batch_size=3, exclude=None))))  # HeteroLinkBatch
-    reveal_type(next(iter(links(g, ids, fanouts, batch_size=3, static=True))))  # StaticLinkBatch
-    reveal_type(next(iter(links(h, {}, [5], batch_size=3, static=True))))  # StaticHeteroLinkBatch
+    reveal_type(next(iter(links(h, {}, fanouts, batch_size=3, exclude=None))))  # LinkBatch
+    reveal_type(next(iter(links(g, ids, fanouts, batch_size=3, static=True))))  # LinkBatch
+    reveal_type(next(iter(links(h, {}, [5], batch_size=3, static=True))))  # LinkBatch
     data(g, ids, fanouts, batch_size=3, num_workers=2)  # call-overload
     data(g, ids, fanouts)  # call-overload
-    links(g, ids, fanouts, batch_size=3, seed_weights=ids)  # call-overload
+    links(g, ids, fanouts, batch_size=3, seed_weights=ids)  # call-arg
     sampler.sample(g, ids, epochs=3)  # call-arg
 """
 

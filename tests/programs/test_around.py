@@ -111,7 +111,7 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
         pgs.PinSAGE().within,
         pgs.KHop([2]).within,
         pgs.PGSampler([2]).within,
-        pgs.HeteroLaborSampler([2]).within,
+        pgs.LaborSampler([2], edge_weights="ht").within,
         pgs.HGTSampler([2]).within,
         *(KINDS[kind][0](None).within for kind in KINDS),
         samplers.ladies(nodes=[2]).within,

@@ -16,6 +16,7 @@ from program_parity import LAYOUTS, PASSES, Trial
 from random_programs import program
 
 from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 NUMBER = int(os.environ.get("PYGSAMPLER_PROGRAMS", "400"))
 CHUNK = 2000
@@ -49,10 +50,10 @@ SHIPPED = {
     "exp3": samplers.exp3(fanouts=[2, 3], eta=0.4, log_weights="w"),
     "exp3m": samplers.exp3m(fanouts=[2, 3], eta=0.4, log_weights="w"),
     "fastgcn": samplers.fastgcn(nodes=[4, 3], weight="w"),
-    "labor": samplers.labor(fanouts=[3, 2]),
-    "labor, weighted": samplers.labor(fanouts=[3, 2], weight="w", normalize="mean"),
-    "labor-2": samplers.labor(fanouts=[-1, 2], weight="w", importance=2),
-    "labor-1": samplers.labor(fanouts=[3, 2], importance=1),
+    "labor": layer_wise.labor(fanouts=[3, 2]),
+    "labor, weighted": layer_wise.labor(fanouts=[3, 2], weight="w", normalize="mean"),
+    "labor-2": layer_wise.labor(fanouts=[-1, 2], weight="w", importance=2),
+    "labor-1": layer_wise.labor(fanouts=[3, 2], importance=1),
     "saint_node": samplers.saint_node(budget=5),
     "saint_node, by weights": samplers.saint_node(budget=5, by="weights", weight="w"),
     "saint_edge": samplers.saint_edge(budget=4),

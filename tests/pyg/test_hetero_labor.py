@@ -71,7 +71,9 @@ def test_it_is_the_cores() -> None:
     seeds = torch.tensor([5, 9, 30])
     identity = copy.copy(sampler)._identity.number(seeds, (b"type p", seeds[:0]))
     (batch,) = NeighborLoader(data, [], ("p", seeds), neighbor_sampler=sampler, batch_size=3)
-    core = pgs.HeteroLaborSampler([3, 2], importance=1, prob="w", frontier="new", seed=4).sample(
+    core = pgs.LaborSampler(
+        [3, 2], importance=1, prob="w", frontier="new", seed=4, edge_weights="ht"
+    ).sample(
         sampler.graph,
         {"p": seeds},
         epoch=identity[0],

@@ -11,6 +11,7 @@ from sampler_laws import BOTH, of
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +97,12 @@ def test_numbers_that_are_none(make: Any, message: str) -> None:
     ("make", "message"),
     [
         (lambda: samplers.ladies(nodes=[2], normalize="no"), "normalize: expected True or False"),
-        (lambda: samplers.labor(fanouts=[2], exact=1), "exact: expected True or False, got int 1"),
-        (lambda: samplers.labor(fanouts=[2], weights=None), "weights: expected True or False"),
-        (lambda: samplers.labor(fanouts=[2], layer_dependency="x"), "layer_dependency: expected"),
+        (
+            lambda: layer_wise.labor(fanouts=[2], exact=1),
+            "exact: expected True or False, got int 1",
+        ),
+        (lambda: layer_wise.labor(fanouts=[2], weights=None), "weights: expected True or"),
+        (lambda: layer_wise.labor(fanouts=[2], layer_dependency="x"), "layer_dependency: expected"),
         (lambda: samplers.locality(fanouts=[2], hard=2), "hard: expected True or False"),
         (lambda: samplers.locality(fanouts=[2], beta="3"), "beta: expected a number, got str '3'"),
         (lambda: samplers.locality_scores(None), "graph: expected a pygsampler.Graph"),

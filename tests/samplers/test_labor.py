@@ -1,4 +1,4 @@
-"""HeteroLaborSampler against a slow reference and exact chances, and in torch's loader."""
+"""LaborSampler against a slow reference and exact chances, and in torch's loader."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import reference_labor
 import torch
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 from pygsampler.torch import DataLoader
 
 WRITES, CITES, REVIEWS = ("a", "writes", "p"), ("p", "cites", "p"), ("a", "reviews", "p")
 HAS = ("p", "has", "a")
 NODES = {"a": 30, "p": 50}
 BATCHES = 4000
+
+
+def labor(fanouts: Any, **options: Any) -> pgs.LaborSampler:
+    return pgs.LaborSampler(fanouts, **{"edge_weights": "ht", **options})
 
 
 def make(weighted: bool = False) -> tuple[Any, Any, pgs.HeteroGraph]:
@@ -54,7 +58,7 @@ FANOUTS = [{WRITES: 2, CITES: 3, REVIEWS: 0, HAS: 2}, {WRITES: 1, CITES: -1, REV
 def test_reference(options: dict[str, Any], excluded: bool) -> None:
     edges, weights, graph = make("prob" in options)
     exclude = {WRITES: [0, 5, 9, 11, 100], CITES: list(range(0, 300, 7))} if excluded else None
-    sampler = pgs.HeteroLaborSampler(FANOUTS, seed=11, **options)
+    sampler = labor(FANOUTS, seed=11, **options)
     seeds = {"p": [4, 7, 30, 31], "a": [2]}
     for number in range(3):
         nodes, hops = reference_labor.sample(
@@ -91,10 +95,10 @@ def test_reference(options: dict[str, Any], excluded: bool) -> None:
 def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
     random = np.random.default_rng(0)
     ends = random.integers(0, 100, 1500), random.integers(0, 100, 1500)
-    plain = samplers.labor(fanouts=[3, 4], seed=5, **options).sample(
+    plain = layer_wise.labor(fanouts=[3, 4], seed=5, **options).sample(
         pgs.Graph.from_coo(*ends, num_nodes=100), range(9), epoch=1, batch=7
     )
-    typed = pgs.HeteroLaborSampler([3, 4], seed=5, **options).sample(
+    typed = labor([3, 4], seed=5, **options).sample(
         pgs.HeteroGraph.from_coo({("v", "e", "v"): ends}, {"v": 100}),
         {"v": range(9)},
         epoch=1,
@@ -121,7 +125,7 @@ def star() -> pgs.HeteroGraph:
 )
 def test_law(importance: int, shared: float, vertices: float) -> None:
     """Relations share numbers of the same vertices, and types do not; chances are the paper's."""
-    sampler = pgs.HeteroLaborSampler([1], importance=importance, seed=6)
+    sampler = pgs.LaborSampler([1], importance=importance, seed=6, edge_weights="ht")
     other = 8 / 27 if importance else 1 / 3
     chances = {0: 1 / 2, 1: 1 / 2, 2: shared, 3: other, 4: other}
     seen, both, met = Counter[int](), 0, 0
@@ -163,7 +167,7 @@ def test_law(importance: int, shared: float, vertices: float) -> None:
 def test_sums_are_unbiased_and_there_are_fewer_vertices(options: dict[str, Any]) -> None:
     edges, weights, graph = make("prob" in options)
     seeds = list(range(30))
-    sampler = pgs.HeteroLaborSampler([3], seed=2, **options)
+    sampler = labor([3], seed=2, **options)
     x = np.random.default_rng(1).random(NODES["p"])
     w = weights[CITES] if "prob" in options else np.ones(300)
     src, dst = edges[CITES]
@@ -187,7 +191,7 @@ def test_more_rounds_have_fewer_vertices() -> None:
     _, _, graph = make()
     found = []
     for importance in (0, 1, -1):
-        sampler = pgs.HeteroLaborSampler([2], importance=importance, seed=2)
+        sampler = pgs.LaborSampler([2], importance=importance, seed=2, edge_weights="ht")
         found.append(
             np.mean(
                 [
@@ -210,7 +214,7 @@ def test_a_type_that_is_added_changes_no_other() -> None:
     more = pgs.HeteroGraph.from_coo(
         {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, {"t": 2, **NODES}
     )
-    sampler = pgs.HeteroLaborSampler([2, 2], seed=3)
+    sampler = pgs.LaborSampler([2, 2], seed=3, edge_weights="ht")
     one = sampler.sample(graph, {"p": range(10)}, epoch=0, batch=1)
     two = sampler.sample(more, {"p": range(10)}, epoch=0, batch=1)
     for a, b in zip(one.blocks, two.blocks, strict=True):
@@ -226,9 +230,7 @@ def test_numbers_of_hops_and_batches() -> None:
     of = ("v", "x", "v")
 
     def kept(number: int, **options: Any) -> list[list[int]]:
-        batch = pgs.HeteroLaborSampler([4, 4], seed=6, **options).sample(
-            graph, {"v": [0, 1]}, epoch=0, batch=number
-        )
+        batch = labor([4, 4], seed=6, **options).sample(graph, {"v": [0, 1]}, epoch=0, batch=number)
         return [
             block[of].edge_ids.numpy()[: block[of].indptr.numpy()[2]].tolist()
             for block in batch.blocks
@@ -241,9 +243,9 @@ def test_numbers_of_hops_and_batches() -> None:
         assert outer != inner
     # Numbers are those of the program, on the way from one period to the next too.
     graph = pgs.HeteroGraph.from_coo({of: ends}, {"v": 20})
-    alone = samplers.labor(fanouts=[4, 4], batch_dependency=3, seed=6)
+    alone = layer_wise.labor(fanouts=[4, 4], batch_dependency=3, seed=6)
     for number in range(7):
-        typed = pgs.HeteroLaborSampler([4, 4], batch_dependency=3, seed=6).sample(
+        typed = pgs.LaborSampler([4, 4], batch_dependency=3, seed=6, edge_weights="ht").sample(
             graph, {"v": [0, 1]}, epoch=0, batch=number
         )
         plain = alone.sample(graph[of], [0, 1], epoch=0, batch=number)
@@ -253,7 +255,7 @@ def test_numbers_of_hops_and_batches() -> None:
 
 def test_weights_scaled() -> None:
     _, _, graph = make(weighted=True)
-    sampler = pgs.HeteroLaborSampler([3], prob="w", edge_weights="mean", seed=1)
+    sampler = pgs.LaborSampler([3], prob="w", edge_weights="mean", seed=1)
     block = sampler.sample(graph, {"p": range(20)}, epoch=0, batch=0).blocks[0][CITES]
     assert block.edge_weights is not None
     sums = np.add.reduceat(
@@ -261,7 +263,7 @@ def test_weights_scaled() -> None:
     )
     counts = np.diff(block.indptr.numpy())
     assert sums[counts > 0] == pytest.approx(counts[counts > 0], rel=1e-5)
-    none = pgs.HeteroLaborSampler([3], prob="w", edge_weights=None, seed=1)
+    none = pgs.LaborSampler([3], prob="w", edge_weights=None, seed=1)
     same = none.sample(graph, {"p": range(20)}, epoch=0, batch=0).blocks[0][CITES]
     assert same.edge_weights is None
     assert same.edge_ids.tolist() == block.edge_ids.tolist()
@@ -271,7 +273,7 @@ def test_in_the_loader() -> None:
     _, _, graph = make()
     x = {kind: torch.randn(count, 4) for kind, count in NODES.items()}
     labels = {"p": torch.arange(50)}
-    sampler = pgs.HeteroLaborSampler([2, {WRITES: 2}], default_fanout=1, seed=4)
+    sampler = pgs.LaborSampler([2, {WRITES: 2}], default_fanout=1, seed=4, edge_weights="ht")
     loader = DataLoader(
         graph,
         {"p": torch.arange(50)},
@@ -295,7 +297,9 @@ def test_in_the_loader() -> None:
 
 def test_pickles_and_mistakes() -> None:
     _, _, graph = make()
-    sampler = pgs.HeteroLaborSampler(FANOUTS, importance=-1, batch_dependency=2, seed=9)
+    sampler = pgs.LaborSampler(
+        FANOUTS, importance=-1, batch_dependency=2, seed=9, edge_weights="ht"
+    )
     sampler.sample(graph, {"p": [1]})
     again = pickle.loads(pickle.dumps(sampler))
     assert repr(again) == repr(sampler)
@@ -306,14 +310,65 @@ def test_pickles_and_mistakes() -> None:
         ({"importance": -2}, "importance: expected an integer from -1"),
         ({"importance": 1, "exact": True}, "importance: expected 0 with exact=True, got 1"),
         ({"batch_dependency": 0}, "batch_dependency: expected an integer from 1"),
-        ({"edge_weights": "sum"}, "edge_weights: expected None or 'ht' or 'mean'"),
+        ({"edge_weights": "all"}, "edge_weights: expected None or 'ht' or 'mean' or 'sum'"),
         ({"prob": "w", "mask": "m"}, "prob, mask: expected at most one"),
     ):
         with pytest.raises(ValueError, match=message):
-            pgs.HeteroLaborSampler([2], **wrong)
+            pgs.LaborSampler([2], **wrong)
     with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
-        pgs.HeteroLaborSampler([{WRITES: 2}]).sample(graph, {"p": [1]})
-    with pytest.raises(TypeError, match="graph: expected a HeteroGraph"):
-        pgs.HeteroLaborSampler([2]).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
+        pgs.LaborSampler([{WRITES: 2}], edge_weights="ht").sample(graph, {"p": [1]})
+    with pytest.raises(ValueError, match="edge_weights: expected 'ht', 'mean' or None for a hete"):
+        pgs.LaborSampler([2], edge_weights="sum").sample(graph, {"p": [1]})
+    for wrong, message in (
+        ({"frontier": "new"}, "frontier: expected 'all' for a homogeneous graph, got 'new'"),
+        ({"mask": "m"}, "mask: expected None for a homogeneous graph, got 'm'; prob takes"),
+        ({"importance": -1}, "importance: expected an integer >= 0, got -1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pgs.LaborSampler([2], **wrong).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
+    with pytest.raises(ValueError, match=r"fanouts\[0\]: expected an integer for a homogeneous"):
+        pgs.LaborSampler([{WRITES: 2}]).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
     with pytest.raises(IndexError, match=r'seeds\["p"\]'):
-        pgs.HeteroLaborSampler([2]).sample(graph, {"p": [50]})
+        pgs.LaborSampler([2], edge_weights="ht").sample(graph, {"p": [50]})
+
+
+@pytest.mark.parametrize("prob", [None, "w"])
+@pytest.mark.parametrize("edge_weights", [None, "ht", "mean", "sum"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"exact": True}, {"importance": 2, "layer_dependency": True}, {"batch_dependency": 3}],
+)
+def test_a_homogeneous_graph_is_sampled_by_the_program(
+    options: dict[str, Any], edge_weights: str | None, prob: str | None
+) -> None:
+    random = np.random.default_rng(0)
+    ends = random.integers(0, 100, 1500), random.integers(0, 100, 1500)
+    weights = {"w": random.random(1500).astype(np.float32)}
+    graph = pgs.Graph.from_coo(*ends, num_nodes=100, edge_data=weights)
+    sampler = pgs.LaborSampler([3, 4], prob=prob, edge_weights=edge_weights, seed=5, **options)
+    program = layer_wise.labor(
+        fanouts=[3, 4],
+        weight=prob,
+        weights="ht" if edge_weights == "ht" else edge_weights is not None,
+        normalize=edge_weights if edge_weights in ("mean", "sum") else None,
+        seed=5,
+        **options,
+    )
+    want = program.sample(graph, range(9), epoch=1, batch=7)
+    pickled = pickle.loads(pickle.dumps(sampler))
+    many = sampler.sample_many(graph, [range(9)], epoch=1, batch=7)
+    for got in (
+        sampler.sample(graph, range(9), epoch=1, batch=7),
+        sampler.submit(graph, range(9), epoch=1, batch=7).result(),
+        pickled.sample(graph, range(9), epoch=1, batch=7),
+        *many,
+    ):
+        assert got.input_nodes.tolist() == want.input_nodes.tolist()
+        for a, b in zip(got.blocks, want.blocks, strict=True):
+            assert a.edge_ids.tolist() == b.edge_ids.tolist()
+            assert a.indptr.tolist() == b.indptr.tolist()
+            # Without a kind of weights and prob there are none.
+            for values in (a.edge_weights, b.edge_weights):
+                assert (values is None) == (edge_weights is None and prob is None)
+            if a.edge_weights is not None and b.edge_weights is not None:
+                assert a.edge_weights.tolist() == b.edge_weights.tolist()

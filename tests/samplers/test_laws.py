@@ -14,6 +14,7 @@ from sampler_laws import BATCHES, BOTH, DEGREES, LOOPS, batches, edges_of, of, p
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +243,7 @@ def labor_graph() -> pgs.Graph:
 
 
 def test_labor_shares_numbers_among_columns() -> None:
-    sampler = samplers.labor(fanouts=[1], seed=6)
+    sampler = layer_wise.labor(fanouts=[1], seed=6)
     single: Counter[tuple[int, int]] = Counter()
     both = vertices = 0
     for batch in batches(sampler, labor_graph(), [0, 1]):
@@ -263,7 +264,7 @@ def test_labor_shares_numbers_among_columns() -> None:
 def test_labor_by_importance_has_fewer_vertices() -> None:
     """LABOR-1: c = 1 and 8/9, 43/27 vertices in the mean, and each edge by one over its chance."""
     chances = {(2, 0): 1 / 2, (3, 0): 1 / 2, (3, 1): 4 / 9, (4, 1): 8 / 27, (5, 1): 8 / 27}
-    sampler = samplers.labor(fanouts=[1], importance=1, seed=6)
+    sampler = layer_wise.labor(fanouts=[1], importance=1, seed=6)
     single, vertices = Counter[tuple[int, int]](), []
     for batch in batches(sampler, labor_graph(), [0, 1]):
         edges = edges_of(batch.blocks[0])
@@ -274,7 +275,7 @@ def test_labor_by_importance_has_fewer_vertices() -> None:
     for edge, p in chances.items():
         assert abs(single[edge] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
     near(vertices, 43 / 27)
-    further = samplers.labor(fanouts=[1], importance=4, seed=6)
+    further = layer_wise.labor(fanouts=[1], importance=4, seed=6)
     found = [
         len(set(b.blocks[0].indices.tolist())) for b in batches(further, labor_graph(), [0, 1])
     ]
@@ -287,7 +288,7 @@ def test_weighted_labor_is_unbiased(options: dict[str, int]) -> None:
     src, w = np.array([2, 3, 4, 5]), np.array([1.0, 2.0, 3.0, 0.0])
     graph = pgs.Graph.from_coo(src, np.zeros(4, np.int64), num_nodes=6, edge_data={"w": w * 1e-200})
     x = np.array([0, 0, 3, 1, 2, 9])
-    sampler = samplers.labor(fanouts=[2], weight="w", seed=3, **options)
+    sampler = layer_wise.labor(fanouts=[2], weight="w", seed=3, **options)
     sums, drawn, size = [], Counter[int](), []
     for batch in batches(sampler, graph.with_data(edge_data={"w": w}), [0]):
         edges = edges_of(batch.blocks[0])
@@ -310,7 +311,7 @@ def test_weighted_labor_is_unbiased(options: dict[str, int]) -> None:
 def test_exact_labor() -> None:
     """Sequential Poisson: b's edges together by 1/4, and the shares of the weights 1, 2 and 3."""
     both = 0
-    for batch in batches(samplers.labor(fanouts=[1], exact=True, seed=6), labor_graph(), [0, 1]):
+    for batch in batches(layer_wise.labor(fanouts=[1], exact=True, seed=6), labor_graph(), [0, 1]):
         edges = {(u, v) for u, v, _ in edges_of(batch.blocks[0])}
         assert sorted(v for _, v in edges) == [0, 1]
         both += {(3, 0), (3, 1)} <= edges
@@ -321,7 +322,7 @@ def test_exact_labor() -> None:
     graph = pgs.Graph.from_coo(src, dst, num_nodes=6, edge_data={"w": w})
     x = np.array([0, 0, 3, 1, 2, 9])
     sums, drawn = [], Counter[int]()
-    exact = samplers.labor(fanouts=[2], weight="w", exact=True, seed=3)
+    exact = layer_wise.labor(fanouts=[2], weight="w", exact=True, seed=3)
     for batch in batches(exact, graph, [0, 1]):
         edges = edges_of(batch.blocks[0])
         assert sorted((u, value) for u, v, value in edges if v == 1) == [(2, 4.0), (4, 5.0)]
@@ -346,8 +347,8 @@ def test_labor_with_numbers_that_change_gradually() -> None:
         found[made.blocks[0].edge_ids.numpy()] = True
         return found
 
-    plain = samplers.labor(fanouts=[1], seed=6)
-    gradual = samplers.labor(fanouts=[1], batch_dependency=k, seed=6)
+    plain = layer_wise.labor(fanouts=[1], seed=6)
+    gradual = layer_wise.labor(fanouts=[1], batch_dependency=k, seed=6)
     found = [kept(gradual, batch) for batch in range(2 * k + 1)]
     # A period begins with the numbers of a batch.
     for period in range(3):
@@ -372,20 +373,20 @@ def test_labor_with_numbers_that_change_gradually() -> None:
     for made, one in zip(together, found, strict=False):
         assert sorted(made.blocks[0].edge_ids.tolist()) == np.flatnonzero(one).tolist()
     with pytest.raises(ValueError, match="batch_dependency: expected an integer"):
-        samplers.labor(fanouts=[1], batch_dependency=0)
+        layer_wise.labor(fanouts=[1], batch_dependency=0)
 
 
 def test_labors_weights_scaled() -> None:
     src, w = np.array([2, 3, 4, 2, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1.0])
     graph = pgs.Graph.from_coo(src, np.array([0, 0, 0, 1, 1]), num_nodes=6, edge_data={"w": w})
     for normalize, want in (("sum", {0: 6.0, 1: 5.0}), ("mean", None)):
-        sampler = samplers.labor(fanouts=[2], weight="w", normalize=normalize, seed=3)
+        sampler = layer_wise.labor(fanouts=[2], weight="w", normalize=normalize, seed=3)
         for batch in batches(sampler, graph, [0, 1], 50):
             edges = edges_of(batch.blocks[0])
             for v in {v for _, v, _ in edges}:
                 column = [value for _, to, value in edges if to == v]
                 assert sum(column) == pytest.approx(want[v] if want else len(column))
-    plain = samplers.labor(fanouts=[-1], weight="w", weights=False, seed=3)
+    plain = layer_wise.labor(fanouts=[-1], weight="w", weights=False, seed=3)
     (batch,) = batches(plain, graph, [0, 1], 1)
     assert sorted(value for _, _, value in edges_of(batch.blocks[0])) == sorted(w)
     for wrong in (
@@ -395,7 +396,7 @@ def test_labors_weights_scaled() -> None:
         {"importance": 1, "exact": True},
     ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            samplers.labor(fanouts=[2], **wrong)
+            layer_wise.labor(fanouts=[2], **wrong)
 
 
 # ---- node-wise -------------------------------------------------------------------------------
@@ -515,7 +516,7 @@ def test_pass_draws_by_its_attention() -> None:
 
 @pytest.mark.parametrize("name", ["graphsage", "kgcn", "labor", "locality", "seal", "shadow"])
 def test_fanouts_that_are_none(name: str) -> None:
-    make = getattr(samplers, name)
+    make = getattr(layer_wise if name == "labor" else samplers, name)
     with pytest.raises(TypeError, match=r"fanouts: expected a list of int, .* got int 5"):
         make(fanouts=5)
     with pytest.raises(TypeError, match=r"fanouts\[1\]: expected an integer .* got str 'a'"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 
 def test_equal_options_are_equal_plans():
@@ -93,8 +93,8 @@ def test_a_description_is_no_value():
         pgs.RandomWalk(3, seed=1),
         pgs.KHop([2], seed=1),
         pgs.HGTSampler([2], seed=1),
-        pgs.HeteroLaborSampler([2], seed=1),
-        samplers.labor(fanouts=[2], seed=1),
+        pgs.LaborSampler([2], seed=1, edge_weights="ht"),
+        layer_wise.labor(fanouts=[2], seed=1),
     ],
     ids=lambda sampler: type(sampler).__name__,
 )

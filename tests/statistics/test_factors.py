@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler.samplers import layer_wise
 
 from . import laws
 
@@ -89,24 +89,24 @@ CORE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 for weight in (None, "w"):
     for exact in (False, True):
         name = f"{'exact' if exact else 'poisson'}{', prob' if weight else ''}"
-        CORE[f"HeteroLaborSampler, {name}"] = (
-            lambda exact=exact, prob=weight: pgs.HeteroLaborSampler(
-                [3], exact=exact, prob=prob, seed=1
+        CORE[f"LaborSampler, {name}"] = (
+            lambda exact=exact, prob=weight: pgs.LaborSampler(
+                [3], exact=exact, prob=prob, seed=1, edge_weights="ht"
             ),
             typed,
         )
         CORE[f"labor, {name}"] = (
-            lambda exact=exact, weight=weight: samplers.labor(
+            lambda exact=exact, weight=weight: layer_wise.labor(
                 fanouts=[3], exact=exact, weight=weight, weights="ht", seed=1
             ),
             plain,
         )
-CORE["HeteroLaborSampler, rounds"] = (
-    lambda: pgs.HeteroLaborSampler([3], importance=2, prob="w", seed=1),
+CORE["LaborSampler, rounds"] = (
+    lambda: pgs.LaborSampler([3], importance=2, prob="w", seed=1, edge_weights="ht"),
     typed,
 )
 CORE["labor, rounds"] = (
-    lambda: samplers.labor(fanouts=[3], importance=2, weight="w", weights="ht", seed=1),
+    lambda: layer_wise.labor(fanouts=[3], importance=2, weight="w", weights="ht", seed=1),
     plain,
 )
 
@@ -130,8 +130,8 @@ def test_parallel_edges_of_exact_labor(fanout: int, weight: str | None, excluded
     alone = pgs.Graph.from_coo(src, dst, num_nodes=count, edge_data=data)
     one = pgs.HeteroGraph.from_coo(kind, {"v": count}, edge_data={KIND: data})
     out = np.arange(0, len(src), 7) if excluded else np.arange(0)
-    program = samplers.labor(fanouts=[fanout], exact=True, weight=weight, weights="ht", seed=2)
-    family = pgs.HeteroLaborSampler([fanout], exact=True, prob=weight, seed=2)
+    program = layer_wise.labor(fanouts=[fanout], exact=True, weight=weight, weights="ht", seed=2)
+    family = pgs.LaborSampler([fanout], exact=True, prob=weight, seed=2, edge_weights="ht")
     block = program.sample(alone, np.arange(ROWS), epoch=0, batch=1, exclude=out).blocks[0]
     batch = family.sample(one, {"v": np.arange(ROWS)}, epoch=0, batch=1, exclude={KIND: out})
     other = batch.blocks[0][KIND]
@@ -156,19 +156,19 @@ def test_chances_of_poisson_labor_by_weight() -> None:
     src, dst = ends(np.arange(3))
     data = {"w": np.tile([1.0, 2.0, 3.0], ROWS)}
     graph = pgs.Graph.from_coo(src, dst, num_nodes=4 * ROWS, edge_data=data)
-    sampler = samplers.labor(fanouts=[2], weight="w", weights="ht", seed=1)
+    sampler = layer_wise.labor(fanouts=[2], weight="w", weights="ht", seed=1)
     block = sampler.sample(graph, np.arange(ROWS), epoch=0, batch=0).blocks[0]
     chances = np.array([0.3, 0.6, 0.9])
     ids = block.edge_ids.numpy()
     assert block.edge_data["w"].numpy() == pytest.approx(1 / chances[ids % 3], rel=1e-6)
     error = np.sqrt(chances * (1 - chances) / ROWS)
     assert (abs(np.bincount(ids % 3) / ROWS - chances) < 4.5 * error).all()
-    every = samplers.labor(fanouts=[-1], weight="w", weights="ht", seed=1)
+    every = layer_wise.labor(fanouts=[-1], weight="w", weights="ht", seed=1)
     for exact in (False, True):
         whole = (
             every
             if not exact
-            else samplers.labor(fanouts=[-1], weight="w", weights="ht", exact=True, seed=1)
+            else layer_wise.labor(fanouts=[-1], weight="w", weights="ht", exact=True, seed=1)
         )
         made = whole.sample(graph, np.arange(9), epoch=0, batch=0).blocks[0]
         assert made.edge_data["w"].tolist() == [1.0] * 27
@@ -214,7 +214,7 @@ def test_of_link_loaders(labor: str | None, prob: str | None, types: bool) -> No
         seed=1,
     )
     (batch,) = loader
-    fair(*of_block(batch.sampled.blocks[0][KIND] if types else batch.sampled.blocks[0]))
+    fair(*of_block(batch.minibatch.blocks[0][KIND] if types else batch.minibatch.blocks[0]))
 
 
 @LABOR
@@ -281,6 +281,6 @@ def test_of_dgls_sampler_of_programs(exact: bool) -> None:
 
     g = dgl.graph(tuple(map(torch.from_numpy, ends())), num_nodes=nodes())
     g.edata["a"] = torch.from_numpy(np.tile(WEIGHTS, ROWS))
-    program = samplers.labor(fanouts=[3], exact=exact, weight="a", weights="ht", seed=1)
+    program = layer_wise.labor(fanouts=[3], exact=exact, weight="a", weights="ht", seed=1)
     block = Sampler(program).sample(g, torch.arange(ROWS))[2][0]
     fair(block.edata[dgl.EID], block.edata["w"])

@@ -20,7 +20,7 @@ from partitioned_graphs import EDGES, NODES, content, walked
 import pygsampler as pgs
 from pygsampler import distributed, samplers
 from pygsampler.distributed.process_group import ProcessGroup
-from pygsampler.samplers import Temporal
+from pygsampler.samplers import Temporal, layer_wise
 from pygsampler.torch import DataLoader
 
 
@@ -52,10 +52,10 @@ WALKS = (
 
 # Programs over columns, LABOR among them.
 COLUMNS = (
-    samplers.labor(fanouts=[4, -1, 3], seed=5),
-    samplers.labor(fanouts=[4, 0, 3], seed=5, weight="w", importance=2, layer_dependency=True),
-    samplers.labor(fanouts=[4, 3], seed=5, weight="w", exact=True, batch_dependency=4),
-    samplers.labor(fanouts=[3, 3], seed=5, importance=1, normalize="mean"),
+    layer_wise.labor(fanouts=[4, -1, 3], seed=5),
+    layer_wise.labor(fanouts=[4, 0, 3], seed=5, weight="w", importance=2, layer_dependency=True),
+    layer_wise.labor(fanouts=[4, 3], seed=5, weight="w", exact=True, batch_dependency=4),
+    layer_wise.labor(fanouts=[3, 3], seed=5, importance=1, normalize="mean"),
     samplers.ladies(nodes=[20, 12], seed=5, method="iid"),
     samplers.ladies(nodes=[20, 12], seed=5, method="conditioned", weight="k", normalize=False),
     samplers.shadow(fanouts=[4, 3], seed=5),
@@ -67,10 +67,12 @@ TOGETHER = (
     pgs.HGTSampler([5, 4, 3], seed=5),
     pgs.HGTSampler({"paper": [3, -1], "author": [0, 4]}, max_neighbors=3, seed=5),
     pgs.HGTSampler([2, 0], max_neighbors=None, seed=5),
-    pgs.HeteroLaborSampler([3, -1, 2], seed=5),
-    pgs.HeteroLaborSampler([3, 0, 2], prob="w", importance=1, frontier="new", seed=5),
-    pgs.HeteroLaborSampler([3, 2], mask="t", importance=-1, layer_dependency=True, seed=5),
-    pgs.HeteroLaborSampler([3, 2], prob="w", exact=True, edge_weights="mean", seed=5),
+    pgs.LaborSampler([3, -1, 2], seed=5, edge_weights="ht"),
+    pgs.LaborSampler([3, 0, 2], prob="w", importance=1, frontier="new", seed=5, edge_weights="ht"),
+    pgs.LaborSampler(
+        [3, 2], mask="t", importance=-1, layer_dependency=True, seed=5, edge_weights="ht"
+    ),
+    pgs.LaborSampler([3, 2], prob="w", exact=True, edge_weights="mean", seed=5),
 )
 
 
@@ -320,7 +322,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             fails(
                 ValueError,
                 "prob: expected the name of an edge array",
-                partial(pgs.HeteroLaborSampler([2], prob="z").sample, graph, one),
+                partial(pgs.LaborSampler([2], prob="z", edge_weights="ht").sample, graph, one),
             )
             for other in (pgs.PGSampler([2]), pgs.RandomWalk(2)):
                 fails(
@@ -338,7 +340,10 @@ def typed(rank: int, world: int, folder: str) -> None:
             # Edge types by the names of their relations.
             assert graph.num_edges[cites[1]] == whole.num_edges[cites]
             named = pgs.PGSampler([{cites[1]: 2}], default_fanout=1, seed=3)
-            for each in (named, pgs.HeteroLaborSampler([{cites[1]: 2}], default_fanout=1, seed=3)):
+            for each in (
+                named,
+                pgs.LaborSampler([{cites[1]: 2}], default_fanout=1, seed=3, edge_weights="ht"),
+            ):
                 made, want = (
                     each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
                     for of in (graph, whole)
@@ -530,7 +535,10 @@ def refused(rank: int, world: int, folder: str) -> None:
                 "expected one on this machine for a program with 'whole'",
             ),
             (samplers.saint_walk(roots=3, length=2), "for a program with 'walk'"),
-            (samplers.labor(fanouts=[2], weight="z"), "weight: expected the name of an edge array"),
+            (
+                layer_wise.labor(fanouts=[2], weight="z"),
+                "weight: expected the name of an edge array",
+            ),
             (
                 samplers.asgcn(nodes=[3], source="y", target="born"),
                 "expected a graph on this machine for its vertex arrays ('born', 'y')",

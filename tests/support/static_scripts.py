@@ -16,7 +16,7 @@ from pygsampler._loader import arguments, node_seeds
 import torch_cpu
 from pygsampler._engine import memory as memories
 from pygsampler._loader import static_epochs as static
-from pygsampler._sampling import static_buffers as standing
+from pygsampler._sampling import static_buffers as static_buffers
 from pygsampler._features.features import Features
 from pygsampler.samplers import Temporal
 from pygsampler.torch import DataLoader
@@ -27,7 +27,7 @@ class Side:
     def join(self): pass
 
 static.SideStream = Side
-standing.place_of = lambda device: torch.device("cpu")
+static_buffers.place_of = lambda device: torch.device("cpu")
 arguments._check = lambda index: None
 
 def copied(order, index):

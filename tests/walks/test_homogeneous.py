@@ -109,8 +109,9 @@ def whole(batch):
         [getattr(block, name).tolist() for name in ("indptr", "indices", "edge_ids", "edge_weights")
          if getattr(block, name) is not None] for hop in batch.blocks for block in hop.values()]
 
-for sampler in (pgs.HeteroLaborSampler([3, {WRITES: 2, EMPLOYS: 1, CITES: 4}], prob="w", seed=3),
-                pgs.HeteroLaborSampler([3, 2], exact=True, edge_weights=None, seed=3),
+fanouts = [3, {WRITES: 2, EMPLOYS: 1, CITES: 4}]
+for sampler in (pgs.LaborSampler(fanouts, prob="w", seed=3, edge_weights="ht"),
+                pgs.LaborSampler([3, 2], exact=True, edge_weights=None, seed=3),
                 pgs.HGTSampler([9, 4], seed=3)):
     without = {CITES: list(range(0, 200, 3))}
     for exclude in (None, without):

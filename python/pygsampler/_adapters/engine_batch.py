@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch.utils.data import get_worker_info
 
 from pygsampler._batch.minibatch import as_torch
-from pygsampler._batch.unique import unique_by_first
+from pygsampler._batch.repeated_seeds import unique_by_first
 
 if TYPE_CHECKING:
     import torch

@@ -1,35 +1,166 @@
-"""``LinkBatch`` and its kin: what loaders of links yield."""
+"""``LinkBatch``: edges to predict and the mini-batch around them, which a ``LinkLoader`` yields."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 
 from pygsampler._batch.html_tables import arrays_html
-from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.static import StaticHeteroMiniBatch, StaticMiniBatch, prefix_mask
+from pygsampler._batch.static import prefix_mask
 from pygsampler._graph.schema import ByEdgeType
 
-if TYPE_CHECKING:
-    from pygsampler._batch.minibatch import MiniBatch
-    from pygsampler._graph.hetero_graph import EdgeType
-
-__all__ = ["HeteroLinkBatch", "LinkBatch", "StaticHeteroLinkBatch", "StaticLinkBatch", "by_field"]
+__all__ = ["LinkBatch", "link_batch"]
 
 
-# Methods of named tuples, which have no base class of ours.
+class LinkBatch(NamedTuple):
+    """Edges to predict, and the mini-batch around their nodes.
+
+    Indices are int64, and count the rows that a model returns for ``minibatch.output_nodes``. Of a
+    heterogeneous graph each field is a mapping of edge types, without types that have no such
+    array; rows are those of the types at the ends of an edge.
+
+    A loader with ``static=True`` yields one batch of fixed sizes, whose memory stays where it is:
+    each of its batches uses the first places of every field. Indices that fill up are rows of
+    ``minibatch.output_nodes`` that the batch does not use, spread over all of those; labels that
+    fill up are -100 if they are integers, else 0, and ``input_id`` is 0. ``link_mask`` tells a loss
+    which links to count, and ``trimmed()`` is a copy to keep.
+    """
+
+    minibatch: Any
+    """What the sampler returns for the nodes, each once, with rows of features if requested."""
+    input_id: Any
+    """The place of each edge among those of the loader, of its type: shape [edges]. On the CPU, of
+    a static batch on the GPU."""
+    edge_label_index: Any
+    """Sources and destinations of the edges, then of their negatives, all of one edge before those
+    of the next: shape [2, links]. None with triplets."""
+    edge_label: Any
+    """The labels of the edges, or without labels float32: 1 for edges and 0 for negatives. Shape
+    [links, ...]; with triplets the labels that the loader has, or None."""
+    src_index: Any
+    """With triplets the sources: shape [edges]."""
+    dst_pos_index: Any
+    """With triplets the destinations: shape [edges]."""
+    dst_neg_index: Any
+    """With triplets the negatives: shape [edges, amount]."""
+    counts: Any = None
+    """Of a static batch the numbers of its edges and links: int64, shape [2], on the GPU. Else
+    None."""
+
+    @property
+    def edge_mask(self) -> Any:
+        """Marks the edges of the batch among ``input_id``, and triplets: bool, shape [edges].
+
+        All of them unless the batch is static.
+        """
+        return self._per_type(lambda links: _mask(links[0], links[-1], 0))
+
+    @property
+    def link_mask(self) -> Any:
+        """Marks the links of the batch in ``edge_label_index``: bool, shape [links].
+
+        Marks triplets where there are such. All of them unless the batch is static.
+        """
+        return self._per_type(
+            lambda links: _mask(links[3] if links[1] is None else links[1][0], links[-1], 1)
+        )
+
+    def trimmed(self) -> LinkBatch:
+        """Returns a static batch as a loader without ``static`` yields it, in memory of its own.
+
+        Waits for the GPU, which knows the sizes. Returns any other batch as it is.
+        """
+        if self.counts is None:
+            return self
+        return link_batch(self.minibatch.trimmed(), self._per_type(_trimmed))
+
+    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> LinkBatch:
+        """Returns the batch on ``device``; with ``non_blocking`` no copy is waited for.
+
+        Tensors that are there already are shared. A static batch is trimmed first.
+        """
+        return self._map(lambda values: values.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> LinkBatch:
+        """Returns the batch in page-locked memory, as torch's DataLoader needs it."""
+        return self._map(lambda values: values.pin_memory())
+
+    def _map(self, move: Callable[[Any], Any]) -> LinkBatch:
+        minibatch, *fields = self.trimmed()
+        return LinkBatch(
+            move(minibatch),
+            *(
+                ByEdgeType((kind, move(values)) for kind, values in field.items())
+                if isinstance(field, Mapping)
+                else None
+                if field is None
+                else move(field)
+                for field in fields
+            ),
+        )
+
+    def _per_type(self, function: Callable[[list[Any]], Any]) -> Any:
+        """Returns the value of a function of the fields behind ``minibatch``, of each type."""
+        if not isinstance(self.input_id, Mapping):
+            return function([*self[1:]])
+        return ByEdgeType(
+            (kind, function([None if field is None else field.get(kind) for field in self[1:]]))
+            for kind in self.input_id
+        )
+
+    def __repr__(self) -> str:
+        edges = ", ".join(f"{kind}{count}" for kind, count in _counted(self.input_id, 0))
+        index = self.edge_label_index
+        links = index if index is not None and len(index) else self.dst_pos_index
+        counts = ", ".join(f"{kind}{count}" for kind, count in _counted(links, -1))
+        return (
+            f"{type(self).__name__}(edges={edges}, links={counts or 0}, "
+            f"minibatch={self.minibatch!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        arrays = []
+        for name, values in zip(self._fields[1:], self[1:], strict=True):
+            if isinstance(values, Mapping):
+                arrays += [(f"{name}[{kind!r}]", each) for kind, each in values.items()]
+            else:
+                arrays.append((name, values))
+        minibatch: str = self.minibatch._repr_html_()
+        return arrays_html(repr(self), arrays) + minibatch
 
 
-def _shown(batch: Any) -> str:
-    """Returns a batch by the counts of its edges and links, and by what was sampled."""
-    edges = ", ".join(f"{kind}{count}" for kind, count in _counted(batch.input_id, 0))
-    index = batch.edge_label_index
-    links = index if index is not None and len(index) else batch.dst_pos_index
-    counts = _counted(links, -1)
-    told = ", ".join(f"{kind}{count}" for kind, count in counts)
-    return f"{type(batch).__name__}(edges={edges}, links={told or 0}, sampled={batch.sampled!r})"
+def link_batch(minibatch: Any, fields: Any) -> LinkBatch:
+    """Returns the batch whose fields behind ``minibatch`` are a list, or mapping types to lists."""
+    if not isinstance(fields, Mapping):
+        return LinkBatch(minibatch, *fields)
+    return LinkBatch(
+        minibatch,
+        *(
+            ByEdgeType(
+                (kind, value)
+                for kind, value in zip(fields, field, strict=True)
+                if value is not None
+            )
+            for field in zip(*fields.values(), strict=True)
+        ),
+    )
+
+
+def _missing(batch: LinkBatch, name: str) -> Any:
+    """Raises AttributeError, which says where the attributes of the mini-batch are."""
+    kind = type(batch).__name__
+    if name.startswith("_") or not hasattr(batch.minibatch, name):
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+    raise AttributeError(
+        f"{name}: expected an attribute of {kind}, got {name!r}; the mini-batch has it: "
+        f"batch.minibatch.{name}"
+    )
+
+
+# Outside of the class, where type checkers would take any name.
+LinkBatch.__getattr__ = _missing  # type: ignore[attr-defined]
 
 
 def _counted(tensors: Any, dim: int) -> list[tuple[str, int]]:
@@ -41,206 +172,20 @@ def _counted(tensors: Any, dim: int) -> list[tuple[str, int]]:
     return [("", tensors.shape[dim])]
 
 
-def _html(batch: Any) -> str:
-    """Returns a table of a batch's tensors, and that of what was sampled."""
-    arrays = []
-    for name, values in zip(batch._fields[1:], batch[1:], strict=True):
-        if isinstance(values, Mapping):
-            arrays += [(f"{name}[{kind!r}]", each) for kind, each in values.items()]
-        else:
-            arrays.append((name, values))
-    sampled: str = batch.sampled._repr_html_()
-    return arrays_html(repr(batch), arrays) + sampled
+def _mask(values: torch.Tensor, counts: torch.Tensor | None, place: int) -> torch.Tensor:
+    """Marks the first of ``values``, as many as one of the ``counts`` says."""
+    if counts is None:
+        return torch.ones(len(values), dtype=torch.bool, device=values.device)
+    return prefix_mask(len(values), counts[place])
 
 
-def _missing(batch: Any, name: str) -> Any:
-    """AttributeError that says where the attributes of what was sampled are."""
-    kind = type(batch).__name__
-    if name.startswith("_") or not hasattr(batch.sampled, name):
-        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
-    raise AttributeError(
-        f"{name}: expected an attribute of {kind}, got {name!r}; what was sampled has it: "
-        f"batch.sampled.{name}"
-    )
-
-
-class LinkBatch(NamedTuple):
-    """Links, and what was sampled around their vertices.
-
-    Indices are int64, and count the rows that a model gives for ``sampled.output_nodes``.
-    """
-
-    sampled: MiniBatch
-    """What the sampler makes of the vertices, each once, with rows of features if asked for."""
-    input_id: torch.Tensor
-    """The place of each edge among those of the loader: shape [edges], on the CPU."""
-    edge_label_index: torch.Tensor | None
-    """Sources and destinations of the edges, then of their negatives, all of one edge before those
-    of the next: shape [2, links]. None with triplets."""
-    edge_label: torch.Tensor | None
-    """The labels of the edges, or without labels float32: 1 for edges and 0 for negatives. Shape
-    [links, ...]; with triplets the labels that were given, or None."""
-    src_index: torch.Tensor | None
-    """With triplets the sources: shape [edges]."""
-    dst_pos_index: torch.Tensor | None
-    """With triplets the destinations: shape [edges]."""
-    dst_neg_index: torch.Tensor | None
-    """With triplets the negatives: shape [edges, amount]."""
-
-    def __repr__(self) -> str:
-        return _shown(self)
-
-    def _repr_html_(self) -> str:
-        return _html(self)
-
-
-class HeteroLinkBatch(NamedTuple):
-    """Links of a graph with types, and what was sampled around their vertices.
-
-    As ``LinkBatch``, each field a mapping of edge types; one that a type does not have is not in
-    it. Rows of sources are those of ``sampled.output_nodes`` of their type, and rows of
-    destinations those of theirs.
-    """
-
-    sampled: MiniBatch
-    input_id: ByEdgeType[torch.Tensor]
-    """The place of each edge among those that the loader was given of its type."""
-    edge_label_index: ByEdgeType[torch.Tensor]
-    edge_label: ByEdgeType[torch.Tensor]
-    src_index: ByEdgeType[torch.Tensor]
-    dst_pos_index: ByEdgeType[torch.Tensor]
-    dst_neg_index: ByEdgeType[torch.Tensor]
-
-    def __repr__(self) -> str:
-        return _shown(self)
-
-    def _repr_html_(self) -> str:
-        return _html(self)
-
-
-class StaticLinkBatch(NamedTuple):
-    """Links with room for a number of them, around a ``StaticMiniBatch``, on a GPU.
-
-    Fields are those of ``LinkBatch``, of fixed sizes in memory that stays where it is: a batch uses
-    the first of each. Indices that fill up are rows of ``sampled.output_nodes`` that the batch does
-    not use, dealt out over those; labels are -100 where they are integers, else 0; places are 0.
-    ``link_mask`` tells a loss which links to count. ``trimmed()`` is a copy to keep.
-    """
-
-    sampled: StaticMiniBatch
-    input_id: torch.Tensor
-    """As ``LinkBatch`` has it, but on the GPU."""
-    edge_label_index: torch.Tensor | None
-    edge_label: torch.Tensor | None
-    src_index: torch.Tensor | None
-    dst_pos_index: torch.Tensor | None
-    dst_neg_index: torch.Tensor | None
-    counts: torch.Tensor
-    """How many edges the batch has, and how many links: int64, shape [2], on the GPU."""
-
-    def __repr__(self) -> str:
-        return _shown(self)
-
-    def _repr_html_(self) -> str:
-        return _html(self)
-
-    @property
-    def edge_mask(self) -> torch.Tensor:
-        """Which of ``input_id``, and with triplets of the rest, are the batch's: bool [edges]."""
-        return prefix_mask(len(self.input_id), self.counts[0])
-
-    @property
-    def link_mask(self) -> torch.Tensor:
-        """Which of ``edge_label_index`` are the batch's: bool, shape [links]; with triplets
-        ``edge_mask``."""
-        return prefix_mask(_links(self), self.counts[1])
-
-    def trimmed(self) -> LinkBatch:
-        """The batch that a loader without ``static`` gives, in memory of its own.
-
-        Waits for the GPU, which knows the sizes.
-        """
-        return LinkBatch(self.sampled.trimmed(), *_trimmed(self, self.counts.tolist()))
-
-
-class StaticHeteroLinkBatch(NamedTuple):
-    """Edges to predict of a heterogeneous graph, padded, around a ``StaticHeteroMiniBatch``.
-
-    As ``StaticLinkBatch``, each field a mapping of edge types.
-    """
-
-    sampled: StaticHeteroMiniBatch
-    input_id: ByEdgeType[torch.Tensor]
-    """As ``HeteroLinkBatch`` has it, but on the GPU."""
-    edge_label_index: ByEdgeType[torch.Tensor]
-    edge_label: ByEdgeType[torch.Tensor]
-    src_index: ByEdgeType[torch.Tensor]
-    dst_pos_index: ByEdgeType[torch.Tensor]
-    dst_neg_index: ByEdgeType[torch.Tensor]
-    counts: ByEdgeType[torch.Tensor]
-    """How many edges of each type the batch has, and how many links: int64, shape [2], on the
-    GPU."""
-
-    def __repr__(self) -> str:
-        return _shown(self)
-
-    def _repr_html_(self) -> str:
-        return _html(self)
-
-    @property
-    def edge_mask(self) -> dict[EdgeType, torch.Tensor]:
-        """Of each type which of ``input_id`` are the batch's: bool."""
-        return {
-            kind: prefix_mask(len(self.input_id[kind]), of[0]) for kind, of in self.counts.items()
-        }
-
-    @property
-    def link_mask(self) -> dict[EdgeType, torch.Tensor]:
-        """Of each type which of ``edge_label_index`` are the batch's: bool."""
-        return {
-            kind: prefix_mask(_links(self._of(kind)), of[1]) for kind, of in self.counts.items()
-        }
-
-    def trimmed(self) -> HeteroLinkBatch:
-        """As ``StaticLinkBatch.trimmed``."""
-        fields = {kind: _trimmed(self._of(kind), of.tolist()) for kind, of in self.counts.items()}
-        return HeteroLinkBatch(self.sampled.trimmed(), *by_field(fields))
-
-    def _of(self, kind: EdgeType) -> Any:
-        """The links of one type."""
-        of: Any = self.sampled
-        return StaticLinkBatch(of, *(fields.get(kind) for fields in self[1:]))
-
-
-# Not among their methods, where type checkers would take any name.
-for _kind in (LinkBatch, HeteroLinkBatch, StaticLinkBatch, StaticHeteroLinkBatch):
-    _kind.__getattr__ = _missing  # type: ignore[union-attr]
-
-
-def by_field(fields: Mapping[EdgeType, list[Any]]) -> list[ByEdgeType[Any]]:
-    """Fields of each type as mappings of types, without those that a type does not have."""
+def _trimmed(links: list[Any]) -> list[Any]:
+    """Returns the fields from ``input_id`` on without what fills them up."""
+    places, index, label, *ends, counts = links
+    edges, count = counts.tolist()
     return [
-        ByEdgeType(
-            (kind, value) for kind, value in zip(fields, of, strict=True) if value is not None
-        )
-        for of in zip(*fields.values(), strict=True)
-    ]
-
-
-def _links(batch: StaticLinkBatch) -> int:
-    """How many links there is room for."""
-    index = batch.edge_label_index
-    return len(batch.input_id) if index is None else index.shape[1]
-
-
-def _trimmed(batch: StaticLinkBatch, counts: list[int]) -> list[Any]:
-    """The fields from ``input_id`` on, as ``LinkBatch`` has them."""
-    edges, links = counts
-    index, *others = batch[2:7]
-    label, *ends = others
-    return [
-        batch.input_id[:edges].cpu() if batch.input_id.is_cuda else batch.input_id[:edges].clone(),
-        None if index is None else index[:, :links].clone(),
-        None if label is None else label[:links].clone(),
+        places[:edges].cpu() if places.is_cuda else places[:edges].clone(),
+        None if index is None else index[:, :count].clone(),
+        None if label is None else label[:count].clone(),
         *(None if end is None else end[:edges].clone() for end in ends),
     ]

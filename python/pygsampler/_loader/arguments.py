@@ -6,13 +6,12 @@ from typing import Any
 
 import torch
 
-from pygsampler import samplers
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import CudaError
 from pygsampler.programs import ProgramFunction
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["check_not_function", "graph_on_device", "resolve_sampler"]
@@ -25,7 +24,7 @@ def check_not_function(given: Any) -> None:
 
 
 def resolve_sampler(
-    given: Any, seed: int | None, *, labor: str | None, typed: bool, **options: str | None
+    given: Any, seed: int | None, *, labor: str | None, **options: str | None
 ) -> Sampler[Any]:
     """The sampler, given or made of fanouts, for a graph with types or without."""
     if isinstance(given, Sampler):
@@ -43,43 +42,10 @@ def resolve_sampler(
             f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
         )
     if labor is not None:
-        return _labor(labor, given, seed, typed, **options)
+        if labor not in ("exact", "poisson"):
+            raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
+        return LaborSampler(given, exact=labor == "exact", seed=seed, **options)  # type: ignore[arg-type]
     return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
-
-
-def _labor(
-    labor: Any,
-    fanouts: Any,
-    seed: int | None,
-    typed: bool,
-    *,
-    prob: str | None,
-    mask: str | None,
-    edge_weights: str | None,
-) -> Sampler[Any]:
-    """LABOR of these fanouts."""
-    if labor not in ("exact", "poisson"):
-        raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
-    exact = labor == "exact"
-    if typed:
-        return HeteroLaborSampler(
-            fanouts, exact=exact, prob=prob, mask=mask, edge_weights=edge_weights, seed=seed
-        )
-    if mask is not None:
-        raise ValueError(
-            f"mask: expected None with labor={labor!r} and a graph without types, got {mask!r}; "
-            "prob takes an array of zeros and ones"
-        )
-    if edge_weights not in (None, "ht"):
-        raise ValueError(f"edge_weights: expected 'ht' or None, got {describe(edge_weights)}")
-    made: Sampler[Any] = samplers.labor(
-        fanouts=list(PGSampler(fanouts).fanouts),
-        exact=exact,
-        weights="ht" if prob and edge_weights else edge_weights is not None,
-        weight=prob,
-        seed=seed,
-    )
-    return made
 
 
 def graph_on_device(graph: Any, device: Any) -> Any:

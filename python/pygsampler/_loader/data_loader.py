@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.static import StaticHeteroMiniBatch, StaticMiniBatch
+from pygsampler._batch.static import StaticMiniBatch
 from pygsampler._graph.graph import Graph
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loader.loader_base import BatchT, LoaderBase
@@ -112,7 +112,7 @@ class DataLoader(LoaderBase[BatchT]):
     labor : str, optional
         The sampler that is made of fanouts is LABOR, of which batches have fewer vertices:
         ``"poisson"``, with ``fanouts`` edges in the mean, or ``"exact"``, with so many. It is
-        ``samplers.labor``, and of a ``HeteroGraph`` ``HeteroLaborSampler``.
+        ``pygsampler.LaborSampler``.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
@@ -145,9 +145,9 @@ class DataLoader(LoaderBase[BatchT]):
         are seeds.
     static : bool
         Yield each batch as the same ``StaticMiniBatch``, of fixed sizes in memory that stays where
-        it is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroMiniBatch``;
-        on a GPU alone, for a ``PGSampler`` of mode ``"auto"`` or ``"persistent"``. One pass at a
-        time: the next ``iter()`` ends the one before. ``prefetch`` is 2.
+        it is, as ``capture`` needs it; on a GPU alone, for a ``PGSampler`` of mode ``"auto"`` or
+        ``"persistent"``. One epoch at a time: the next ``iter()`` ends the one before. ``prefetch``
+        is 2.
     capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         With ``static``, how many sources and edges each block may have, outermost first; seeds are
         at most ``batch_size``. Default: what the batches of the first pass need, which are sampled
@@ -210,18 +210,7 @@ class DataLoader(LoaderBase[BatchT]):
     @overload
     def __init__(
         self: DataLoader[StaticMiniBatch],
-        graph: Graph,
-        seeds: Any,
-        sampler_or_fanouts: PGSampler | Sequence[int],
-        *,
-        batch_size: int,
-        static: Literal[True],
-        **options: Unpack[DataLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: DataLoader[StaticHeteroMiniBatch],
-        graph: HeteroGraph,
+        graph: Graph | HeteroGraph,
         seeds: Any,
         sampler_or_fanouts: PGSampler | Sequence[Any],
         *,

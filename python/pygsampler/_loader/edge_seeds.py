@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from pygsampler._batch.link_batch import HeteroLinkBatch, LinkBatch, by_field
+from pygsampler._batch.link_batch import LinkBatch, link_batch
 from pygsampler._graph.hetero_graph import HeteroGraph
 from pygsampler._loader.edge_exclusion import EdgeExclusion
 from pygsampler._loader.epoch_state import shuffle
@@ -96,7 +96,7 @@ class EdgeSeeds:
                 more["seed_time"] = self._as_graph(seeds.times)
             return self._as_graph(seeds.seeds), more
 
-        return EpochDraws(draw, lambda sampled: self._batch(sampled, *waiting.popleft(), index))
+        return EpochDraws(draw, lambda batch: self._batch(batch, *waiting.popleft(), index))
 
     def most(self, size: int, graph: Any) -> int | Mapping[str, int]:
         """Implements ``SeedSource.most``."""
@@ -145,18 +145,15 @@ class EdgeSeeds:
         return edges, collect_seeds(edges, self._is_disjoint)
 
     def _batch(
-        self, sampled: Any, edges: list[SampledEdges], where: list[torch.Tensor], index: int
-    ) -> LinkBatch | HeteroLinkBatch:
+        self, minibatch: Any, edges: list[SampledEdges], where: list[torch.Tensor], index: int
+    ) -> LinkBatch:
         """Returns a batch as its consumer sees it."""
         rows = iter([to_device(each, index) for each in where])
         fields = {
             kind: links.handed(each.places, [next(rows) for _ in each.lists], index)
             for (kind, links), each in zip(self._links.items(), edges, strict=True)
         }
-        if not self._is_hetero:
-            (only,) = fields.values()
-            return LinkBatch(sampled, *only)
-        return HeteroLinkBatch(sampled, *by_field(fields))
+        return link_batch(minibatch, fields if self._is_hetero else fields[None])
 
     def _as_graph(self, values: dict[str, Any]) -> Any:
         """Returns a mapping of types, or of a graph without types its only value."""

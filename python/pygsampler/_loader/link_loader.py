@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
-from pygsampler._batch.link_batch import HeteroLinkBatch, LinkBatch
-from pygsampler._graph.hetero_graph import HeteroGraph
+from pygsampler._batch.link_batch import LinkBatch
 from pygsampler._loader.edge_seeds import EdgeSeeds
-from pygsampler._loader.loader_base import BatchT, LoaderBase
-from pygsampler._loader.negatives import NegativeSampling
+from pygsampler._loader.loader_base import LoaderBase
 from pygsampler._loader.options import checked_keywords
-from pygsampler._sampling.sampler import Sampler
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch
     from pygsampler._graph.graph import Graph
-    from pygsampler._loader.options import LinkLoaderOptions
+    from pygsampler._graph.hetero_graph import HeteroGraph
+    from pygsampler._loader.negatives import NegativeSampling
+    from pygsampler._sampling.sampler import Sampler
 
 __all__ = ["LinkLoader"]
 
 
-class LinkLoader(LoaderBase[BatchT]):
+class LinkLoader(LoaderBase[LinkBatch]):
     """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
 
     Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
@@ -32,7 +28,7 @@ class LinkLoader(LoaderBase[BatchT]):
         loader = LinkLoader(graph, train_edge_ids, [10, 10], batch_size=1024, shuffle=True,
                             negatives=NegativeSampling("structural"))
         for batch in loader:
-            h = model(batch.sampled.blocks, features[batch.sampled.input_nodes])
+            h = model(batch.minibatch.blocks, features[batch.minibatch.input_nodes])
             src, dst = batch.edge_label_index
             scores = (h[src] * h[dst]).sum(1)
             loss = binary_cross_entropy_with_logits(scores, batch.edge_label)
@@ -76,7 +72,7 @@ class LinkLoader(LoaderBase[BatchT]):
     seed : int, optional
         As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
-        As ``DataLoader`` has them: ``batch.sampled`` has their rows.
+        As ``DataLoader`` has them: ``batch.minibatch`` has their rows.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise, of blocks.
     reverse_types : mapping of edge types to edge types, optional
@@ -86,20 +82,19 @@ class LinkLoader(LoaderBase[BatchT]):
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
         trees of the edge and of its negatives, and for negatives with ``time_attr``.
     static : bool
-        As ``DataLoader`` has it: each batch is the same ``StaticLinkBatch``, of a ``HeteroGraph``
-        the same ``StaticHeteroLinkBatch``. What all batches of a pass begin with, negatives too, is
-        drawn when it begins, and kept on the host: 8 bytes for each edge, and 16 for each link,
-        those of negatives too; and on the GPU 4 or 8 for each seed, and 8 for each edge that a
-        batch leaves out.
+        As ``DataLoader`` has it: each batch is the same ``LinkBatch``, of fixed sizes and with
+        ``counts``. The seeds of all batches of an epoch, negatives too, are drawn when it begins,
+        and stay on the host: 8 bytes for each edge, and 16 for each link, those of negatives too;
+        and on the GPU 4 or 8 for each seed, and 8 for each edge that a batch leaves out.
     capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         As ``DataLoader`` has them. Seeds are at most as many vertices as a batch of edges and their
         negatives has.
 
     Notes
     -----
-    It yields a ``LinkBatch``, and of a ``HeteroGraph`` a ``HeteroLinkBatch``. Seeds are the
-    vertices of the links, ascending and each once; of a disjoint sampler they are all of them,
-    sources before destinations: then each has a tree of its own, which the indices count.
+    It yields a ``LinkBatch``. Seeds are the nodes of the links, ascending and each once; of a
+    disjoint sampler they are all of them, sources before destinations: then each has a subgraph of
+    its own, which the indices count.
 
     Options may be assigned as those of ``DataLoader``.
 
@@ -123,61 +118,6 @@ class LinkLoader(LoaderBase[BatchT]):
         For a ``device`` that is not there, or that torch cannot use.
     """
 
-    @overload
-    def __init__(
-        self: LinkLoader[StaticLinkBatch],
-        graph: Graph,
-        edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[True],
-        **options: Unpack[LinkLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: LinkLoader[StaticHeteroLinkBatch],
-        graph: HeteroGraph,
-        edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[True],
-        **options: Unpack[LinkLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: LinkLoader[LinkBatch],
-        graph: Graph,
-        edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[False] = False,
-        **options: Unpack[LinkLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: LinkLoader[HeteroLinkBatch],
-        graph: HeteroGraph,
-        edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[False] = False,
-        **options: Unpack[LinkLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: LinkLoader[Any],
-        graph: Graph | HeteroGraph,
-        edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
-        *,
-        batch_size: int,
-        static: bool = False,
-        **options: Unpack[LinkLoaderOptions],
-    ) -> None: ...
     @checked_keywords
     def __init__(
         self,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pygsampler._loader.stats import EpochStats
     from pygsampler._loader.summary import Stats
     from pygsampler._sampling.sampler import Sampler
+    from pygsampler._sampling.static_buffers import Capacity
 
 __all__ = ["LoaderBase"]
 
@@ -103,7 +104,7 @@ class LoaderBase(Generic[BatchT]):
         if seed is not None:
             seed = resolve_seed(seed)
         is_hetero = isinstance(graph, HeteroGraph)
-        sampler = resolve_sampler(sampler_or_fanouts, seed, typed=is_hetero, **sampler_options)
+        sampler = resolve_sampler(sampler_or_fanouts, seed, **sampler_options)
         own["_source"] = seeds = source(sampler)
         own["_epochs"] = EpochState(
             sampler,
@@ -197,10 +198,10 @@ class LoaderBase(Generic[BatchT]):
         return self._static is not None
 
     @property
-    def capacities(self) -> list[tuple[Any, Any]] | None:
-        """The most sources and edges of each block of static batches; None before that is known.
+    def capacities(self) -> list[Capacity] | None:
+        """The most nodes and edges of each hop of static batches; None before that is known.
 
-        With a ``HeteroGraph`` they are mappings of types.
+        Pairs ``(num_nodes, num_edges)``, with a ``HeteroGraph`` of mappings of types.
         """
         return None if self._static is None else self._static.capacities
 

@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pygsampler._graph.hetero_graph import EdgeType
-    from pygsampler._loader.negatives import NegativeSampling
-
 __all__ = [
     "OTHER_LOADERS",
     "DataLoaderOptions",
-    "LinkLoaderOptions",
     "checked_keywords",
     "replacement",
     "similar",
@@ -99,8 +95,8 @@ def _answer(name: str, names: Sequence[str]) -> str:
     return f"expected options that it has, got {name}={way}"
 
 
-class _Options(TypedDict, total=False):
-    """Options of both loaders, as type checkers see them."""
+class DataLoaderOptions(TypedDict, total=False):
+    """Options of a ``DataLoader`` beside its batch size, as type checkers see them."""
 
     shuffle: bool
     drop_last: bool
@@ -120,22 +116,8 @@ class _Options(TypedDict, total=False):
     labels: Any
     seed_time: Any
     capacities: Any
-
-
-class DataLoaderOptions(_Options, total=False):
-    """Options of a ``DataLoader`` beside its batch size."""
-
     progress: bool
     low_mark: int | None
     sampler_share: float | None
     seed_weights: Any
     num_samples: int | None
-
-
-class LinkLoaderOptions(_Options, total=False):
-    """Options of a ``LinkLoader`` beside its batch size."""
-
-    negatives: NegativeSampling | Mapping[EdgeType, NegativeSampling] | None
-    exclude: str | None
-    reverse_eids: Any
-    reverse_types: Mapping[EdgeType, EdgeType] | None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pygsampler._loader.seed_source import SeedSource
     from pygsampler._loader.shards import Shards
     from pygsampler._loader.static_links import StaticLinks
-    from pygsampler._sampling.static_buffers import EpochSeeds, StaticBuffers
+    from pygsampler._sampling.static_buffers import Capacity, EpochSeeds, StaticBuffers
 
 __all__ = ["StaticEpochs", "StaticPlan"]
 
@@ -34,12 +34,12 @@ _log = logging.getLogger("pygsampler")
 
 
 class StaticEpochs:
-    """Passes over seeds with batches in memory that stays where it is.
+    """Epochs of batches in memory that stays where it is.
 
-    ``begin`` begins one; for each batch in turn ``ready`` waits until it is sampled, and ``turn``
-    puts it into ``batch``, its rows too, and has a later one sampled: launches alone, which may be
-    captured. A batch that is larger than there is room for is found by ``ready``: it makes more
-    room, in other memory, and counts ``remade`` up.
+    ``begin`` begins one; for each batch in turn ``ready`` waits until it is sampled, and
+    ``advance`` puts it into ``batch``, its rows too, and has a later one sampled: launches alone,
+    which may be captured. ``ready`` finds a batch that is larger than the room: it allocates more,
+    in other memory, and counts ``remade`` up.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class StaticEpochs:
         self._shards = shards
         self._rank = rank
         self._rows = rows
-        self._standing: StaticBuffers | None = None
+        self._buffers: StaticBuffers | None = None
         self._sampler: PGSampler | None = None
         self._seeds: EpochSeeds | None = None
         # What is gathered for each batch, and of which features.
@@ -72,14 +72,14 @@ class StaticEpochs:
     @property
     def batch(self) -> Any:
         """The memory of batches."""
-        assert self._standing is not None
-        return self._standing.batch
+        assert self._buffers is not None
+        return self._buffers.batch
 
     @property
     def num_edges(self) -> int:
         """Edges of the batch that was waited for."""
-        assert self._standing is not None
-        return self._standing.num_edges
+        assert self._buffers is not None
+        return self._buffers.num_edges
 
     def begin(
         self,
@@ -101,7 +101,7 @@ class StaticEpochs:
             self._links.begin(draws, self._graph._device)
         if self.capacities is None:
             self.capacities = self._layout.needed(sampled())
-        if self._standing is None or sampler is not self._sampler:
+        if self._buffers is None or sampler is not self._sampler:
             self._make(sampler, seeds)
         self._seeds, self._epoch, self._again = seeds, epoch, again
         self._start(0)
@@ -118,8 +118,8 @@ class StaticEpochs:
 
     def _wait(self, begun: int, step: int) -> None:
         self._check(begun)
-        assert self._standing is not None
-        if self._standing.wait(step - self._first):
+        assert self._buffers is not None
+        if self._buffers.wait(step - self._first):
             self._count()
             return
         assert self._sampler is not None
@@ -131,20 +131,20 @@ class StaticEpochs:
         assert self._seeds is not None
         self._make(self._sampler, self._seeds)
         self._start(step)
-        if not self._standing.wait(0):
+        if not self._buffers.wait(0):
             raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
         self._count()
 
     def advance(self, begun: int, step: int) -> Any:
         """Puts the batch that is ready into ``batch``, and has the one after the next sampled."""
         self._check(begun)
-        standing = self._standing
-        assert standing is not None
+        buffers = self._buffers
+        assert buffers is not None
         # The slot that it goes to was read by the batch before this one.
-        self._side.launch(standing.sample)
-        standing.fill()
+        self._side.launch(buffers.sample)
+        buffers.fill()
         gather_on_device(self._graph._device, self._parts)
-        batch = standing.batch
+        batch = buffers.batch
         labels = batch.features.get("y")
         if isinstance(labels, dict):
             masks = batch.seed_mask
@@ -153,19 +153,19 @@ class StaticEpochs:
         elif labels is not None:
             _ignore(labels, batch.seed_mask)
         self.note(step)
-        return batch if self._links is None else self._links.of(batch)
+        return batch if self._links is None else self._links.batch(batch)
 
     def note(self, step: int) -> None:
-        """Gives ``batch`` the numbers of a batch of the pass."""
+        """Gives ``batch`` the numbers of a batch of the epoch."""
         known = self.batch.__dict__
         known["epoch"], known["batch"] = self._epoch, self._number(step)
 
     def join(self) -> None:
-        """Lets torch's current stream wait for what is sampled beside it."""
+        """Lets torch's current stream wait for the sampling in the side stream."""
         self._side.join()
 
     def batches(self, begun: int) -> Generator[Any, None, None]:
-        """The batches of a pass."""
+        """Yields the batches of an epoch."""
         for step in range(self._shards.steps):
             self.ready(begun, step)
             batch = self.advance(begun, step)
@@ -187,28 +187,28 @@ class StaticEpochs:
         return step * self._shards.world_size + self._rank
 
     def _start(self, step: int) -> None:
-        """Begins with batch ``step`` of the pass."""
-        standing, seeds = self._standing, self._seeds
-        assert standing is not None
+        """Begins with batch ``step`` of the epoch."""
+        buffers, seeds = self._buffers, self._seeds
+        assert buffers is not None
         assert seeds is not None
         self._first = step
-        standing.begin(seeds, step, self._epoch, self._number(step), self._shards.world_size)
+        buffers.begin(seeds, step, self._epoch, self._number(step), self._shards.world_size)
         for _ in range(AHEAD):
-            standing.sample()
+            buffers.sample()
 
     def _make(self, sampler: PGSampler, seeds: EpochSeeds) -> None:
-        """Makes memory for batches of the capacities."""
-        if self._standing is not None:
-            self._standing.close()
-            self._standing = None
+        """Allocates memory for batches of the capacities."""
+        if self._buffers is not None:
+            self._buffers.close()
+            self._buffers = None
             self.remade += 1
         assert self.capacities is not None
         bits = 8 * seeds.ids.element_size()
-        standing = self._layout.allocate(self._graph, sampler, self.capacities, bits)
+        buffers = self._layout.allocate(self._graph, sampler, self.capacities, bits)
         # First, since features may refuse: then there is no memory, and the next pass asks again.
-        read = self._rows.attach_static(standing.batch)
+        read = self._rows.attach_static(buffers.batch)
         self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
-        self._standing, self._sampler = standing, sampler
+        self._buffers, self._sampler = buffers, sampler
 
     def _count(self) -> None:
         """Counts the rows that are read for a batch: who replays a graph does not ask for them."""
@@ -249,7 +249,7 @@ class StaticPlan:
         self.epochs = StaticEpochs(graph, shards, rank, fetcher, self.layout, room, links)
 
     @property
-    def capacities(self) -> list[tuple[Any, Any]] | None:
+    def capacities(self) -> list[Capacity] | None:
         """The sizes of each block; None before the first epoch has shown them."""
         sizes = self.epochs.capacities
         return None if sizes is None else self.layout.shown(sizes)

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._engine.checks import describe, integer
 from pygsampler._graph.schema import check_by_type, number_of
 from pygsampler._sampling.static_buffers import Capacity, StaticBuffers
-from pygsampler._sampling.static_buffers_hetero import (
-    HeteroCapacity,
-    HeteroStaticBuffers,
-    SingleTypeStaticBuffers,
-)
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import Schema
     from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["StaticLayout", "timed_of"]
@@ -25,7 +21,7 @@ _SPARE = 20
 
 
 class StaticLayout:
-    """The sizes of static batches of at most so many seeds, a ``HeteroCapacity`` for each hop.
+    """The sizes of static batches of at most so many seeds, a ``Capacity`` for each hop.
 
     A graph without types has one of each, with empty names.
     """
@@ -50,7 +46,7 @@ class StaticLayout:
             or sampler.frontier == "new"
         )
 
-    def checked(self, capacities: Any, sampler: PGSampler) -> list[HeteroCapacity] | None:
+    def checked(self, capacities: Any, sampler: PGSampler) -> list[Capacity] | None:
         """Returns ``capacities`` that a caller wants for batches of ``sampler``, checked."""
         if capacities is None:
             return None
@@ -66,7 +62,7 @@ class StaticLayout:
             raise ValueError(
                 f"{where}: expected {pairs}, outermost first, or 'most', got {describe(capacities)}"
             )
-        result: list[HeteroCapacity] = []
+        result: list[Capacity] = []
         # A hop has all nodes of the hops before it.
         nodes = self._seeds_of_types()
         for place in reversed(range(hops)):
@@ -75,12 +71,12 @@ class StaticLayout:
                 sizes = (
                     "mappings of node types and of edge types to sizes"
                     if self._is_hetero
-                    else "(num_src_nodes, num_edges)"
+                    else "(num_nodes, num_edges)"
                 )
                 raise TypeError(f"{here}: expected {sizes}, got {describe(pair)}")
             if not self._is_hetero:
                 src, count = integer(pair[0], f"{here}[0]", 1), integer(pair[1], f"{here}[1]", 0)
-                result.insert(0, HeteroCapacity({"": src}, {self._kinds[0]: count}))
+                result.insert(0, Capacity({"": src}, {self._kinds[0]: count}))
                 continue
             own = _sizes(pair[0], f"{here}[0]", nodes)
             nodes = {kind: max(own[kind], nodes[kind]) for kind in nodes}
@@ -92,61 +88,61 @@ class StaticLayout:
                             f"{here}[1][{kind!r}]: expected 0 where there is no room for nodes "
                             f"of type {end!r}, got {count}"
                         )
-            result.insert(0, HeteroCapacity(nodes, edges))
+            result.insert(0, Capacity(nodes, edges))
         return result
 
-    def needed(self, batches: Iterable[Any]) -> list[HeteroCapacity]:
+    def needed(self, batches: Iterable[Any]) -> list[Capacity]:
         """Returns the capacities that ``batches`` need, and some more."""
-        most: list[HeteroCapacity] = []
+        most: list[Capacity] = []
         for batch in batches:
             sizes = self._of_batch(batch)
             most = self.grown(most, sizes) if most else sizes
         # There is room for the most seeds, which are sources of each block, in any case.
         more = 0 if self._is_hetero else 1
         return [
-            HeteroCapacity(
+            Capacity(
                 {k: max(_spare(n) + more, self._seeds.get(k, 0)) for k, n in nodes.items()},
                 {kind: _spare(n) for kind, n in edges.items()},
             )
             for nodes, edges in most
         ]
 
-    def grown(
-        self, first: list[HeteroCapacity], second: list[HeteroCapacity]
-    ) -> list[HeteroCapacity]:
+    def grown(self, first: list[Capacity], second: list[Capacity]) -> list[Capacity]:
         """Returns capacities with room for the ``first`` and the ``second``."""
         return [
-            HeteroCapacity(_larger(nodes, more_nodes), _larger(edges, more_edges))
+            Capacity(_larger(nodes, more_nodes), _larger(edges, more_edges))
             for (nodes, edges), (more_nodes, more_edges) in zip(first, second, strict=True)
         ]
 
-    def shown(self, capacities: Iterable[HeteroCapacity]) -> list[tuple[Any, Any]]:
+    def shown(self, capacities: list[Capacity]) -> list[Capacity]:
         """Returns ``capacities`` as a caller writes them: numbers, or mappings of types."""
         if self._is_hetero:
-            return [(nodes, edges) for nodes, edges in capacities]
-        return [(nodes[""], edges[self._kinds[0]]) for nodes, edges in capacities]
+            return list(capacities)
+        return [Capacity(nodes[""], edges[self._kinds[0]]) for nodes, edges in capacities]
 
     def allocate(
-        self, graph: Any, sampler: PGSampler, capacities: list[HeteroCapacity], bits: int
+        self, graph: Any, sampler: PGSampler, capacities: list[Capacity], bits: int
     ) -> StaticBuffers:
         """Returns memory of ``capacities`` for batches of ``sampler``, with seeds of ``bits``."""
         timed = timed_of(graph, sampler)
         source = sampler.graph_of(graph) if timed is None else timed.graph
+        schema: Schema | None = None
+        seeds: Any = self._seeds
         if self._is_hetero:
-            sizes = capacities, self._seeds, bits
-            return HeteroStaticBuffers(source, timed, sampler._hetero_sampler(), *sizes)
-        plain = [Capacity(*pair) for pair in self.shown(capacities)], self._seeds[""], bits
-        if self._is_plain:
-            return StaticBuffers(source, sampler, *plain)
-        engine: Any = sampler if timed is None else sampler._timed
-        return SingleTypeStaticBuffers(source, timed, engine, *plain)
+            engine: Any = sampler._hetero_sampler()
+            schema = source._schema
+        else:
+            engine = sampler if timed is None else sampler._timed
+            seeds = seeds[""]
+        sizes = self.shown(capacities), seeds, bits
+        return StaticBuffers(source, timed, engine, schema, *sizes, self._is_plain)
 
     def _seeds_of_types(self) -> dict[str, int]:
         return {kind: self._seeds.get(kind, 0) for kind in self._num_nodes}
 
-    def _most(self, sampler: PGSampler) -> list[HeteroCapacity]:
+    def _most(self, sampler: PGSampler) -> list[Capacity]:
         """Returns sizes that no batch can exceed."""
-        result: list[HeteroCapacity] = []
+        result: list[Capacity] = []
         rows = nodes = self._seeds_of_types()
         for hop in reversed(sampler.fanouts):
             edges = {}
@@ -163,24 +159,24 @@ class StaticLayout:
             rows = nodes if sampler.frontier == "all" else sources
             least = 0 if self._is_hetero else 1
             room = {kind: max(n, least) for kind, n in nodes.items()}
-            result.insert(0, HeteroCapacity(room, edges))
+            result.insert(0, Capacity(room, edges))
         return result
 
-    def _of_batch(self, batch: Any) -> list[HeteroCapacity]:
+    def _of_batch(self, batch: Any) -> list[Capacity]:
         """Returns the sizes of a batch."""
         if not self._is_hetero:
             (kind,) = self._kinds
             return [
-                HeteroCapacity({"": block.num_src_nodes}, {kind: block.num_edges})
+                Capacity({"": block.num_src_nodes}, {kind: block.num_edges})
                 for block in batch.blocks
             ]
-        result: list[HeteroCapacity] = []
+        result: list[Capacity] = []
         hops = len(batch.blocks)
         for place, hop in enumerate(batch.blocks):
             sampled = batch.num_sampled_nodes.items()
             nodes = {kind: sum(n[: hops + 1 - place]) for kind, n in sampled}
             edges = {kind: block.num_edges for kind, block in hop.items()}
-            result.append(HeteroCapacity(nodes, edges))
+            result.append(Capacity(nodes, edges))
         return result
 
 

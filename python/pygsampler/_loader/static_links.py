@@ -1,4 +1,4 @@
-"""``StaticLinks``: what static batches say of their links, in memory that stays where it is."""
+"""``StaticLinks``: the links of static batches, in memory that stays where it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._batch.link_batch import StaticHeteroLinkBatch, StaticLinkBatch, by_field
+from pygsampler._batch.link_batch import LinkBatch, link_batch
 from pygsampler._sampling import static_buffers
 from pygsampler._sampling.seed_times import seed_times
 from pygsampler._sampling.static_buffers import EpochExclusions, EpochSeeds, padded_rows
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 __all__ = ["StaticLinks", "epoch_seeds", "most_seeds", "padding_label"]
 
-# What cross_entropy and others ignore.
+# A label that cross_entropy and others ignore.
 _IGNORED = -100
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def padding_label(dtype: torch.dtype) -> int:
-    """The label of what fills up."""
+    """Returns the label that fills labels up."""
     return _IGNORED if dtype in _WHOLE else 0
 
 
 def most_seeds(
     links: Mapping[Any, SeedEdges], size: int, num_nodes: Mapping[str, int], disjoint: bool
 ) -> dict[str, int]:
-    """How many seeds of each type a batch of so many edges may have."""
+    """Returns how many seeds of each type a batch of ``size`` edges may have."""
     each: dict[str, list[tuple[int, int]]] = {}
     for of in links.values():
         weights: dict[str, int] = {}
@@ -41,21 +41,21 @@ def most_seeds(
             weights[kind] = weights.get(kind, 0) + count
         for kind, count in weights.items():
             each.setdefault(kind, []).append((count, len(of)))
-    made = {}
-    for kind, given in each.items():
-        left, most = size, 0
-        # At most, a batch is of those relations of which an edge has most vertices of the type.
-        for count, edges in sorted(given, reverse=True):
-            most += count * min(left, edges)
-            left -= min(left, edges)
-        made[kind] = most if disjoint else min(most, num_nodes[kind])
-    return made
+    result = {}
+    for kind, pairs in each.items():
+        rest, most = size, 0
+        # At most, a batch is of the relations whose edges have most nodes of the type.
+        for count, edges in sorted(pairs, reverse=True):
+            most += count * min(rest, edges)
+            rest -= min(rest, edges)
+        result[kind] = most if disjoint else min(most, num_nodes[kind])
+    return result
 
 
 def epoch_seeds(
     batches: Sequence[BatchSeeds],
     kinds: Sequence[str],
-    timed: TimeSortedRelation | TimeSortedGraph | None,
+    sorted_rows: TimeSortedRelation | TimeSortedGraph | None,
     excluded: EpochExclusions | None,
     copied: Callable[[torch.Tensor], torch.Tensor],
 ) -> EpochSeeds:
@@ -74,67 +74,66 @@ def epoch_seeds(
             at += count
             if mine is not None:
                 ids.append(mine)
-                if timed is not None:
+                if sorted_rows is not None:
                     times.append(batch.times[kind])
         parts.extend((first, at - first))
-    told = None if timed is None else seed_times(torch.cat(times), at, timed)
-    return EpochSeeds(copied(torch.cat(ids)), parts, counts, told, excluded)
+    bounds = None if sorted_rows is None else seed_times(torch.cat(times), at, sorted_rows)
+    return EpochSeeds(copied(torch.cat(ids)), parts, counts, bounds, excluded)
 
 
 class StaticLinks:
-    """The links of a loader's batches, of which each begins with at most so many edges.
+    """The links of a loader's batches, of which each begins with at most ``size`` edges.
 
-    ``seeds`` are how many a batch may have of each type. Its tensors are made once, so that a step
-    that was captured finds each pass's batches in them; ``begin`` is told what a pass has, ``put``
-    copies one batch of it there.
+    A batch has at most ``seeds`` of each type. The tensors stay the same, so that a captured step
+    finds the batches of each epoch in them; ``begin`` takes those of an epoch, ``put`` copies one
+    of them to the tensors.
     """
 
     def __init__(
-        self, links: Mapping[Any, SeedEdges], size: int, seeds: Mapping[str, int], typed: bool
+        self, links: Mapping[Any, SeedEdges], size: int, seeds: Mapping[str, int], is_hetero: bool
     ) -> None:
-        self._typed = typed
-        self._memories = {
+        self._is_hetero = is_hetero
+        self._buffers = {
             kind: _LinkBuffers(of, min(size, len(of)), seeds) for kind, of in links.items()
         }
 
     def begin(self, batches: Sequence[tuple[list[SampledEdges], BatchSeeds]], device: int) -> None:
-        """The batches of a pass."""
-        rows = [iter(gathered.where) for _, gathered in batches]
-        for place, memory in enumerate(self._memories.values()):
-            mine = [drawn[place] for drawn, _ in batches]
+        """Takes the edges and seeds of the batches of an epoch, for a device."""
+        rows = [iter(seeds.where) for _, seeds in batches]
+        for place, buffers in enumerate(self._buffers.values()):
+            mine = [edges[place] for edges, _ in batches]
             where = [[next(of) for _ in one.lists] for one, of in zip(mine, rows, strict=True)]
-            memory.begin(mine, where, device)
+            buffers.begin(mine, where, device)
 
     def put(self, step: int) -> None:
-        """Copies a batch of the pass, after what is in torch's current stream."""
-        for memory in self._memories.values():
-            memory.put(step)
+        """Copies a batch of the epoch, after the work in torch's current stream."""
+        for buffers in self._buffers.values():
+            buffers.put(step)
 
-    def of(self, sampled: Any) -> StaticLinkBatch | StaticHeteroLinkBatch:
-        """The batch, with what was sampled."""
-        fields = {kind: memory.fields() for kind, memory in self._memories.items()}
-        if not self._typed:
-            (only,) = fields.values()
-            return StaticLinkBatch(sampled, *only)  # type: ignore[arg-type]
-        return StaticHeteroLinkBatch(sampled, *by_field(fields))
+    def batch(self, minibatch: Any) -> LinkBatch:
+        """Returns the batch around a mini-batch."""
+        fields = {kind: buffers.fields() for kind, buffers in self._buffers.items()}
+        return link_batch(minibatch, fields if self._is_hetero else fields[None])
 
 
 class _Field(NamedTuple):
-    """One of the fields of ``LinkBatch``: where it begins among the numbers, and its shape, of
-    which the dimension before last or the last counts what a batch has."""
+    """A field of ``LinkBatch``: its beginning among the numbers, and its shape."""
 
     start: int
     shape: tuple[int, ...]
 
 
 class _LinkBuffers:
-    """Of one relation. All that is int64 but labels is one tensor, so a batch is a copy or two."""
+    """The links of one relation.
+
+    All int64 fields but labels are one tensor, so that a batch is a copy or two.
+    """
 
     def __init__(self, links: SeedEdges, edges: int, seeds: Mapping[str, int]) -> None:
         self._links = links
         where = [_rest(seeds[kind], count) for kind, count in links.sizes(edges)]
-        # What a batch of the most edges would say, in rows that no batch uses: shapes, and what
-        # fills up.
+        # The fields of a batch of the most edges, of rows that no batch uses: they give shapes, and
+        # fill smaller batches up.
         places = torch.zeros(edges, dtype=torch.int64)
         fields = links.handed(places, where, devices.CPU)
         label = fields[_LABEL]
@@ -149,22 +148,22 @@ class _LinkBuffers:
             numbers.append(of.flatten())
             at += of.numel()
         self._numbers = torch.cat(numbers)
-        # On the GPU; and of a pass, batch by batch, on the host.
-        self._there: tuple[torch.Tensor, torch.Tensor | None] | None = None
+        # On the GPU; and of an epoch, batch by batch, on the host.
+        self._on_device: tuple[torch.Tensor, torch.Tensor | None] | None = None
         self._rows: tuple[torch.Tensor, torch.Tensor | None] | None = None
 
     def begin(
-        self, drawn: list[SampledEdges], where: list[list[torch.Tensor]], device: int
+        self, batches: list[SampledEdges], where: list[list[torch.Tensor]], device: int
     ) -> None:
-        if self._there is None:
-            there = static_buffers.place_of(device)
-            label = None if self._label is None else self._label.to(there, copy=True)
-            self._there = self._numbers.to(there, copy=True), label
-        steps = len(drawn)
+        if self._on_device is None:
+            target = static_buffers.place_of(device)
+            label = None if self._label is None else self._label.to(target, copy=True)
+            self._on_device = self._numbers.to(target, copy=True), label
+        steps = len(batches)
         numbers = self._numbers.repeat(steps, 1)
         label = self._label
         labels = None if label is None else label.repeat(steps, *[1] * label.dim())
-        for step, (of, rows) in enumerate(zip(drawn, where, strict=True)):
+        for step, (of, rows) in enumerate(zip(batches, where, strict=True)):
             fields = self._links.handed(of.places, rows, devices.CPU)
             index = fields[_INDEX]
             links = len(of.places) if index is None else index.shape[1]
@@ -184,22 +183,22 @@ class _LinkBuffers:
         self._rows = numbers, labels
 
     def put(self, step: int) -> None:
-        assert self._there is not None
+        assert self._on_device is not None
         assert self._rows is not None
-        for there, rows in zip(self._there, self._rows, strict=True):
-            if there is not None and rows is not None:
-                _copy(there, rows[step])
+        for tensor, rows in zip(self._on_device, self._rows, strict=True):
+            if tensor is not None and rows is not None:
+                _copy(tensor, rows[step])
 
     def fields(self) -> list[torch.Tensor | None]:
-        """The fields of ``StaticLinkBatch`` behind ``sampled``."""
-        assert self._there is not None
-        numbers, label = self._there
-        made = [None if known is None else _view(numbers, known) for known in self._fields]
-        made[_LABEL] = label
-        return made
+        """Returns the fields of ``LinkBatch`` behind ``minibatch``."""
+        assert self._on_device is not None
+        numbers, label = self._on_device
+        fields = [None if field is None else _view(numbers, field) for field in self._fields]
+        fields[_LABEL] = label
+        return fields
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_there": None, "_rows": None}
+        return {**self.__dict__, "_on_device": None, "_rows": None}
 
 
 # Places of edge_label_index and edge_label among what SeedEdges.handed gives.
@@ -214,10 +213,10 @@ def _view(numbers: torch.Tensor, field: _Field) -> torch.Tensor:
 
 
 def _rest(seeds: int, count: int) -> torch.Tensor:
-    """Rows behind those of so many seeds, dealt out."""
+    """Returns rows behind those of the seeds, spread over all that there are."""
     return seeds + torch.arange(count) % (padded_rows(seeds) - seeds)
 
 
-def _copy(there: torch.Tensor, row: torch.Tensor) -> None:
+def _copy(tensor: torch.Tensor, values: torch.Tensor) -> None:
     # Out of page-locked memory, which torch keeps until the copy is done: nobody waits.
-    there.copy_(row.pin_memory() if there.is_cuda else row, non_blocking=True)
+    tensor.copy_(values.pin_memory() if tensor.is_cuda else values, non_blocking=True)

@@ -20,7 +20,7 @@ S = TypeVar("S", bound="HeteroOnlySampler")
 
 
 class HeteroOnlySampler(HeteroEngineSampler, Sampler[MiniBatch]):
-    """What ``HGTSampler`` and ``HeteroLaborSampler`` are beside their plans."""
+    """What ``HGTSampler`` and ``LaborSampler`` are beside their plans."""
 
     __slots__ = ("__weakref__", "_numbers")
 

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 from array import array
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 
 from pygsampler._arrays import devices
+from pygsampler._batch import layout as at
 from pygsampler._batch.buffer import edges_of_blocks
-from pygsampler._batch.static import StaticBlock, StaticMiniBatch
+from pygsampler._batch.static import StaticBlock, StaticMiniBatch, static_block, static_minibatch
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._graph.graph import Graph
+    from pygsampler._graph.schema import Schema
     from pygsampler._sampling.engine_sampler import EngineSampler
 
 __all__ = ["Capacity", "EpochExclusions", "EpochSeeds", "StaticBuffers"]
 
 
 class Capacity(NamedTuple):
-    """How many sources and edges a block of a static batch may have."""
+    """The most nodes that a static batch may have after a hop, and the most edges of the hop.
 
-    num_src_nodes: int
-    num_edges: int
+    Numbers, or mappings of node types and of edge types of a heterogeneous graph.
+    """
+
+    num_nodes: Any
+    num_edges: Any
 
 
 class EpochSeeds(NamedTuple):
-    """The seeds of a pass, batch after batch, in those of a graph with types type by type."""
+    """The seeds of an epoch, batch after batch, of a heterogeneous graph type by type."""
 
     # On the GPU.
     ids: torch.Tensor
-    # Of each batch where its seeds begin, and how many there are.
+    # For each batch where its seeds begin, and how many there are.
     parts: array[int]
-    # Of each batch how many of them are of each type, without types all.
+    # For each batch how many of them are of each type; of a homogeneous graph all.
     counts: array[int]
     # A time for each, float64 or int64; None: they have none.
     times: array[Any] | None
@@ -44,7 +50,7 @@ class EpochSeeds(NamedTuple):
 
 
 class EpochExclusions(NamedTuple):
-    """Edges for each batch of a pass, those of each relation."""
+    """Edges that each batch of an epoch leaves out, relation by relation."""
 
     # int64, on the CPU.
     ids: torch.Tensor
@@ -52,102 +58,239 @@ class EpochExclusions(NamedTuple):
     starts: array[int]
 
 
+class _Sizes(NamedTuple):
+    """The room of batches; types and relations are their places in the schema."""
+
+    ends: list[tuple[int, int]]  # the types of sources and destinations, of each relation
+    seeds: list[int]  # of each type
+    nodes: list[list[int]]  # of each hop, outermost first, and type
+    edges: list[list[int]]  # and relation
+    new: bool  # each hop expands the nodes that the one before has found
+
+    def destinations(self, hop: int, kind: int) -> int:
+        """Returns the most destinations of a type that a block may have."""
+        if hop + 1 == len(self.nodes):
+            return self.seeds[kind]
+        before = self.nodes[hop + 1][kind]
+        if not self.new:
+            return before
+        # Each was found by an edge of the hop before.
+        edges = self.edges[hop + 1]
+        return min(before, sum(edges[r] for r, (src, _) in enumerate(self.ends) if src == kind))
+
+    def sources(self, hop: int, kind: int) -> int:
+        """Returns the most sources of a type that a block may have.
+
+        With ``new`` a node has one number in all blocks, and so much room in all of them: whatever
+        fills them up is behind all of the batch.
+        """
+        return self.nodes[0 if self.new else hop][kind]
+
+
 class StaticBuffers(EngineHandle):
     """Batches of one sampler and one graph on a GPU, one after the other in the same memory.
 
     Samples lie in slots that take turns, so that one can be made while an earlier one is used;
     ``fill`` copies the next of them to the tensors of ``batch``. All of it is launches in torch's
-    current stream, whose arguments are the same for every batch.
+    current stream, whose arguments are the same for every batch. A copy to the arrays of a hundred
+    relations is one launch.
+
+    ``schema`` is that of a heterogeneous graph, ``times`` the graph's rows sorted by time.
+    ``is_plain`` says that the kernel without types and times samples the batches.
     """
 
-    __slots__ = ("__weakref__", "_about", "_device", "_keep", "_turn", "_words", "batch")
+    __slots__ = (
+        "__weakref__",
+        "_device",
+        "_keep",
+        "_kinds",
+        "_list",
+        "_sizes",
+        "_turn",
+        "_words",
+        "batch",
+    )
 
     _close_function: ClassVar[str] = "DeviceStaticClose"
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Any,
+        times: Any,
         sampler: EngineSampler,
+        schema: Schema | None,
         capacities: Sequence[Capacity],
-        seeds: int,
+        seeds: Any,
         seed_bits: int,
+        is_plain: bool,
     ) -> None:
         super().__init__()
-        self._device = graph._device
-        self._words = array("q", bytes(8 * sampler._plan.num_words))
-        destinations = [*(block.num_src_nodes for block in capacities[1:]), seeds]
-        most = array("q")
-        for block, dst in zip(capacities, destinations, strict=True):
-            most.extend((block.num_src_nodes, dst, block.num_edges))
-        bits = graph._known()[1]._bits
-        handles = graph._handle(), sampler._handle()
-        about = seeds, seed_bits, 0, len(capacities), most.buffer_info()[0]
-        self._create("DeviceStaticNew", *handles, *about)
-        self._keep = graph, sampler
-        # Counts the batches that were asked for, which what is derived of one belongs to.
+        plan = sampler._plan
+        self._device, self._keep = graph._device, (graph, times, sampler)
+        sizes = self._sizes = _sizes(schema, capacities, seeds, plan["frontier"] == "new")
+        # Counts the batches that were requested: arrays derived from one are valid for it alone.
         self._turn = [0]
-        self._about = array("q")
-        self.batch: StaticMiniBatch = self._batch(
-            capacities, destinations, bits, self._call("DeviceStaticEdgeBits")
+        self._kinds = [None] if schema is None else schema.edge_types
+        hops, types, relations = len(sizes.nodes), len(sizes.seeds), len(sizes.ends)
+        self._words = array("q", bytes(8 * at.num_words(hops, types, relations)))
+        handles = graph._handle(), sampler._handle()
+        most = array("q")
+        if is_plain:
+            for hop in range(hops):
+                most.extend(
+                    (sizes.sources(hop, 0), sizes.destinations(hop, 0), sizes.edges[hop][0])
+                )
+        else:
+            most.extend(sizes.seeds)
+            for nodes, edges in zip(sizes.nodes, sizes.edges, strict=True):
+                most.extend((*nodes, *edges))
+        about = seed_bits, 0, hops, most.buffer_info()[0]
+        if is_plain:
+            self._create("DeviceStaticNew", *handles, sizes.seeds[0], *about)
+        elif schema is None:
+            by_time = (0, 0) if times is None else (times.memory.address, int(times.by_vertex))
+            self._create("DeviceStaticAloneNew", *handles, *by_time, *about)
+        else:
+            sorted_at = 0 if times is None else times.address
+            self._create("DeviceStaticTypedNew", *handles, sorted_at, *about)
+        # Where the arrays of the batch are, if each copy to them needs it.
+        self._list = array("q") if is_plain else None
+        relation = graph if schema is None else next(iter(graph._open().values()))
+        is_disjoint = times is not None or plan["disjoint"]
+        has_weights = plan["edge_weights"] is not None
+        bits = relation._known()[1]._bits
+        self.batch: Any = self._allocate(schema, bits, is_disjoint, has_weights)
+
+    def _allocate(
+        self, schema: Schema | None, bits: int, is_disjoint: bool, has_weights: bool
+    ) -> StaticMiniBatch:
+        """Allocates the tensors of the batch, and tells the engine where they are."""
+        where, ids, sizes = place_of(self._device), INTEGERS[bits], self._sizes
+        hops, relations, types = len(sizes.nodes), len(sizes.ends), len(sizes.seeds)
+        arrays: tuple[list[torch.Tensor], ...] = ([], [], [], [])
+        nodes, subgraphs, seeds, index = arrays
+        addresses = array("q")
+        for most, most_seeds in zip(sizes.nodes[0], sizes.seeds, strict=True):
+            count, outputs = _room(most), _room(most_seeds)
+            lengths = count, count if is_disjoint else 0, outputs, outputs
+            for tensors, length in zip(arrays, lengths, strict=True):
+                tensors.append(torch.zeros(length, dtype=ids, device=where))
+                addresses.append(tensors[-1].data_ptr())
+            addresses.extend((count, outputs))
+        length = types * (hops + 2) + 3 * hops * relations
+        counts = torch.zeros(length, dtype=torch.int64, device=where)
+        if self._list is None:
+            widths = [self._call("DeviceStaticTypedEdgeBits", i) for i in range(relations)]
+        else:
+            widths = [self._call("DeviceStaticEdgeBits")]
+            self._list.extend(tensor.data_ptr() for tensor in (nodes[0], seeds[0], index[0]))
+            self._list.extend((len(seeds[0]), counts.data_ptr()))
+        hop_blocks = [
+            [
+                self._block(i, hop, nodes, counts, INTEGERS[width], has_weights, addresses)
+                for i, width in enumerate(widths)
+            ]
+            for hop in range(hops)
+        ]
+        if self._list is None:
+            addresses.append(counts.data_ptr())
+            self._call("DeviceStaticTypedPlace", len(addresses), addresses.buffer_info()[0])
+        node_types, edge_types = (None, None) if schema is None else schema
+        parts = {
+            "input_nodes": _value(ByNodeType, node_types, nodes),
+            "output_nodes": _value(ByNodeType, node_types, seeds),
+            "output_index": _value(ByNodeType, node_types, index),
+            "subgraph_ids": _value(ByNodeType, node_types, subgraphs) if is_disjoint else None,
+            "blocks": tuple(_value(ByEdgeType, edge_types, blocks) for blocks in hop_blocks),
+        }
+        if schema is None:
+            counts = counts[: 1 + 3 * hops]
+        return static_minibatch(parts, counts, joins=sizes.new)
+
+    def _block(
+        self,
+        relation: int,
+        hop: int,
+        nodes: list[torch.Tensor],
+        counts: torch.Tensor,
+        width: torch.dtype,
+        has_weights: bool,
+        addresses: array[int],
+    ) -> StaticBlock:
+        """Allocates the tensors of a block, and appends to the list of all addresses."""
+        sizes, hops = self._sizes, len(self._sizes.nodes)
+        src, dst = sizes.ends[relation]
+        num_src, num_dst = _room(sizes.sources(hop, src)), _room(sizes.destinations(hop, dst))
+        num_edges = sizes.edges[hop][relation]
+        indptr, indices = (nodes[dst].new_zeros(length) for length in (num_dst + 1, num_edges))
+        edge_ids = indices.new_zeros(num_edges, dtype=width)
+        weights = indices.new_zeros(num_edges, dtype=torch.float32) if has_weights else None
+        dst_nodes, ends = nodes[dst][:num_dst], None
+        offset: torch.Tensor | int = 0
+        if sizes.new:
+            dst_nodes = indices.new_zeros(num_dst)
+            # The nodes of each type when each hop began, and in the end.
+            types = len(sizes.seeds)
+            found = counts[-types * (hops + 1) :].view(types, hops + 1)[dst]
+            ends = found[-1], len(nodes[dst])
+            # A hop expands what those before the last had not found yet.
+            number = hops - 1 - hop
+            offset = found[number - 1] if number else 0
+        first = len(sizes.seeds) + 3 * (hop * len(sizes.ends) + relation)
+        about = array("q", [tensor.data_ptr() for tensor in (indptr, indices, edge_ids)])
+        addresses.extend((*about, 0 if weights is None else weights.data_ptr()))
+        addresses.append(dst_nodes.data_ptr() if sizes.new else 0)
+        about.extend((num_src, num_dst, num_edges))
+        addresses.extend(about[3:])
+        if self._list is not None:
+            self._list.extend(about)
+        about.append(counts[first + 1 :].data_ptr())
+        return static_block(
+            *(indptr, indices, edge_ids, nodes[src][:num_src], dst_nodes, offset, weights),
+            _counts=counts[first : first + 3],
+            _turn=self._turn,
+            _ends=ends,
+            _edges=CooWriter(self, about),
+            _kind=self._kinds[relation],
         )
 
-    def _batch(
-        self, capacities: Sequence[Capacity], destinations: Sequence[int], bits: int, wide: int
-    ) -> StaticMiniBatch:
-        """The tensors; ``_about`` says where they are."""
-        there = place_of(self._device)
-        ids, edge_ids = INTEGERS[bits], INTEGERS[wide]
-
-        def zeros(size: int, dtype: torch.dtype = ids) -> torch.Tensor:
-            return torch.zeros(size, dtype=dtype, device=there)
-
-        sources = [padded_rows(block.num_src_nodes) for block in capacities]
-        rows = [*sources[1:], padded_rows(destinations[-1])]
-        nodes, counts = zeros(sources[0]), zeros(1 + 3 * len(sources), torch.int64)
-        seeds, index = zeros(rows[-1]), zeros(rows[-1])
-        about, blocks = self._about, []
-        about.extend(tensor.data_ptr() for tensor in (nodes, seeds, index))
-        about.extend((rows[-1], counts.data_ptr()))
-        for place, (src, dst, capacity) in enumerate(zip(sources, rows, capacities, strict=True)):
-            indptr = zeros(dst + 1)
-            edges = zeros(capacity.num_edges), zeros(capacity.num_edges, edge_ids)
-            block = StaticBlock._of_arrays(indptr, *edges, nodes[:src], nodes[:dst])
-            known = block.__dict__
-            known["_real"] = counts[1 + 3 * place : 4 + 3 * place]
-            known["_turn"] = self._turn
-            own = array("q", [tensor.data_ptr() for tensor in (indptr, *edges)])
-            own.extend((src, dst, capacity.num_edges))
-            about.extend(own)
-            own.append(known["_real"].data_ptr() + 8)
-            known["_edges"] = CooWriter(self, own)
-            blocks.append(block)
-        fields = {"input_nodes": nodes, "output_nodes": seeds, "output_index": index}
-        made = StaticMiniBatch._of_fields({**fields, "blocks": tuple(blocks)}, 0, 0)
-        made.__dict__["_counts"] = counts
-        return made
-
     def begin(self, seeds: EpochSeeds, step: int, epoch: int, first: int, stride: int) -> None:
-        """Begins a pass over seeds with one of their batches; batch i from there on has the number
-        ``first + i * stride``. Waits for torch's current stream. The seeds must stay until the pass
-        is over."""
+        """Begins an epoch over seeds with one of their batches.
+
+        Batch i from there on has the number ``first + i * stride``. Waits for torch's current
+        stream. The seeds must stay until the epoch is over.
+        """
         ids, parts = seeds.ids, seeds.parts[2 * step :]
-        numbers = len(parts) // 2, parts.buffer_info()[0], epoch, first, stride
-        about = ids.data_ptr(), len(ids), *numbers, devices.current_stream(self._device)
-        self._call("DeviceStaticBegin", *about)
+        number = len(parts) // 2, parts.buffer_info()[0]
+        order = epoch, first, stride, devices.current_stream(self._device)
+        if self._list is not None:
+            self._call("DeviceStaticBegin", ids.data_ptr(), len(ids), *number, *order)
+            return
+        counts = seeds.counts[len(self._sizes.seeds) * step :]
+        times = 0 if seeds.times is None else seeds.times.buffer_info()[0]
+        excluded, starts = (0, 0), None
+        if seeds.excluded is not None:
+            starts = seeds.excluded.starts[len(self._sizes.ends) * step :]
+            excluded = seeds.excluded.ids.data_ptr(), starts.buffer_info()[0]
+        more = *number, counts.buffer_info()[0], *excluded
+        self._call("DeviceStaticTypedBegin", ids.data_ptr(), times, len(ids), *more, *order)
 
     def sample(self) -> None:
-        """Samples the next batch of the pass; there are none behind the last."""
+        """Samples the next batch of the epoch; there are none behind the last."""
         self._call("DeviceStaticSample", devices.current_stream(self._device))
 
     def fill(self) -> None:
         """Copies the next batch that was sampled to ``batch``."""
         self._turn[0] += 1
-        blocks, address = len(self.batch.blocks), self._about.buffer_info()[0]
         stream = devices.current_stream(self._device)
-        self._call("DeviceStaticSpread", blocks, address, stream)
+        if self._list is None:
+            self._call("DeviceStaticTypedSpread", stream)
+        else:
+            hops, address = len(self._sizes.nodes), self._list.buffer_info()[0]
+            self._call("DeviceStaticSpread", hops, address, stream)
 
     def wait(self, number: int) -> bool:
-        """Waits until batch ``number`` of the pass is sampled; False where it is too large."""
+        """Waits until batch ``number`` of the epoch is sampled; False where it is too large."""
         about = len(self._words), self._words.buffer_info()[0]
         while True:
             self._require_own()
@@ -161,41 +304,70 @@ class StaticBuffers(EngineHandle):
 
     @property
     def num_edges(self) -> int:
-        """Edges of the batch that was waited for."""
+        """The number of edges of the batch that was waited for."""
         return sum(edges_of_blocks(self._words))
 
 
 class CooWriter:
     """Writes the edges of a block one by one.
 
-    ``about`` is where its indptr, indices and edge ids are, its room for sources, destinations and
-    edges, and where the number of its destinations is.
+    ``block`` has the addresses of its indptr, indices and edge ids, its room for sources,
+    destinations and edges, and the address of the number of its destinations.
     """
 
-    __slots__ = ("_about", "_standing")
+    __slots__ = ("_block", "_buffers")
 
-    def __init__(self, standing: StaticBuffers, about: array[int]) -> None:
-        self._standing = standing
-        self._about = about
+    def __init__(self, buffers: StaticBuffers, block: array[int]) -> None:
+        self._buffers = buffers
+        self._block = block
 
     def __call__(self, sources: torch.Tensor | None, destinations: torch.Tensor) -> None:
-        standing = self._standing
-        about = self._about[:]
-        about.extend((0 if sources is None else sources.data_ptr(), destinations.data_ptr()))
-        stream = devices.current_stream(standing._device)
+        buffers, block = self._buffers, self._block[:]
+        block.extend((0 if sources is None else sources.data_ptr(), destinations.data_ptr()))
+        stream = devices.current_stream(buffers._device)
         bits = 8 * destinations.element_size()
-        standing._call("DeviceStaticEdges", bits, about.buffer_info()[0], stream)
+        buffers._call("DeviceStaticEdges", bits, block.buffer_info()[0], stream)
 
 
 def place_of(device: int) -> torch.device:
-    """Where the tensors are."""
+    """Returns the device of the tensors."""
     return torch.device("cuda", device)
 
 
 def padded_rows(used: int) -> int:
-    """How many rows there are for so many: some more, over which edges that fill up are dealt out,
-    and a multiple of 8, as matrix units like it."""
+    """Returns the number of rows for ``used``: some more, which edges that fill up lead between.
+
+    It is a multiple of 8, as matrix units like it.
+    """
     return -(-(used + used // 32 + 32) // 8) * 8
+
+
+def _room(used: int) -> int:
+    """Returns ``padded_rows``, but none where no batch has any."""
+    return padded_rows(used) if used else 0
+
+
+def _sizes(schema: Schema | None, capacities: Sequence[Capacity], seeds: Any, new: bool) -> _Sizes:
+    """Returns the room for batches of so many ``seeds``, and the ``capacities`` of their hops."""
+    if schema is None:
+        nodes, edges = ([[hop[i]] for hop in capacities] for i in range(2))
+        return _Sizes([(0, 0)], [seeds], nodes, edges, new)
+    place = {kind: i for i, kind in enumerate(schema.node_types)}
+    return _Sizes(
+        [(place[src], place[dst]) for src, _, dst in schema.edge_types],
+        [seeds.get(kind, 0) for kind in schema.node_types],
+        [[hop.num_nodes[kind] for kind in schema.node_types] for hop in capacities],
+        [[hop.num_edges[kind] for kind in schema.edge_types] for hop in capacities],
+        new,
+    )
+
+
+def _value(kind: type[dict[Any, Any]], names: Sequence[Any] | None, values: list[Any]) -> Any:
+    """Returns the only one of ``values``, or a read-only mapping of the names of types to them."""
+    if names is None:
+        (only,) = values
+        return only
+    return MappingProxyType(kind(zip(names, values, strict=True)))
 
 
 INTEGERS = {32: torch.int32, 64: torch.int64}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler.datasets._files import convert, read, snap
 from pygsampler.datasets._hetero_edges import read_hetero
 from pygsampler.datasets._ogb import Ogb, ogb
@@ -25,12 +26,15 @@ __all__ = [
     "snap",
 ]
 
+set_public_module(globals())
+
 
 def __getattr__(name: str) -> Any:
     # NumPy is for the data sets alone: files of edges need none.
     if name in ("Debian", "debian", "debian_hetero"):
         from pygsampler.datasets import _debian
 
+        set_public_module({**vars(_debian), "__name__": __name__, "__all__": [name]})
         return getattr(_debian, name)
     raise AttributeError(f"module 'pygsampler.datasets' has no attribute {name!r}")
 

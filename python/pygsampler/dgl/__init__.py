@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pygsampler._engine.public_home import set_public_module
+
 try:
     from pygsampler.dgl.cluster_gcn import ClusterGCNSampler
     from pygsampler.dgl.feature_storage import FeatureStorage
@@ -42,6 +44,8 @@ __all__ = [
     "pack_traces",
     "random_walk",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ from pygsampler.dgl.id_range import id_range
 from pygsampler.dgl.options import as_ids
 from pygsampler.dgl.sort_check import UnsortedWitness, find_unsorted
 from pygsampler.samplers import neighbor
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers.labor import LaborSampler
 
 if TYPE_CHECKING:
     from pygsampler._batch.block import Block
@@ -107,7 +107,7 @@ def _complete(device: torch.device) -> torch.device:
 
 
 def sample_hetero(
-    sampler: neighbor.PGSampler | HeteroLaborSampler,
+    sampler: neighbor.PGSampler | LaborSampler,
     identity: BatchNumber,
     g: Any,
     seed_nodes: Any,

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 import torch
 from dgl.dataloading import labor_sampler
 
-from pygsampler import samplers
 from pygsampler._adapters.sampler_options import SamplerOption
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._sampling import sampler as sampler_base
 from pygsampler.dgl.dependent_batch_number import DependentBatchNumber
 from pygsampler.dgl.options import array_name, check_direction
 from pygsampler.dgl.sampler import HeteroOptionSampler, fanouts_of
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
+from pygsampler.samplers import labor, layer_wise
 
 __all__ = ["LaborSampler"]
 
@@ -30,7 +29,7 @@ class LaborSampler(HeteroOptionSampler):
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
     most its chance: a destination has ``fanout`` edges in the mean, and a batch has fewer vertices
-    than ``PGSampler``'s. ``pygsampler.samplers.labor`` says what the chances are.
+    than ``PGSampler``'s. ``pygsampler.LaborSampler`` says what the chances are.
 
     Blocks have ``edata["edge_weights"]``, as DGL's, where ``prob`` or ``importance_sampling`` is
     given: weight / chance, scaled so that those of a destination sum to the number of its edges,
@@ -54,7 +53,7 @@ class LaborSampler(HeteroOptionSampler):
     batch_dependency : int
         Numbers change gradually from a batch of this sampler to the next, in a worker process from
         that worker's, so that nodes met in one are met in the next, and in so many batches to
-        independent ones: by DGL's law (``pygsampler.samplers.labor``). 0 or less: the same in all
+        independent ones: by DGL's law (``pygsampler.LaborSampler``). 0 or less: the same in all
         batches, until ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from the batches
         before it, too.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
@@ -71,14 +70,14 @@ class LaborSampler(HeteroOptionSampler):
 
     Of a heterograph each edge type is sampled by itself, by one number for each node
     in a hop: the nodes that one edge type keeps are likely those that others keep
-    (``pygsampler.HeteroLaborSampler``). Edge types without ``prob`` are sampled uniformly. Blocks
+    (``pygsampler.LaborSampler``). Edge types without ``prob`` are sampled uniformly. Blocks
     have all types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a
     dict.
 
     Batches are made where the seeds are, of a ``g`` there or in page-locked memory.
 
-    ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
-    ``block.edata["w"]``, by which sums are unbiased.
+    ``Sampler(pygsampler.LaborSampler(fanouts, edge_weights="ht"))`` gives each edge one over its
+    chance as ``block.edata["edge_weights"]``, by which sums are unbiased.
     """
 
     _values_as: str | None = "edge_weights"
@@ -155,9 +154,9 @@ class LaborSampler(HeteroOptionSampler):
             or self.importance_sampling < 0
         )
 
-    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> HeteroLaborSampler:
+    def _make_hetero_sampler(self, fanouts: list[Any], seed: int) -> labor.LaborSampler:
         weighted = self.prob is not None or self.importance_sampling != 0
-        return HeteroLaborSampler(
+        return labor.LaborSampler(
             fanouts,
             importance=max(self.importance_sampling, -1),
             layer_dependency=self.layer_dependency,
@@ -198,7 +197,7 @@ class LaborSampler(HeteroOptionSampler):
         rounds = max(integer(rounds, "importance_sampling", -(2**31), _MOST_ROUNDS), 0)
         weighted = prob is not None or rounds > 0
         period = integer(options["batch_dependency"], "batch_dependency", -(2**31), 2**31 - 1)
-        return samplers.labor(
+        return layer_wise.labor(
             fanouts=fanouts_of(options["fanouts"]),
             importance=rounds,
             layer_dependency=boolean(options["layer_dependency"], "layer_dependency"),

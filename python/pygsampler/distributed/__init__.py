@@ -4,6 +4,7 @@
 graph to sample, of which it has one part. ``share`` is for a graph on the GPUs of one machine.
 """
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph
@@ -33,6 +34,8 @@ __all__ = [
     "share",
     "share_features",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

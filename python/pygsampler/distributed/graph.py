@@ -29,7 +29,7 @@ class DistributedGraph(PartitionedGraph["Partition", "Shard"], Graph):
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
     graphs without types, all walks, and programs of which columns are all that they take of A, such
-    as ``samplers.labor``. A batch is byte for byte that of the whole graph on one machine, for any
+    as ``LaborSampler``. A batch is byte for byte that of the whole graph on one machine, for any
     number of parts. Its rows are drawn where they lie, and numbered here; those of a program come
     whole.
 

@@ -101,7 +101,7 @@ class _SingleTypeGraph(HeteroGraph):
 
 
 def of_one_type(graph: Graph, kind: EdgeType) -> HeteroGraph:
-    """A ``DistributedGraph`` for ``HeteroLaborSampler``, which uses the service of the graph."""
+    """A ``DistributedGraph`` for ``LaborSampler``, which uses the service of the graph."""
     made = object.__new__(_SingleTypeGraph)
     EngineHandle.__init__(made)
     about: DistributedGraph = graph  # type: ignore[assignment]
@@ -115,7 +115,7 @@ class DistributedHeteroGraph(PartitionedGraph["HeteroPartition", "HeteroShard"],
     ``pygsampler.distributed.open``.
 
     ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so do
-    ``HGTSampler``, ``HeteroLaborSampler`` and ``MetaPathWalk``. A batch is byte for byte that of
+    ``HGTSampler``, ``LaborSampler`` and ``MetaPathWalk``. A batch is byte for byte that of
     the whole graph on one machine, for any number of parts.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the

@@ -8,10 +8,13 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.flight needs pyarrow: pip install pyarrow") from error
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler.flight.client import Client
 from pygsampler.flight.server import Server
 
 __all__ = ["Client", "Server"]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

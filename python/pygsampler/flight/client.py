@@ -134,7 +134,7 @@ class Client:
         ----------
         sampler : Sampler, Plan or mapping
             ``PGSampler``, ``RandomWalk``, ``MetaPathWalk``, ``PinSAGE``, ``KHop``,
-            ``LayerSample``, ``HGTSampler``, ``HeteroLaborSampler`` or a program's;
+            ``LayerSample``, ``HGTSampler``, ``LaborSampler`` or a program's;
             or a plan, such as ``sampler.plan``, or its fields.
         seeds : int32 or int64, shape [N], or a mapping of types to such
             As the sampler takes them, on the CPU.

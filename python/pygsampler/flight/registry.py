@@ -12,8 +12,8 @@ from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.programs import Program
 from pygsampler.research.step_sampling import KHop, LayerSample
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.samplers.neighbor_plan import rule_of_plan
 from pygsampler.walks.metapath_walk import MetaPathWalk
@@ -23,7 +23,7 @@ from pygsampler.walks.random_walk import RandomWalk
 # Whose batches are a function of their plans, and, along types of edges, of the path.
 SERVED = (
     HGTSampler,
-    HeteroLaborSampler,
+    LaborSampler,
     KHop,
     LayerSample,
     MetaPathWalk,
@@ -62,9 +62,7 @@ def sampler_from_plan(
     if family == "program":
         fields = {name: value for name, value in plan.items() if name != "family"}
         return Program(fields, seed, "program", {})
-    kind: Any = {"hgt": HGTSampler, "labor": HeteroLaborSampler, "khop": KHop}.get(
-        family, PGSampler
-    )
+    kind: Any = {"hgt": HGTSampler, "labor": LaborSampler, "khop": KHop}.get(family, PGSampler)
     if family == "walk":
         kind = RandomWalk if plan["top_visits"] is None else PinSAGE
     made = object.__new__(kind)
@@ -74,6 +72,8 @@ def sampler_from_plan(
         made._typed = made._given = None
         made._rule = rule_of_plan(plan, spans)
         made._timed = TemporalEngineSampler(plan, made.seed) if family == "temporal" else None
+    elif kind is LaborSampler:
+        made._fanouts, made._program = plan["fanouts"], None
     elif kind is PinSAGE:
         made._path = ()
     sampler: Sampler[Any] = made

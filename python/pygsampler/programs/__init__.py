@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler.programs._language.expressions import (
     DenseRows,
     Input,
@@ -43,6 +44,8 @@ __all__ = [
     "program",
     "stack",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

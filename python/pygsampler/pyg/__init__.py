@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pygsampler._engine.public_home import set_public_module
+
 try:
     from pygsampler.pyg.base_sampler import Sampler
     from pygsampler.pyg.bidirectional import BidirectionalNeighborSampler
@@ -51,6 +53,8 @@ __all__ = [
     "Sampler",
     "ShaDowKHopSampler",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

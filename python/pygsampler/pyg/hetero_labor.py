@@ -10,7 +10,7 @@ from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler.pyg.hetero_sampler import HeteroSampler
-from pygsampler.samplers import hetero_labor
+from pygsampler.samplers import labor
 
 if TYPE_CHECKING:
     from pygsampler._graph.hetero_graph import EdgeType
@@ -35,7 +35,7 @@ class HeteroLaborSampler(HeteroSampler):
     num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
         The edges of a node in the mean, by each edge type, the seeds' number first; -1 takes all.
     importance, exact, layer_dependency
-        As ``pygsampler.HeteroLaborSampler`` has them.
+        As ``pygsampler.LaborSampler`` has them.
     weight_attr : str, optional
         As for ``HeteroSampler``.
     edge_weights : str, optional
@@ -78,7 +78,7 @@ class HeteroLaborSampler(HeteroSampler):
             seed=seed,
             device=device,
         )
-        self._sampler: Any = hetero_labor.HeteroLaborSampler(
+        self._sampler: Any = labor.LaborSampler(
             self._fanouts(num_neighbors)[1] or [0],
             importance=importance,
             exact=exact,

@@ -22,7 +22,7 @@ from pygsampler.pyg import options
 from pygsampler.pyg.base_sampler import Sampler
 from pygsampler.pyg.hetero_labor import HeteroLaborSampler
 from pygsampler.pyg.hetero_output import hetero_output
-from pygsampler.samplers import hetero_labor
+from pygsampler.samplers import labor
 
 __all__ = ["LaborSampler", "labor_sampler"]
 
@@ -47,7 +47,7 @@ class LaborSampler(Sampler):
     num_neighbors : list of int or NumNeighbors
         The edges of a node in the mean, the seeds' number first; -1 takes all.
     importance, exact, layer_dependency
-        As ``pygsampler.HeteroLaborSampler`` has them.
+        As ``pygsampler.LaborSampler`` has them.
     weight_attr : str, optional
         As for ``PGSampler``.
     edge_weights : str, optional
@@ -88,7 +88,7 @@ class LaborSampler(Sampler):
         device: Any = None,
     ) -> None:
         counts = options.num_neighbors(num_neighbors)
-        sampler = hetero_labor.HeteroLaborSampler(
+        sampler = labor.LaborSampler(
             counts[::-1] or [0],
             importance=importance,
             exact=exact,

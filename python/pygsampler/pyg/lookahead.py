@@ -7,15 +7,15 @@ from typing import Any
 import torch
 
 from pygsampler.pyg.negative_sampling import BatchNegativeSampling
-from pygsampler.samplers.hetero_labor import HeteroLaborSampler
 from pygsampler.samplers.hgt import HGTSampler
+from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["LookaheadBatch", "LookaheadState", "StopLookahead", "can_look_ahead", "is_pure"]
 
 # Samplers whose batches are functions of what a `Begun` knows, and that change nothing else; one
 # of somebody else's may count its calls.
-_PURE = (PGSampler, HeteroLaborSampler, HGTSampler)
+_PURE = (PGSampler, LaborSampler, HGTSampler)
 
 
 class StopLookahead(Exception):

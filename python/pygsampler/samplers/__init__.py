@@ -1,10 +1,11 @@
 """Published sampling algorithms, as programs: see docs/algorithms/samplers.md."""
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler._sampling.pending import CompletedJob, GroupLauncher, PendingBatch, PendingGroup
 from pygsampler.samplers.cluster_gcn import ClusterGCN, cluster_gcn_parts
 from pygsampler.samplers.fixed_neighbors import FixedNeighbors, kgcn_static
 from pygsampler.samplers.graphsaint import saint_edge, saint_node, saint_walk
-from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
+from pygsampler.samplers.layer_wise import asgcn, fastgcn, ladies
 from pygsampler.samplers.learned.asgcn_scores import ASGCNScores, asgcn_trained
 from pygsampler.samplers.learned.bandits import Bandit, exp3, exp3m, gcn_bs, thanos
 from pygsampler.samplers.learned.gradient_bounds import GradientBounds, gradient_norms, mvs_trained
@@ -48,7 +49,6 @@ __all__ = [
     "graphsage",
     "kgcn",
     "kgcn_static",
-    "labor",
     "ladies",
     "locality",
     "locality_layers",
@@ -69,6 +69,8 @@ __all__ = [
     "thanos",
     "vrgcn",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

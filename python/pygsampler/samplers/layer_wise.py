@@ -12,7 +12,7 @@ from pygsampler.samplers.hop_order import innermost_first
 if TYPE_CHECKING:
     from pygsampler.programs import GraphMatrix, Matrix, NodeList, Vector
 
-__all__ = ["asgcn", "fastgcn", "labor", "ladies"]
+__all__ = ["asgcn", "fastgcn", "ladies"]
 
 # Times any weight that is not 0 it is above 1, as far as doubles go.
 _CERTAIN = 1e300
@@ -242,7 +242,7 @@ def labor(
     weights: bool | str = True,
     normalize: str | None = None,
 ) -> list[Matrix]:
-    """LABOR (Balin and Catalyurek, 2023): fewer vertices, as destinations share uniform numbers.
+    """LABOR on homogeneous graphs, which ``pygsampler.LaborSampler`` runs for these.
 
     An edge u to v stays where the number of u, one for all destinations, is at most its chance. For
     LABOR-0 without ``weight=`` that is fanout / d(v). With weights a(u, v) it is min(1, c(v) a), by

@@ -301,7 +301,7 @@ def _subgraph(
     import torch
 
     from pygsampler._batch.induced_edges import induced_edges
-    from pygsampler._batch.unique import unique_by_first
+    from pygsampler._batch.repeated_seeds import unique_by_first
 
     place = torch.arange(len(roots), device=nodes.device)
     if subgraph_ids is None:

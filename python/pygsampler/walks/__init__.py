@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pygsampler._engine.public_home import set_public_module
 from pygsampler.walks.metapath_walk import MetaPathWalk
 from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.walks.random_walk import (
@@ -26,6 +27,8 @@ __all__ = [
     "Visits",
     "Walks",
 ]
+
+set_public_module(globals())
 
 
 def __dir__() -> list[str]:

@@ -370,7 +370,7 @@ class _UniqueNodes(NamedTuple):
 def _unique(seeds: torch.Tensor, nodes: Mapping[Any, torch.Tensor]) -> _UniqueNodes:
     import torch
 
-    from pygsampler._batch.unique import unique_by_first
+    from pygsampler._batch.repeated_seeds import unique_by_first
 
     there = {node_type: ids >= 0 for node_type, ids in nodes.items()}
     parts = [seeds, *(ids[there[node_type]] for node_type, ids in nodes.items())]

@@ -22,6 +22,7 @@ type Plan struct {
 	about    cpu.Labor
 	onlyNew  bool
 	weights  bool
+	sums     bool
 	mapBytes int64
 }
 
@@ -35,8 +36,8 @@ func Parse(d *plan.Document) plan.Plan {
 	p.about.SameLayers = d.Bool("layer_dependency", false)
 	p.about.Batches = uint64(d.Integer("batch_dependency", 1, math.MaxInt32, 1))
 	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
-	weights := d.Choice("edge_weights", "ht", "mean")
-	p.weights, p.about.Scaled = weights != "", weights == "mean"
+	weights := d.Choice("edge_weights", "ht", "mean", "sum")
+	p.weights, p.about.Scaled, p.sums = weights != "", weights == "mean", weights == "sum"
 	p.mapBytes = d.Integer("map_bytes", 1, math.MaxInt64, 0)
 	prob, mask := d.Name("prob", "an edge array"), d.Name("mask", "an edge array")
 	if prob != "" && mask != "" {
@@ -50,8 +51,17 @@ func (p *Plan) Check(plan.Arrays) error {
 	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
 }
 
+// of gives the fanouts of a graph. Sums over all edges of a row are the business of the program for homogeneous graphs.
+func (p *Plan) of(g *csc.HeteroGraph) ([][]int64, error) {
+	if p.sums {
+		return nil, fmt.Errorf(
+			"%w: edge_weights: expected 'ht', 'mean' or None for a heterogeneous graph, got 'sum'", request.ErrValue)
+	}
+	return p.Of(g)
+}
+
 func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
-	fanouts, err := p.Of(w.Hetero)
+	fanouts, err := p.of(w.Hetero)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +105,7 @@ func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
 	}
-	fanouts, err := p.Of(g)
+	fanouts, err := p.of(g)
 	if err != nil {
 		return nil, err
 	}
