@@ -13,10 +13,10 @@ from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
 if TYPE_CHECKING:
-    from pygsampler._graph.hetero_graph import EdgeType
+    from pygsampler._graph.schema import PerNodeType
     from pygsampler._ops.segments import Segments
 
-__all__ = ["StaticBlock", "StaticMiniBatch", "prefix_mask", "static_block", "static_minibatch"]
+__all__ = ["StaticBlock", "StaticMiniBatch", "prefix_mask"]
 
 
 class StaticBlock(Block):
@@ -37,7 +37,7 @@ class StaticBlock(Block):
     joined.
     """
 
-    # Set by static_block.
+    # Set by StaticBuffers.
     _edges: Callable[[torch.Tensor | None, torch.Tensor], None]
     _counts: torch.Tensor
     _turn: list[int]
@@ -96,8 +96,8 @@ class StaticBlock(Block):
         """Returns rows of ``indptr`` as local ids of destinations."""
         if self._ends is None or not len(rows):
             return rows
-        result: torch.Tensor = self.dst_index.to(rows.dtype).index_select(0, rows)
-        return result
+        local: torch.Tensor = self.dst_index.to(rows.dtype).index_select(0, rows)
+        return local
 
     def _segments(self) -> Segments:
         # Arrays that are derived from the edges are valid for one batch.
@@ -141,7 +141,7 @@ class StaticMiniBatch(MiniBatch):
     mappings of types. ``num_edges`` counts the edges that there is room for.
     """
 
-    # Set by static_minibatch.
+    # Set by StaticBuffers.
     _counts: torch.Tensor
     # True if the edges of all blocks may be joined.
     _joins: bool
@@ -157,12 +157,12 @@ class StaticMiniBatch(MiniBatch):
         return self._counts
 
     @property
-    def seed_mask(self) -> Any:
+    def seed_mask(self) -> PerNodeType:
         """Marks the seeds of the batch among ``output_nodes``: bool, or a mapping of types."""
         return _masks(self.output_nodes, self._counts)
 
     @property
-    def node_mask(self) -> Any:
+    def node_mask(self) -> PerNodeType:
         """Marks the nodes of the batch among ``input_nodes``: bool, or a mapping of types."""
         return _masks(self.input_nodes, self._num_nodes())
 
@@ -178,36 +178,39 @@ class StaticMiniBatch(MiniBatch):
 
     @property
     def edge_index_dict(self) -> Any:
-        """The edges of all hops by type, with ``frontier="new"``.
+        """The edges of all hops by edge type, with ``frontier="new"``.
 
         With ``"all"`` edges that fill a hop up may end in nodes that an outer hop has found.
         """
-        if self._joins:
+        if self._schema is None or self._joins:
             return super().edge_index_dict
         raise AttributeError(
             "edge_index_dict: expected a batch of other sizes each, got a static one, whose blocks "
             "are to be taken one by one: batch.blocks[i][edge_type].edge_index"
         )
 
-    def trimmed(self) -> Any:
+    def trimmed(self) -> MiniBatch:
         """Returns the batch that a loader without ``static`` yields, in memory of its own.
 
         Waits for the GPU, which knows the sizes.
         """
-        counts, blocks = self._counts.tolist(), self.blocks
-        types = list(self.output_nodes) if isinstance(self.output_nodes, Mapping) else [""]
+        counts, schema = self._counts.tolist(), self._schema
+        types = ("",) if schema is None else schema.node_types
         sizes = itertools.islice(iter(counts), len(types), None)
+        blocks = tuple(_trimmed(hop, sizes) for hop in self.blocks)
+        # The nodes when each hop began, and in the end: the sources of the outermost block.
+        found = [[counts[1]]] if schema is None else self._node_counts().tolist()
         seeds = dict(zip(types, counts, strict=False))
-        nodes = dict(zip(types, self._num_nodes().tolist(), strict=False))
-        fields: dict[str, Any] = {
+        nodes = {kind: of[-1] for kind, of in zip(types, found, strict=True)}
+        fields = {
             "input_nodes": _first(self.input_nodes, nodes),
             "output_nodes": _first(self.output_nodes, seeds),
             "output_index": _first(self.output_index, seeds),
-            "blocks": tuple(_trimmed(hop, sizes) for hop in blocks),
+            "blocks": blocks,
         }
         if self.subgraph_ids is not None:
             fields["subgraph_ids"] = _first(self.subgraph_ids, nodes)
-        ends = None if self.is_homogeneous else self._node_counts().tolist()
+        ends = None if schema is None else found
         batch = MiniBatch._of_fields(fields, self.epoch, self.batch, ends)
         for name, rows in self.features.items():
             batch._attach(name, _first(rows, seeds if name == "y" else nodes))
@@ -215,10 +218,8 @@ class StaticMiniBatch(MiniBatch):
 
     def _num_nodes(self) -> torch.Tensor:
         """Returns the number of nodes of each type; of a homogeneous graph numbers follow it."""
-        if not isinstance(self.output_nodes, Mapping):
-            # The sources of the outermost block.
-            return self._counts[1:]
-        return self._node_counts()[:, -1]
+        # The sources of the outermost block.
+        return self._counts[1:] if self._schema is None else self._node_counts()[:, -1]
 
     def _node_counts(self) -> torch.Tensor:
         """Returns for each node type of a heterogeneous graph the last of ``counts``."""
@@ -232,24 +233,6 @@ class StaticMiniBatch(MiniBatch):
         raise TypeError(
             "StaticMiniBatch: expected a batch to pickle, got a static one; see trimmed()"
         )
-
-
-def static_block(*arrays: Any, _kind: EdgeType | None, **state: Any) -> StaticBlock:
-    """Returns a block of ``arrays`` with the private ``state``, of an edge type or without."""
-    block: StaticBlock = StaticBlock._of_arrays(*arrays)
-    block.__dict__.update(state, edge_type=_kind)
-    return block
-
-
-def static_minibatch(fields: dict[str, Any], counts: torch.Tensor, joins: bool) -> StaticMiniBatch:
-    """Returns the batch of ``fields``, tensors and blocks by name, whose sizes are ``counts``.
-
-    ``joins`` says if edges of all blocks may be joined.
-    """
-    is_hetero = isinstance(fields["output_nodes"], Mapping)
-    batch = StaticMiniBatch._of_fields(fields, 0, 0, () if is_hetero else None)
-    batch.__dict__.update(_counts=counts, _joins=joins)
-    return batch
 
 
 _UNKNOWN = (
