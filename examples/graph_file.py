@@ -39,7 +39,7 @@ def train(path: Path, epochs: int, seed: int) -> float:
     graph = Graph.open(path)
     milliseconds = 1e3 * (time.perf_counter() - start)
     print(f"{path.stat().st_size / 1e6:.0f} MB opened in {milliseconds:.1f} ms: {graph}")
-    features, labels = graph.arrays["features"].torch(), graph.arrays["labels"].torch()
+    features, labels = graph.file_arrays["features"].torch(), graph.file_arrays["labels"].torch()
 
     model = torch.nn.Linear(2 * features.shape[1], int(labels.max()) + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -54,7 +54,7 @@ def train(path: Path, epochs: int, seed: int) -> float:
         return model(torch.cat([own, mean], dim=1))[batch.output_index]
 
     options = {"batch_size": 1024, "seed": seed}
-    loader = DataLoader(graph, graph.arrays["train"], [10], shuffle=True, **options)
+    loader = DataLoader(graph, graph.file_arrays["train"], [10], shuffle=True, **options)
     for epoch in range(epochs):
         for batch in loader:
             loss = functional.cross_entropy(logits(batch), labels[batch.output_nodes])
@@ -62,7 +62,7 @@ def train(path: Path, epochs: int, seed: int) -> float:
             loss.backward()
             optimizer.step()
         print(f"epoch {epoch}: loss {loss.item():.3f}")
-    held_out, right = graph.arrays["val"], 0
+    held_out, right = graph.file_arrays["val"], 0
     with torch.no_grad():
         for batch in DataLoader(graph, held_out, [10], **options):
             right += (logits(batch).argmax(1) == labels[batch.output_nodes]).sum().item()

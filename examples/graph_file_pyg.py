@@ -38,7 +38,7 @@ def train(path: Path, epochs: int) -> float:
     graph = Graph.open(path)
     store = FeatureStore({name: Features.open(path, name) for name in ("x", "y")})
     stores, hops = (store, GraphStore(graph)), [10, 10]
-    seeds, held_out = (graph.arrays[name].torch() for name in ("train", "val"))
+    seeds, held_out = (graph.file_arrays[name].torch() for name in ("train", "val"))
 
     def batches(seeds: torch.Tensor, **options):
         return NeighborLoader(stores, hops, seeds, edge_index="edge_index", **options)

@@ -70,7 +70,7 @@ class RGCN(nn.Module):
         """The scores of a batch's pairs, by relation: products of their rows."""
         minibatch = batch.minibatch
         h = {"package": self.words(minibatch.x["package"])}
-        h |= {kind: table(minibatch.nodes[kind]) for kind, table in self.rows.items()}
+        h |= {kind: table(minibatch.input_nodes[kind]) for kind, table in self.rows.items()}
         for hop, layer in zip(minibatch.blocks, self.layers, strict=True):
             h = layer(hop, h)
             if layer is not self.layers[-1]:

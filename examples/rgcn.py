@@ -68,7 +68,7 @@ class RGCN(nn.Module):
 
     def forward(self, batch: Any) -> torch.Tensor:
         h = {"package": self.words(batch.x["package"])}
-        h |= {kind: table(batch.nodes[kind]) for kind, table in self.rows.items()}
+        h |= {kind: table(batch.input_nodes[kind]) for kind, table in self.rows.items()}
         for hop, layer in zip(batch.blocks, self.layers, strict=True):
             h = layer(hop, h)
             if layer is not self.layers[-1]:

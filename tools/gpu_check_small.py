@@ -253,7 +253,7 @@ def statics_of_types(device: str) -> None:
             for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
                 mine = got.trimmed()
                 for kind in "ab":
-                    assert torch.equal(mine.nodes[kind], want.nodes[kind])
+                    assert torch.equal(mine.input_nodes[kind], want.input_nodes[kind])
                     assert torch.equal(mine.x[kind], want.x[kind])
                 for hop, others in zip(mine.blocks, want.blocks, strict=True):
                     for edge, block in hop.items():

@@ -71,7 +71,7 @@ def prove(sampler: Any, here: Any, there: Any, seeds: Any, batch: int, more: dic
 def _arrays(batch: Any) -> Any:
     """All of a batch but its seeds."""
     nodes = batch.input_nodes
-    typed = isinstance(batch, pgs.HeteroMiniBatch)
+    typed = isinstance(batch, pgs.MiniBatch)
     yield from nodes.values() if typed else [nodes]
     for hop in batch.blocks:
         for block in hop.values() if typed else [hop]:

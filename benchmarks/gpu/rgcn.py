@@ -97,7 +97,9 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
         found = []
         for made in loader(here):
             batch = made.to("cuda")
-            rows = {kind: tables[kind].index_select(0, ids) for kind, ids in batch.nodes.items()}
+            rows = {
+                kind: tables[kind].index_select(0, ids) for kind, ids in batch.input_nodes.items()
+            }
             found.append(step(batch, rows))
             if len(found) == most:
                 break

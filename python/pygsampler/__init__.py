@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array import Array
 from pygsampler._batch.block import Block
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
@@ -44,7 +43,6 @@ __all__ = [
     "Graph",
     "HGTSampler",
     "HeteroGraph",
-    "HeteroMiniBatch",
     "KHop",
     "LaborSampler",
     "LayerSample",

@@ -204,7 +204,7 @@ def test_types_in_dgl() -> None:
             assert edges.tolist() == of.blocks[place][kind].edge_ids.tolist()
             assert (theirs.srcnodes[kind[0]].data[dgl.NID][u].numpy() == src[edges]).all()
             assert (theirs.dstnodes[kind[2]].data[dgl.NID][v].numpy() == dst[edges]).all()
-    assert blocks[0].srcnodes["i"].data["x"][:, 0].tolist() == of.nodes["i"].tolist()
+    assert blocks[0].srcnodes["i"].data["x"][:, 0].tolist() == of.input_nodes["i"].tolist()
     # The destinations of a block are the sources of the next.
     assert blocks[0].num_dst_nodes("u") == blocks[1].num_src_nodes("u")
     with pytest.raises(ValueError, match=r"to_dgl: expected destinations first .*; frontier='all'"):

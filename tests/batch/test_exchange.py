@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch")
 
 HAS_API = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
 need_api = pytest.mark.skipif(not HAS_API, reason="this torch has no C exchange API")
-BATCH = ("input_nodes", "output_nodes", "output_index", "trees")
+BATCH = ("input_nodes", "output_nodes", "output_index", "subgraph_ids")
 BLOCK = ("indptr", "indices", "edge_ids", "src_nodes", "dst_nodes", "edge_weights")
 # Of 5 integers each: code, bits, place of the length, more, place of the offset.
 THREE = pack("15q", *(0, 64, 0, 0, 1) * 3)

@@ -53,13 +53,13 @@ def batches() -> dict[str, Any]:
     links = {BUYS: [0, 1], OF: [5]}
     return {
         "MiniBatch": batch,
-        "TorchMiniBatch": first(DataLoader(GRAPH, SEEDS, [3, 2], **options)),
-        "NumpyMiniBatch": batch.numpy(),
-        "ArrowMiniBatch": batch.arrow(),
+        "MiniBatch in torch": first(DataLoader(GRAPH, SEEDS, [3, 2], **options)),
+        "MiniBatch in NumPy": batch.numpy(),
+        "MiniBatch in Arrow": batch.arrow(),
         "Subgraph": subgraph,
-        "TorchSubgraph": subgraph.torch(),
-        "HeteroMiniBatch": sampler.sample(TYPES, both),
-        "HeteroTorchMiniBatch": first(DataLoader(TYPES, both, [3, 2], **options)),
+        "Subgraph in torch": subgraph.torch(),
+        "MiniBatch by type": sampler.sample(TYPES, both),
+        "MiniBatch by type in torch": first(DataLoader(TYPES, both, [3, 2], **options)),
         "Walks": walks,
         "Walks in NumPy": walks.numpy(),
         "Walks in torch": walks.torch(),
@@ -102,7 +102,7 @@ def test_every_batch_has_a_table_and_a_short_text(name: str) -> None:
 
 
 def test_a_table_of_blocks_has_their_sizes() -> None:
-    for name in ("MiniBatch", "TorchMiniBatch", "NumpyMiniBatch", "ArrowMiniBatch"):
+    for name in ("MiniBatch", "MiniBatch in torch", "MiniBatch in NumPy", "MiniBatch in Arrow"):
         batch = BATCHES[name]
         ((_, head, *rows),) = cells(batch._repr_html_())
         assert head == ["block", "sources", "destinations", "edges"]
@@ -115,7 +115,7 @@ def test_a_table_of_blocks_has_their_sizes() -> None:
 
 
 def test_a_table_of_types_has_those_with_edges() -> None:
-    for name in ("HeteroMiniBatch", "HeteroTorchMiniBatch"):
+    for name in ("MiniBatch by type", "MiniBatch by type in torch"):
         batch = BATCHES[name]
         ((_, _, *rows),) = cells(batch._repr_html_())
         assert [row[0] for row in rows] == [
@@ -139,9 +139,7 @@ def test_a_table_of_walks_has_the_first_of_them() -> None:
 
 
 def test_link_batches_print_counts() -> None:
-    assert repr(BATCHES["LinkBatch"]).startswith(
-        "LinkBatch(edges=3, links=9, minibatch=TorchMiniBatch("
-    )
+    assert repr(BATCHES["LinkBatch"]).startswith("LinkBatch(edges=3, links=9, minibatch=MiniBatch(")
     assert repr(BATCHES["LinkBatch of triplets"]).startswith(
         "LinkBatch(edges=3, links=3, minibatch="
     )
@@ -154,7 +152,7 @@ def test_link_batches_print_counts() -> None:
         ["edge_label_index", "int64", "2 x 9"],
         ["edge_label", "float32", "9"],
     ]
-    assert minibatch[0][0].startswith("TorchMiniBatch of")
+    assert minibatch[0][0].startswith("MiniBatch of")
 
 
 def test_data_of_a_graph_print_dtypes_and_shapes() -> None:

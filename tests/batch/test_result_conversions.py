@@ -104,7 +104,7 @@ def test_every_array_is_converted(name: str, library: str) -> None:
     result = RESULTS[name]
     if not hasattr(result, library):
         # Those of graphs with types and visits have torch's tensors alone.
-        assert library != "torch" and isinstance(result, (pgs.HeteroMiniBatch, pgs.Visits))
+        assert library != "torch" and isinstance(result, (pgs.MiniBatch, pgs.Visits))
         return
     made = getattr(result, library)()
     if isinstance(made, pyarrow.Table):

@@ -127,11 +127,11 @@ def test_debian(ask: Callable[..., Any], tmp_path: Path) -> None:
     data = debian()
     with Graph.open(out) as opened:
         same(opened, data.graph())
-        np.testing.assert_array_equal(opened.arrays["labels"], data.labels)
-        offsets = np.asarray(opened.arrays["node_names.offsets"])
-        names = bytes(np.asarray(opened.arrays["node_names.bytes"]))
+        np.testing.assert_array_equal(opened.file_arrays["labels"], data.labels)
+        offsets = np.asarray(opened.file_arrays["node_names.offsets"])
+        names = bytes(np.asarray(opened.file_arrays["node_names.bytes"]))
         assert names[offsets[7] : offsets[8]].decode() == data.names[7]
-        assert found["arrays"] == sorted(opened.arrays)
+        assert found["arrays"] == sorted(opened.file_arrays)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_samples_of_types_are_those_of_the_sampler(ask: Callable[..., Any], shop
             for kind, block in blocks.items():
                 src, dst = (np.asarray(each) for each in block.coo())
                 ends = (
-                    np.asarray(batch.nodes[kind[end]])[each] + shift[kind[end]]
+                    np.asarray(batch.input_nodes[kind[end]])[each] + shift[kind[end]]
                     for end, each in ((0, src), (2, dst))
                 )
                 ids = np.asarray(block.edge_ids)

@@ -160,5 +160,5 @@ def test_out_of_memory_with_types() -> None:
     with pytest.raises(pgs.CudaError, match=r"out of memory: asked for \d+ bytes"):
         sampler.sample(vast, {"a": [0]})
     small = pgs.HeteroGraph({kind: ([0, 1], [0])}).to("cuda")
-    assert sampler.sample(small, {"a": [0]}).cpu().nodes["a"].tolist() == [0]
+    assert sampler.sample(small, {"a": [0]}).cpu().input_nodes["a"].tolist() == [0]
     assert pgs.cuda.memory_stats(0)["flights"] == 0

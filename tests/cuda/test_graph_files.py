@@ -25,7 +25,7 @@ def test_a_graph_of_a_file_is_sampled_there(opened: pgs.Graph, how: str) -> None
     there = opened.to("cuda") if how == "to" else opened.pin("cuda")
     same(sampler.sample(there, range(50), batch=0), want)
     assert there.path == opened.path
-    assert there.arrays["x"].tolist() == list(range(9))
+    assert there.file_arrays["x"].tolist() == list(range(9))
     sent = pickle.dumps(there)
     assert len(sent) < 600
     again = pickle.loads(sent)
@@ -59,7 +59,7 @@ def test_a_graph_of_the_device_is_saved(opened: pgs.Graph, tmp_path: Path) -> No
         graph.save(tmp_path / "copy")
         copy = pgs.Graph.open(tmp_path / "copy", verify=True)
         assert copy.indices.tolist() == opened.indices.tolist()
-        assert set(copy.arrays) == ({"x"} if graph is there else set())
+        assert set(copy.file_arrays) == ({"x"} if graph is there else set())
         same(
             sampler.sample(graph, range(50), batch=0),
             sampler.sample(copy, range(50), batch=0),

@@ -61,7 +61,7 @@ def test_one_type_is_a_graph_without_types(
         same(made, sampler.sample(typed, seeds, **NUMBERS), options)
         got = pickle.loads(pickle.dumps(made.cpu()))
         want = sampler.sample(plain.to("cuda"), seeds, **NUMBERS).cpu()
-        assert got.nodes["v"].tolist() == want.input_nodes.tolist()
+        assert got.input_nodes["v"].tolist() == want.input_nodes.tolist()
         assert got.output_nodes["v"].tolist() == want.output_nodes.tolist()
         for mine, block in zip(got.blocks, want.blocks, strict=True):
             other = mine[kind]
@@ -71,7 +71,7 @@ def test_one_type_is_a_graph_without_types(
             if edge_weights is not None:
                 assert other.edge_weights.tolist() == block.edge_weights.tolist()
         if "disjoint" in options:
-            assert got.trees["v"].tolist() == want.trees.tolist()
+            assert got.subgraph_ids["v"].tolist() == want.subgraph_ids.tolist()
     without = {kind: np.arange(0, 3000, 7)}
     same(
         sampler.sample(there, [5, 9], exclude=without, **NUMBERS),
@@ -158,7 +158,9 @@ def test_graphs_are_closed_and_pickled() -> None:
     same(batch, want, "there before")
     with pytest.raises(TypeError, match="cpu\\(\\) copies it"):
         pickle.dumps(batch)
-    assert len(pickle.loads(pickle.dumps(batch.cpu())).nodes["t0"]) == len(want.nodes["t0"])
+    assert len(pickle.loads(pickle.dumps(batch.cpu())).input_nodes["t0"]) == len(
+        want.input_nodes["t0"]
+    )
     # The graph on the CPU has arrays of its own.
     same(sampler.sample(graph.to("cuda"), seeds, **NUMBERS), want, "brought again")
 

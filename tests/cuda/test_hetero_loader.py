@@ -33,7 +33,7 @@ def graph() -> pgs.Graph:
 
 def content(batch: Any) -> tuple[Any, ...]:
     return (
-        {kind: ids.tolist() for kind, ids in batch.nodes.items()},
+        {kind: ids.tolist() for kind, ids in batch.input_nodes.items()},
         {kind: ids.tolist() for kind, ids in batch.output_nodes.items()},
         [
             {
@@ -70,7 +70,7 @@ def test_batches_are_the_cpus(graph: pgs.Graph, prefetch: int) -> None:
         want = [content(batch) for batch in here]
         got = []
         for batch in there:
-            tensors = [*batch.nodes.values(), *batch.x.values(), *batch.y.values()]
+            tensors = [*batch.input_nodes.values(), *batch.x.values(), *batch.y.values()]
             for hop in batch.blocks:
                 tensors += [t for b in hop.values() for t in (b.indptr, b.indices, b.edge_ids)]
             assert {t.device.type for t in tensors} == {"cuda"}
@@ -123,9 +123,9 @@ def test_labor(graph: pgs.Graph, labor: str) -> None:
     for batch, other in zip(
         DataLoader(graph, seeds, [4, 3], device="cuda", **about), want, strict=True
     ):
-        assert {ids.device.type for ids in batch.nodes.values()} == {"cuda"}
-        assert {k: v.tolist() for k, v in batch.nodes.items()} == {
-            k: v.tolist() for k, v in other.nodes.items()
+        assert {ids.device.type for ids in batch.input_nodes.values()} == {"cuda"}
+        assert {k: v.tolist() for k, v in batch.input_nodes.items()} == {
+            k: v.tolist() for k, v in other.input_nodes.items()
         }
         for mine, theirs in zip(batch.blocks, other.blocks, strict=True):
             for kind, block in theirs.items():

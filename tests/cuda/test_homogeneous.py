@@ -38,9 +38,9 @@ def test_programs(graph: pgs.Graph, put: str) -> None:
     there = getattr(graph, put)("cuda")
     sampler = both(K=9, seed=5, weight="w")
     want, got = (sampler.sample(of, SEEDS, **NUMBERS) for of in (graph, there))
-    for kind, ids in want.nodes.items():
-        assert got.nodes[kind].device.type == "cuda"
-        assert got.nodes[kind].tolist() == ids.tolist()
+    for kind, ids in want.input_nodes.items():
+        assert got.input_nodes[kind].device.type == "cuda"
+        assert got.input_nodes[kind].tolist() == ids.tolist()
         assert got.output_index[kind].tolist() == want.output_index[kind].tolist()
     for mine, other in zip(got.blocks, want.blocks, strict=True):
         for kind, edges in other.items():
@@ -51,7 +51,7 @@ def test_programs(graph: pgs.Graph, put: str) -> None:
     assert got.extra["reached"].ids.tolist() == want.extra["reached"].ids.tolist()
     on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
     again = sampler.sample(there, on_gpu, **NUMBERS)
-    assert again.nodes["paper"].tolist() == want.nodes["paper"].tolist()
+    assert again.input_nodes["paper"].tolist() == want.input_nodes["paper"].tolist()
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])
@@ -79,9 +79,9 @@ def test_labor_and_hgt(graph: pgs.Graph, put: str) -> None:
         want = sampler.sample(graph, SEEDS, **NUMBERS)
         for got in (sampler.sample(there, on_gpu, **NUMBERS), want.to("cuda")):
             tensors = got.torch()
-            for kind, ids in want.nodes.items():
-                assert tensors.nodes[kind].device.type == "cuda"
-                assert tensors.nodes[kind].tolist() == ids.tolist()
+            for kind, ids in want.input_nodes.items():
+                assert tensors.input_nodes[kind].device.type == "cuda"
+                assert tensors.input_nodes[kind].tolist() == ids.tolist()
             for mine, other in zip(tensors.blocks, want.blocks, strict=True):
                 for kind, block in other.items():
                     assert mine[kind].indices.tolist() == block.indices.tolist()

@@ -76,7 +76,7 @@ def test_loader_of_the_cpu_by_time(exclude: str | None) -> None:
         for where in ("cpu", "cuda")
     ]
     for cpu, gpu in zip(*loaders, strict=True):
-        assert cpu.minibatch.trees.equal(gpu.minibatch.trees.cpu())
+        assert cpu.minibatch.subgraph_ids.equal(gpu.minibatch.subgraph_ids.cpu())
         for mine, theirs in zip(cpu.minibatch.blocks, gpu.minibatch.blocks, strict=True):
             assert mine.edge_ids.equal(theirs.edge_ids.cpu())
             if exclude is not None:

@@ -207,8 +207,8 @@ def test_memory_is_divided_and_given_back(csc: Csc) -> None:
 def test_what_is_refused(csc: Csc, monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = furnished(csc)
     for over, kind, text in (
-        (["cuda:0"], ValueError, "over: expected two CUDA devices or more, got ['cuda:0']"),
-        (["cuda:0", "cpu"], ValueError, "over: expected two CUDA devices or more"),
+        (["cuda:0"], ValueError, "devices: expected two CUDA devices or more, got ['cuda:0']"),
+        (["cuda:0", "cpu"], ValueError, "devices: expected two CUDA devices or more"),
         (["cuda:0", "cuda:99"], pgs.CudaError, "99"),
     ):
         with pytest.raises(kind) as caught:

@@ -49,7 +49,7 @@ def content(batch: Any) -> tuple[Any, ...]:
         }
         for hop in batch.blocks
     ]
-    nodes = [batch.nodes, batch.output_nodes, batch.output_index, batch.trees]
+    nodes = [batch.input_nodes, batch.output_nodes, batch.output_index, batch.subgraph_ids]
     features = {name: lists(of) for name, of in batch.features.items()}
     return (*map(lists, nodes), blocks, features, batch.num_sampled_nodes, batch.num_sampled_edges)
 
@@ -120,7 +120,7 @@ def test_frontiers_of_what_was_found(graph: pgs.Graph, name: str) -> None:
 
     def layers(given: Any) -> Any:
         """Of each type what the edges give its vertices, at once and hop by hop."""
-        x = {kind: of[given.nodes[kind].long()] for kind, of in table.items()}
+        x = {kind: of[given.input_nodes[kind].long()] for kind, of in table.items()}
         h = {kind: of.requires_grad_() for kind, of in x.items()}
         joined = {kind: torch.zeros_like(of) for kind, of in x.items()}
         for kind, index in given.edge_index_dict.items():
@@ -169,16 +169,17 @@ def test_batches_by_time_without_types() -> None:
     eager = DataLoader(graph, seeds, sampler, **about)
     fixed = DataLoader(graph, seeds, sampler, static=True, **about)
     loop = capture(
-        lambda batch: [batch.counts.clone(), batch.input_nodes.clone(), batch.trees.clone()], fixed
+        lambda batch: [batch.counts.clone(), batch.input_nodes.clone(), batch.subgraph_ids.clone()],
+        fixed,
     )
     for _ in range(3):
-        for (counts, nodes, trees), expected in zip(loop, eager, strict=True):
+        for (counts, nodes, subgraph_ids), expected in zip(loop, eager, strict=True):
             sizes = [len(expected.output_nodes)]
             for block in expected.blocks:
                 sizes += block.num_src_nodes, block.num_dst_nodes, block.num_edges
             assert counts.tolist() == sizes
             assert torch.equal(nodes[: sizes[1]], expected.input_nodes)
-            assert torch.equal(trees[: sizes[1]], expected.trees)
+            assert torch.equal(subgraph_ids[: sizes[1]], expected.subgraph_ids)
     assert loop.captured
 
 

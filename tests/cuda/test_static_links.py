@@ -171,8 +171,8 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
     for _ in range(3):
         for links, expected in zip(loop, eager, strict=True):
             made = batch.trimmed()
-            for end, ids in expected.minibatch.nodes.items():
-                assert made.minibatch.nodes[end].equal(ids)
+            for end, ids in expected.minibatch.input_nodes.items():
+                assert made.minibatch.input_nodes[end].equal(ids)
             for mine, theirs in zip(made.minibatch.blocks, expected.minibatch.blocks, strict=True):
                 for kind, block in theirs.items():
                     assert mine[kind].edge_ids.equal(block.edge_ids)

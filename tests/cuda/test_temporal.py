@@ -38,7 +38,7 @@ def make(floats: bool, dtype: str = "int64") -> tuple[pgs.Graph, Any]:
 def same(got: Any, want: Any, about: object) -> None:
     got = got.cpu()
     assert got.input_nodes.tolist() == want.input_nodes.tolist(), about
-    assert got.trees.tolist() == want.trees.tolist(), about
+    assert got.subgraph_ids.tolist() == want.subgraph_ids.tolist(), about
     for mine, block in zip(got.blocks, want.blocks, strict=True):
         for name in ("indptr", "indices", "edge_ids"):
             assert getattr(mine, name).tolist() == getattr(block, name).tolist(), (about, name)

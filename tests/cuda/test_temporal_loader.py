@@ -37,7 +37,7 @@ def test_batches_of_torch() -> None:
             seed=5,
             seed_time=bounds,
         )
-        found.append([[ids.tolist() for ids in (b.input_nodes, b.trees)] for b in loader])
+        found.append([[ids.tolist() for ids in (b.input_nodes, b.subgraph_ids)] for b in loader])
     assert found[0] == found[1]
     assert len(found[0]) == 3
 

@@ -22,7 +22,7 @@ DST = np.array([1, 3, 3, 0, 5, 3, 1])
 def parts(graph: pgs.Graph) -> tuple[object, ...]:
     """All of a graph; ids of edges whether they are stored or not."""
     ids = range(graph.num_edges) if graph.edge_ids is None else graph.edge_ids.tolist()
-    known = graph.arrays["node_ids"].tolist() if "node_ids" in graph.arrays else None
+    known = graph.file_arrays["node_ids"].tolist() if "node_ids" in graph.file_arrays else None
     return graph.num_nodes, graph.indptr.tolist(), graph.indices.tolist(), list(ids), known
 
 
@@ -94,7 +94,7 @@ def test_every_format_gives_the_same_graph(tmp_path, name):
         assert parts(opened) == parts(both)
     anew = datasets.read(path, renumber=True)
     known = np.unique([SRC, DST])
-    assert anew.arrays["node_ids"].tolist() == known.tolist()
+    assert anew.file_arrays["node_ids"].tolist() == known.tolist()
     renamed = pgs.Graph.from_coo(np.searchsorted(known, SRC), np.searchsorted(known, DST))
     assert parts(anew)[:4] == parts(renamed)[:4]
     with pgs.Graph.open(datasets.convert(path, target, renumber=True)) as opened:
@@ -106,10 +106,10 @@ def test_snap_numbers_anew_where_there_are_gaps_only(tmp_path):
     path = tmp_path / "edges"
     path.write_text("# c\r\n7 100\r\n100\t7 0.5\r\n\r\n9000000000000 7")
     graph = datasets.snap(path)
-    assert graph.arrays["node_ids"].tolist() == [7, 100, 9000000000000]
+    assert graph.file_arrays["node_ids"].tolist() == [7, 100, 9000000000000]
     assert parts(graph)[:4] == (3, [0, 2, 3, 3], [1, 2, 0], [1, 2, 0])
     path.write_text("0 1\n2 0\n")
-    assert not datasets.snap(path).arrays
+    assert not datasets.snap(path).file_arrays
     path.write_text("id near far\n0 1 7\n1 0 8\n")
     assert datasets.snap(path).indices.tolist() == [1, 0]
     path.write_text("0 2\n")
@@ -136,7 +136,7 @@ def test_any_ids_are_numbered_by_size(tmp_path_factory, edges, undirected):
     path.write_text("".join(f"{u},{v}\n" for u, v in edges))
     graph = datasets.read(path, renumber=True, undirected=undirected)
     known = sorted({end for edge in edges for end in edge})
-    assert graph.arrays["node_ids"].tolist() == known
+    assert graph.file_arrays["node_ids"].tolist() == known
     indptr, indices = graph.indptr.tolist(), graph.indices.tolist()
     ids = list(range(len(edges))) if graph.edge_ids is None else graph.edge_ids.tolist()
     found = {
@@ -243,7 +243,7 @@ def test_columns_of_any_integers(tmp_path, kind):
     assert datasets.read(path).indices.tolist() == [7, 9, 7]
     high = 2**32 - 1
     save(pa.array([high], "uint32"), pa.array([0], "uint32"))
-    assert datasets.read(path, renumber=True).arrays["node_ids"].tolist() == [0, high]
+    assert datasets.read(path, renumber=True).file_arrays["node_ids"].tolist() == [0, high]
     save(pa.array([], "int64"), pa.array([], "int64"))
     assert datasets.read(path).num_edges == 0
     for src, text in (
@@ -327,18 +327,18 @@ def test_networkx_graphs():
     g.add_node("")
     graph = pgs.Graph.from_networkx(g)
     assert (graph.num_nodes, graph.num_edges) == (4, 5)
-    text = bytes(graph.arrays["node_names.bytes"].numpy()).decode()
+    text = bytes(graph.file_arrays["node_names.bytes"].numpy()).decode()
     assert text == "baö"
-    assert graph.arrays["node_names.offsets"].tolist() == [0, 1, 2, 4, 4]
+    assert graph.file_arrays["node_names.offsets"].tolist() == [0, 1, 2, 4, 4]
     ids = dict(zip(graph.edge_ids.tolist(), graph.indices.tolist(), strict=True))
     assert ids == {0: 0, 1: 1, 2: 1, 3: 1, 4: 2}
     assert graph.reverse_edge_ids().tolist() == [3, 1, 4, 0, 2]
     assert graph.node_names == ["b", "a", "ö", ""]
     assert graph.index_of(["ö", "", "b"]).tolist() == [2, 3, 0]
     graph = pgs.Graph.from_networkx(nx.path_graph([30, 10, 20]))
-    assert graph.arrays["node_ids"].tolist() == [30, 10, 20]
+    assert graph.file_arrays["node_ids"].tolist() == [30, 10, 20]
     assert graph.num_edges == 4
-    assert not pgs.Graph.from_networkx(nx.path_graph([2, 0, 1])).arrays
+    assert not pgs.Graph.from_networkx(nx.path_graph([2, 0, 1])).file_arrays
     assert pgs.Graph.from_networkx(nx.Graph()).num_nodes == 0
     with pytest.raises(TypeError, match="g: expected a networkx graph, got list"):
         pgs.Graph.from_networkx([])

@@ -93,8 +93,8 @@ def test_options_hold_for_several_files(tmp_path: Path) -> None:
         assert {name: array.tolist() for name, array in graph.edata.items()} == {
             name: array.tolist() for name, array in want.edata.items()
         }
-        assert {name: array.tolist() for name, array in graph.arrays.items()} == {
-            name: array.tolist() for name, array in want.arrays.items()
+        assert {name: array.tolist() for name, array in graph.file_arrays.items()} == {
+            name: array.tolist() for name, array in want.file_arrays.items()
         }
 
 

@@ -154,7 +154,7 @@ def test_reordered(by: str) -> None:
     pytest.importorskip("scipy" if by == "rcm" else "pymetis")
     graph = partitioned_graphs.of("ids")
     made = reorder(graph, by, parts=3)
-    old = np.asarray(made.arrays["node_ids"])
+    old = np.asarray(made.file_arrays["node_ids"])
     assert sorted(old) == list(range(graph.num_nodes))
     assert made.ndata["x"].tolist() == np.asarray(graph.ndata["x"])[old].tolist()
     indptr, was = np.asarray(made.indptr), np.asarray(graph.indptr)
@@ -193,7 +193,7 @@ def test_reordering_brings_neighbours_together(tmp_path: Path) -> None:
     assert before < 0.3 * 12000
     assert after > 0.9 * 12000
     again = reorder(reorder(graph, "rcm"), "rcm")
-    assert sorted(again.arrays["node_ids"]) == list(range(2000))
+    assert sorted(again.file_arrays["node_ids"]) == list(range(2000))
 
 
 def test_reorder_refuses() -> None:

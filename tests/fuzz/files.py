@@ -30,7 +30,9 @@ def save_and_open(world: World, random: Random) -> None:
     agrees(made)
     expect(opened.indices.tolist() == list(model.indices), "indices of a file")
     if arrays is not None:
-        expect(np.asarray(opened.arrays["labels"]).tolist() == labels.tolist(), "labels of a file")
+        expect(
+            np.asarray(opened.file_arrays["labels"]).tolist() == labels.tolist(), "labels of a file"
+        )
     world.keep("graphs", made, random)
 
 

@@ -217,8 +217,8 @@ def laws(found: reference.Batch, draw: Draw) -> None:
         below = np.concatenate([[0], by_place.cumsum()])
     expect(found.output_nodes == draw.seeds, "output_nodes", draw)
     expect([found.nodes[i] for i in found.output_index] == draw.seeds, "output_index", draw)
-    trees = [-1] * len(nodes) if found.trees is None else found.trees
-    pairs = set(zip(trees, found.nodes, strict=True))
+    subgraph_ids = [-1] * len(nodes) if found.subgraph_ids is None else found.subgraph_ids
+    pairs = set(zip(subgraph_ids, found.nodes, strict=True))
     expect(len(pairs) == len(nodes), "a vertex twice", draw)
     expect(len(found.blocks) == len(fanouts), "blocks", draw)
     for hop, (fanout, block) in enumerate(zip(fanouts, found.blocks, strict=True)):

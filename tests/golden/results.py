@@ -14,12 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pygsampler._batch.block import Block
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.subgraph import ArrowSubgraph, NumpySubgraph, Subgraph, TorchSubgraph
-from pygsampler._batch.torch_block import ForeignBlock, TorchBlock
-from pygsampler._batch.torch_minibatch import ForeignMiniBatch, TorchMiniBatch
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.walks.result import Walks
@@ -40,7 +36,7 @@ PYG_ATTRIBUTES = (
 
 
 def block(block: Any) -> dict[str, Any]:
-    return {
+    fields = {
         "dst_nodes": block.dst_nodes,
         "dst_offset": block.dst_offset,
         "edge_data": block.edge_data,
@@ -53,19 +49,14 @@ def block(block: Any) -> dict[str, Any]:
         "num_src_nodes": block.num_src_nodes,
         "src_nodes": block.src_nodes,
     }
-
-
-def torch_block(of: Any) -> dict[str, Any]:
-    return {
-        **block(of),
-        "edge_index": of.edge_index,
-        "dst_index": of.dst_index,
-        "features": of.features,
-    }
+    if block.form == "torch":
+        fields |= {"edge_index": block.edge_index, "dst_index": block.dst_index}
+        fields["features"] = block.features
+    return fields
 
 
 def minibatch(batch: Any) -> dict[str, Any]:
-    return {
+    fields = {
         "batch": batch.batch,
         "blocks": batch.blocks,
         "epoch": batch.epoch,
@@ -74,16 +65,21 @@ def minibatch(batch: Any) -> dict[str, Any]:
         "num_edges": batch.num_edges,
         "output_index": batch.output_index,
         "output_nodes": batch.output_nodes,
-        "trees": batch.trees,
+        "trees": batch.subgraph_ids,
     }
-
-
-def torch_minibatch(batch: Any) -> dict[str, Any]:
-    return {**minibatch(batch), "features": batch.features}
+    if batch.form == "torch":
+        fields["features"] = batch.features
+    if not batch.is_homogeneous:
+        fields |= {
+            "nodes": batch.input_nodes,
+            "num_sampled_edges": batch.num_sampled_edges,
+            "num_sampled_nodes": batch.num_sampled_nodes,
+        }
+    return fields
 
 
 def subgraph(batch: Any) -> dict[str, Any]:
-    return {
+    fields = {
         **minibatch(batch),
         "edge_data": batch.edge_data,
         "edge_ids": batch.edge_ids,
@@ -93,30 +89,9 @@ def subgraph(batch: Any) -> dict[str, Any]:
         "num_nodes": batch.num_nodes,
         "root_index": batch.root_index,
     }
-
-
-def torch_subgraph(batch: Any) -> dict[str, Any]:
-    return {**subgraph(batch), "edge_index": batch.edge_index, "features": batch.features}
-
-
-def hetero_minibatch(batch: Any) -> dict[str, Any]:
-    return {
-        "batch": batch.batch,
-        "blocks": batch.blocks,
-        "epoch": batch.epoch,
-        "input_nodes": batch.input_nodes,
-        "nodes": batch.nodes,
-        "num_edges": batch.num_edges,
-        "num_sampled_edges": batch.num_sampled_edges,
-        "num_sampled_nodes": batch.num_sampled_nodes,
-        "output_index": batch.output_index,
-        "output_nodes": batch.output_nodes,
-        "trees": batch.trees,
-    }
-
-
-def torch_hetero_minibatch(batch: Any) -> dict[str, Any]:
-    return {**hetero_minibatch(batch), "features": batch.features}
+    if batch.form == "torch":
+        fields["edge_index"] = batch.edge_index
+    return fields
 
 
 def relation_minibatch(batch: Any) -> dict[str, Any]:
@@ -125,7 +100,7 @@ def relation_minibatch(batch: Any) -> dict[str, Any]:
         "blocks": batch.blocks,
         "epoch": batch.epoch,
         "extra": batch.extra,
-        "nodes": batch.nodes,
+        "nodes": batch.input_nodes,
         "num_dst_nodes": batch.num_dst_nodes,
         "output_index": batch.output_index,
         "output_nodes": batch.output_nodes,
@@ -256,17 +231,8 @@ def _if_there(result: Any, name: str) -> Any:
 # The first class of a result's bases that is here decides.
 _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Block: block,
-    ForeignBlock: block,
-    TorchBlock: torch_block,
     MiniBatch: minibatch,
-    ForeignMiniBatch: minibatch,
-    TorchMiniBatch: torch_minibatch,
     Subgraph: subgraph,
-    NumpySubgraph: subgraph,
-    ArrowSubgraph: subgraph,
-    TorchSubgraph: torch_subgraph,
-    HeteroMiniBatch: hetero_minibatch,
-    HeteroTorchMiniBatch: torch_hetero_minibatch,
     RelationBatch: relation_minibatch,
     RelationEdges: relation_edges,
     Walks: walks,

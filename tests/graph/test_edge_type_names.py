@@ -102,7 +102,7 @@ def test_graphs_and_batches() -> None:
         with pytest.raises(KeyError, match=r"got \('author', 'writes', 'author'\); there are"):
             each.blocks[0]["author", "writes", "author"]
         with pytest.raises(KeyError, match=r"expected one of 'author', 'paper', got 'venue'"):
-            each.nodes["venue"]
+            each.input_nodes["venue"]
     for values in (of.num_nodes, of.ndata, batch.output_nodes, batch.num_sampled_nodes):
         with pytest.raises(KeyError, match="expected one of 'author', 'paper', got 'venue'"):
             values["venue"]

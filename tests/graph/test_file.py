@@ -47,7 +47,7 @@ def test_a_graph_comes_back_as_it_was(tmp_path_factory, case, bits, wide):
         with pgs.Graph.open(path, verify=verify) as opened:
             same(graph, opened)
             assert opened.path == path
-            assert opened.arrays == {}
+            assert opened.file_arrays == {}
             assert opened.indptr.readonly
             assert opened.indices.readonly
     assert os.listdir(path.parent) == ["graph"]
@@ -91,9 +91,9 @@ def test_arrays_of_any_kind_stand_beside_a_graph(path):
     given = sources()
     circulant(5, 2).save(path, arrays={name: value for name, (value, _, _) in given.items()})
     opened = pgs.Graph.open(path, verify=True)
-    assert set(opened.arrays) == set(given)
+    assert set(opened.file_arrays) == set(given)
     for name, (value, dtype, values) in given.items():
-        found = opened.arrays[name]
+        found = opened.file_arrays[name]
         assert isinstance(found, pgs.Array)
         assert found.dtype == dtype
         assert found.readonly
@@ -118,7 +118,7 @@ def test_arrays_of_any_kind_stand_beside_a_graph(path):
 
 def test_an_array_is_indexed_as_a_sequence(path):
     circulant(5, 2).save(path, arrays={"x": np.arange(12.0).reshape(4, 3), "y": [5, 6, 7]})
-    x, y = pgs.Graph.open(path).arrays.values()
+    x, y = pgs.Graph.open(path).file_arrays.values()
     assert len(x) == 4
     assert x[-1].tolist() == [9.0, 10.0, 11.0]
     assert x[1:3].tolist() == [[3.0, 4.0, 5.0], [6.0, 7.0, 8.0]]
@@ -146,10 +146,10 @@ def test_what_torch_writes_stays_in_the_process(path):
     circulant(5, 2).save(path, arrays={"x": np.zeros(3000)})
     before = path.read_bytes()
     opened = pgs.Graph.open(path)
-    tensor = opened.arrays["x"].torch()
+    tensor = opened.file_arrays["x"].torch()
     tensor += 1
-    assert opened.arrays["x"].torch().sum() == 3000
-    assert opened.arrays["x"].numpy().sum() == 0
+    assert opened.file_arrays["x"].torch().sum() == 3000
+    assert opened.file_arrays["x"].numpy().sum() == 0
     del tensor, opened
     assert path.read_bytes() == before
 
@@ -243,13 +243,13 @@ def test_a_file_may_be_replaced_while_it_is_open(path):
     circulant(50, 3).save(path, arrays={"x": [1, 2]})
     opened = pgs.Graph.open(path)
     opened.save(path)
-    assert pgs.Graph.open(path).arrays["x"].tolist() == [1, 2]
+    assert pgs.Graph.open(path).file_arrays["x"].tolist() == [1, 2]
     # Nothing else changed, so it is the same file.
     same(pickle.loads(pickle.dumps(opened)), opened)
     opened.save(path, arrays={})
-    assert pgs.Graph.open(path).arrays == {}
+    assert pgs.Graph.open(path).file_arrays == {}
     same(opened, circulant(50, 3))
-    assert opened.arrays["x"].tolist() == [1, 2]
+    assert opened.file_arrays["x"].tolist() == [1, 2]
     sent = pickle.dumps(opened)
     with pytest.raises(ValueError, match="got another one of that name"):
         pickle.loads(sent)
@@ -261,11 +261,11 @@ def test_a_file_may_be_replaced_while_it_is_open(path):
 def test_a_closed_graph_keeps_what_was_taken_from_it(path):
     circulant(50, 3).save(path, arrays={"x": [1, 2]})
     opened = pgs.Graph.open(path)
-    x, indices = opened.arrays["x"], opened.indices
+    x, indices = opened.file_arrays["x"], opened.indices
     opened.close()
     opened.close()
     for use in (
-        lambda: opened.arrays,
+        lambda: opened.file_arrays,
         lambda: opened.path,
         lambda: opened.save(path),
         lambda: pickle.dumps(opened),
@@ -286,7 +286,7 @@ def test_other_processes_open_the_same_file(path, run_python):
     sampler = pgs.PGSampler([2, 2], seed=3)
     expected = as_lists(sampler.sample(graph, range(50), batch=0))
     assert in_child(lambda: as_lists(sampler.sample(opened, range(50), batch=0))) == expected
-    assert in_child(lambda: opened.arrays["x"].shape) == (1000, 50)
+    assert in_child(lambda: opened.file_arrays["x"].shape) == (1000, 50)
     maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
     # Shared with all who have the file open, and closed to writing.
     assert "r--s" in {line[1] for line in maps if line[-1] == str(path)}
@@ -295,7 +295,7 @@ def test_other_processes_open_the_same_file(path, run_python):
         import pygsampler as pgs
         graph = pickle.loads({sent!r})
         print(pgs.PGSampler([2, 2], seed=3).sample(graph, range(50), batch=0).input_nodes.tolist())
-        print(graph.arrays["x"].shape, graph.path)
+        print(graph.file_arrays["x"].shape, graph.path)
     """
     nodes = sampler.sample(graph, range(50), batch=0).input_nodes.tolist()
     assert run_python(script) == f"{nodes}\n(1000, 50) {path}\n"

@@ -42,7 +42,7 @@ def as_lists(graph: pgs.Graph, **options: Any) -> list[Any]:
         for hop in batch.blocks
         for block in hop.values()
     ]
-    return [{kind: ids.tolist() for kind, ids in batch.nodes.items()}, blocks]
+    return [{kind: ids.tolist() for kind, ids in batch.input_nodes.items()}, blocks]
 
 
 @pytest.fixture

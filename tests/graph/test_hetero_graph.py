@@ -15,7 +15,7 @@ from pygsampler._sampling.hetero_inputs import flatten_by_type
 
 def check(batch: Any, edges: Any, seeds: Any, fanouts: list[int], new: bool, replace: bool) -> None:
     """Every number of a batch, but for which edges a row has drawn."""
-    found: dict[str, list[int]] = {kind: [] for kind in batch.nodes}
+    found: dict[str, list[int]] = {kind: [] for kind in batch.input_nodes}
     for kind, ids in seeds.items():
         found[kind] = list(dict.fromkeys(ids))
         assert batch.output_nodes[kind].tolist() == ids
@@ -54,7 +54,7 @@ def check(batch: Any, edges: Any, seeds: Any, fanouts: list[int], new: bool, rep
             assert block.src_nodes.tolist() == found[src]
         for kind, ids in found.items():
             counts[kind].append(len(ids) - before[kind])
-    assert {kind: ids.tolist() for kind, ids in batch.nodes.items()} == found
+    assert {kind: ids.tolist() for kind, ids in batch.input_nodes.items()} == found
     assert batch.num_sampled_nodes == counts
 
 
@@ -74,7 +74,7 @@ def test_random_schemas(seed: int) -> None:
     sampler = pgs.PGSampler(fanouts, frontier="new" if new else "all", replace=replace, seed=seed)
     batch = sampler.sample(graph, seeds, batch=0)
     assert graph.dtype == dtype
-    assert {ids.dtype for ids in batch.nodes.values()} == {dtype}
+    assert {ids.dtype for ids in batch.input_nodes.values()} == {dtype}
     check(batch, edges, seeds, fanouts, new, replace)
     again = pickle.loads(pickle.dumps(sampler)).sample(
         pickle.loads(pickle.dumps(graph)), seeds, batch=0
@@ -96,13 +96,13 @@ def test_one_type_is_a_graph_without_types(options: Any) -> None:
     for batch in range(3):
         want = sampler.sample(plain, [5, 9, 9, 200], batch=batch, exclude=range(50))
         got = sampler.sample(typed, {"v": [5, 9, 9, 200]}, batch=batch, exclude={kind: range(50)})
-        assert got.nodes["v"].tolist() == want.input_nodes.tolist()
+        assert got.input_nodes["v"].tolist() == want.input_nodes.tolist()
         assert got.output_index["v"].tolist() == want.output_index.tolist()
-        if want.trees is None:
-            assert got.trees is None
+        if want.subgraph_ids is None:
+            assert got.subgraph_ids is None
         else:
-            assert got.trees is not None
-            assert got.trees["v"].tolist() == want.trees.tolist()
+            assert got.subgraph_ids is not None
+            assert got.subgraph_ids["v"].tolist() == want.subgraph_ids.tolist()
         for ours, theirs in zip(got.blocks, want.blocks, strict=True):
             for name in ("indptr", "indices", "edge_ids", "src_nodes", "dst_nodes"):
                 assert getattr(ours[kind], name).tolist() == getattr(theirs, name).tolist()
@@ -164,14 +164,16 @@ def test_trees_of_several_types() -> None:
     seeds = {"t0": [0, 0], "t1": [0]}
     batch = pgs.PGSampler([-1, -1], disjoint=True, seed=1).sample(graph, seeds)
     alone = pgs.PGSampler([-1, -1], seed=1)
-    assert batch.trees is not None
+    assert batch.subgraph_ids is not None
     for tree, (kind, v) in enumerate([("t0", 0), ("t0", 0), ("t1", 0)]):
         want = alone.sample(graph, {kind: [v]})
-        for of, ids in batch.nodes.items():
+        for of, ids in batch.input_nodes.items():
             mine = [
-                v for v, t in zip(ids.tolist(), batch.trees[of].tolist(), strict=True) if t == tree
+                v
+                for v, t in zip(ids.tolist(), batch.subgraph_ids[of].tolist(), strict=True)
+                if t == tree
             ]
-            assert sorted(mine) == sorted(want.nodes[of].tolist())
+            assert sorted(mine) == sorted(want.input_nodes[of].tolist())
 
 
 def test_masks_by_type() -> None:
@@ -289,8 +291,8 @@ def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
     assert first.num_edges > 8192
     for other in batches[1:]:
         assert other.num_sampled_nodes == first.num_sampled_nodes
-        for kind, ids in first.nodes.items():
-            assert other.nodes[kind].tolist() == ids.tolist()
+        for kind, ids in first.input_nodes.items():
+            assert other.input_nodes[kind].tolist() == ids.tolist()
         for ours, theirs in zip(other.blocks, first.blocks, strict=True):
             for of, block in theirs.items():
                 assert ours[of].indices.tolist() == block.indices.tolist()
@@ -305,6 +307,6 @@ def test_a_batch_out_of_bytes_that_nobody_may_write() -> None:
     kept: list[pickle.PickleBuffer] = []
     data = pickle.dumps(batch, 5, buffer_callback=kept.append)
     given = [bytes(buffer.raw()) for buffer in kept]
-    pickle.loads(data, buffers=given).nodes[kind].numpy()[:] = 7
+    pickle.loads(data, buffers=given).input_nodes[kind].numpy()[:] = 7
     again = pickle.loads(data, buffers=given)
-    assert again.nodes[kind].tolist() == batch.nodes[kind].tolist() != [7]
+    assert again.input_nodes[kind].tolist() == batch.input_nodes[kind].tolist() != [7]

@@ -275,7 +275,7 @@ def test_a_file_has_them_in_sections_of_their_own(path):
     graph.save(path, arrays={"names": [1, 2]})
     opened = pgs.Graph.open(path)
     assert values(opened) == values(graph)
-    assert list(opened.arrays) == ["names"]
+    assert list(opened.file_arrays) == ["names"]
     assert opened.edata["w"].readonly
     assert opened.ndata["m"].torch().tolist() == [True, False, True, True]
     data = path.read_bytes()
@@ -287,7 +287,7 @@ def test_a_file_has_them_in_sections_of_their_own(path):
     more = opened.with_data({"w": [2] * 6})
     more.save(path, arrays={})
     again = pgs.Graph.open(path)
-    assert (again.arrays, values(again)) == ({}, values(more))
+    assert (again.file_arrays, values(again)) == ({}, values(more))
     assert values(opened) == values(graph)
 
 
@@ -341,9 +341,9 @@ def test_the_weights_of_networkx():
     graph = pgs.Graph.from_networkx(g)
     assert graph.edata["weight"].dtype == "int64"
     assert by_ends(graph, "weight") == [(0, 1, 1), (1, 2, 3), (2, 0, 2)]
-    assert "node_names.bytes" in graph.arrays
+    assert "node_names.bytes" in graph.file_arrays
     again = pickle.loads(pickle.dumps(graph))
-    assert (values(again), list(again.arrays)) == (values(graph), list(graph.arrays))
+    assert (values(again), list(again.file_arrays)) == (values(graph), list(graph.file_arrays))
     # Both directions, and a self loop, which has one.
     g = nx.MultiGraph()
     g.add_weighted_edges_from([(0, 1, np.float32(0.5)), (1, 1, 2), (0, 1, 4)])

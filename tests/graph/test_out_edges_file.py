@@ -80,7 +80,7 @@ def test_nothing_is_made(path: Path, made: list[int], dtype: str, plain: bool) -
     assert not made
     # Tables and what is behind are those of the out-edges, not those that the file has.
     assert forms(opened) == want
-    assert opened.arrays == {}
+    assert opened.file_arrays == {}
 
 
 def test_it_stays_when_an_opened_graph_is_saved(path: Path, made: list[int]) -> None:
@@ -118,7 +118,7 @@ def test_one_that_another_writer_left_behind(path: Path, made: list[int], what: 
     opened = pgs.Graph.open(path)
     out = opened._source._walked("out")
     assert made == [EDGES]
-    assert opened.arrays == {}
+    assert opened.file_arrays == {}
     assert len(out.indptr) == nodes + 1
     assert arrays(out)[1:] == arrays(graph._source._walked("out"))[1:]
 
@@ -171,13 +171,13 @@ def test_damaged_arrays_do_not_end_the_process(path: Path, value: int) -> None:
 def test_an_array_of_that_name(path: Path, made: list[int]) -> None:
     in_memory().save(path, arrays={"out_edges": [1, 2, 3]})
     opened = pgs.Graph.open(path)
-    assert opened.arrays["out_edges"].tolist() == [1, 2, 3]
+    assert opened.file_arrays["out_edges"].tolist() == [1, 2, 3]
     assert arrays(opened._source._walked("out")) == arrays(in_memory()._source._walked("out"))
     assert len(made) == 2
     with pytest.raises(ValueError, match="out_edges: expected no array 'out_edges' beside"):
         opened.save(path, out_edges=True)
     opened.save(path)
-    assert list(pgs.Graph.open(path).arrays) == ["out_edges"]
+    assert list(pgs.Graph.open(path).file_arrays) == ["out_edges"]
 
 
 def test_what_is_no_bool(path: Path) -> None:

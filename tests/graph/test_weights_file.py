@@ -77,7 +77,7 @@ def test_nothing_is_made_and_samples_are_the_same(path: Path, made: list[str], n
     assert [part and part.tolist() for part in derived._source._open()] == [
         part and part.tolist() for part in expected
     ]
-    assert opened.arrays == {}
+    assert opened.file_arrays == {}
 
 
 def test_ids_of_both_widths(tmp_path: Path, made: list[str]) -> None:
@@ -146,7 +146,7 @@ def test_those_that_another_writer_left_behind(path: Path, made: list[str], what
     opened = pgs.Graph.open(path)
     assert samples(opened, "p") == samples(graph, "p")
     assert made == ["edata['p']"] * 2
-    assert opened.arrays == {}
+    assert opened.file_arrays == {}
 
 
 def test_a_newer_layout_is_not_read(path: Path, made: list[str]) -> None:
@@ -205,7 +205,7 @@ def test_an_array_of_that_name(path: Path) -> None:
     mine = np.arange(40)
     in_memory().save(path, arrays={"tables.p": mine, "tables.q": [1]})
     opened = pgs.Graph.open(path)
-    assert opened.arrays["tables.p"].tolist() == mine.tolist()
+    assert opened.file_arrays["tables.p"].tolist() == mine.tolist()
     assert samples(opened, "p") == samples(in_memory(), "p")
     with pytest.raises(ValueError, match=r"tables: expected no array 'tables\.p' beside the graph"):
         opened.save(path, tables=["p"])

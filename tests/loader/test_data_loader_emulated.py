@@ -444,10 +444,10 @@ def test_graphs_with_types(emulator: Path) -> None:
     """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
     code = """
 import numpy
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 
-HeteroMiniBatch.torch = lambda self: HeteroTorchMiniBatch._of(self.cpu())
+in_torch = MiniBatch.torch
+MiniBatch.torch = lambda self: in_torch(self.cpu())
 random = numpy.random.default_rng(1)
 kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
 nodes = {"a": 60, "b": 90}
@@ -460,7 +460,7 @@ graph = pgs.Graph.from_coo(edges, num_nodes=nodes)
 def content(batch):
     lists = [
         {kind: ids.tolist() for kind, ids in each.items()}
-        for each in (batch.nodes, batch.output_nodes)
+        for each in (batch.input_nodes, batch.output_nodes)
     ]
     edges = [
         {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}

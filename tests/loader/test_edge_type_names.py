@@ -53,7 +53,7 @@ def test_features_in_either_order(features: Any, edge_features: Any) -> None:
     )
     for batch in loader:
         for kind in NODES:
-            assert batch.x[kind].equal(X[kind][batch.nodes[kind]])
+            assert batch.x[kind].equal(X[kind][batch.input_nodes[kind]])
             assert batch.z[kind].equal(batch.x[kind])
         for hop in batch.blocks:
             for kind in W:
@@ -97,7 +97,7 @@ def test_link_loaders() -> None:
             "labels": None,
         }
         loader = LinkLoader(of, edges, [{"writes": 2, CITES: 3}], batch_size=32, seed=1, **options)
-        made.append([batch.minibatch.nodes["paper"].tolist() for batch in loader])
+        made.append([batch.minibatch.input_nodes["paper"].tolist() for batch in loader])
         for batch in loader:
             assert list(batch.edge_label_index) == [WRITES, CITES]
             assert batch.edge_label_index["writes"].equal(batch.edge_label_index[WRITES])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler.torch import DataLoader
 
 WRITES = ("author", "writes", "paper")
@@ -39,7 +39,7 @@ def x() -> dict[str, torch.Tensor]:
 def same(one: Any, other: Any) -> None:
     """Two batches are equal, tensor by tensor."""
     assert (one.epoch, one.batch, one.num_edges) == (other.epoch, other.batch, other.num_edges)
-    for name in ("nodes", "output_nodes", "output_index"):
+    for name in ("input_nodes", "output_nodes", "output_index"):
         mine, theirs = getattr(one, name), getattr(other, name)
         assert list(mine) == list(theirs)
         assert all(torch.equal(mine[kind], theirs[kind]) for kind in mine)
@@ -62,7 +62,7 @@ def test_batches_are_those_of_the_sampler(graph: pgs.Graph, prefetch: int, front
     for number, batch in enumerate(batches):
         part = {"paper": seeds["paper"][16 * number : 16 * number + 16]}
         alone: Any = sampler.sample(graph, part, epoch=0, batch=number)
-        assert isinstance(batch, HeteroTorchMiniBatch)
+        assert isinstance(batch, MiniBatch)
         same(batch, alone.torch())
         assert batch.num_sampled_nodes == alone.num_sampled_nodes
         assert batch.num_sampled_edges == alone.num_sampled_edges
@@ -101,7 +101,7 @@ def test_one_type_is_as_a_graph_without_types() -> None:
         strict=True,
     )
     for batch, alike in pairs:
-        assert torch.equal(batch.nodes["v"], alike.input_nodes)
+        assert torch.equal(batch.input_nodes["v"], alike.input_nodes)
         for hop, block in zip(batch.blocks, alike.blocks, strict=True):
             assert torch.equal(hop["v", "to", "v"].edge_ids, block.edge_ids)
             assert torch.equal(hop["v", "to", "v"].edge_index, block.edge_index)
@@ -126,7 +126,7 @@ def test_rows_by_type(graph: pgs.Graph, x: dict[str, torch.Tensor], prefetch: in
         assert set(batch.x) == {"paper", "author"}
         assert set(batch.features) == {"x", "y", "z"}
         for kind, rows in batch.x.items():
-            assert torch.equal(rows, x[kind][batch.nodes[kind]])
+            assert torch.equal(rows, x[kind][batch.input_nodes[kind]])
         assert torch.equal(batch.z["author"], batch.x["author"])
         assert torch.equal(batch.y["paper"], 2 * batch.output_nodes["paper"])
         for hop in batch.blocks:
@@ -140,13 +140,13 @@ def test_a_batch_can_be_pickled_and_moved(graph: pgs.Graph, x: dict[str, torch.T
     seeds = {"paper": range(20), "author": range(5)}
     loader = DataLoader(graph, seeds, sampler, batch_size=25, features={"x": x})
     (batch,) = loader
-    for other in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.to("meta").nodes):
-        if isinstance(other, HeteroTorchMiniBatch):
+    for other in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.to("meta").input_nodes):
+        if isinstance(other, MiniBatch):
             same(batch, other)
-            assert batch.trees is not None
-            assert other.trees is not None
+            assert batch.subgraph_ids is not None
+            assert other.subgraph_ids is not None
             assert torch.equal(other.x["author"], batch.x["author"])
-            assert torch.equal(other.trees["paper"], batch.trees["paper"])
+            assert torch.equal(other.subgraph_ids["paper"], batch.subgraph_ids["paper"])
             block, alike = batch.blocks[0][CITES], other.blocks[0][CITES]
             assert torch.equal(alike.edge_weights, block.edge_weights)
             assert alike.edge_type == CITES
@@ -183,7 +183,7 @@ def test_edge_index_has_each_edge_once(graph: pgs.Graph) -> None:
     for kind, index in batch.edge_index_dict.items():
         assert index.shape == (2, sum(batch.num_sampled_edges[kind]))
         relation = graph[kind]
-        src, dst = (batch.nodes[kind[end]][index[i]] for i, end in enumerate((0, 2)))
+        src, dst = (batch.input_nodes[kind[end]][index[i]] for i, end in enumerate((0, 2)))
         ids = torch.cat([hop[kind].edge_ids for hop in reversed(batch.blocks)])
         assert len(ids.unique()) == len(ids)
         position = {int(e): i for i, e in enumerate(relation.edge_ids.torch())}
@@ -212,7 +212,7 @@ def test_edge_index_has_each_edge_once(graph: pgs.Graph) -> None:
             ValueError,
             r"\['x'\]\['paper'\]: .*120",
         ),
-        ({"features": {"nodes": {}}}, ValueError, "names that batches do not have, got 'nodes'"),
+        ({"features": {"input_nodes": {}}}, ValueError, "names that batches do not have"),
         ({"labels": {"venue": [1]}}, ValueError, "labels: expected types of the graph"),
         ({"labels": {}, "features": {"y": {}}}, ValueError, "another name beside labels, got 'y'"),
         ({"edge_features": {"indices": {}}}, ValueError, "names that batches do not have"),

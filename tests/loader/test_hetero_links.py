@@ -54,7 +54,9 @@ def content(batch: LinkBatch) -> list[Any]:
         {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}
         for hop in minibatch.blocks
     ]
-    nodes = [{k: ids.tolist() for k, ids in of.items()} for of in (minibatch.nodes, *batch[1:7])]
+    nodes = [
+        {k: ids.tolist() for k, ids in of.items()} for of in (minibatch.input_nodes, *batch[1:7])
+    ]
     return [nodes, blocks]
 
 
@@ -105,7 +107,7 @@ def test_triplets_labels_and_features() -> None:
         rows = torch.stack([batch.src_index[CITES], batch.dst_pos_index[CITES]])
         assert ends_of(batch, CITES, rows).equal(edges[CITES][:, IDS[CITES][batch.input_id[CITES]]])
         assert batch.dst_neg_index[CITES].shape == (rows.shape[1], 2)
-        for kind, nodes in batch.minibatch.nodes.items():
+        for kind, nodes in batch.minibatch.input_nodes.items():
             assert batch.minibatch.x[kind].equal(x["x"][kind][nodes])
 
 
@@ -176,7 +178,7 @@ def test_one_type_is_a_graph_without_types() -> None:
         )
         for one, other in pairs:
             assert one.input_id.equal(other.input_id[own])
-            assert one.minibatch.input_nodes.equal(other.minibatch.nodes["a"])
+            assert one.minibatch.input_nodes.equal(other.minibatch.input_nodes["a"])
             assert one.edge_label_index.equal(other.edge_label_index[own])
 
 
@@ -283,19 +285,19 @@ def test_times_of_edges() -> None:
             bound = bounds[kind][places]
             of[kind[0]].append(bound)
             of[kind[2]] += [bound, bound.repeat_interleave(2)]
-        trees = batch.minibatch.trees
+        subgraph_ids = batch.minibatch.subgraph_ids
         for hop in batch.minibatch.blocks:
             for kind, block in hop.items():
                 rows = block.dst_offset + torch.repeat_interleave(block.indptr.diff())
                 # Trees are numbered by the seeds, type after type.
-                limits = torch.cat([*of["author"], *of["paper"]])[trees[kind[2]][rows]]
+                limits = torch.cat([*of["author"], *of["paper"]])[subgraph_ids[kind[2]][rows]]
                 assert (when[kind][block.edge_ids] < limits).all()
                 found += len(rows)
     assert found > 1000
     # One time for all links.
     one, other = (
         [
-            batch.minibatch.nodes["paper"].tolist()
+            batch.minibatch.input_nodes["paper"].tolist()
             for batch in loader(graph, seed_time=given, **more)
         ]
         for more in [{"fanouts": sampler, "negatives": negatives, "exclude": None}]

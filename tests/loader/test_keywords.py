@@ -117,7 +117,7 @@ def test_mistakes_have_one_clear_line(make: Any, error: type[Exception], text: s
 def test_attributes_that_a_batch_does_not_have_name_the_option() -> None:
     batch = next(iter(DataLoader(GRAPH, [0], [2], batch_size=1, features={"x": torch.ones(5)})))
     for of, name, text in (
-        (batch, "h", r"h: .*TorchMiniBatch, which has x, got 'h'; .* features=\{'h': ...\}"),
+        (batch, "h", r"h: .*MiniBatch, which has x, got 'h'; .* features=\{'h': ...\}"),
         (batch, "y", "y: .* a loader reads rows for labels=..."),
         (batch.blocks[0], "e", r"e: .* no rows of features, .* edge_features=\{'e': ...\}"),
     ):

@@ -331,13 +331,13 @@ def test_times() -> None:
         assert links[0, count:].tolist() != src[IDS[batch.input_id]].repeat_interleave(2).tolist()
         of = torch.cat([bound, bound, later, later])
         assert len(batch.minibatch.output_nodes) == len(of)
-        trees = batch.minibatch.trees
-        assert trees is not None
+        subgraph_ids = batch.minibatch.subgraph_ids
+        assert subgraph_ids is not None
         for block in batch.minibatch.blocks:
             rows = block.dst_offset + torch.repeat_interleave(
                 torch.arange(block.num_dst_nodes), block.indptr.diff()
             )
-            assert (times["t"][block.edge_ids] < of[trees[rows]]).all()
+            assert (times["t"][block.edge_ids] < of[subgraph_ids[rows]]).all()
             assert len(rows)
     for options, text in (
         ({"fanouts": sampler, "exclude": None}, "seed_time: expected a time for each edge with a"),

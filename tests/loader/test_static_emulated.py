@@ -76,10 +76,11 @@ for wide, fanouts, how, most in (
             for expected, batch in zip(eager, fixed, strict=True):
                 made = batch.trimmed()
                 assert content(made) == content(expected)
-                assert (made.trees is None) == (expected.trees is None) == (not sampler.disjoint)
-                if made.trees is not None:
-                    assert made.trees.tolist() == expected.trees.tolist()
-                    assert (batch.trees[len(made.trees):] == 64).all()
+                assert (made.subgraph_ids is None) == (not sampler.disjoint)
+                assert (expected.subgraph_ids is None) == (not sampler.disjoint)
+                if made.subgraph_ids is not None:
+                    assert made.subgraph_ids.tolist() == expected.subgraph_ids.tolist()
+                    assert (batch.subgraph_ids[len(made.subgraph_ids):] == 64).all()
                 used, room = len(expected.input_nodes), len(batch.input_nodes)
                 assert int(batch.node_mask.sum()) == used
                 new = sampler.frontier == "new"

@@ -45,14 +45,14 @@ for wide, sampler, more in (
     for _ in range(2):
         seen = set()
         for expected, batch in zip(eager, fixed, strict=True):
-            seen.add(batch.nodes["a"].data_ptr())
+            seen.add(batch.input_nodes["a"].data_ptr())
             assert typed_content(batch.trimmed()) == typed_content(expected)
             for kind in COUNTS:
-                assert int(batch.node_mask[kind].sum()) == len(expected.nodes[kind])
+                assert int(batch.node_mask[kind].sum()) == len(expected.input_nodes[kind])
                 assert int(batch.seed_mask[kind].sum()) == len(expected.output_nodes[kind])
-                assert (batch.nodes[kind] < COUNTS[kind]).all()
-                if batch.trees is not None:
-                    rest = batch.trees[kind][len(expected.nodes[kind]):]
+                assert (batch.input_nodes[kind] < COUNTS[kind]).all()
+                if batch.subgraph_ids is not None:
+                    rest = batch.subgraph_ids[kind][len(expected.input_nodes[kind]):]
                     assert (rest >= sum(map(len, expected.output_nodes.values()))).all()
             for hop, real_hop in zip(batch.blocks, expected.blocks, strict=True):
                 for kind, block in hop.items():
@@ -102,8 +102,8 @@ for wide, how, more in (
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
             assert typed_content(made) == typed_content(expected)
-            used = {kind: len(ids) for kind, ids in expected.nodes.items()}
-            room = {kind: len(ids) for kind, ids in batch.nodes.items()}
+            used = {kind: len(ids) for kind, ids in expected.input_nodes.items()}
+            room = {kind: len(ids) for kind, ids in batch.input_nodes.items()}
             for hop, real_hop, own in zip(batch.blocks, expected.blocks, made.blocks, strict=True):
                 for kind, block in hop.items():
                     real, src_kind, dst_kind = real_hop[kind], kind[0], kind[2]
@@ -123,23 +123,23 @@ for wide, how, more in (
                     rest = index[counts[1]:]
                     assert (rest >= used[dst_kind]).all() and (rest < room[dst_kind]).all()
                     assert torch.equal(
-                        block.dst_nodes[:counts[1]], batch.nodes[dst_kind][index[:counts[1]]]
+                        block.dst_nodes[:counts[1]], batch.input_nodes[dst_kind][index[:counts[1]]]
                     )
                     assert (block.dst_nodes < COUNTS[dst_kind]).all()
             # Sums along all edges, as layers of PyG make them.
             for kind, index in batch.edge_index_dict.items():
                 summed = torch.zeros(room[kind[2]], 4).index_add_(
-                    0, index[1], x[kind[0]][batch.nodes[kind[0]]][index[0]]
+                    0, index[1], x[kind[0]][batch.input_nodes[kind[0]]][index[0]]
                 )
                 index = expected.edge_index_dict[kind]
                 want = torch.zeros(used[kind[2]], 4).index_add_(
-                    0, index[1], x[kind[0]][expected.nodes[kind[0]]][index[0]]
+                    0, index[1], x[kind[0]][expected.input_nodes[kind[0]]][index[0]]
                 )
                 torch.testing.assert_close(summed[:used[kind[2]]], want)
         assert (fixed._static.epochs.remade > 0) == isinstance(capacities, list)
     # A batch with rows of its own to take.
     block = batch.blocks[0]["a", "r", "b"]
-    x_dst = torch.randn(len(batch.nodes["b"]), 3)
+    x_dst = torch.randn(len(batch.input_nodes["b"]), 3)
     own = x_dst.index_select(0, block.dst_index)
     assert torch.equal(own, x_dst[block.dst_index])
 """
@@ -208,7 +208,7 @@ fixed = DataLoader(
 )
 for expected, batch in zip(eager, fixed, strict=True):
     made = batch.trimmed()
-    for kind, ids in expected.nodes.items():
+    for kind, ids in expected.input_nodes.items():
         assert torch.equal(made.x[kind], x[kind][ids])
     for kind, of in y.items():
         seeds = expected.output_nodes[kind]
@@ -218,7 +218,7 @@ for expected, batch in zip(eager, fixed, strict=True):
         assert torch.equal(hop["a", "r", "b"].e, e["a", "r", "b"][real_hop["a", "r", "b"].edge_ids])
     summed = []
     for block, rows in (
-        (batch.blocks[0], batch.x["a"]), (expected.blocks[0], x["a"][expected.nodes["a"]])
+        (batch.blocks[0], batch.x["a"]), (expected.blocks[0], x["a"][expected.input_nodes["a"]])
     ):
         block = block["a", "r", "b"]
         src, dst = block.edge_index
@@ -257,8 +257,8 @@ for rule, of, options in (
             for expected, batch in zip(eager, fixed, strict=True):
                 made = batch.trimmed()
                 assert content(made) == content(expected)
-                assert made.trees.tolist() == expected.trees.tolist()
-                assert (batch.trees[len(made.trees):] == 40).all()
+                assert made.subgraph_ids.tolist() == expected.subgraph_ids.tolist()
+                assert (batch.subgraph_ids[len(made.subgraph_ids):] == 40).all()
                 assert batch.counts.tolist()[0] == len(made.output_nodes)
                 assert int(batch.seed_mask.sum()) == len(made.output_nodes)
                 for block, real in zip(made.blocks, expected.blocks, strict=True):

@@ -145,7 +145,7 @@ for time, of in (("t", times), ("f", times / 10.0)):
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
             assert content(made.minibatch) == content(expected.minibatch)
-            assert made.minibatch.trees.tolist() == expected.minibatch.trees.tolist()
+            assert made.minibatch.subgraph_ids.tolist() == expected.minibatch.subgraph_ids.tolist()
             assert rows(made[1:]) == rows(expected[1:])
     assert fixed._static.epochs.remade > 0 and fixed.capacities[0] != small[0]
     again = pickle.loads(pickle.dumps(fixed))
@@ -210,7 +210,7 @@ for wide, how, more in (
                     assert not torch.isin(block.edge_ids, gone).any()
                     weights = block.edge_weights, real.edge_weights
                     assert weights[0] is None or weights[0].tolist() == weights[1].tolist()
-                trees = made.minibatch.trees, expected.minibatch.trees
+                trees = made.minibatch.subgraph_ids, expected.minibatch.subgraph_ids
                 assert trees[0] is None or trees[0].tolist() == trees[1].tolist()
         assert others
         assert (fixed._static.epochs.remade > 0) == (capacities is not True)

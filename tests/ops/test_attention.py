@@ -11,14 +11,15 @@ from torch.nn import functional as F
 from torch_graphs import sampled
 
 import pygsampler as pgs
-from pygsampler._batch.torch_minibatch import TorchBlock
+from pygsampler._batch.block import Block
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
-def block_of(indptr: list[int], indices: list[int], sources: int) -> TorchBlock:
+def block_of(indptr: list[int], indices: list[int], sources: int) -> Block:
     starts, ids = torch.tensor(indptr), torch.tensor(indices, dtype=torch.int64)
-    return TorchBlock(starts, ids, ids, torch.arange(sources), torch.arange(len(indptr) - 1))
+    ends = torch.arange(sources), torch.arange(len(indptr) - 1)
+    return Block._of_arrays(starts, ids, ids, *ends)
 
 
 def by_torch(block: Any, scores: Any) -> Any:
@@ -155,7 +156,8 @@ def test_padding_changes_nothing() -> None:
     n, e, rows = block.num_src_nodes, block.num_edges, block.num_dst_nodes
     indptr = torch.cat([block.indptr, block.indptr[-1:].expand(3)])
     indices = torch.cat([block.indices, torch.full((5,), n)])
-    full = TorchBlock(indptr, indices, indices, torch.zeros(n + 2, dtype=torch.int64), indptr[1:])
+    ends = torch.zeros(n + 2, dtype=torch.int64), indptr[1:]
+    full = Block._of_arrays(indptr, indices, indices, *ends)
     found = []
     for b in (block, full):
         torch.manual_seed(0)

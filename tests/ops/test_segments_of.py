@@ -11,7 +11,7 @@ import torch
 from torch_graphs import sampled
 
 import pygsampler as pgs
-from pygsampler._batch.torch_minibatch import TorchBlock
+from pygsampler._batch.block import Block
 from pygsampler._ops import segments as ours
 from pygsampler.torch import StaticBlock, segment_reduce
 
@@ -19,14 +19,14 @@ KINDS = ("sum", "mean", "max")
 NODES = 900
 
 
-def padded(block: Any, rows: int = 4, sources: int = 6, edges: int = 9) -> TorchBlock:
+def padded(block: Any, rows: int = 4, sources: int = 6, edges: int = 9) -> Block:
     """The block with rows without edges, sources without rows, and edges that are none."""
     indptr = torch.cat([block.indptr, block.indptr[-1:].expand(rows)])
     spare = torch.arange(edges) % sources + block.num_src_nodes
     indices = torch.cat([block.indices, spare.to(block.indices.dtype)])
     nodes = torch.cat([block.src_nodes, block.src_nodes[:1].expand(sources)])
     ids = torch.zeros_like(indices)
-    return TorchBlock(indptr, indices, ids, nodes, nodes[: block.num_dst_nodes + rows])
+    return Block._of_arrays(indptr, indices, ids, nodes, nodes[: block.num_dst_nodes + rows])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -124,7 +124,7 @@ def test_a_static_block_keeps_what_is_of_one_batch() -> None:
     sources = len(x)
     indptr, indices = (t.clone() for t in (one.indptr, one.indices))
     nodes = torch.zeros(sources, dtype=torch.int64)
-    block = StaticBlock(indptr, indices, indices, nodes, indptr[1:])
+    block = StaticBlock._of_arrays(indptr, indices, indices, nodes, indptr[1:])
     turn = block.__dict__["_turn"] = [0]
     for _ in range(2):
         for other in (one, two):

@@ -20,24 +20,24 @@ def check(g: pgs.Graph, h: pgs.Graph, ids: torch.Tensor, fanouts: list[int]) -> 
     data, links, both = loaders.DataLoader, loaders.LinkLoader, {"a": ids}
     sampler, typed = pgs.PGSampler([5, 5]), pgs.PGSampler([{("a", "to", "b"): 5}])
     reveal_type(sampler.sample(g, ids))  # MiniBatch
-    reveal_type(sampler.sample(h, both, epoch=1))  # HeteroMiniBatch
+    reveal_type(sampler.sample(h, both, epoch=1))  # MiniBatch
     reveal_type(sampler.submit(g, ids).result())  # MiniBatch
-    reveal_type(typed.submit(h, both, seed_time=3).result())  # HeteroMiniBatch
+    reveal_type(typed.submit(h, both, seed_time=3).result())  # MiniBatch
     reveal_type(sampler.sample_many(g, [ids])[0])  # MiniBatch
-    reveal_type(sampler.sample_many(h, [both])[0])  # HeteroMiniBatch
-    reveal_type(pgs.LaborSampler([3], edge_weights="ht").sample(h, both))  # HeteroMiniBatch
-    reveal_type(sampler.sample(h, both).blocks[0]["to"])  # HeteroBlock
-    reveal_type(typed.sample(h, both).torch().blocks[0]["a", "to", "b"])  # HeteroTorchBlock
+    reveal_type(sampler.sample_many(h, [both])[0])  # MiniBatch
+    reveal_type(pgs.LaborSampler([3], edge_weights="ht").sample(h, both))  # MiniBatch
+    reveal_type(sampler.sample(h, both).torch())  # MiniBatch
+    print(sampler.sample(h, both).blocks[0]["to"].indices, data(g, ids, [5], batch_size=3).device)
     labor = pgs.LaborSampler([{"to": 3}], edge_weights="ht")
-    reveal_type(labor.sample(h, both, exclude={"to": ids}))  # HeteroMiniBatch
+    reveal_type(labor.sample(h, both, exclude={"to": ids}))  # MiniBatch
     h.edata["to"]["w"].torch(), g.edata["w"].torch(), h.num_nodes["a"] + g.num_nodes
     reveal_type(h["to"])  # Graph
-    reveal_type(pgs.HGTSampler([3]).sample(h, both))  # HeteroMiniBatch
-    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # TorchMiniBatch
-    reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # TorchMiniBatch
-    reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # HeteroTorchMiniBatch
-    reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # HeteroTorchMiniBatch
-    reveal_type(next(iter(data(h, both, labor, batch_size=3))))  # HeteroTorchMiniBatch
+    reveal_type(pgs.HGTSampler([3]).sample(h, both))  # MiniBatch
+    reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # MiniBatch
+    reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # MiniBatch
+    reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # MiniBatch
+    reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # MiniBatch
+    reveal_type(next(iter(data(h, both, labor, batch_size=3))))  # MiniBatch
     reveal_type(next(iter(data(g, ids, pgs.RandomWalk(5), batch_size=3))))  # Walks[torch
     reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # StepSamples[torch
     reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # Visits
@@ -50,7 +50,7 @@ def check(g: pgs.Graph, h: pgs.Graph, ids: torch.Tensor, fanouts: list[int]) -> 
     data(g, ids, fanouts, batch_size=3, num_workers=2)  # call-overload
     data(g, ids, fanouts)  # call-overload
     links(g, ids, fanouts, batch_size=3, seed_weights=ids)  # call-arg
-    sampler.sample(g, ids, epochs=3)  # call-overload
+    sampler.sample(g, ids, epochs=3)  # call-arg
 """
 
 

@@ -15,7 +15,7 @@ from graphs import circulant
 from program_functions import ladies
 
 import pygsampler as pgs
-from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler.programs import Program
 from pygsampler.torch import DataLoader
 
@@ -133,11 +133,11 @@ def test_subgraphs(graph: pgs.Graph) -> None:
     assert isinstance(again, pgs.Subgraph)
     assert again.nodes.tolist() == vertices
     tensors = pickle.loads(pickle.dumps(made.torch().to("cpu")))
-    assert isinstance(tensors, TorchSubgraph)
+    assert isinstance(tensors, Subgraph)
     assert tensors.edge_index.tolist() == [src.tolist(), dst.tolist()]
     for kind, other in (
-        (pgs._batch.subgraph.NumpySubgraph, made.numpy()),
-        (pgs._batch.subgraph.ArrowSubgraph, made.arrow()),
+        (pgs._batch.subgraph.Subgraph, made.numpy()),
+        (pgs._batch.subgraph.Subgraph, made.arrow()),
     ):
         assert isinstance(other, kind)
         assert other.nodes.tolist() == vertices
@@ -346,7 +346,7 @@ def test_subgraphs_in_the_loader_of_torch(graph: pgs.Graph) -> None:
     sampler = around(seed=0)
     loader = DataLoader(graph, torch.arange(20), sampler, batch_size=8, features={"x": x})
     for number, batch in enumerate(loader):
-        assert isinstance(batch, TorchSubgraph)
+        assert isinstance(batch, Subgraph)
         alone = sampler.sample(graph, batch.output_nodes, epoch=0, batch=number)
         assert batch.nodes.tolist() == alone.nodes.tolist()
         assert batch.edge_index.tolist() == [part.tolist() for part in alone.coo()]

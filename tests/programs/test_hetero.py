@@ -67,7 +67,7 @@ def test_a_relation_is_sampled_as_the_graph_that_it_is(graph: pgs.Graph, functio
     seeds = SEEDS["paper"]
     ours = over(function, CITES).sample(graph, {"paper": seeds}, epoch=1, batch=2)
     alone = over(function, None).sample(typed(CITES)[CITES], seeds, epoch=1, batch=2)
-    assert ours.nodes["paper"].tolist() == np.asarray(alone.input_nodes).tolist()
+    assert ours.input_nodes["paper"].tolist() == np.asarray(alone.input_nodes).tolist()
     assert ours.output_nodes["paper"].tolist() == seeds
     assert ours.output_index["paper"].tolist() == np.asarray(alone.output_index).tolist()
     for block, expected, counts in zip(ours.blocks, alone.blocks, ours.num_dst_nodes, strict=True):
@@ -106,20 +106,20 @@ def test_a_program_of_several_relations(graph: pgs.Graph) -> None:
     assert len(inner[CITES].src) and not len(inner[WRITES].src)
     for kind, found in ((WRITES, outer[WRITES]), (CITES, inner[CITES])):
         src, dst = edges[kind]
-        assert (src[found.edge_ids] == batch.nodes[kind[0]][found.src]).all()
-        assert (dst[found.edge_ids] == batch.nodes[kind[2]][found.dst]).all()
+        assert (src[found.edge_ids] == batch.input_nodes[kind[0]][found.src]).all()
+        assert (dst[found.edge_ids] == batch.input_nodes[kind[2]][found.dst]).all()
         assert (found.values == found.edge_ids % 5 + 0.5).all()
         assert np.bincount(found.dst).max() <= 2
         assert (
             np.bincount(found.dst)
-            <= np.bincount(dst, minlength=60)[batch.nodes[kind[2]]][: found.dst.max() + 1]
+            <= np.bincount(dst, minlength=60)[batch.input_nodes[kind[2]]][: found.dst.max() + 1]
         ).all()
     for kind, seeds in SEEDS.items():
         assert batch.output_nodes[kind].tolist() == seeds
-        assert batch.nodes[kind][batch.output_index[kind]].tolist() == seeds
+        assert batch.input_nodes[kind][batch.output_index[kind]].tolist() == seeds
     listed = batch.extra["writers"]
     assert set(listed.types.tolist()) == {1}
-    assert set(listed.ids.tolist()) == set(batch.nodes["author"][outer[WRITES].src].tolist())
+    assert set(listed.ids.tolist()) == set(batch.input_nodes["author"][outer[WRITES].src].tolist())
     src, dst = edges[WRITES]
     papers = [7, 3, 58]
     degrees = [0] * len(listed.ids) + [int((dst == v).sum()) for v in papers]
@@ -134,7 +134,9 @@ def same(a: Any, b: Any) -> None:
     for x, y in zip(a.blocks, b.blocks, strict=True):
         for kind in (WRITES, CITES):
             assert all(np.array_equal(p, q) for p, q in zip(x[kind], y[kind], strict=True))
-    assert all(np.array_equal(a.nodes[kind], b.nodes[kind]) for kind in ("paper", "author"))
+    assert all(
+        np.array_equal(a.input_nodes[kind], b.input_nodes[kind]) for kind in ("paper", "author")
+    )
 
 
 def test_other_relations_and_their_order_change_nothing(graph: pgs.Graph) -> None:
@@ -199,7 +201,7 @@ def test_a_subgraph_of_a_relation(graph: pgs.Graph) -> None:
 
     batch = around(seed=1).sample(graph, {"paper": [3, 7]})
     src, dst = lists((CITES,))[CITES]
-    inside = np.isin(src, batch.nodes["paper"]) & np.isin(dst, batch.nodes["paper"])
+    inside = np.isin(src, batch.input_nodes["paper"]) & np.isin(dst, batch.input_nodes["paper"])
     found = batch.blocks[0][CITES]
     assert sorted(found.edge_ids.tolist()) == np.flatnonzero(inside).tolist()
     assert found.values is None

@@ -53,17 +53,30 @@ def by_torch(made: Any) -> SamplerOutput:
     batch = made.torch()
     node, nodes = output_nodes(batch)
     edges, counts = output_edges(batch)
-    trees = None if batch.trees is None else batch.trees.to(node.dtype)
-    out = node, edges.row, edges.col, edges.edge, edges.weight, trees, nodes, counts, edges.ordered
+    subgraph_ids = None if batch.subgraph_ids is None else batch.subgraph_ids.to(node.dtype)
+    out = (
+        node,
+        edges.row,
+        edges.col,
+        edges.edge,
+        edges.weight,
+        subgraph_ids,
+        nodes,
+        counts,
+        edges.ordered,
+    )
     return told(out)
 
 
 def by_engine(made: Any) -> SamplerOutput:
     found = edge_lists(made)
-    edges, trees = found.edges(), None if found.trees is None else found.trees[0]
+    edges, subgraph_ids = (
+        found.edges(),
+        None if found.subgraph_ids is None else found.subgraph_ids[0],
+    )
     nodes, counts = found.num_nodes[0], found.num_edges[0]
     about = edges.row, edges.col, edges.edge, edges.weight
-    return told((found.nodes[0], *about, trees, nodes, counts, found.in_order))
+    return told((found.nodes[0], *about, subgraph_ids, nodes, counts, found.in_order))
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])

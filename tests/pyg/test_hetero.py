@@ -44,10 +44,12 @@ def reached() -> Any:
     return data.edge_type_subgraph(kinds).node_type_subgraph(["paper", "author"])
 
 
-def expected(data: Any, out: Any, counts: Any, kind: str, seeds: list[int], trees: bool) -> Any:
+def expected(
+    data: Any, out: Any, counts: Any, kind: str, seeds: list[int], subgraph_ids: bool
+) -> Any:
     """PyG's rules in plain Python, given which edges each node has drawn."""
     nodes: dict[str, list[Any]] = {of: [] for of in data.node_types}
-    nodes[kind] = [(tree if trees else -1, v) for tree, v in enumerate(seeds)]
+    nodes[kind] = [(tree if subgraph_ids else -1, v) for tree, v in enumerate(seeds)]
     found: dict[Any, list[Any]] = {of: [] for of in data.edge_types}
     num_nodes = {of: [len(ids)] for of, ids in nodes.items()}
     num_edges: dict[Any, list[int]] = {of: [] for of in data.edge_types}

@@ -31,7 +31,7 @@ def test_from_hetero_data() -> None:
     assert torch.equal(graph.ndata["a"]["x"].torch(), data["a"].x)
     assert list(graph.edata["a", "x", "b"]) == ["w"]
     batch = pgs.PGSampler([-1]).sample(graph, {"b": [2]})
-    assert batch.nodes["a"].tolist() == [1, 4]
+    assert batch.input_nodes["a"].tolist() == [1, 4]
     assert batch.blocks[0]["a", "x", "b"].edge_ids.tolist() == [1, 2]
     assert pgs.Graph.from_pyg(random_data()).is_homogeneous
 

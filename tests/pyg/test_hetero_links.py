@@ -71,8 +71,8 @@ def test_pairs(kind: Any, disjoint: bool, amount: int) -> None:
             assert batch[kind].edge_label.tolist() == [1] * count + [0] * count * amount
         if disjoint:
             for of, row in zip((src, dst), label, strict=True):
-                trees = batch[of].batch[row]
-                assert trees.equal(torch.arange(count).repeat(1 + amount))
+                subgraph_ids = batch[of].batch[row]
+                assert subgraph_ids.equal(torch.arange(count).repeat(1 + amount))
         else:
             assert all(len(batch[of].n_id.unique()) == batch[of].num_nodes for of in (src, dst))
         places += batch[kind].input_id.tolist()

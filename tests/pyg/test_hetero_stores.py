@@ -256,7 +256,7 @@ def test_types_with_features_and_no_edges(kind: str) -> None:
     assert sampler.num_nodes["venue"] == 11
     after = core.sample(sampler.graph, seeds, batch=0)
     for of in NODES:
-        assert after.nodes[of].tolist() == before.nodes[of].tolist()
+        assert after.input_nodes[of].tolist() == before.input_nodes[of].tolist()
     (batch,) = NeighborLoader(data, [3, 2], ("paper", torch.arange(4)), batch_size=4)
     assert batch["venue"].num_nodes == 0 and batch["venue"].x.shape == (0, 2)
     for loader in (NeighborLoader, HGTLoader):

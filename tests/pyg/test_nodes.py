@@ -187,12 +187,12 @@ def test_induced(
     sampler.set_epoch(0)
     out = sampled(sampler, seeds)
     assert out.num_sampled_nodes is out.num_sampled_edges is None
-    trees = out.batch.tolist() if disjoint else [0] * len(out.node)
+    subgraph_ids = out.batch.tolist() if disjoint else [0] * len(out.node)
     place: dict[tuple[int, int], int] = {}
-    for i, node in enumerate(zip(trees, out.node.tolist(), strict=True)):
+    for i, node in enumerate(zip(subgraph_ids, out.node.tolist(), strict=True)):
         place.setdefault(node, i)
     expected = []
-    for col, (tree, v) in enumerate(zip(trees, out.node.tolist(), strict=True)):
+    for col, (tree, v) in enumerate(zip(subgraph_ids, out.node.tolist(), strict=True)):
         for edge in (data.edge_index[1] == v).nonzero().squeeze(1).tolist():
             source = place.get((tree, int(data.edge_index[0, edge])))
             if source is not None:

@@ -56,12 +56,12 @@ def test_a_subgraph_for_each_root(data: Data, workers: int) -> None:
         assert torch.equal(batch.y, 2 * mine)
         assert batch.ptr[-1] == len(batch.n_id)
         assert torch.equal(batch.batch, torch.arange(len(mine)).repeat_interleave(batch.ptr.diff()))
-        trees = batch.batch[batch.edge_index]
-        assert torch.equal(trees[0], trees[1])
+        subgraph_ids = batch.batch[batch.edge_index]
+        assert torch.equal(subgraph_ids[0], subgraph_ids[1])
         for tree in range(len(mine)):
             nodes = batch.n_id[batch.batch == tree]
             assert len(nodes.unique()) == len(nodes) <= 1 + 3 + 9
-            assert batch.e_id[trees[0] == tree].sort().values.tolist() == inside(data, nodes)
+            assert batch.e_id[subgraph_ids[0] == tree].sort().values.tolist() == inside(data, nodes)
         seen += mine.tolist()
     assert seen == roots.tolist()
 

@@ -22,12 +22,12 @@ torch = pytest.importorskip("torch", reason="needs torch")
 def trees_of(batch: Any) -> list[tuple[set[int], set[tuple[int, int]]]]:
     """The vertices and the edges, in ids of the graph, of each root's subgraph."""
     src, dst = batch.coo()
-    assert batch.trees[src.long()].equal(batch.trees[dst.long()])
+    assert batch.subgraph_ids[src.long()].equal(batch.subgraph_ids[dst.long()])
     found = []
     for root in range(len(batch.output_nodes)):
-        inside = batch.trees[dst.long()] == root
+        inside = batch.subgraph_ids[dst.long()] == root
         ends = (batch.nodes[end.long()[inside]].tolist() for end in (src, dst))
-        nodes = batch.nodes[batch.trees == root].tolist()
+        nodes = batch.nodes[batch.subgraph_ids == root].tolist()
         assert len(nodes) == len(set(nodes)) and nodes[0] == batch.output_nodes[root]
         found.append((set(nodes), set(zip(*ends, strict=True))))
     return found
@@ -82,14 +82,21 @@ def path() -> pgs.Graph:
 def test_pagerank_of_a_path() -> None:
     sampler = samplers.ppr_shadow(k=3, alpha=0.5, epsilon=1e-9, threshold=0)
     batch = sampler.sample(path(), [0, 2])
-    assert batch.nodes.tolist() == [0, 2, 1, 2, 1, 0] and batch.trees.tolist() == [0, 1, 0, 0, 1, 1]
+    assert batch.nodes.tolist() == [0, 2, 1, 2, 1, 0] and batch.subgraph_ids.tolist() == [
+        0,
+        1,
+        0,
+        0,
+        1,
+        1,
+    ]
     want = torch.tensor([7, 7, 4, 1, 4, 1]) / 12
     assert torch.allclose(batch.extra["score"], want, atol=1e-6)
     assert batch.root_index.tolist() == [0, 1]
     two = samplers.ppr_shadow(k=2, alpha=0.5)
     assert trees_of(two.sample(path(), [0, 0])) == [({0, 1}, {(0, 1), (1, 0)})] * 2
     merged = samplers.ppr_shadow(k=2, alpha=0.5, disjoint=False).sample(path(), [2, 0, 2])
-    assert merged.trees is None and merged.nodes.tolist() == [2, 0, 1]
+    assert merged.subgraph_ids is None and merged.nodes.tolist() == [2, 0, 1]
     assert merged.root_index.tolist() == [0, 1, 0] and merged.num_edges == 4
 
 
@@ -102,7 +109,7 @@ def test_pagerank_by_linear_equations() -> None:
     sampler = samplers.ppr_shadow(k=5, alpha=0.3, epsilon=1e-9, threshold=0)
     batch = sampler.sample(of(BOTH), range(5))
     got = np.zeros((5, 5))
-    got[batch.nodes.numpy(), batch.trees.numpy()] = batch.extra["score"].numpy()
+    got[batch.nodes.numpy(), batch.subgraph_ids.numpy()] = batch.extra["score"].numpy()
     assert np.allclose(got, exact, atol=1e-6)
     # By the threshold some of them go, and what is kept is the best.
     few = samplers.ppr_shadow(k=5, alpha=0.3, epsilon=1e-9, threshold=0.6).sample(of(BOTH), [4])
@@ -135,7 +142,7 @@ def test_loaders(sampler: Any) -> None:
     ]
     for one, other in zip(*loaders, strict=True):
         assert one.x.equal(x[one.nodes.long()]) and trees_of(one)
-        for name in ("nodes", "trees", "edge_ids", "indices", "indptr", "root_index"):
+        for name in ("nodes", "subgraph_ids", "edge_ids", "indices", "indptr", "root_index"):
             assert getattr(one, name).equal(getattr(other, name))
     edges = torch.from_numpy(np.stack([src, dst]))
     data = Data(edge_index=edges, num_nodes=60)
@@ -157,14 +164,18 @@ def test_dgl() -> None:
     g = dgl.graph((src, dst), num_nodes=60)
     sampler = Sampler(samplers.shadow_disjoint(fanouts=[2, 3], seed=5))
     nodes, seeds, subgraph = sampler.sample(g, torch.tensor([5, 9, 5]))
-    trees = subgraph.ndata["trees"]
-    assert seeds.tolist() == [5, 9, 5] == nodes[:3].tolist() and trees[:3].tolist() == [0, 1, 2]
+    subgraph_ids = subgraph.ndata["subgraph_ids"]
+    assert seeds.tolist() == [5, 9, 5] == nodes[:3].tolist() and subgraph_ids[:3].tolist() == [
+        0,
+        1,
+        2,
+    ]
     u, v = subgraph.edges()
-    assert len(u) and trees[u].equal(trees[v])
+    assert len(u) and subgraph_ids[u].equal(subgraph_ids[v])
     ends = torch.stack(g.find_edges(subgraph.edata[dgl.EID]))
     assert torch.stack([nodes[u], nodes[v]]).equal(ends)
-    g.ndata["trees"] = torch.zeros(60)
-    with pytest.raises(ValueError, match="trees: expected a graph without"):
+    g.ndata["subgraph_ids"] = torch.zeros(60)
+    with pytest.raises(ValueError, match="subgraph_ids: expected a graph without"):
         sampler.sample(g, torch.tensor([5]))
 
 
@@ -210,7 +221,7 @@ there = graph.to("cuda")
 for sampler in (samplers.shadow_disjoint(fanouts=[3, 4], seed=2), samplers.ppr_shadow(k=9)):
     for seeds in (list(range(40)), [5, 5, 2]):
         one, other = (sampler.sample(g, seeds, epoch=0, batch=1) for g in (graph, there))
-        for name in ("nodes", "trees", "edge_ids", "indices", "indptr", "root_index"):
+        for name in ("nodes", "subgraph_ids", "edge_ids", "indices", "indptr", "root_index"):
             assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
 print("same", one.num_edges > 0)
 """

@@ -65,7 +65,7 @@ def test_equal_to_the_reference(kind: str, bits: int) -> None:
                     want.output_nodes,
                     want.output_index,
                     [block._replace(edge_weights=None) for block in want.blocks],
-                    want.trees,
+                    want.subgraph_ids,
                 )
             )
 

@@ -17,7 +17,7 @@ import pygsampler as pgs
 def check(batch: Any, seeds: Any, want: Any) -> None:
     """Every number of a batch."""
     nodes, rows = want
-    assert {kind: ids.tolist() for kind, ids in batch.nodes.items()} == nodes
+    assert {kind: ids.tolist() for kind, ids in batch.input_nodes.items()} == nodes
     for kind, found in nodes.items():
         given = seeds.get(kind, [])
         assert batch.output_nodes[kind].tolist() == given
@@ -57,7 +57,7 @@ def test_random_schemas(seed: int) -> None:
     for number, without in ((0, None), (1, exclude)):
         want = reference_hgt.sample(edges, seeds, counts, batch=number, exclude=without, **options)
         got = sampler.sample(graph, seeds, batch=number, exclude=without)
-        assert {ids.dtype for ids in got.nodes.values()} == {graph.dtype}
+        assert {ids.dtype for ids in got.input_nodes.values()} == {graph.dtype}
         check(got, seeds, want)
         again = pickle.loads(pickle.dumps(sampler)).submit(graph, seeds, batch=number, threads=1)
         if without is None:
@@ -109,7 +109,7 @@ def test_chances_are_the_papers(count: int) -> None:
     sampler, trials = pgs.HGTSampler({"s": [0], "a": [count]}, seed=11), 6000
     found = dict.fromkeys(chances, 0)
     for batch in sampler.sample_many(graph, [{"s": [0, 1]}] * trials, batch=0):
-        found[tuple(batch.nodes["a"].tolist())] += 1
+        found[tuple(batch.input_nodes["a"].tolist())] += 1
     statistic = sum((found[k] - trials * p) ** 2 / (trials * p) for k, p in chances.items())
     # Chi-square of 4 and of 19 degrees is beyond these once in 10^4.
     assert statistic < {1: 23.51, 2: 50.80}[count]
@@ -131,7 +131,7 @@ def test_a_vertex_that_is_chosen_later_is_chosen_by_both_iterations_budgets() ->
     sampler, trials = pgs.HGTSampler([1, 1], seed=5), 6000
     found = dict.fromkeys(chances, 0)
     for batch in sampler.sample_many(graph, [{"v": [0]}] * trials, batch=0):
-        found[tuple(batch.nodes["v"].tolist()[1:])] += 1
+        found[tuple(batch.input_nodes["v"].tolist()[1:])] += 1
     statistic = sum((found[k] - trials * p) ** 2 / (trials * p) for k, p in chances.items())
     assert len(chances) == 9 and statistic < 31.83  # of 8 degrees
 
@@ -149,9 +149,9 @@ def test_other_types_and_orders_change_no_choice() -> None:
     )
     for threads in (1, 2):
         got = sampler.sample(turned, seeds, batch=0, threads=threads)
-        assert not len(got.nodes["other"])
+        assert not len(got.input_nodes["other"])
         for kind in nodes:
-            assert got.nodes[kind].tolist() == want.nodes[kind].tolist()
+            assert got.input_nodes[kind].tolist() == want.input_nodes[kind].tolist()
         for kind in edges:
             for name in ("indptr", "indices", "edge_ids"):
                 ours, theirs = got.blocks[0][kind], want.blocks[0][kind]

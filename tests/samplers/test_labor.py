@@ -75,7 +75,7 @@ def test_reference(options: dict[str, Any], excluded: bool) -> None:
             batch=number,
         )
         batch = sampler.sample(graph, seeds, epoch=0, batch=number, exclude=exclude)
-        assert {kind: ids.tolist() for kind, ids in batch.nodes.items()} == nodes
+        assert {kind: ids.tolist() for kind, ids in batch.input_nodes.items()} == nodes
         for blocks, rows in zip(batch.blocks, hops, strict=True):
             assert set(blocks) == set(rows)
             for kind, block in blocks.items():

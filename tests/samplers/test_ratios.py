@@ -91,7 +91,7 @@ def test_what_is_wrong() -> None:
     with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph, got int 3"):
         samplers.pass_ratio(3, block, x, **given)  # type: ignore[arg-type]
     plain = pgs.PGSampler([2]).sample(graph, [0]).torch().blocks[0]
-    with pytest.raises(ValueError, match=r"block: expected a TorchBlock of samplers"):
+    with pytest.raises(ValueError, match=r"block: expected a Block of samplers"):
         samplers.pass_ratio(graph, plain, x, **given)
     with pytest.raises(ValueError, match=r"x: expected shape \[12, any\], got \[11, 3\]"):
         samplers.pass_ratio(graph, block, x[:11], **given)

@@ -47,7 +47,7 @@ def graph_of(edges: Any, dtype: str = "int64", ids: str = "int64") -> pgs.Graph:
 
 def content(batch: Any) -> Any:
     blocks = [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks]
-    return batch.input_nodes.tolist(), batch.trees.tolist(), blocks
+    return batch.input_nodes.tolist(), batch.subgraph_ids.tolist(), blocks
 
 
 def check(batch: Any, edges: Any, seed_time: Any, **how: Any) -> int:
@@ -59,7 +59,7 @@ def check(batch: Any, edges: Any, seed_time: Any, **how: Any) -> int:
     if how.get("prob"):
         mask &= np.arange(EDGES) % 4 > 0
     mask[list(how.get("exclude", []))] = False
-    nodes, trees = batch.input_nodes.tolist(), batch.trees.tolist()
+    nodes, subgraph_ids = batch.input_nodes.tolist(), batch.subgraph_ids.tolist()
     bounds = dict(enumerate(seed_time))
     total = 0
     expanded = 0
@@ -88,7 +88,7 @@ def check(batch: Any, edges: Any, seed_time: Any, **how: Any) -> int:
             assert set(drawn) <= set(there)
             for e, place in zip(drawn, local[indptr[row] : indptr[row + 1]], strict=True):
                 assert nodes[place] == src[e]
-                assert trees[place] == trees[first + row]
+                assert subgraph_ids[place] == subgraph_ids[first + row]
                 if place not in bounds:
                     bounds[place] = time[e] if how.get("carry") == "edge" else bound
             total += len(drawn)
@@ -170,12 +170,12 @@ def test_draws_are_uniform_among_those_that_are_there(replace: bool) -> None:
         np.arange(1, 11), np.zeros(10, int), num_nodes=11, edge_data={"t": times}
     )
     sampler = pgs.PGSampler([3], temporal=Temporal("t", window=6), replace=replace, seed=2)
-    trees = 30_000
-    batch = sampler.sample(graph, np.zeros(trees, int), seed_time=7)
+    subgraph_ids = 30_000
+    batch = sampler.sample(graph, np.zeros(subgraph_ids, int), seed_time=7)
     there = np.flatnonzero((times <= 7) & (times >= 1))
     found = Counter(batch.blocks[0].edge_ids.tolist())
     assert set(found) == set(there.tolist())
-    expected = np.full(len(there), 3 * trees / len(there))
+    expected = np.full(len(there), 3 * subgraph_ids / len(there))
     counts = np.array([found[e] for e in there.tolist()])
     # Without replacement the counts of one row depend on one another, and vary less.
     scale = 1 if replace else (len(there) - 3) / (len(there) - 1)

@@ -59,8 +59,8 @@ class Made:
 def check(batch: Any, made: Made, seed_time: Any, **how: Any) -> int:
     """Every edge of a batch by the rules; returns how many there are."""
     window = math.inf if how.get("window") is None else how["window"]
-    nodes = {kind: ids.tolist() for kind, ids in batch.nodes.items()}
-    trees = {kind: ids.tolist() for kind, ids in batch.trees.items()}
+    nodes = {kind: ids.tolist() for kind, ids in batch.input_nodes.items()}
+    subgraph_ids = {kind: ids.tolist() for kind, ids in batch.subgraph_ids.items()}
     bounds = {kind: dict(enumerate(seed_time.get(kind, []))) for kind in COUNTS}
     expanded, total = dict.fromkeys(COUNTS, 0), 0
     for hop, blocks in enumerate(reversed(batch.blocks)):
@@ -102,7 +102,7 @@ def check(batch: Any, made: Made, seed_time: Any, **how: Any) -> int:
                 assert set(drawn) <= set(there)
                 for e, place in zip(drawn, local[indptr[row] : indptr[row + 1]], strict=True):
                     assert nodes[kind[0]][place] == src[e]
-                    assert trees[kind[0]][place] == trees[kind[2]][begin + row]
+                    assert subgraph_ids[kind[0]][place] == subgraph_ids[kind[2]][begin + row]
                     if place not in bounds[kind[0]]:
                         carried = how.get("carry") == "edge" and time is not None
                         bounds[kind[0]][place] = time[e] if carried else bound
@@ -164,8 +164,8 @@ def test_one_type_is_a_graph_without_types() -> None:
         sampler = pgs.PGSampler([4, 3], seed=2, **sampler_options(options))
         got = sampler.sample(typed, seeds, seed_time=bounds, epoch=1, batch=5)
         want = sampler.sample(plain, seeds, seed_time=bounds, epoch=1, batch=5)
-        assert got.nodes["v"].tolist() == want.input_nodes.tolist()
-        assert got.trees["v"].tolist() == want.trees.tolist()
+        assert got.input_nodes["v"].tolist() == want.input_nodes.tolist()
+        assert got.subgraph_ids["v"].tolist() == want.subgraph_ids.tolist()
         for mine, block in zip(got.blocks, want.blocks, strict=True):
             for name in ("indptr", "indices", "edge_ids"):
                 assert getattr(mine[kind], name).tolist() == getattr(block, name).tolist()
@@ -306,13 +306,16 @@ def test_a_loader_gives_seeds_their_times(shuffle: bool, dtype: str) -> None:
         own = {kind: ids for kind, ids in batch.output_nodes.items() if len(ids)}
         times = {kind: bounds[kind][ids] for kind, ids in own.items()}
         want = sampler.sample(made.graph, own, seed_time=times, epoch=0, batch=number)
-        assert {k: v.tolist() for k, v in batch.nodes.items()} == {
-            k: v.tolist() for k, v in want.nodes.items()
+        assert {k: v.tolist() for k, v in batch.input_nodes.items()} == {
+            k: v.tolist() for k, v in want.input_nodes.items()
         }
         count += sum(map(len, own.values()))
     assert count == 65
     all_of = [
-        [batch.nodes["a"].tolist() for batch in DataLoader(made.graph, seeds, sampler, **more)]
+        [
+            batch.input_nodes["a"].tolist()
+            for batch in DataLoader(made.graph, seeds, sampler, **more)
+        ]
         for more in (
             {"seed_time": 7, "batch_size": 16, "seed": 2},
             {"seed_time": {"a": [7] * 40, "b": 7}, "batch_size": 16, "seed": 2},
@@ -352,9 +355,9 @@ def test_dates_beside_times_that_are_none() -> None:
     dated = pgs.Graph.from_coo(ends, num_nodes=COUNTS, node_data=dates)
     for graph in (dated, pickle.loads(pickle.dumps(dated))):
         assert graph._source._timed("n").kind == "M"
-        assert len(sampler.sample(graph, {"b": [0, 1, 2]}, seed_time=at).nodes["a"])
+        assert len(sampler.sample(graph, {"b": [0, 1, 2]}, seed_time=at).input_nodes["a"])
     (batch,) = DataLoader(dated, {"b": torch.arange(3)}, sampler, seed_time=at, batch_size=3)
-    assert len(batch.nodes["a"])
+    assert len(batch.input_nodes["a"])
     dates["a"] = {"n": made.of_nodes["a"]}
     some = pgs.Graph.from_coo(ends, num_nodes=COUNTS, node_data=dates)
     with pytest.raises(ValueError, match=r"^time: expected arrays 'n' that are all dates, or all"):
@@ -379,8 +382,8 @@ def test_spans_beside_times_that_are_numbers() -> None:
         each.sample(dated, {"b": [0, 1, 2]}, seed_time=at, epoch=0, batch=0)
         for each in (sampler, number)
     )
-    for kind in one.nodes:
-        assert one.nodes[kind].tolist() == other.nodes[kind].tolist()
+    for kind in one.input_nodes:
+        assert one.input_nodes[kind].tolist() == other.input_nodes[kind].tolist()
 
 
 def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
@@ -411,7 +414,7 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
         assert kept[0]() is not None
         job = sampler.submit(graphs[0], {"b": [1, 2, 3]}, seed_time=20)
         graphs.pop(0)
-        assert len(job.result().nodes["a"])
+        assert len(job.result().input_nodes["a"])
         del job, graph
         assert kept[0]() is None
         assert len(known) == 1

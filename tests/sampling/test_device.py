@@ -403,8 +403,8 @@ def test_a_batch_in_torchs_memory(emulator):
                     batch = job.result()
                     assert job.done() and job.result() is batch
                     # Nothing is made before it is used but the one tensor.
-                    assert set(vars(batch)) == {"_views", "extra", "epoch", "batch"}
-                    slots = {"_views", "_place", "dst_offset", "edge_values"}
+                    assert set(vars(batch)) == {"_source", "epoch", "batch"}
+                    slots = {"_source", "_place"}
                     assert set(vars(batch.blocks[0])) == slots
                     assert batch.blocks[0].indptr is batch.blocks[0].indptr
                     assert not hasattr(batch, "_made") and not hasattr(batch.blocks[0], "indptrs")
@@ -502,7 +502,7 @@ def test_programs_in_torchs_memory(emulator):
     """
     given = {"MALLOC_MMAP_THRESHOLD_": "1024"}
     lines = run_with_driver(emulator, textwrap.dedent(script), **given).splitlines()
-    assert lines == ["TorchMiniBatch ['p', 'rows']", "TorchSubgraph []"] * 2
+    assert lines == ["MiniBatch ['p', 'rows']", "Subgraph []"] * 2
 
 
 def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):

@@ -44,7 +44,7 @@ def typed() -> pgs.Graph:
 # All that results have by these names is compared.
 _NAMES = (
     *("epoch", "batch", "seed", "length", "walks_per_seed", "widths", "node_types", "edge_types"),
-    *("input_nodes", "output_nodes", "output_index", "trees", "nodes", "lengths", "slots"),
+    *("input_nodes", "output_nodes", "output_index", "subgraph_ids", "nodes", "lengths", "slots"),
     *("seeds", "steps", "counts", "extra", "num_sampled_nodes", "num_sampled_edges", "blocks"),
     *("num_src_nodes", "num_dst_nodes", "dst_offset", "src_nodes", "dst_nodes"),
     *("indptr", "indices", "edge_ids", "edge_weights"),

@@ -45,17 +45,17 @@ def half_of(graph: pgs.Graph, random: Any) -> dict[Any, Any]:
     }
 
 
-def same(got: pgs.HeteroMiniBatch, want: pgs.HeteroMiniBatch, what: object) -> None:
+def same(got: pgs.MiniBatch, want: pgs.MiniBatch, what: object) -> None:
     """All arrays, and all numbers that describe them."""
     assert got.device == "cuda:0"
     there = got.cpu()
     assert there.device == want.device == "cpu"
     # One type of either kind is sampled as a graph without types, whose arrays lie elsewhere.
-    if len(want.nodes) > 1 or len(want.blocks[0]) > 1:
+    if len(want.input_nodes) > 1 or len(want.blocks[0]) > 1:
         assert there._words == want._words, what
-    for kind, ids in want.nodes.items():
+    for kind, ids in want.input_nodes.items():
         for mine, other in (
-            (there.nodes[kind], ids),
+            (there.input_nodes[kind], ids),
             (there.output_nodes[kind], want.output_nodes[kind]),
             (there.output_index[kind], want.output_index[kind]),
         ):

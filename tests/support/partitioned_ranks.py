@@ -280,8 +280,10 @@ def typed(rank: int, world: int, folder: str) -> None:
         seeds, table = {"paper": np.arange(90)}, {"x": {"paper": features}}
         ours = DataLoader(graph, seeds, [3, 2], features=table, **about)
         for a, b in zip(ours, DataLoader(whole, seeds, [3, 2], **about), strict=True):
-            assert all(torch.equal(a.nodes[kind], b.nodes[kind]) for kind in b.nodes)
-            assert np.array_equal(a.x["paper"].numpy(), x[a.nodes["paper"].numpy()])
+            assert all(
+                torch.equal(a.input_nodes[kind], b.input_nodes[kind]) for kind in b.input_nodes
+            )
+            assert np.array_equal(a.x["paper"].numpy(), x[a.input_nodes["paper"].numpy()])
         if rank == 0:
             one = {"paper": [1]}
             fails(KeyError, "expected the name of a vertex", lambda: graph.features("x", "author"))
@@ -347,7 +349,7 @@ def typed(rank: int, world: int, folder: str) -> None:
                     each.sample(of, {"paper": [1, 7]}, batch=0, exclude={cites[1]: [0, 5]})
                     for of in (graph, whole)
                 )
-                assert made.nodes["paper"].tolist() == want.nodes["paper"].tolist()
+                assert made.input_nodes["paper"].tolist() == want.input_nodes["paper"].tolist()
             ways = [
                 pgs.MetaPathWalk([way], 3, seed=3).sample(graph, [1, 7], batch=0).nodes.tolist()
                 for way in (cites, cites[1])

@@ -257,7 +257,7 @@ class Batch:
     output_nodes: list[int]
     output_index: list[int]
     blocks: list[Block]
-    trees: list[int] | None = None
+    subgraph_ids: list[int] | None = None
 
     @classmethod
     def of(cls, batch: pgs.MiniBatch) -> Batch:
@@ -279,7 +279,7 @@ class Batch:
             batch.output_nodes.tolist(),
             batch.output_index.tolist(),
             blocks,
-            None if batch.trees is None else batch.trees.tolist(),
+            None if batch.subgraph_ids is None else batch.subgraph_ids.tolist(),
         )
 
 
@@ -350,5 +350,5 @@ def sample(
         kept = found if edge_weights == "ht" else None
         blocks.insert(0, Block(starts, sources, ids, len(place), len(rows), first, kept))
     nodes = [v for _, v in place]
-    trees = [tree for tree, _ in place] if disjoint else None
-    return Batch(nodes, list(seeds), [place[root] for root in roots], blocks, trees)
+    subgraph_ids = [tree for tree, _ in place] if disjoint else None
+    return Batch(nodes, list(seeds), [place[root] for root in roots], blocks, subgraph_ids)

@@ -100,7 +100,7 @@ def block_content(b):
 
 def typed_content(b):
     return (
-        lists(b.nodes), lists(b.output_nodes), lists(b.output_index), lists(b.trees),
+        lists(b.input_nodes), lists(b.output_nodes), lists(b.output_index), lists(b.subgraph_ids),
         [{kind: (block.edge_type, block_content(block)) for kind, block in hop.items()}
          for hop in b.blocks],
         b.num_sampled_nodes, b.num_sampled_edges, b.num_edges, b.epoch, b.batch,

@@ -44,7 +44,7 @@ def plain(value):
 
 def of_program(batch):
     return [plain(getattr(batch, name))
-            for name in ("nodes", "output_nodes", "output_index", "blocks", "num_dst_nodes",
+            for name in ("input_nodes", "output_nodes", "output_index", "blocks", "num_dst_nodes",
                          "extra")]
 
 def of_walks(walks):
@@ -106,7 +106,7 @@ def of_typed(batch):
 
 def whole(batch):
     return [[each.tolist() for each in mapping.values()]
-            for mapping in (batch.nodes, batch.output_nodes, batch.output_index)] + [
+            for mapping in (batch.input_nodes, batch.output_nodes, batch.output_index)] + [
         [getattr(block, name).tolist() for name in ("indptr", "indices", "edge_ids", "edge_weights")
          if getattr(block, name) is not None] for hop in batch.blocks for block in hop.values()]
 

@@ -7,7 +7,7 @@ var Rows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: WordNumNodes, Offset: WordNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputIndex},
-	{Name: "trees", Bits: WordIDBits, Length: WordNumNodes, Offset: WordSubgraphIDs},
+	{Name: "subgraph_ids", Bits: WordIDBits, Length: WordNumNodes, Offset: WordSubgraphIDs},
 }
 
 // WalkRows are the arrays of walks.
@@ -31,7 +31,7 @@ var TypeRows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},
 	{Name: "output_index", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputIndex},
-	{Name: "trees", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeSubgraphIDs},
+	{Name: "subgraph_ids", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeSubgraphIDs},
 }
 
 // BlockRows are those of a block: their lengths and offsets are words of the block.

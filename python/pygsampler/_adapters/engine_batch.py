@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch.utils.data import get_worker_info
 
-from pygsampler._batch.torch_minibatch import as_torch
-from pygsampler._batch.unique import unique_by_first
+from pygsampler._batch.minibatch import as_torch
+from pygsampler._batch.repeated_seeds import unique_by_first
 
 if TYPE_CHECKING:
     import torch
 
-    from pygsampler._batch.torch_minibatch import TorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._sampling.sampler import Sampler
 
 __all__ = ["ExtraArrays", "engine_batch", "extra_arrays", "worker_threads"]
@@ -48,7 +48,7 @@ class ExtraArrays(NamedTuple):
 
 def extra_arrays(
     sampler: Sampler[Any],
-    batch: TorchMiniBatch,
+    batch: MiniBatch,
     nodes: torch.Tensor,
     old: torch.Tensor | None = None,
 ) -> ExtraArrays:

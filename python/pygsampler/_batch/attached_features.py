@@ -14,10 +14,9 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class HasFeatures:
-    """Of torch's tensors: rows beside a batch or a block, by name, which a loader read for it."""
+    """Rows of features by name, which a loader read for a batch or a block in torch tensors."""
 
-    form: str = "torch"
-    """Whose arrays these are: only torch's tensors have rows of features."""
+    __slots__ = ()
 
     if TYPE_CHECKING:
 
@@ -49,11 +48,13 @@ class HasFeatures:
         found: Mapping[str, torch.Tensor] = self.__dict__.get("_features", _NONE)
         return found
 
-    def _attach(self, name: str, rows: Any) -> None:
-        # Around the dataclass, which is frozen.
+    def _attach(self, name: str, rows: Any, node_type: str | None = None) -> None:
+        """Sets rows of features; with ``node_type`` these are the rows of that type alone."""
         known = self.__dict__
-        known.setdefault("_features", {})[name] = rows
-        known[name] = rows
+        features = known.setdefault("_features", {})
+        if node_type is not None:
+            rows = {**features.get(name, {}), node_type: rows}
+        features[name] = known[name] = rows
 
     def __setstate__(self, features: Mapping[str, torch.Tensor]) -> None:
         for name, rows in features.items():

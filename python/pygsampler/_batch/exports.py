@@ -11,7 +11,7 @@ from pygsampler._graph.scipy_conversion import block_matrix
 
 
 class Exports:
-    """The conversions of a batch without types; of a batch of loaders with its features."""
+    """The conversions of a batch, with the features that a loader has attached."""
 
     __slots__ = ()
 
@@ -19,14 +19,18 @@ class Exports:
         blocks: Any
         input_nodes: Any
         output_index: Any
-        num_edges: Any
+        is_homogeneous: Any
 
     def to_networkx(self) -> Any:
         """The sampled edges of all hops as a ``networkx.MultiDiGraph``.
 
         Nodes are called by their original ids, and are all of ``input_nodes``. Edges have their
-        original id as "edge_id", and "hop", which is 0 for the edges into the seeds.
+        original id as "edge_id", and "hop", which is 0 for the edges into the seeds. In a
+        heterogeneous graph nodes are (type, original id) and have "node_type", and edges have
+        "edge_type".
         """
+        if not self.is_homogeneous:
+            return _hetero_to_networkx(self)
         made = networkx().MultiDiGraph()
         names = add_nodes(made, as_numpy(self.input_nodes).tolist(), {})
         for hop, block in enumerate(reversed(self.blocks)):
@@ -40,8 +44,11 @@ class Exports:
 
         An entry [source, destination] of local ids is an edge, whose value is its factor
         (``edge_weights``), or 1 without factors. Destination i of a block is column
-        ``dst_offset + i``.
+        ``dst_offset + i``. In a heterogeneous graph a mapping of edge types to ``csc_array`` for
+        each hop.
         """
+        if not self.is_homogeneous:
+            return tuple({kind: _matrix(b) for kind, b in hop.items()} for hop in self.blocks)
         return tuple(map(_matrix, self.blocks))
 
     def to_dgl(self) -> Any:
@@ -57,6 +64,8 @@ class Exports:
             For a batch of ``frontier="new"``, whose blocks are none of DGL's.
         """
         batch: Any = _torch(self)
+        if not self.is_homogeneous:
+            return _hetero_to_dgl(batch)
         nid, eid = dgl_conversion.id_names()
         made = []
         for place, block in enumerate(batch.blocks):
@@ -84,6 +93,8 @@ class Exports:
         import torch
 
         batch: Any = _torch(self)
+        if not self.is_homogeneous:
+            return _hetero_to_pyg(batch)
         data = pyg_conversion.new("Data")
         blocks = batch.blocks[::-1]
         data.num_nodes = len(batch.input_nodes)
@@ -120,98 +131,76 @@ class SubgraphExports(Exports):
         return made
 
 
-class HeteroExports:
-    """The conversions of a batch with types."""
+def _hetero_to_networkx(batch: Any) -> Any:
+    """Returns the sampled edges of all hops as a ``networkx.MultiDiGraph``."""
+    made, names = networkx().MultiDiGraph(), {}
+    for kind, ids in batch.input_nodes.items():
+        own = [(kind, node) for node in as_numpy(ids).tolist()]
+        names[kind] = add_nodes(made, own, {"node_type": [kind] * len(own)})
+    for hop, blocks in enumerate(reversed(batch.blocks)):
+        for kind, block in blocks.items():
+            src, dst = _coo(block)
+            values = {"edge_type": [kind] * len(src), "hop": [hop] * len(src)}
+            ends = names[kind[0]], names[kind[2]]
+            add_edges(made, ends, (src, dst, as_numpy(block.edge_ids)), values)
+    return made
 
-    __slots__ = ()
 
-    if TYPE_CHECKING:
-        blocks: Any
-        nodes: Any
-        output_index: Any
+def _hetero_to_dgl(batch: Any) -> Any:
+    """Returns the hops of a batch in torch tensors as ``dgl.DGLBlock``, the outermost first."""
+    nid, eid = dgl_conversion.id_names()
+    made = []
+    # A static batch does not know them, and some blocks have more rows than they tell.
+    known: Mapping[str, list[int]] = getattr(batch, "num_sampled_nodes", {})
+    for place, blocks in enumerate(batch.blocks):
+        # Of all types, since one without edges in this hop has its nodes on both sides, too.
+        hops = len(batch.blocks) - place
+        src, dst = (dict.fromkeys(batch.input_nodes, 0) for _ in range(2))
+        for kind, found in known.items():
+            dst[kind], src[kind] = sum(found[:hops]), sum(found[: hops + 1])
+        for kind, block in blocks.items():
+            _check_offset(block, place)
+            src[kind[0]] = max(src[kind[0]], block.num_src_nodes)
+            dst[kind[2]] = max(dst[kind[2]], block.num_dst_nodes)
+        src = {kind: max(count, dst[kind]) for kind, count in src.items()}
+        csc = {
+            kind: (_of_rows(block.indptr, dst[kind[2]]), block.indices)
+            for kind, block in blocks.items()
+        }
+        of_dgl = dgl_conversion.to_block(csc, src, dst)
+        for kind, ids in batch.input_nodes.items():
+            of_dgl.srcnodes[kind].data[nid] = ids[: src[kind]]
+            of_dgl.dstnodes[kind].data[nid] = ids[: dst[kind]]
+            for name, rows in () if place else batch.features.items():
+                if name != _LABELS and kind in rows:
+                    of_dgl.srcnodes[kind].data[name] = rows[kind]
+        for kind, block in blocks.items():
+            of_dgl.edges[kind].data[eid] = block.edge_ids
+            of_dgl.edges[kind].data.update({**block.edge_data, **block.features})
+        made.append(of_dgl)
+    return made
 
-    def to_networkx(self) -> Any:
-        """The sampled edges of all hops as a ``networkx.MultiDiGraph``.
 
-        Nodes are (type, original id) and have "node_type"; edges have "edge_type", their original
-        id as "edge_id", and "hop", which is 0 for the edges into the seeds.
-        """
-        made, names = networkx().MultiDiGraph(), {}
-        for kind, ids in self.nodes.items():
-            own = [(kind, node) for node in as_numpy(ids).tolist()]
-            names[kind] = add_nodes(made, own, {"node_type": [kind] * len(own)})
-        for hop, blocks in enumerate(reversed(self.blocks)):
-            for kind, block in blocks.items():
-                src, dst = _coo(block)
-                values = {"edge_type": [kind] * len(src), "hop": [hop] * len(src)}
-                ends = names[kind[0]], names[kind[2]]
-                add_edges(made, ends, (src, dst, as_numpy(block.edge_ids)), values)
-        return made
+def _hetero_to_pyg(batch: Any) -> Any:
+    """Returns a batch in torch tensors as a ``torch_geometric.data.HeteroData``."""
+    import torch
 
-    def to_scipy(self) -> Any:
-        """The blocks of each hop, the outermost first, as mappings of edge types to ``csc_array``;
-        as ``MiniBatch.to_scipy``."""
-        return tuple(
-            {kind: _matrix(block) for kind, block in blocks.items()} for blocks in self.blocks
-        )
-
-    def to_dgl(self) -> Any:
-        """The hops as a list of ``dgl.DGLBlock`` with types, the outermost first; as
-        ``MiniBatch.to_dgl``."""
-        batch: Any = _torch(self)
-        nid, eid = dgl_conversion.id_names()
-        made = []
-        # A static batch does not know them, and some blocks have more rows than they tell.
-        known: Mapping[str, list[int]] = getattr(batch, "num_sampled_nodes", {})
-        for place, blocks in enumerate(batch.blocks):
-            # Of all types, since one without edges in this hop has its nodes on both sides, too.
-            hops = len(batch.blocks) - place
-            src, dst = (dict.fromkeys(batch.nodes, 0) for _ in range(2))
-            for kind, found in known.items():
-                dst[kind], src[kind] = sum(found[:hops]), sum(found[: hops + 1])
-            for kind, block in blocks.items():
-                _check_offset(block, place)
-                src[kind[0]] = max(src[kind[0]], block.num_src_nodes)
-                dst[kind[2]] = max(dst[kind[2]], block.num_dst_nodes)
-            src = {kind: max(count, dst[kind]) for kind, count in src.items()}
-            csc = {
-                kind: (_of_rows(block.indptr, dst[kind[2]]), block.indices)
-                for kind, block in blocks.items()
-            }
-            of_dgl = dgl_conversion.to_block(csc, src, dst)
-            for kind, ids in batch.nodes.items():
-                of_dgl.srcnodes[kind].data[nid] = ids[: src[kind]]
-                of_dgl.dstnodes[kind].data[nid] = ids[: dst[kind]]
-                for name, rows in () if place else batch.features.items():
-                    if name != _LABELS and kind in rows:
-                        of_dgl.srcnodes[kind].data[name] = rows[kind]
-            for kind, block in blocks.items():
-                of_dgl.edges[kind].data[eid] = block.edge_ids
-                of_dgl.edges[kind].data.update({**block.edge_data, **block.features})
-            made.append(of_dgl)
-        return made
-
-    def to_pyg(self) -> Any:
-        """The batch as a ``torch_geometric.data.HeteroData``; as ``MiniBatch.to_pyg``, by types."""
-        import torch
-
-        batch: Any = _torch(self)
-        data = pyg_conversion.new("HeteroData")
-        for kind, ids in batch.nodes.items():
-            store = data[kind]
-            store.num_nodes, store.n_id = len(ids), ids
-            if kind in batch.output_index:
-                store.output_index = batch.output_index[kind]
-            store.batch_size = batch.num_sampled_nodes[kind][0]
-            for name, rows in batch.features.items():
-                if kind in rows:
-                    setattr(store, name, rows[kind])
-        for kind in batch.blocks[0] if batch.blocks else ():
-            blocks = [hop[kind] for hop in reversed(batch.blocks)]
-            data[kind].edge_index = torch.cat([block.edge_index for block in blocks], 1)
-            data[kind].e_id = torch.cat([block.edge_ids for block in blocks])
-            _put_edges(data[kind], blocks)
-        return data
+    data = pyg_conversion.new("HeteroData")
+    for kind, ids in batch.input_nodes.items():
+        store = data[kind]
+        store.num_nodes, store.n_id = len(ids), ids
+        if kind in batch.output_index:
+            store.output_index = batch.output_index[kind]
+        store.batch_size = batch.num_sampled_nodes[kind][0]
+        for name, rows in batch.features.items():
+            if kind in rows:
+                setattr(store, name, rows[kind])
+    for kind in batch.blocks[0] if batch.blocks else ():
+        blocks = [hop[kind] for hop in reversed(batch.blocks)]
+        data[kind].edge_index = torch.cat([block.edge_index for block in blocks], 1)
+        data[kind].e_id = torch.cat([block.edge_ids for block in blocks])
+        _put_edges(data[kind], blocks)
+    return data
 
 
 # What a loader calls the rows of seeds, which are none of nodes.
@@ -227,7 +216,7 @@ def as_numpy(values: Any) -> Any:
 
 def _torch(batch: Any) -> Any:
     """A batch in torch's tensors."""
-    return batch if hasattr(batch, "features") else batch.torch()
+    return batch if batch.form == "torch" else batch.torch()
 
 
 def _coo(block: Any) -> tuple[Any, Any]:

@@ -42,28 +42,28 @@ class InducedEdges(NamedTuple):
 def induced_edges(
     graph: Graph,
     node: torch.Tensor,
-    trees: torch.Tensor | None,
+    subgraph_ids: torch.Tensor | None,
     sources: tuple[torch.Tensor, torch.Tensor | None] | None = None,
 ) -> InducedEdges:
     """All edges of ``graph`` between the vertices ``node``, ordered by their target.
 
-    With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
+    With ``subgraph_ids``, of each vertex, only those between vertices of one subgraph. Of a vertex
     that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
-    ``sources``, the vertices that edges come from and their trees, are those of another type.
+    ``sources``, the vertices that edges come from and their subgraphs, are those of another type.
     """
     # First: a graph in parts has none.
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
-    if trees is not None and graph._device < 0 and sources is None:
-        return _of_trees(graph, node, trees)
+    if subgraph_ids is not None and graph._device < 0 and sources is None:
+        return _of_trees(graph, node, subgraph_ids)
     # A pinned graph's arrays are on the host, the vertices on the GPU.
     device = indptr[:1].torch().device
     at_home = node.to(device).long()
-    out_of, of = (node, trees) if sources is None else sources
+    out_of, of = (node, subgraph_ids) if sources is None else sources
     keys, span, moved = out_of.to(device).long(), graph.num_nodes, None
-    if trees is not None and of is not None:
-        moved = trees.to(device).long() * graph.num_nodes
+    if subgraph_ids is not None and of is not None:
+        moved = subgraph_ids.to(device).long() * graph.num_nodes
         keys = keys + of.to(device).long() * graph.num_nodes
-        span *= max(int(each.max()) + 1 if len(each) else 0 for each in (trees, of))
+        span *= max(int(each.max()) + 1 if len(each) else 0 for each in (subgraph_ids, of))
     # Vertices behind the last row have no in-edges.
     rows = len(indptr) - 1
     starts = _at(indptr, at_home.clamp(max=rows))
@@ -91,10 +91,10 @@ def induced_edges(
     return InducedEdges(row, col, edge)
 
 
-def _of_trees(graph: Graph, node: torch.Tensor, trees: torch.Tensor) -> InducedEdges:
+def _of_trees(graph: Graph, node: torch.Tensor, subgraph_ids: torch.Tensor) -> InducedEdges:
     """The same by the engine, which has a small table for each tree."""
-    count, node, trees = len(node), node.contiguous(), trees.contiguous()
-    about = [(8 * ids.element_size(), ids.data_ptr()) for ids in (node, trees)]
+    count, node, subgraph_ids = len(node), node.contiguous(), subgraph_ids.contiguous()
+    about = [(8 * ids.element_size(), ids.data_ptr()) for ids in (node, subgraph_ids)]
     (node_bits, nodes_at), (tree_bits, trees_at) = about
     memory = memories.new(
         "InducedEdges", graph._handle(), nodes_at, trees_at, count, node_bits, tree_bits

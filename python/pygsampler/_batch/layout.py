@@ -141,7 +141,7 @@ ROWS = (
     ArrayDescriptor("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
     ArrayDescriptor("output_nodes", ID_BITS, NUM_OUTPUT, 0, OUTPUT_NODES),
     ArrayDescriptor("output_index", ID_BITS, NUM_OUTPUT, 0, OUTPUT_INDEX),
-    ArrayDescriptor("trees", ID_BITS, NUM_NODES, 0, SUBGRAPH_IDS),
+    ArrayDescriptor("subgraph_ids", ID_BITS, NUM_NODES, 0, SUBGRAPH_IDS),
 )
 
 # WALK_ROWS are the arrays of walks.
@@ -165,7 +165,7 @@ TYPE_ROWS = (
     ArrayDescriptor("input_nodes", ID_BITS, TYPE_NUM_NODES, 0, TYPE_NODES),
     ArrayDescriptor("output_nodes", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_NODES),
     ArrayDescriptor("output_index", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_INDEX),
-    ArrayDescriptor("trees", ID_BITS, TYPE_NUM_NODES, 0, TYPE_SUBGRAPH_IDS),
+    ArrayDescriptor("subgraph_ids", ID_BITS, TYPE_NUM_NODES, 0, TYPE_SUBGRAPH_IDS),
 )
 
 # BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import torch
 
 from pygsampler._batch.html_tables import arrays_html
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.static import prefix_mask
-from pygsampler._graph.schema import ByEdgeType
+from pygsampler._graph.schema import ByEdgeType, PerEdgeType
 
 __all__ = ["LinkBatch", "link_batch"]
 
@@ -28,29 +29,29 @@ class LinkBatch(NamedTuple):
     which links to count, and ``trimmed()`` is a copy to keep.
     """
 
-    minibatch: Any
+    minibatch: MiniBatch
     """What the sampler returns for the nodes, each once, with rows of features if requested."""
-    input_id: Any
+    input_id: PerEdgeType
     """The place of each edge among those of the loader, of its type: shape [edges]. On the CPU, of
     a static batch on the GPU."""
-    edge_label_index: Any
+    edge_label_index: PerEdgeType
     """Sources and destinations of the edges, then of their negatives, all of one edge before those
     of the next: shape [2, links]. None with triplets."""
-    edge_label: Any
+    edge_label: PerEdgeType
     """The labels of the edges, or without labels float32: 1 for edges and 0 for negatives. Shape
     [links, ...]; with triplets the labels that the loader has, or None."""
-    src_index: Any
+    src_index: PerEdgeType
     """With triplets the sources: shape [edges]."""
-    dst_pos_index: Any
+    dst_pos_index: PerEdgeType
     """With triplets the destinations: shape [edges]."""
-    dst_neg_index: Any
+    dst_neg_index: PerEdgeType
     """With triplets the negatives: shape [edges, amount]."""
-    counts: Any = None
+    counts: PerEdgeType = None
     """Of a static batch the numbers of its edges and links: int64, shape [2], on the GPU. Else
     None."""
 
     @property
-    def edge_mask(self) -> Any:
+    def edge_mask(self) -> PerEdgeType:
         """Marks the edges of the batch among ``input_id``, and triplets: bool, shape [edges].
 
         All of them unless the batch is static.
@@ -58,7 +59,7 @@ class LinkBatch(NamedTuple):
         return self._per_type(lambda links: _mask(links[0], links[-1], 0))
 
     @property
-    def link_mask(self) -> Any:
+    def link_mask(self) -> PerEdgeType:
         """Marks the links of the batch in ``edge_label_index``: bool, shape [links].
 
         Marks triplets where there are such. All of them unless the batch is static.
@@ -74,7 +75,8 @@ class LinkBatch(NamedTuple):
         """
         if self.counts is None:
             return self
-        return link_batch(self.minibatch.trimmed(), self._per_type(_trimmed))
+        minibatch: Any = self.minibatch
+        return link_batch(minibatch.trimmed(), self._per_type(_trimmed))
 
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> LinkBatch:
         """Returns the batch on ``device``; with ``non_blocking`` no copy is waited for.

@@ -1,110 +1,181 @@
-"""``MiniBatch``: what one call of a sampler returns."""
+"""``MiniBatch``: the sampled neighborhood of seeds, in the arrays of any library."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.array import Array
-from pygsampler._batch import buffer as batch_buffer
-from pygsampler._batch import layout as at
-from pygsampler._batch.array_sources import HostSource, TensorSource
+from pygsampler._batch.array_sources import (
+    BLOCK_ARRAYS,
+    NODE_ARRAYS,
+    EngineSource,
+    LazyAttribute,
+    StoredSource,
+)
+from pygsampler._batch.attached_features import HasFeatures
 from pygsampler._batch.block import Block
-from pygsampler._batch.buffer import check_signature, edges_of_blocks
 from pygsampler._batch.edge_values import NO_VALUES, EdgeValueName, split_edge_values
 from pygsampler._batch.exports import Exports
-from pygsampler._batch.html_tables import blocks_html
+from pygsampler._batch.html_tables import blocks_html, types_html
 from pygsampler._batch.packing import pack_batch
-from pygsampler._batch.torch_minibatch import (
-    ArrowBlock,
-    ArrowMiniBatch,
-    NumpyBlock,
-    NumpyMiniBatch,
-    TorchMiniBatch,
-    arrow_array,
-)
+from pygsampler._batch.torch_sources import torch_source
 from pygsampler._engine import memory as memories
-from pygsampler._engine.array_descriptor import ArrayDescriptor, dense_shape
-from pygsampler._engine.memory import Memory, from_pickle, to_pickle
+from pygsampler._engine.memory import from_pickle, to_pickle
+from pygsampler._graph.schema import ByEdgeType, ByNodeType, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["ArrowMiniBatch", "MiniBatch", "NumpyMiniBatch", "TorchMiniBatch"]
+    from pygsampler._batch.array_sources import ArraySource
+    from pygsampler._engine.memory import Memory
+    from pygsampler._graph.schema import EdgeType, PerEdgeType, PerNodeType
+
+__all__ = ["MiniBatch", "as_torch"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# A pickle of less reserve than this is not worth a copy.
-_WORTH_A_COPY = 1 << 12
-_DESCRIBED = frozenset({"_data", "_device", "_extra_words", "_size", "_words"})
-# By its kind: values, or vertices.
-_EXTRAS = (
-    ArrayDescriptor("values", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
-    ArrayDescriptor("vertices", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
-)
-_PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
+B = TypeVar("B", bound="MiniBatch")
 
 
-class MiniBatch(Exports):
-    """The sampled neighbourhood of some seeds: one block a hop, and the vertices they touch.
+class _LazySource:
+    """The source of the arrays of a batch in a memory of the engine, which is read on first use."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        memory = instance.__dict__.get("_memory")
+        if memory is None:
+            raise AttributeError(f"{type(instance).__name__!r} object has no attribute '_source'")
+        place = memory, memory.data, memory.header, memory.device
+        source = EngineSource(*place, instance._schema, len(instance._names))
+        instance.__dict__["_source"] = source
+        return source
+
+
+def _nodes_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any:
+    schema = source.schema
+    value: Any
+    if schema is None:
+        value = source.node_array(name)
+    else:
+        arrays = ByNodeType(
+            (kind, source.node_array(name, place)) for place, kind in enumerate(schema.node_types)
+        )
+        if name == "subgraph_ids":
+            arrays = ByNodeType((kind, ids) for kind, ids in arrays.items() if ids is not None)
+        value = MappingProxyType(arrays) if arrays or name != "subgraph_ids" else None
+    attributes[name] = value
+    return value
+
+
+def _extra_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any:
+    names = attributes.get("_names")
+    if not names:
+        attributes["extra"], attributes["_edge_values"] = {}, NO_VALUES
+    else:
+        arrays = zip(names, source.extras(len(names)), strict=True)
+        attributes["extra"], attributes["_edge_values"] = split_edge_values(arrays)
+    return attributes[name]
+
+
+def _blocks_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any:
+    schema, hops, of = source.schema, range(source.hops()), Block._of
+    blocks: tuple[Any, ...]
+    if schema is None:
+        values: Mapping[Any, Any] = NO_VALUES
+        if "_names" in attributes:
+            values = attributes.get("_edge_values") or _extra_of(attributes, source, "_edge_values")
+        blocks = tuple([of(source, place, values.get(place)) for place in hops])
+    else:
+        kinds = schema.edge_types
+        blocks = tuple(
+            ByEdgeType(
+                (kind, of(source, place, None, kind))
+                for place, kind in enumerate(kinds, hop * len(kinds))
+            ).read_only()
+            for hop in hops
+        )
+    # Last: another thread that finds the blocks finds all.
+    attributes[name] = blocks
+    return blocks
+
+
+class MiniBatch(HasFeatures, Exports):
+    """The sampled neighborhood of seeds: one block for each hop, and the nodes they touch.
 
     ``blocks`` has the outermost hop first: ``blocks[-1]`` leads into the seeds, and the
     destinations of each block are the sources of the next. A seed that was given twice is kept
-    twice in ``output_nodes`` and is one vertex of the last block; ``output_index`` says which.
-    With ``frontier="new"`` all blocks number the vertices alike, by their place in
-    ``input_nodes``, and the destinations of a block are those that the hop before it found.
+    twice in ``output_nodes`` and is one node of the last block; ``output_index`` says which.
+    With ``frontier="new"`` all blocks number the nodes alike, by their place in ``input_nodes``,
+    and the destinations of a block are the nodes that the hop before it found.
 
-    All arrays are views of one memory block, which lives as long as any of them. Pickling stores
-    that block. A batch of a graph on a GPU is on that GPU, complete for every stream; ``cpu()``
-    copies it.
+    In a heterogeneous graph each field of nodes is a mapping of node types to arrays, and each of
+    ``blocks`` a mapping of all edge types to blocks, those without edges too:
+    ``blocks[0]["writes"]`` is the block of the only edge type with that relation. Local ids count
+    within a node type, in the order of first occurrence: hop by hop, and within a hop edge type
+    by edge type.
+
+    ``form`` says whose arrays the batch has: those of a sampler are `pygsampler.Array`, views of
+    one memory, which lives as long as any of them; ``torch()``, ``numpy()`` and ``arrow()`` return
+    the same batch in other arrays. A batch of a graph on a GPU is on that GPU. Torch tensors of
+    such a batch are views of one tensor: ``record_stream`` of one of them is for all, and ``to``
+    is one copy.
+
+    A loader with ``features`` attaches the rows of ``input_nodes``, as attributes and in
+    ``features``, and the ``labels`` of ``output_nodes`` as ``y``; in a heterogeneous graph these
+    are mappings of node types to rows.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_data",
-        "_device",
-        "_extra_words",
-        "_input_nodes",
-        "_memory",
-        "_names",
-        "_output_index",
-        "_output_nodes",
-        "_size",
-        "_trees",
-        "_words",
-        "batch",
-        "blocks",
-        "epoch",
-    )
+    __slots__ = ("__dict__", "__weakref__")
 
-    # What it becomes in the arrays of another library.
-    _torch: ClassVar[type[TorchMiniBatch]] = TorchMiniBatch
-    _numpy: ClassVar[type[NumpyMiniBatch]] = NumpyMiniBatch
-    _arrow: ClassVar[type[ArrowMiniBatch]] = ArrowMiniBatch
-
-    blocks: tuple[Block, ...]
     epoch: int
     batch: int
-    _memory: Memory | memoryview
-    _data: int
-    _size: int
-    # -1, or the index of the CUDA device.
-    _device: int
-    # What describes the batch: see _batch.layout.
-    _words: list[int]
-    # What describes the arrays beside the blocks, and their names.
-    _extra_words: list[int]
-    _names: tuple[str | EdgeValueName, ...]
-    _input_nodes: Array
-    _output_nodes: Array
-    _output_index: Array
-    _trees: Array | None
+    # The names of the arrays that a program returned in addition to its blocks.
+    _names: tuple[str | EdgeValueName, ...] = ()
+    # The types of a heterogeneous graph.
+    _schema: Schema | None = None
+
+    if TYPE_CHECKING:
+        _source: Any
+        input_nodes: PerNodeType
+        """Original ids of the nodes whose features are needed, in the graph's id dtype.
+
+        The seeds are first; in a homogeneous graph these are the sources of ``blocks[0]``.
+        """
+        output_nodes: PerNodeType
+        """The seeds as they were given, duplicates kept: shape [N], in the graph's id dtype."""
+        output_index: PerNodeType
+        """The row of each seed in ``blocks[-1]``: ``h[output_index]`` has a row for each seed.
+
+        Shape [N], in the graph's id dtype; its place among ``input_nodes``, of its type. If no seed
+        was given twice, it is 0, 1, 2, ...
+        """
+        subgraph_ids: PerNodeType
+        """The seed of each node's subgraph, in the graph's id dtype; None without
+        ``disjoint=True``. Seeds are counted over all types, in the order of the types."""
+        blocks: PerEdgeType
+        """The blocks of each hop, the outermost first."""
+        extra: Mapping[str, Any]
+        """Arrays that a program returned in addition to its blocks, by name: float32, or ids."""
+    else:
+        _source = _LazySource()
+        input_nodes = LazyAttribute(_nodes_of)
+        output_nodes = LazyAttribute(_nodes_of)
+        output_index = LazyAttribute(_nodes_of)
+        subgraph_ids = LazyAttribute(_nodes_of)
+        blocks = LazyAttribute(_blocks_of)
+        extra = LazyAttribute(_extra_of)
 
     def __init__(self) -> None:
-        raise TypeError("MiniBatch: made by PGSampler.sample")
+        raise TypeError(f"{type(self).__name__}: made by PGSampler.sample")
 
     @classmethod
     def from_blocks(
@@ -124,7 +195,7 @@ class MiniBatch(Exports):
         seeds : int32 or int64, shape [N]
             As they were given, duplicates kept.
         nodes : int32 or int64, shape [V]
-            Original ids of the vertices, distinct, the seeds first; their dtype is the batch's.
+            Original ids of the nodes, distinct, the seeds first; their dtype is the batch's.
         blocks : sequence of (indptr, indices, edge_ids) or (indptr, indices, edge_ids, dst_offset)
             Outermost first. Destination i is ``nodes[dst_offset + i]``, and ``indices`` are places
             in ``nodes``. The sources of the first block are all nodes, those of another the nodes
@@ -141,277 +212,387 @@ class MiniBatch(Exports):
         """
         region = memoryview(pack_batch(seeds, nodes, blocks, output_index))
         address = memories.address_of(region)
-        return cls._read(region, address, address, devices.CPU, epoch, batch)
+        return cls._of_source(EngineSource(region, address, address, devices.CPU), epoch, batch)
 
     @classmethod
     def _of(
-        cls, memory: Memory, epoch: int, batch: int, names: tuple[str | EdgeValueName, ...] = ()
-    ) -> MiniBatch:
-        """Of a batch of the engine's; what is in it is looked at when it is asked for."""
-        made = object.__new__(cls)
-        made._memory = memory
-        made._names = names
-        made.epoch = epoch
-        made.batch = batch
-        return made
-
-    @classmethod
-    def _read(
-        cls,
-        memory: Memory | memoryview,
-        data: int,
-        header: int,
-        device: int,
+        cls: type[B],
+        memory: Memory,
         epoch: int,
         batch: int,
         names: tuple[str | EdgeValueName, ...] = (),
-    ) -> MiniBatch:
-        made = object.__new__(cls)
-        made._memory = memory
-        made._names = names
-        made.epoch = epoch
-        made.batch = batch
-        made._describe(data, header, device)
-        return made
+        schema: Schema | None = None,
+    ) -> B:
+        """Returns the batch in a memory of the engine, of which nothing is read yet."""
+        result = object.__new__(cls)
+        known = result.__dict__
+        known["_memory"] = memory
+        known["epoch"] = epoch
+        known["batch"] = batch
+        if names:
+            known["_names"] = names
+        if schema is not None:
+            known["_schema"] = schema
+        return result
 
-    if not TYPE_CHECKING:
+    @classmethod
+    def _of_source(
+        cls: type[B],
+        source: ArraySource,
+        epoch: int,
+        batch: int,
+        names: tuple[str | EdgeValueName, ...] = (),
+    ) -> B:
+        result = object.__new__(cls)
+        known = result.__dict__
+        known["_source"] = source
+        known["epoch"] = epoch
+        known["batch"] = batch
+        if names:
+            known["_names"] = names
+        if source.schema is not None:
+            known["_schema"] = source.schema
+        return result
 
-        def __getattr__(self, name: str) -> Any:
-            if name in _DESCRIBED:
-                memory = self._memory
-                self._describe(memory.data, memory.header, memory.device)
-            elif name in _PARTS:
-                self._make_parts()
+    @classmethod
+    def _of_fields(
+        cls: type[B],
+        fields: Mapping[str, Any],
+        epoch: int,
+        batch: int,
+        counts: Sequence[list[int]] | None = None,
+        extra: Mapping[str, Any] = NO_VALUES,
+    ) -> B:
+        """Returns a batch in torch tensors of its fields, values or mappings of types.
+
+        ``counts`` are the nodes of each type when each hop began, of a heterogeneous graph.
+        """
+        blocks, schema, nodes = fields["blocks"], None, {}
+        for name in NODE_ARRAYS:
+            field = fields.get(name)
+            if isinstance(field, Mapping):
+                nodes[name] = list(field.values())
             else:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return getattr(self, name)
-
-    def _describe(self, data: int, header: int, device: int) -> None:
-        magic, _, hops = memories.read_int64(header, at.NUM_HOPS + 1)
-        check_signature(magic, at.MAGIC)
-        count = at.num_words(hops)
-        words = memories.read_int64(header, count + len(self._names) * at.EXTRA_WORDS)
-        self._extra_words = words[count:]
-        del words[count:]
-        self._words = words
-        self._data = data
-        self._size = words[at.SIZE]
-        self._device = device
-
-    def _make_parts(self) -> None:
-        memory, data, words, device = self._memory, self._data, self._words, self._device
-        nodes, output_nodes, output_index, self._trees = (
-            Array._of_row(row, words, words, data, memory, device) for row in at.ROWS
-        )
-        assert nodes is not None
-        assert output_nodes is not None
-        assert output_index is not None
-        self._output_nodes, self._output_index = output_nodes, output_index
-        self._input_nodes = nodes
-        blocks: list[Block] = []
-        before = 0
-        dst: list[Memory] = []
-        _, named = self._named()
-        end = at.edge_id_bits_at(words[at.NUM_HOPS])
-        widths = [0, words[at.ID_BITS], words[end]]
-        for start in range(at.FIRST_BLOCK, end, at.WORDS):
-            of_block = words[start : start + at.WORDS]
-            of_edges = named.get(len(blocks), NO_VALUES)
-            blocks.append(Block._of(memory, data, nodes, of_block, widths, before, dst, of_edges))
-            before += of_block[at.NUM_EDGES]
-        # Last: another thread that finds them finds all.
-        self.blocks = tuple(blocks)
+                nodes[name] = [field] * len(fields["input_nodes"] if counts is not None else "1")
+        flat = blocks
+        if counts is not None:
+            schema = Schema(tuple(fields["input_nodes"]), tuple(blocks[0]))
+            flat = [block for hop in blocks for block in hop.values()]
+        arrays = [{name: getattr(block, name) for name in BLOCK_ARRAYS} for block in flat]
+        sizes = [block._source.block_sizes(block._place) for block in flat]
+        extras = list(extra.values())
+        source = StoredSource("torch", schema, nodes, arrays, sizes, counts, extras)
+        result = cls._of_source(source, epoch, batch, tuple(extra))
+        result.__dict__["blocks"] = blocks
+        return result
 
     @property
-    def device(self) -> str:
-        """Where all arrays are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return devices.name(self._device)
+    def form(self) -> str:
+        """Whose arrays the batch has: ``"array"``, ``"torch"``, ``"numpy"`` or ``"arrow"``."""
+        form: str = self._source.form
+        return form
 
     @property
-    def input_nodes(self) -> Array:
-        """Original ids of the vertices whose features are needed, in the graph's id dtype.
-
-        The seeds are first; these are the sources of ``blocks[0]``.
-        """
-        return self._input_nodes
+    def is_homogeneous(self) -> bool:
+        """True if the batch is of a graph without types, and its fields are no mappings."""
+        return self._schema is None
 
     @property
-    def output_nodes(self) -> Array:
-        """The seeds as they were given, duplicates kept: shape [N], in the graph's id dtype."""
-        return self._output_nodes
-
-    @property
-    def output_index(self) -> Array:
-        """For each seed its row in ``blocks[-1]``: ``h[output_index]`` has a row for each seed.
-
-        Shape [N], in the graph's id dtype. Where no seed was given twice it is 0, 1, 2, ...
-        """
-        return self._output_index
-
-    @property
-    def trees(self) -> Array | None:
-        """For each of ``input_nodes`` which seed's tree it is in, in the graph's id dtype.
-
-        None without ``disjoint=True``.
-        """
-        return self._trees
-
-    @property
-    def extra(self) -> Mapping[str, Array]:
-        """What a program has returned beside its blocks, by name: float32, rows of it, or ids."""
-        return self._named()[0]
-
-    def _named(self) -> tuple[dict[str, Array], dict[int, dict[str, Array]]]:
-        """The arrays beside the blocks, and those of their edges."""
-        if not self._names:
-            return {}, {}
-        words, found = self._extra_words, []
-        for name, start in zip(self._names, range(0, len(words), at.EXTRA_WORDS), strict=True):
-            about = words[start : start + at.EXTRA_WORDS]
-            row = _EXTRAS[about[at.EXTRA_KIND]]
-            array = Array._of_row(row, about, self._words, self._data, self._memory, self._device)
-            assert array is not None
-            if width := about[at.EXTRA_WIDTH]:
-                array._shown_as("float32", dense_shape(about[at.EXTRA_LENGTH], width))
-            found.append((name, array))
-        return split_edge_values(found)
+    def device(self) -> Any:
+        """The device of all arrays: ``"cpu"`` or ``"cuda:0"``, for tensors a ``torch.device``."""
+        return self._source.device
 
     @property
     def num_edges(self) -> int:
         """Number of sampled edges of all blocks."""
-        return sum(edges_of_blocks(self._words))
+        count: int = self._source.num_edges()
+        return count
 
-    def torch(self) -> TorchMiniBatch:
-        """The same batch with torch tensors, which share its memory; each made when it is used."""
-        views: HostSource | TensorSource
-        if self._device < 0:
-            views = HostSource(self._memory, self._data, self._words)
-        else:
-            # The memory is larger than the batch's last array: whole words of 8 bytes.
-            bits = self._words[at.ID_BITS]
-            length = (self._size + 7) // 8 * 64 // bits
-            region = Array._of(self._data, length, bits, self._memory, device=self._device)
-            views = TensorSource(region.torch(), self._words, self._device)
-        beside, of_edges = self._named()
-        extra = {name: array.torch() for name, array in beside.items()}
-        named = {
-            place: {name: array.torch() for name, array in arrays.items()}
-            for place, arrays in of_edges.items()
-        }
-        return self._torch._of(views, self.epoch, self.batch, extra, named)
+    @property
+    def num_sampled_nodes(self) -> Any:
+        """The number of distinct seeds, and how many nodes each hop found, the seeds' hop first.
 
-    def cpu(self) -> MiniBatch:
-        """This batch on the CPU: itself, or a copy of a batch on a device."""
-        if self._device < 0:
-            return self
-        words = [*self._words, *self._extra_words]
-        memory = batch_buffer.copy_to_host(
-            self._data, self._size, words, self._memory, self._device
+        A list; in a heterogeneous graph a mapping of node types to lists.
+        """
+        of = self._source.node_counts
+        if self._schema is None:
+            return _growth(of())
+        return ByNodeType(
+            (kind, _growth(of(place))) for place, kind in enumerate(self._schema.node_types)
         )
-        numbers = self.epoch, self.batch
-        return self._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._names)
 
-    def numpy(self) -> NumpyMiniBatch:
+    @property
+    def num_sampled_edges(self) -> Any:
+        """The number of edges of each hop, the seeds' hop first.
+
+        A list; in a heterogeneous graph a mapping of edge types to lists.
+        """
+        source = self._source
+        sizes, hops = source.block_sizes, range(source.hops() - 1, -1, -1)
+        if self._schema is None:
+            return [sizes(hop)[2] for hop in hops]
+        kinds = self._schema.edge_types
+        return ByEdgeType(
+            (kind, [sizes(hop * len(kinds) + place)[2] for hop in hops])
+            for place, kind in enumerate(kinds)
+        )
+
+    @property
+    def edge_index_dict(self) -> dict[EdgeType, Any]:
+        """The edges of all hops by edge type, as PyG's models take them, in torch tensors.
+
+        They are int64, of shape [2, E], row 0 the sources, in local ids; the edges of the seeds'
+        hop are first.
+
+        With ``frontier="new"`` an edge is there once, as in a batch of PyG's; with ``"all"``
+        nodes are expanded again in each hop, and such models take ``blocks`` one by one.
+        """
+        if self._schema is None:
+            raise TypeError(
+                "edge_index_dict: expected a batch of a heterogeneous graph, got one of a "
+                "homogeneous graph, whose blocks have edge_index"
+            )
+        import torch
+
+        return {
+            kind: torch.cat([hop[kind].edge_index for hop in reversed(self.blocks)], dim=1)
+            for kind in self._schema.edge_types
+        }
+
+    def torch(self: B) -> B:
+        """The same batch with torch tensors, which share its memory; each made when it is used."""
+        source = self._source
+        if source.form == "torch":
+            return self
+        self._need_form("torch")
+        return self._of_source(torch_source(source), self.epoch, self.batch, self._names)
+
+    def numpy(self: B) -> B:
         """The same batch with NumPy arrays, which share its memory.
 
         TypeError for a batch on a device, which ``cpu()`` copies.
         """
-        self._need_cpu("numpy")
-        return self._numpy(*self._parts(Array.numpy, NumpyBlock))
+        return self._converted("numpy", Array.numpy)
 
-    def arrow(self) -> ArrowMiniBatch:
+    def arrow(self: B) -> B:
         """The same batch with pyarrow arrays, which share its memory.
 
         TypeError for a batch on a device, which ``cpu()`` copies; ImportError without pyarrow.
         """
-        self._need_cpu("arrow")
-        return self._arrow(*self._parts(arrow_array, ArrowBlock))
+        return self._converted("arrow", _arrow_array)
 
-    def __repr__(self) -> str:
-        hops = ", ".join(
-            f"{block.num_src_nodes}->{block.num_dst_nodes} by {block.num_edges}"
-            for block in self.blocks
-        )
-        return (
-            f"MiniBatch(seeds={len(self._output_nodes)}, input_nodes={len(self.input_nodes)}, "
-            f"blocks=[{hops}], dtype={self._output_nodes.dtype}, "
-            f"epoch={self.epoch}, batch={self.batch}{self._where()})"
-        )
+    def _converted(self: B, form: str, convert: Callable[[Array], Any]) -> B:
+        source = self._source
+        if source.form == form:
+            return self
+        self._need_form(form)
+        self._need_cpu(form)
+        converted = StoredSource.converted(source, form, len(self._names), convert)
+        return self._of_source(converted, self.epoch, self.batch, self._names)
 
-    def _repr_html_(self) -> str:
-        title = (
-            f"{type(self).__name__} of {len(self._output_nodes):,} seeds, "
-            f"{self._output_nodes.dtype}, epoch {self.epoch}, batch {self.batch}"
-            f"{self._where()}"
-        )
-        return blocks_html(title, self.blocks)
+    def cpu(self: B) -> B:
+        """This batch on the CPU: itself, or a copy of a batch on a device."""
+        source = self._source
+        if not self._is_on_device:
+            return self
+        if source.form == "torch":
+            return self.to("cpu")
+        return self._of_source(source.on_cpu(), self.epoch, self.batch, self._names)
 
-    def _where(self) -> str:
-        return "" if self._device < 0 else f", device={self.device}"
+    def to(self: B, device: Any, non_blocking: bool = False) -> B:
+        """The batch on another device: itself if it is there, else a copy.
+
+        Parameters
+        ----------
+        device : str, int or torch.device
+            As ``Graph.to`` takes it; for a batch in torch tensors any device of torch's, and
+            tensors that are there already are shared.
+        non_blocking : bool
+            Passed on to torch for a batch in torch tensors.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything but a device; for a batch of arrays on another GPU, or of NumPy or Arrow.
+        CudaError
+            If there is no such device, no driver or no room.
+        """
+        source = self._source
+        if source.form == "torch":
+            return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        self._need_form("to")
+        index = devices.parse(device)
+        if index == source._device:
+            return self
+        if index < 0:
+            return self.cpu()
+        if source._device >= 0:
+            raise ValueError(
+                f"device: expected {self.device!r}, where the batch is, or 'cpu', got "
+                f"{devices.name(index)!r}"
+            )
+        devices.require(index)
+        return self._of_source(source.on_device(index), self.epoch, self.batch, self._names)
+
+    def pin_memory(self: B) -> B:
+        """The batch of torch tensors in page-locked memory, as torch's DataLoader asks for it."""
+        return self.torch()._map(lambda tensor: tensor.pin_memory())
+
+    def _map(self: B, move: Any) -> B:
+        source = self._source
+        moved = source.moved(move)
+        if moved is None:
+            moved = StoredSource.converted(source, "torch", len(self._names), move)
+        result = self._of_source(moved, self.epoch, self.batch, self._names)
+        features: Mapping[str, Any] = self.features
+        for name, rows in features.items():
+            by_type = self._schema is not None
+            new = {kind: move(of) for kind, of in rows.items()} if by_type else move(rows)
+            result._attach(name, new)
+        if "blocks" in self.__dict__:
+            for old, block in zip(self._all_blocks(), result._all_blocks(), strict=True):
+                for name, rows in old.features.items():
+                    block._attach(name, move(rows))
+        return result
+
+    def _all_blocks(self) -> list[Block]:
+        """Returns the blocks of all hops and edge types."""
+        if self._schema is None:
+            return list(self.blocks)
+        return [block for hop in self.blocks for block in hop.values()]
+
+    def _distinct_seeds(self) -> int:
+        """Returns how many of the seeds are distinct, which are the first nodes."""
+        count = len(self.output_nodes)
+        # If all are, the engine has no array for them alone: then a GPU is not waited for.
+        if not count or self.output_nodes.data_ptr() == self.input_nodes.data_ptr():
+            return count
+        return int(self.output_index.max()) + 1
+
+    @property
+    def _is_on_device(self) -> bool:
+        source = self._source
+        if source.form == "torch":
+            return bool(source.device.type != "cpu")
+        return bool(source.form == "array" and source._device >= 0)
 
     def _need_cpu(self, what: str) -> None:
-        if self._device >= 0:
+        if self._is_on_device:
             raise TypeError(
                 f"MiniBatch.{what}: expected a batch on the CPU, got one on {self.device}; "
                 ".cpu() copies it"
             )
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        self._need_cpu("pickle")
-        values = to_pickle(self._without_reserve(), protocol)
-        return _from_pickle, (values, self.epoch, self.batch, type(self), self._names)
-
-    def _without_reserve(self) -> memoryview | bytearray:
-        """The batch's bytes, less the room that was reserved for vertices and never used."""
-        raw = memories.buffer_view(self._data, self._size, self._memory)
-        nodes, index = self._words[at.NODES], self._words[at.OUTPUT_INDEX]
-        end = nodes + len(self.input_nodes) * self.input_nodes._bits // 8
-        # What lies behind stays on cache lines of its own. With trees nothing does.
-        gap = (index - end) // 64 * 64
-        if gap < _WORTH_A_COPY:
-            return raw
-        packed = bytearray(self._size - gap)
-        packed[:end] = raw[:end]
-        packed[index - gap :] = raw[index:]
-        count = len(self._words)
-        words = memoryview(packed)[: 8 * count].cast("q")
-        offsets = [at.OUTPUT_NODES, at.OUTPUT_INDEX, at.SIZE]
-        for block in range(at.FIRST_BLOCK, at.edge_id_bits_at(words[at.NUM_HOPS]), at.WORDS):
-            offsets += range(block + at.FIRST_OFFSET, block + at.FIRST_OFFSET + at.OFFSETS)
-            offsets.append(block + at.EDGE_WEIGHTS)
-        for place in offsets:
-            if words[place] > nodes:
-                words[place] -= gap
-        return packed
-
-    def _parts(self, convert: Callable[[Array], Any], block_type: Callable[..., Any]) -> Any:
-        """The arguments of a converted batch; vertices are converted once, and then sliced."""
-        nodes = convert(self.input_nodes)
-        blocks = tuple(
-            block_type(
-                convert(block.indptr),
-                convert(block.indices),
-                convert(block.edge_ids),
-                nodes[: block.num_src_nodes],
-                nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
-                block.dst_offset,
-                None if block.edge_weights is None else convert(block.edge_weights),
-                {name: convert(values) for name, values in block.edge_values.items()},
+    def _need_form(self, what: str) -> None:
+        if self.form != "array":
+            raise TypeError(
+                f"MiniBatch.{what}: expected a batch in pygsampler's arrays, got one of form "
+                f"{self.form!r}; keep the batch that the sampler returned"
             )
+
+    def __repr__(self) -> str:
+        numbers = f"epoch={self.epoch}, batch={self.batch}{self._where()}"
+        name = type(self).__name__
+        if self._schema is not None:
+            nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.input_nodes.items())
+            size = f"hops={len(self.blocks)}, edges={self.num_edges}"
+            return f"{name}({nodes}, {size}, {numbers})"
+        hops = ", ".join(
+            f"{block.num_src_nodes}->{block.num_dst_nodes} by {block.num_edges}"
             for block in self.blocks
         )
-        output_nodes, output_index = convert(self._output_nodes), convert(self._output_index)
-        trees = None if self._trees is None else convert(self._trees)
-        extra = {name: convert(array) for name, array in self.extra.items()}
-        return nodes, output_nodes, output_index, blocks, self.epoch, self.batch, trees, extra
+        seeds = self.output_nodes
+        return (
+            f"{name}(seeds={len(seeds)}, input_nodes={len(self.input_nodes)}, blocks=[{hops}], "
+            f"dtype={_dtype(seeds)}, {numbers})"
+        )
+
+    def _repr_html_(self) -> str:
+        if self._schema is not None:
+            return types_html(repr(self), self.blocks)
+        seeds = self.output_nodes
+        title = (
+            f"{type(self).__name__} of {len(seeds):,} seeds, {_dtype(seeds)}, epoch {self.epoch}, "
+            f"batch {self.batch}{self._where()}"
+        )
+        return blocks_html(title, self.blocks)
+
+    def _where(self) -> str:
+        """Returns the end of the text: whose arrays, and which device, unless they are usual."""
+        form = "" if self.form == "array" else f", form={self.form!r}"
+        return f"{form}, device={self.device}" if self._is_on_device else form
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        source, names = self._source, self._names
+        numbers = self.epoch, self.batch, names
+        if source.form == "array":
+            self._need_cpu("pickle")
+            values = to_pickle(source.packed(), protocol)
+            return _from_pickle, (type(self), values, self._schema, *numbers)
+        if not isinstance(source, StoredSource):
+            source = StoredSource.converted(source, source.form, len(names), lambda array: array)
+        of_blocks = [dict(block.features) for block in self._all_blocks()]
+        return _from_arrays, (type(self), source, *numbers, of_blocks), dict(self.features)
 
 
 def _from_pickle(
+    kind: type[MiniBatch],
     values: Any,
+    schema: Schema | None,
     epoch: int,
     batch: int,
-    kind: type[MiniBatch] = MiniBatch,
-    names: tuple[str | EdgeValueName, ...] = (),
+    names: tuple[str | EdgeValueName, ...],
 ) -> MiniBatch:
     buffer, address = from_pickle(values)
-    return kind._read(buffer, address, address, devices.CPU, epoch, batch, names)
+    source = EngineSource(buffer, address, address, devices.CPU, schema, len(names))
+    return kind._of_source(source, epoch, batch, names)
+
+
+def _from_arrays(
+    kind: type[MiniBatch],
+    source: ArraySource,
+    epoch: int,
+    batch: int,
+    names: tuple[str | EdgeValueName, ...],
+    of_blocks: list[dict[str, Any]],
+) -> MiniBatch:
+    result = kind._of_source(source, epoch, batch, names)
+    if any(of_blocks):
+        for block, features in zip(result._all_blocks(), of_blocks, strict=True):
+            block.__setstate__(features)
+    return result
+
+
+def as_torch(batch: Any) -> Any:
+    """Returns the result of a sampler in torch tensors."""
+    return batch if batch.form == "torch" else batch.torch()
+
+
+def _growth(counts: list[int]) -> list[int]:
+    """Returns the first of some counts, and how many each has more than the one before it."""
+    return [counts[0], *(b - a for a, b in pairwise(counts))]
+
+
+def _dtype(values: Any) -> str:
+    return str(getattr(values, "dtype", None) or values.type).removeprefix("torch.")
+
+
+def _arrow_array(values: Array) -> Any:
+    """Returns ``values`` as a ``pyarrow.Array`` on the same memory, rows as lists."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            "MiniBatch.arrow: expected pyarrow, found none; pip install pyarrow"
+        ) from None
+    if values.dtype != "float32":
+        return pyarrow.array(values)
+    values._need_cpu()
+    data = pyarrow.foreign_buffer(values._address, values.nbytes, base=values)
+    count, *width = values.shape
+    length = math.prod(values.shape)
+    flat = pyarrow.Array.from_buffers(pyarrow.float32(), length, [None, data])
+    if not width:
+        return flat
+    kind = pyarrow.list_(pyarrow.float32(), math.prod(width))
+    return pyarrow.Array.from_buffers(kind, count, [None], children=[flat])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["index_with_repeats", "rows_with_repeats", "select_rows"]
+__all__ = ["index_with_repeats", "rows_with_repeats", "select_rows", "unique_by_first"]
 
 
 def rows_with_repeats(row_of_seed: torch.Tensor, distinct: int, count: int) -> torch.Tensor:
@@ -34,3 +34,16 @@ def index_with_repeats(row_of_seed: torch.Tensor, distinct: int, count: int) -> 
     first = torch.arange(seeds, device=device)
     index.scatter_reduce_(0, row_of_seed, first, "amin", include_self=False)
     return index
+
+
+def unique_by_first(nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The vertices by first occurrence, and where each one is among them."""
+    _, number = torch.unique(nodes, return_inverse=True)
+    count = int(number.max()) + 1 if len(nodes) else 0
+    at = torch.arange(len(nodes), device=nodes.device)
+    first = torch.full((count,), len(nodes), device=nodes.device)
+    first.scatter_reduce_(0, number, at, "amin")
+    order = first.argsort()
+    place = torch.empty_like(order)
+    place[order] = torch.arange(count, device=nodes.device)
+    return nodes[first[order]], place[number]

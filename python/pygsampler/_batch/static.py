@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchBlock, HeteroTorchMiniBatch
-from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch
+from pygsampler._batch.block import Block
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
 if TYPE_CHECKING:
-    from pygsampler._graph.schema import EdgeType
+    from pygsampler._graph.schema import PerNodeType
     from pygsampler._ops.segments import Segments
 
-__all__ = ["StaticBlock", "StaticMiniBatch", "prefix_mask", "static_block", "static_minibatch"]
+__all__ = ["StaticBlock", "StaticMiniBatch", "prefix_mask"]
 
 
-class StaticBlock(TorchBlock):
+class StaticBlock(Block):
     """A block with room for a number of edges and nodes, of which a batch uses the first.
 
     Sizes and shapes are those of the room. The rest of ``indices`` and ``edge_ids`` is filled up
@@ -38,7 +37,7 @@ class StaticBlock(TorchBlock):
     joined.
     """
 
-    # Set by static_block, around the dataclass, which is frozen.
+    # Set by StaticBuffers.
     _edges: Callable[[torch.Tensor | None, torch.Tensor], None]
     _counts: torch.Tensor
     _turn: list[int]
@@ -78,13 +77,13 @@ class StaticBlock(TorchBlock):
     @property
     def edge_index(self) -> torch.Tensor:
         """The edges as PyG takes them, int64 of shape [2, num_edges], written as by ``coo``."""
-        edges = self.indices.new_empty((2, self.num_edges), dtype=torch.int64)
+        edges: torch.Tensor = self.indices.new_empty((2, self.num_edges), dtype=torch.int64)
         self._edges(edges[0], edges[1])
         if self._ends is not None:
             edges[1] = self._as_local(edges[1])
         return edges
 
-    def _own_places(self) -> slice | torch.Tensor:
+    def _dst_places(self) -> slice | torch.Tensor:
         if self._ends is None:
             return slice(0, self.num_dst_nodes)
         all_of_type, size = self._ends
@@ -97,7 +96,8 @@ class StaticBlock(TorchBlock):
         """Returns rows of ``indptr`` as local ids of destinations."""
         if self._ends is None or not len(rows):
             return rows
-        return self.dst_index.to(rows.dtype).index_select(0, rows)
+        local: torch.Tensor = self.dst_index.to(rows.dtype).index_select(0, rows)
+        return local
 
     def _segments(self) -> Segments:
         # Arrays that are derived from the edges are valid for one batch.
@@ -108,9 +108,9 @@ class StaticBlock(TorchBlock):
             known["_csr_turn"] = turn
         return super()._segments()
 
-    def _trimmed(self, src: int, dst: int, edges: int) -> TorchBlock:
-        weights, kind = self.edge_weights, self.__dict__.get("_kind")
-        block = (TorchBlock if kind is None else HeteroTorchBlock)(
+    def _trimmed(self, src: int, dst: int, edges: int) -> Block:
+        weights = self.edge_weights
+        block = Block._of_arrays(
             self.indptr[: dst + 1].clone(),
             self.indices[:edges].clone(),
             self.edge_ids[:edges].clone(),
@@ -118,9 +118,8 @@ class StaticBlock(TorchBlock):
             self.dst_nodes[:dst].clone(),
             int(self.dst_offset),
             None if weights is None else weights[:edges].clone(),
+            edge_type=self.edge_type,
         )
-        if kind is not None:
-            block.__dict__["_kind"] = kind
         for name, rows in self.features.items():
             block._attach(name, rows[:edges].clone())
         return block
@@ -129,7 +128,7 @@ class StaticBlock(TorchBlock):
         raise TypeError("StaticBlock: expected a batch to pickle, got a static one; see trimmed()")
 
 
-class StaticMiniBatch:
+class StaticMiniBatch(MiniBatch):
     """A mini-batch with room for a number of nodes and edges, on a GPU.
 
     The loader writes each batch into the same memory, so a batch is gone once the next is
@@ -142,21 +141,10 @@ class StaticMiniBatch:
     mappings of types. ``num_edges`` counts the edges that there is room for.
     """
 
-    # Set by static_minibatch.
+    # Set by StaticBuffers.
     _counts: torch.Tensor
     # True if the edges of all blocks may be joined.
     _joins: bool
-    if TYPE_CHECKING:
-        input_nodes: Any
-        output_nodes: Any
-        output_index: Any
-        trees: Any
-        blocks: tuple[Any, ...]
-        epoch: int
-        batch: int
-        features: Mapping[str, Any]
-
-        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def counts(self) -> torch.Tensor:
@@ -169,20 +157,14 @@ class StaticMiniBatch:
         return self._counts
 
     @property
-    def seed_mask(self) -> Any:
+    def seed_mask(self) -> PerNodeType:
         """Marks the seeds of the batch among ``output_nodes``: bool, or a mapping of types."""
         return _masks(self.output_nodes, self._counts)
 
     @property
-    def node_mask(self) -> Any:
+    def node_mask(self) -> PerNodeType:
         """Marks the nodes of the batch among ``input_nodes``: bool, or a mapping of types."""
         return _masks(self.input_nodes, self._num_nodes())
-
-    @property
-    def num_edges(self) -> int:
-        """The number of edges that there is room for in all blocks."""
-        hops = (hop.values() if isinstance(hop, Mapping) else [hop] for hop in self.blocks)
-        return sum(block.num_edges for blocks in hops for block in blocks)
 
     @property
     def num_sampled_nodes(self) -> Any:
@@ -194,40 +176,50 @@ class StaticMiniBatch:
         """Raises AttributeError: the host does not know these numbers."""
         raise AttributeError(_UNKNOWN.format("num_sampled_edges"))
 
-    def trimmed(self) -> Any:
+    @property
+    def edge_index_dict(self) -> Any:
+        """The edges of all hops by edge type, with ``frontier="new"``.
+
+        With ``"all"`` edges that fill a hop up may end in nodes that an outer hop has found.
+        """
+        if self._schema is None or self._joins:
+            return super().edge_index_dict
+        raise AttributeError(
+            "edge_index_dict: expected a batch of other sizes each, got a static one, whose blocks "
+            "are to be taken one by one: batch.blocks[i][edge_type].edge_index"
+        )
+
+    def trimmed(self) -> MiniBatch:
         """Returns the batch that a loader without ``static`` yields, in memory of its own.
 
         Waits for the GPU, which knows the sizes.
         """
-        counts, blocks = self._counts.tolist(), self.blocks
-        types = list(self.output_nodes) if isinstance(self.output_nodes, Mapping) else [""]
+        counts, schema = self._counts.tolist(), self._schema
+        types = ("",) if schema is None else schema.node_types
         sizes = itertools.islice(iter(counts), len(types), None)
+        blocks = tuple(_trimmed(hop, sizes) for hop in self.blocks)
+        # The nodes when each hop began, and in the end: the sources of the outermost block.
+        found = [[counts[1]]] if schema is None else self._node_counts().tolist()
         seeds = dict(zip(types, counts, strict=False))
-        nodes = dict(zip(types, self._num_nodes().tolist(), strict=False))
-        arrays: dict[str, Any] = {
-            "input_nodes": _read_only(_first(self.input_nodes, nodes)),
-            "output_nodes": _read_only(_first(self.output_nodes, seeds)),
-            "output_index": _read_only(_first(self.output_index, seeds)),
-            "trees": None if self.trees is None else _read_only(_first(self.trees, nodes)),
-            "blocks": tuple(_trimmed(hop, sizes) for hop in blocks),
-            "epoch": self.epoch,
-            "batch": self.batch,
+        nodes = {kind: of[-1] for kind, of in zip(types, found, strict=True)}
+        fields = {
+            "input_nodes": _first(self.input_nodes, nodes),
+            "output_nodes": _first(self.output_nodes, seeds),
+            "output_index": _first(self.output_index, seeds),
+            "blocks": blocks,
         }
-        batch = self._eager(arrays)
+        if self.subgraph_ids is not None:
+            fields["subgraph_ids"] = _first(self.subgraph_ids, nodes)
+        ends = None if schema is None else found
+        batch = MiniBatch._of_fields(fields, self.epoch, self.batch, ends)
         for name, rows in self.features.items():
             batch._attach(name, _first(rows, seeds if name == "y" else nodes))
         return batch
 
-    def _eager(self, arrays: dict[str, Any]) -> Any:
-        """Returns a batch that is not static, of trimmed arrays."""
-        raise NotImplementedError
-
     def _num_nodes(self) -> torch.Tensor:
         """Returns the number of nodes of each type; of a homogeneous graph numbers follow it."""
-        if not isinstance(self.output_nodes, Mapping):
-            # The sources of the outermost block.
-            return self._counts[1:]
-        return self._node_counts()[:, -1]
+        # The sources of the outermost block.
+        return self._counts[1:] if self._schema is None else self._node_counts()[:, -1]
 
     def _node_counts(self) -> torch.Tensor:
         """Returns for each node type of a heterogeneous graph the last of ``counts``."""
@@ -237,79 +229,10 @@ class StaticMiniBatch:
     def _map(self, move: Any) -> Any:
         return self.trimmed()._map(move)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         raise TypeError(
             "StaticMiniBatch: expected a batch to pickle, got a static one; see trimmed()"
         )
-
-
-class _HeteroStaticBlock(StaticBlock, HeteroTorchBlock):
-    """A static block of one edge type."""
-
-
-class _StaticMiniBatch(StaticMiniBatch, TorchMiniBatch):
-    """A static mini-batch of a homogeneous graph."""
-
-    def _eager(self, arrays: dict[str, Any]) -> TorchMiniBatch:
-        return TorchMiniBatch(**arrays)
-
-
-class _HeteroStaticMiniBatch(StaticMiniBatch, HeteroTorchMiniBatch):  # type: ignore[override]
-    """A static mini-batch of a heterogeneous graph."""
-
-    @property
-    def edge_index_dict(self) -> Any:
-        """The edges of all hops by type, with ``frontier="new"``.
-
-        With ``"all"`` edges that fill a hop up may end in nodes that an outer hop has found.
-        """
-        if self._joins:
-            return super().edge_index_dict
-        raise AttributeError(
-            "edge_index_dict: expected a batch of other sizes each, got a static one, whose blocks "
-            "are to be taken one by one: batch.blocks[i][edge_type].edge_index"
-        )
-
-    def _eager(self, arrays: dict[str, Any]) -> HeteroTorchMiniBatch:
-        nodes, blocks = arrays.pop("input_nodes"), arrays["blocks"]
-        edges = ByEdgeType(
-            (kind, [hop[kind].num_edges for hop in reversed(blocks)]) for kind in blocks[0]
-        )
-        found = zip(nodes, self._node_counts().tolist(), strict=True)
-        return HeteroTorchMiniBatch(
-            nodes=nodes,
-            num_sampled_nodes=ByNodeType(
-                (kind, [of[0], *(b - a for a, b in itertools.pairwise(of))]) for kind, of in found
-            ),
-            num_sampled_edges=edges,
-            num_edges=sum(map(sum, edges.values())),
-            **arrays,
-        )
-
-
-def static_block(*arrays: Any, _kind: EdgeType | None, **state: Any) -> StaticBlock:
-    """Returns a block of ``arrays`` with the private ``state``, of an edge type or without."""
-    if _kind is None:
-        block = StaticBlock(*arrays)
-    else:
-        block = _HeteroStaticBlock(*arrays)
-        state["_kind"] = _kind
-    block.__dict__.update(state)
-    return block
-
-
-def static_minibatch(arrays: dict[str, Any], counts: torch.Tensor, joins: bool) -> StaticMiniBatch:
-    """Returns the batch of ``arrays``, tensors and blocks by name, whose sizes are ``counts``.
-
-    ``joins`` says if edges of all blocks may be joined.
-    """
-    batch: StaticMiniBatch
-    if isinstance(arrays["output_nodes"], Mapping):
-        batch = _HeteroStaticMiniBatch(nodes=arrays.pop("input_nodes"), **arrays, epoch=0, batch=0)
-    else:
-        batch = _StaticMiniBatch(**arrays, epoch=0, batch=0)
-    batch.__dict__.update(_counts=counts, _joins=joins)
-    return batch
 
 
 _UNKNOWN = (
@@ -330,11 +253,6 @@ def _first(values: Any, counts: Mapping[str, int]) -> Any:
     if isinstance(values, Mapping):
         return ByNodeType((kind, of[: counts[kind]].clone()) for kind, of in values.items())
     return values[: counts[""]].clone()
-
-
-def _read_only(values: Any) -> Any:
-    """Returns a mapping of types that cannot be changed, or a tensor as it is."""
-    return MappingProxyType(values) if isinstance(values, Mapping) else values
 
 
 def _masks(values: Any, counts: torch.Tensor) -> Any:

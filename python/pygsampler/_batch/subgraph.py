@@ -1,89 +1,22 @@
-"""``Subgraph``: some vertices of the graph, and edges among them."""
+"""``Subgraph``: some nodes of the graph, and edges among them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.array import Array
 from pygsampler._batch.exports import SubgraphExports
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.torch_minibatch import ArrowMiniBatch, NumpyMiniBatch, TorchMiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import torch
 
-__all__ = ["ArrowSubgraph", "NumpySubgraph", "Subgraph", "TorchSubgraph"]
+__all__ = ["Subgraph"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-ArrayT = TypeVar("ArrayT")
-
-
-class _SubgraphFields(Generic[ArrayT]):
-    """A batch of one block, from all of its vertices to all of them, by the names of a graph."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-        blocks: Any
-        input_nodes: Any
-        output_index: Any
-
-    @property
-    def nodes(self) -> ArrayT:
-        """Original ids of the vertices, distinct: shape [V], in the graph's id dtype."""
-        found: ArrayT = self.input_nodes
-        return found
-
-    @property
-    def num_nodes(self) -> int:
-        """How many vertices there are."""
-        count: int = self.blocks[0].num_dst_nodes
-        return count
-
-    @property
-    def root_index(self) -> ArrayT:
-        """For each seed its place in ``nodes``, -1 for one that is not there: shape [N]."""
-        found: ArrayT = self.output_index
-        return found
-
-    @property
-    def indptr(self) -> ArrayT:
-        """Where the in-edges of each vertex begin: shape [V + 1], in the graph's id dtype."""
-        found: ArrayT = self.blocks[0].indptr
-        return found
-
-    @property
-    def indices(self) -> ArrayT:
-        """The source of each edge, a place in ``nodes``: shape [E], in the graph's id dtype."""
-        found: ArrayT = self.blocks[0].indices
-        return found
-
-    @property
-    def edge_ids(self) -> ArrayT:
-        """Original id of each edge: shape [E]."""
-        found: ArrayT = self.blocks[0].edge_ids
-        return found
-
-    @property
-    def edge_data(self) -> Mapping[str, ArrayT]:
-        """Values of the edges, float32, shape [E]: ``"w"``, and those of other names."""
-        found: Mapping[str, ArrayT] = self.blocks[0].edge_data
-        return found
-
-    def coo(self) -> tuple[ArrayT, ArrayT]:
-        """The edges as (source, destination), places in ``nodes``: each of shape [E]."""
-        found: tuple[ArrayT, ArrayT] = self.blocks[0].coo()
-        return found
-
-    def __repr__(self) -> str:
-        edges = self.blocks[0].num_edges
-        return f"{type(self).__name__}(nodes={self.num_nodes}, edges={edges})"
 
 
 class RootedSubgraph(NamedTuple):
@@ -99,19 +32,66 @@ class RootedSubgraph(NamedTuple):
     old: torch.Tensor | None
 
 
-class TorchSubgraph(SubgraphExports, _SubgraphFields["torch.Tensor"], TorchMiniBatch):
-    """A subgraph of torch tensors. A loader's ``features`` are those of ``nodes``."""
+class Subgraph(SubgraphExports, MiniBatch):
+    """Nodes of the graph, and edges among them in local ids: the result of ``A.induce(V)``.
+
+    It is a batch of one block, from all of its nodes to all of them, and has the names of a batch
+    too. A loader's ``features`` are the rows of ``nodes``.
+    """
+
+    __slots__ = ()
 
     @property
-    def edge_index(self) -> torch.Tensor:
+    def nodes(self) -> Any:
+        """Original ids of the nodes, distinct: shape [V], in the graph's id dtype."""
+        return self.input_nodes
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        count: int = self.blocks[0].num_dst_nodes
+        return count
+
+    @property
+    def root_index(self) -> Any:
+        """For each seed its place in ``nodes``, -1 for a seed that is not there: shape [N]."""
+        return self.output_index
+
+    @property
+    def indptr(self) -> Any:
+        """The first in-edge of each node: shape [V + 1], in the graph's id dtype."""
+        return self.blocks[0].indptr
+
+    @property
+    def indices(self) -> Any:
+        """The source of each edge, a place in ``nodes``: shape [E], in the graph's id dtype."""
+        return self.blocks[0].indices
+
+    @property
+    def edge_ids(self) -> Any:
+        """Original id of each edge: shape [E]."""
+        return self.blocks[0].edge_ids
+
+    @property
+    def edge_data(self) -> Mapping[str, Any]:
+        """Values of the edges, float32, shape [E]: ``"w"``, and those of other names."""
+        data: Mapping[str, Any] = self.blocks[0].edge_data
+        return data
+
+    @property
+    def edge_index(self) -> Any:
         """The edges as PyG takes them: int64, shape [2, E], row 0 the sources."""
-        found: torch.Tensor = self.blocks[0].edge_index
-        return found
+        return self.blocks[0].edge_index
+
+    def coo(self) -> tuple[Any, Any]:
+        """The edges as (source, destination), places in ``nodes``: each of shape [E]."""
+        edges: tuple[Any, Any] = self.blocks[0].coo()
+        return edges
 
     def _rooted(self, rooted: bool) -> RootedSubgraph:
-        """As it is, or, where it is rooted, with a vertex for each seed in front, then the others.
+        """Returns the subgraph, with a node for each seed in front if it is ``rooted``.
 
-        A seed that is given twice has two vertices: each has the edges into it, and those out of it
+        A seed that occurs twice has two nodes: each has the edges into it, and the edges out of it
         come from the first. ValueError for a seed that is not there.
         """
         import torch
@@ -148,28 +128,6 @@ class TorchSubgraph(SubgraphExports, _SubgraphFields["torch.Tensor"], TorchMiniB
             old,
         )
 
-
-class NumpySubgraph(_SubgraphFields[Any], NumpyMiniBatch):
-    """A subgraph of NumPy arrays."""
-
-
-class ArrowSubgraph(_SubgraphFields[Any], ArrowMiniBatch):
-    """A subgraph of ``pyarrow.Array``."""
-
-
-class Subgraph(SubgraphExports, _SubgraphFields[Array], MiniBatch):
-    """Vertices of the graph, and edges among them in local ids: what ``A.induce(V)`` gives.
-
-    It is a batch of one block, from all of its vertices to all of them, and has what that has
-    beside the names here.
-    """
-
-    __slots__ = ()
-
-    _torch = TorchSubgraph
-    _numpy = NumpySubgraph
-    _arrow = ArrowSubgraph
-
     def __repr__(self) -> str:
-        numbers = f"epoch={self.epoch}, batch={self.batch}"
-        return f"Subgraph(nodes={self.num_nodes}, edges={self.num_edges}, {numbers}{self._where()})"
+        numbers = f"epoch={self.epoch}, batch={self.batch}{self._where()}"
+        return f"{type(self).__name__}(nodes={self.num_nodes}, edges={self.num_edges}, {numbers})"

@@ -45,7 +45,7 @@ class EdgeTable:
         self._rows = 0
 
     def add(self, number: int, batch: Any) -> None:
-        """Appends the edges of the batch of that number, a MiniBatch or a HeteroMiniBatch."""
+        """Appends the edges of the batch of that number, a MiniBatch or a MiniBatch."""
         import pyarrow as pa
 
         typed = isinstance(batch.input_nodes, Mapping)

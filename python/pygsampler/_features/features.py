@@ -128,8 +128,8 @@ class Features:
     def open(cls, path: Any, name: str) -> Features:
         """The array of that name in a graph file, as ``Graph.save`` writes it.
 
-        ``name`` is one of ``graph.ndata``, ``graph.edata`` or ``graph.arrays``, in this order; the
-        file is mapped, so nothing is read before it is used and all processes share what was.
+        ``name`` is one of ``graph.ndata``, ``graph.edata`` or ``graph.file_arrays``, in this order;
+        the file is mapped, so nothing is read before it is used and all processes share what was.
 
         Raises
         ------
@@ -144,10 +144,10 @@ class Features:
                 f"{path}: expected a graph without types, got one with types; Graph.open(path) has "
                 "its arrays by type, and Features.from_tensor takes one of them"
             )
-        for named in (graph.ndata, graph.edata, graph.arrays):
+        for named in (graph.ndata, graph.edata, graph.file_arrays):
             if name in named:
                 return cls._of(named[name])
-        have = sorted({*graph.ndata, *graph.edata, *graph.arrays})
+        have = sorted({*graph.ndata, *graph.edata, *graph.file_arrays})
         raise KeyError(f"name: expected one of {have} in {path}, got {name!r}")
 
     @property
@@ -278,7 +278,7 @@ class Features:
         return made
 
     def share(
-        self, over: Iterable[Any], *, replicate: float = 0.0, graph: Graph | None = None
+        self, devices: Iterable[Any], *, replicate: float = 0.0, graph: Graph | None = None
     ) -> tuple[Features, ...]:
         """These rows in the memory of several GPUs, each of which reads all of them.
 
@@ -287,7 +287,7 @@ class Features:
 
         Parameters
         ----------
-        over, replicate
+        devices, replicate
             As for ``Graph.share``.
         graph : Graph, optional
             The rows are those of its vertices: what all GPUs have is the rows of vertices with
@@ -304,7 +304,10 @@ class Features:
             As ``Graph.share``; ValueError for a graph with another number of vertices.
         """
         known = self._known().cpu()
-        group, heat = shared_arrays.device_group(over, replicate), row_access_counts(graph, known)
+        group, heat = (
+            shared_arrays.device_group(devices, replicate),
+            row_access_counts(graph, known),
+        )
         made = []
         for place in range(len(group.devices)):
             made.append(self._shared_as(group.at(place, known, heat)))

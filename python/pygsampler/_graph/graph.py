@@ -460,8 +460,8 @@ class Graph(GraphState):
             What stands beside the graph in the file, by names of up to 63 bytes: any shape of
             bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch
             or anything that speaks DLPack, the buffer protocol or Arrow. Those of the graph itself
-            (``graph.arrays``) when not given; ``{}`` means none. None for a heterogeneous graph, as
-            ``tables`` and ``out_edges``.
+            (``graph.file_arrays``) when not given; ``{}`` means none. None for a heterogeneous
+            graph, as ``tables`` and ``out_edges``.
         tables : iterable of str, optional
             Names of edge arrays whose tables are written too, so that a graph opened from the file
             samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, and
@@ -565,7 +565,7 @@ class Graph(GraphState):
         relations = self._relations().items()
         return self._with({kind: relation._on_cpu() for kind, relation in relations})
 
-    def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
+    def share(self, devices: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it.
 
         The arrays of edges are cut into contiguous ranges of rows of as many edges, one for each
@@ -578,7 +578,7 @@ class Graph(GraphState):
 
         Parameters
         ----------
-        over : iterable of devices
+        devices : iterable of devices
             Two or more, as ``to`` takes them. One that is named twice has two parts.
         replicate : float
             The share of the edges of which each GPU has a copy, 0 to 1: those that batches read
@@ -597,7 +597,7 @@ class Graph(GraphState):
             Where a GPU cannot read another one's memory, or has no room.
         """
         self._relations()
-        host, given = self._on_cpu(), list(over)
+        host, given = self._on_cpu(), list(devices)
         spread: dict[EdgeType, tuple[Relation, ...]] = {}
         try:
             for kind, relation in host._relations().items():
@@ -757,25 +757,7 @@ class Graph(GraphState):
         if self._device >= 0:
             whole = self._on_cpu().to_homogeneous(edge_data=edge_data, node_data=node_data)
             return whole.to(self._device)
-        firsts = array("q", [0])
-        for relation in relations.values():
-            firsts.append(firsts[-1] + relation._rows()[0].number)
-        memory = memories.new("GraphHomogeneous", self._handle(), firsts.buffer_info()[0])
-        words = memories.read_int64(memory.data, at.JOINED_WORDS)
-        made = Array._of_rows(at.JOINED_ROWS, words, memory)
-        of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
-        of_nodes = {TYPE: made["node_types"], "_ID": made["node_own"]}
-        for name in edge_data:
-            of_edges[name] = concatenate_by_type("edge_data", name, self.edata)
-        for name in node_data:
-            of_nodes[name] = concatenate_by_type("node_data", name, self.ndata)
-        return Graph.from_csc(
-            made["indptr"],
-            made["indices"],
-            edge_ids=made["edge_ids"],
-            edge_data=of_edges,
-            node_data=of_nodes,
-        )
+        return Graph.from_csc(**concatenate_relations(self, edge_data, node_data))
 
     def _joint(
         self,

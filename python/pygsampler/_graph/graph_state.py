@@ -197,7 +197,7 @@ class GraphState:
         return MappingProxyType(self._source._ndata)
 
     @property
-    def arrays(self) -> Mapping[str, Any]:
+    def file_arrays(self) -> Mapping[str, Any]:
         """The further arrays in the graph's file, by name, in any dtype and shape; read-only.
 
         ``"node_ids"`` (int64, [num_nodes]) are the ids that nodes had where they came from, and
@@ -217,7 +217,7 @@ class GraphState:
         ``node_names[block.src_nodes]`` is a list of the names of a block's nodes. A heterogeneous
         graph has a mapping of the node types that have names.
         """
-        arrays = self.arrays
+        arrays = self.file_arrays
         if self._relation is not None:
             return node_names.names_of(arrays)
         found = {kind: node_names.names_of(of_type) for kind, of_type in arrays.items()}
@@ -231,7 +231,7 @@ class GraphState:
         ``ndata[type]["node_ids"]``, too.
         """
         if self._relation is not None:
-            return self.arrays.get(IDS)
+            return self.file_arrays.get(IDS)
         return {kind: arrays[IDS] for kind, arrays in self.ndata.items() if IDS in arrays}
 
     def index_of(self, labels: Any) -> Any:

@@ -54,7 +54,7 @@ def concatenate_relations(
     firsts = array("q", [0])
     for relation in graph._relations().values():
         firsts.append(firsts[-1] + relation._rows()[0].number)
-    memory = memories.new("TypedJoin", graph._handle(), firsts.buffer_info()[0])
+    memory = memories.new("GraphHomogeneous", graph._handle(), firsts.buffer_info()[0])
     words = memories.read_int64(memory.data, at.JOINED_WORDS)
     made = Array._of_rows(at.JOINED_ROWS, words, memory)
     of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.limits import MAX_NODES
@@ -14,12 +14,12 @@ from pygsampler._graph.relation_state import RelationState
 
 EdgeType = tuple[str, str, str]
 
-PerNodeType = Any
+PerNodeType: TypeAlias = Any
 """A value of a homogeneous graph; a mapping of node types to such values of a heterogeneous one.
 
 Code that uses one kind of graph would have to tell a union's cases apart at each use.
 """
-PerEdgeType = Any
+PerEdgeType: TypeAlias = Any
 """A value of a homogeneous graph; a mapping of edge types to such values of a heterogeneous one.
 
 A key may also be the name of a relation that no other edge type has.

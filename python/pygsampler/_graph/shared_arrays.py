@@ -227,7 +227,7 @@ def device_group(given: Iterable[object], replicate: object) -> LocalDeviceGroup
     named = list(given)
     wanted = [devices.parse(device) for device in named]
     if len(wanted) < 2 or min(wanted) < 0:
-        raise ValueError(f"over: expected two CUDA devices or more, got {named!r}")
+        raise ValueError(f"devices: expected two CUDA devices or more, got {named!r}")
     share = replicated_share(replicate)
     for index in wanted:
         devices.require(index)

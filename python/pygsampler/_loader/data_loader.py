@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.static import StaticMiniBatch
-from pygsampler._batch.torch_minibatch import TorchMiniBatch
 from pygsampler._graph.graph import Graph
 from pygsampler._loader.loader_base import BatchT, LoaderBase
 from pygsampler._loader.node_seeds import NodeSeeds
@@ -17,7 +17,7 @@ from pygsampler.samplers.neighbor import PGSampler
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from pygsampler._batch.hetero_torch_minibatch import HeteroTorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._loader.options import DataLoaderOptions
     from pygsampler.walks.pinsage import PinSAGE
     from pygsampler.walks.visits import Visits
@@ -149,9 +149,8 @@ class DataLoader(LoaderBase[BatchT]):
 
     Notes
     -----
-    It yields what ``MiniBatch.torch()`` returns, a ``TorchMiniBatch``, and of a ``HeteroGraph`` a
-    ``HeteroTorchMiniBatch``; of samplers that walk what these give, without features and labels but
-    for ``RestartNeighbors``. On the CPU the tensors share the
+    It yields a ``MiniBatch`` in torch tensors; of samplers of walks their results, without features
+    and labels except for ``RestartNeighbors``. On the CPU the tensors share the
     engine's memory. On a GPU they are views of one tensor, which torch allocates on the stream that
     is current when the batch is submitted, and the batch is complete when it is handed over: no
     stream has to wait for it. As with any tensor, work on it in a stream other than that one needs
@@ -206,21 +205,10 @@ class DataLoader(LoaderBase[BatchT]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[HeteroTorchMiniBatch],
-        graph: Graph,
-        seeds: Mapping[str, Any],
-        sampler: PGSampler | Sequence[Any],
-        *,
-        batch_size: int,
-        static: Literal[False] = False,
-        **options: Unpack[DataLoaderOptions],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: DataLoader[TorchMiniBatch],
+        self: DataLoader[MiniBatch],
         graph: Graph,
         seeds: Any,
-        sampler: Sequence[int],
+        sampler: Sequence[Any],
         *,
         batch_size: int,
         static: Literal[False] = False,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
-from pygsampler._batch.torch_minibatch import TorchBlock, TorchMiniBatch, as_torch
+from pygsampler._batch.block import Block
+from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._engine.checks import describe
 from pygsampler._engine.progress import progress_counter
 from pygsampler._features.features import Features
@@ -43,9 +43,9 @@ class FeatureFetcher:
         self._device = graph._device
         edges, nodes = graph._source._rows()
         taken = {} if labels is None else {LABELS: labels}
-        self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchMiniBatch)
-        self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", TorchBlock)
-        self._labels = self._taken(taken, "labels", nodes.number, "vertices", TorchMiniBatch)
+        self._nodes = self._taken(features, "features", nodes.number, "vertices", MiniBatch)
+        self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", Block)
+        self._labels = self._taken(taken, "labels", nodes.number, "vertices", MiniBatch)
         check_names(features, labels)
         if edges.more and self._edges:
             self._check_edge_ids(graph)
@@ -65,7 +65,7 @@ class FeatureFetcher:
         self,
         seed: int,
         epoch: int,
-        batches: Callable[[int], Generator[TorchMiniBatch, None, None]],
+        batches: Callable[[int], Generator[MiniBatch, None, None]],
         steps: int,
     ) -> None:
         """Caches have the rows that they are to have in an epoch, which is about to begin.
@@ -120,29 +120,29 @@ class FeatureFetcher:
         """Begins to read the rows of a batch on the CPU."""
         batch = as_torch(sampled)
         wanted, coming = [], []
-        for owner, name, features, ids in self._wanted(batch):
+        for attach, name, features, ids in self._wanted(batch):
             if isinstance(features, RemoteFeatures):
-                coming.append((owner, name, features.read_async(ids)))
+                coming.append((attach, name, features.read_async(ids)))
             else:
-                wanted.append((owner, name, features, ids))
+                wanted.append((attach, name, features, ids))
         parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
         return PendingFetch(batch, wanted, GatherJob(parts, threads=threads), coming)
 
-    def fetch_on_device(self, batch: TorchMiniBatch) -> TorchMiniBatch:
+    def fetch_on_device(self, batch: MiniBatch) -> MiniBatch:
         """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
         parts: list[GatherPart] = []
-        for owner, name, features, ids in self._wanted(batch):
+        for attach, name, features, ids in self._wanted(batch):
             rows, part = features._rows_there(ids, self._device)
             parts.append(part)
-            owner._attach(name, rows)
+            attach(name, rows)
         gather_on_device(self._device, parts)
         return batch
 
-    def attach_static(self, batch: TorchMiniBatch) -> list[tuple[Features, GatherPart]]:
+    def attach_static(self, batch: MiniBatch) -> list[tuple[Features, GatherPart]]:
         """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
         gathered of which features each time that it has other ids, and counted then."""
         parts: list[tuple[Features, GatherPart]] = []
-        for owner, name, features, ids in self._wanted(batch):
+        for attach, name, features, ids in self._wanted(batch):
             rows, part = features._room_there(ids, self._device)
             if part.cache is not None and part.cache.uses:
                 raise ValueError(
@@ -150,18 +150,18 @@ class FeatureFetcher:
                     "with static=True, got one of policy 'lru'"
                 )
             parts.append((features, part))
-            owner._attach(name, rows)
+            attach(name, rows)
         return parts
 
     def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
-        """Who is to have what: the rows of which features, by which ids."""
+        """Yields for each array how to attach it, its name, the features, and the ids of rows."""
         for name, features in self._nodes.items():
-            yield batch, name, features, batch.input_nodes
+            yield batch._attach, name, features, batch.input_nodes
         for name, features in self._labels.items():
-            yield batch, name, features, batch.output_nodes
+            yield batch._attach, name, features, batch.output_nodes
         for name, features in self._edges.items():
             for block in batch.blocks:
-                yield block, name, features, block.edge_ids
+                yield block._attach, name, features, block.edge_ids
 
     def _taken(self, given: Any, where: str, rows: int, things: str, kind: type) -> dict[str, Any]:
         if given is None:
@@ -213,7 +213,7 @@ class PendingFetch:
 
     def __init__(
         self,
-        batch: TorchMiniBatch,
+        batch: MiniBatch,
         wanted: list[Any],
         job: GatherJob,
         coming: list[tuple[Any, str, PendingRows]],
@@ -223,16 +223,16 @@ class PendingFetch:
         self._job = job
         self._coming = coming
 
-    def result(self) -> TorchMiniBatch:
+    def result(self) -> MiniBatch:
         """The batch with its rows, waiting until they are there."""
         try:
             memory, starts = self._job.result()
         except IndexError as error:
             raise IndexError(f"{self._wrong()}: {error}") from None
-        for (owner, name, features, ids), start in zip(self._wanted, starts, strict=True):
-            owner._attach(name, features._shown(memory, start, len(ids)).torch())
-        for owner, name, rows in self._coming:
-            owner._attach(name, rows.wait())
+        for (attach, name, features, ids), start in zip(self._wanted, starts, strict=True):
+            attach(name, features._shown(memory, start, len(ids)).torch())
+        for attach, name, rows in self._coming:
+            attach(name, rows.wait())
         return self._batch
 
     def _wrong(self) -> str:
@@ -258,19 +258,19 @@ class PendingFetch:
             rows.cancel()
 
 
-_Batches: TypeAlias = "Generator[TorchMiniBatch, None, None]"
-_IdsOf = Callable[[TorchMiniBatch], "list[torch.Tensor]"]
+_Batches: TypeAlias = "Generator[MiniBatch, None, None]"
+_IdsOf = Callable[[MiniBatch], "list[torch.Tensor]"]
 
 
-def _input_nodes(batch: TorchMiniBatch) -> list[torch.Tensor]:
+def _input_nodes(batch: MiniBatch) -> list[torch.Tensor]:
     return [batch.input_nodes]
 
 
-def _output_nodes(batch: TorchMiniBatch) -> list[torch.Tensor]:
+def _output_nodes(batch: MiniBatch) -> list[torch.Tensor]:
     return [batch.output_nodes]
 
 
-def _edge_ids(batch: TorchMiniBatch) -> list[torch.Tensor]:
+def _edge_ids(batch: MiniBatch) -> list[torch.Tensor]:
     return [block.edge_ids for block in batch.blocks]
 
 
@@ -284,8 +284,7 @@ def check_name(name: Any, where: str, kind: type) -> None:
     """ValueError for what cannot be an attribute of batches or blocks of that class."""
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise ValueError(f"{where}: expected names of attributes, got {name!r}")
-    known = [field.name for field in fields(kind)] if is_dataclass(kind) else kind.__annotations__
-    if hasattr(kind, name) or name in known:
+    if hasattr(kind, name) or name in kind.__annotations__:
         raise ValueError(f"{where}: expected names that batches do not have, got {name!r}")
 
 

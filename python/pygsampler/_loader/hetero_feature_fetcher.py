@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._batch.hetero_torch_minibatch import HeteroTorchBlock, HeteroTorchMiniBatch
+from pygsampler._batch.block import Block
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._features.remote import RemoteFeatures
 from pygsampler._graph.schema import by_name, check_by_type
@@ -41,7 +43,7 @@ class HeteroFeatureFetcher(FeatureFetcher):
         edges = {kind: of._rows()[0].number for kind, of in graph._relations().items()}
         check_names(by_name(features, nodes) if isinstance(features, Mapping) else None, labels)
         taken = None if labels is None else {LABELS: labels}
-        batch, block = HeteroTorchMiniBatch, HeteroTorchBlock
+        batch, block = MiniBatch, Block
         self._of_nodes = list(self._by_type(features, "features", nodes, "vertices", batch))
         self._of_labels = list(self._by_type(taken, "labels", nodes, "vertices", batch))
         self._of_edges = list(self._by_type(edge_features, "edge_features", edges, "edges", block))
@@ -62,10 +64,11 @@ class HeteroFeatureFetcher(FeatureFetcher):
         ):
             for name, kind, features in tables:
                 if kind in ids:
-                    yield batch._of_type(kind), name, features, ids[kind]
+                    attach = partial(batch._attach, node_type=kind)
+                    yield attach, name, features, ids[kind]
         for name, kind, features in self._of_edges:
             for hop in batch.blocks:
-                yield hop[kind], name, features, hop[kind].edge_ids
+                yield hop[kind]._attach, name, features, hop[kind].edge_ids
 
     def _by_type(
         self, given: Any, where: str, counts: Mapping[Any, int], things: str, owner: type

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._batch.torch_minibatch import as_torch
+from pygsampler._batch.minibatch import as_torch
 from pygsampler._loader.cuda_events import CudaEvents
 from pygsampler._loader.prefetch import prefetch_groups, prefetch_in_order
 from pygsampler._loader.static_layouts import timed_of

@@ -57,7 +57,7 @@ class DeviceJob(SampleJob):
 
 
 class TorchJob(SampleJob):
-    """A batch in memory that torch allocates; ``result()`` gives a TorchMiniBatch, or what else the
+    """A batch in memory that torch allocates; ``result()`` gives a MiniBatch, or what else the
     sampler makes of it.
 
     The tensor belongs to torch's current stream, where it comes after all that used its memory

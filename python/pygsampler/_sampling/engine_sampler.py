@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine import library
 from pygsampler._engine.handle import EngineHandle
@@ -125,5 +124,5 @@ class HeteroEngineSampler(EngineSampler):
         """The plan by which partitions are asked for rows; None: this one."""
         return None
 
-    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroMiniBatch:
-        return HeteroMiniBatch._of_engine(memory, graph._schema, epoch, batch, graph._device)
+    def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> MiniBatch:
+        return MiniBatch._of(memory, epoch, batch, schema=graph._schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._sampling.dispatch import dispatch
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="HeteroOnlySampler")
 
 
-class HeteroOnlySampler(HeteroEngineSampler, Sampler[HeteroMiniBatch]):
+class HeteroOnlySampler(HeteroEngineSampler, Sampler[MiniBatch]):
     """What ``HGTSampler`` and ``LaborSampler`` are beside their plans."""
 
     __slots__ = ("__weakref__", "_numbers")

@@ -116,7 +116,7 @@ class Sampler(ABC, Generic[T_co]):
         Returns
         -------
         Pending
-            Its result is what the sampler makes: a ``MiniBatch`` or a ``TorchMiniBatch``, or
+            Its result is what the sampler makes: a ``MiniBatch`` or a ``MiniBatch``, or
             ``Walks``.
         """
 

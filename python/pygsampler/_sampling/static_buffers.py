@@ -11,7 +11,7 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
 from pygsampler._batch.buffer import edges_of_blocks
-from pygsampler._batch.static import StaticBlock, StaticMiniBatch, static_block, static_minibatch
+from pygsampler._batch.static import StaticBlock, StaticMiniBatch
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
 
@@ -156,7 +156,7 @@ class StaticBuffers(EngineHandle):
         is_disjoint = times is not None or plan["disjoint"]
         has_weights = plan["edge_weights"] is not None
         bits = relation._known()[1]._bits
-        self.batch: Any = self._allocate(schema, bits, is_disjoint, has_weights)
+        self.batch = self._allocate(schema, bits, is_disjoint, has_weights)
 
     def _allocate(
         self, schema: Schema | None, bits: int, is_disjoint: bool, has_weights: bool
@@ -187,16 +187,17 @@ class StaticBuffers(EngineHandle):
         addresses.append(counts.data_ptr())
         self._call("StaticPlace", len(addresses), addresses.buffer_info()[0])
         node_types, edge_types = (None, None) if schema is None else schema
-        parts = {
+        fields = {
             "input_nodes": _value(ByNodeType, node_types, nodes),
             "output_nodes": _value(ByNodeType, node_types, seeds),
             "output_index": _value(ByNodeType, node_types, index),
-            "trees": _value(ByNodeType, node_types, subgraphs) if is_disjoint else None,
+            "subgraph_ids": _value(ByNodeType, node_types, subgraphs) if is_disjoint else None,
             "blocks": tuple(_value(ByEdgeType, edge_types, blocks) for blocks in hop_blocks),
         }
-        if schema is None:
-            counts = counts[: 1 + 3 * hops]
-        return static_minibatch(parts, counts, joins=sizes.new)
+        batch = StaticMiniBatch._of_fields(fields, 0, 0, None if schema is None else ())
+        counts = counts[: 1 + 3 * hops] if schema is None else counts
+        batch.__dict__.update(_counts=counts, _joins=sizes.new)
+        return batch
 
     def _block(
         self,
@@ -234,14 +235,17 @@ class StaticBuffers(EngineHandle):
         about.extend((num_src, num_dst, num_edges))
         addresses.extend(about[3:])
         about.append(counts[first + 1 :].data_ptr())
-        return static_block(
+        block = StaticBlock._of_arrays(
             *(indptr, indices, edge_ids, nodes[src][:num_src], dst_nodes, offset, weights),
+            edge_type=self._kinds[relation],
+        )
+        block.__dict__.update(
             _counts=counts[first : first + 3],
             _turn=self._turn,
             _ends=ends,
             _edges=CooWriter(self, about),
-            _kind=self._kinds[relation],
         )
+        return block
 
     def begin(self, seeds: EpochSeeds, step: int, epoch: int, first: int, stride: int) -> None:
         """Begins an epoch over seeds with one of their batches.

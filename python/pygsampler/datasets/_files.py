@@ -206,7 +206,7 @@ def snap(
     ``read(source, format="snap", src=0, dst=1)``, whatever the names of the file and of columns:
     numbers between blanks or tabs, an edge a line, comments behind # or %; packed with gzip or
     not. Where the numbering has gaps, vertices are numbered from 0 and
-    ``graph.arrays["node_ids"]`` has their ids in the file.
+    ``graph.file_arrays["node_ids"]`` has their ids in the file.
     """
     return read(
         source,

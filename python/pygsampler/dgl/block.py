@@ -20,8 +20,8 @@ from pygsampler.dgl.id_range import id_range
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._batch.subgraph import RootedSubgraph
-    from pygsampler._batch.torch_minibatch import TorchMiniBatch
     from pygsampler._graph.schema import EdgeType
 
 __all__ = [
@@ -52,7 +52,7 @@ class HopArrays(NamedTuple):
     edge_values: Mapping[str, torch.Tensor] = NO_VALUES
 
 
-def hop_arrays(batch: TorchMiniBatch) -> list[HopArrays]:
+def hop_arrays(batch: MiniBatch) -> list[HopArrays]:
     """The blocks of a batch, outermost hop first, with one last row for each seed.
 
     The engine samples a vertex that is twice among the seeds once. DGL's loaders hand out labels

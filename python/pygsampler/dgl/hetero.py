@@ -15,7 +15,7 @@ from torch.utils.dlpack import from_dlpack
 
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import worker_threads
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph, HeteroGraph
@@ -33,7 +33,7 @@ from pygsampler.samplers import neighbor
 from pygsampler.samplers.labor import LaborSampler
 
 if TYPE_CHECKING:
-    from pygsampler._batch.hetero_minibatch import HeteroBlock
+    from pygsampler._batch.block import Block
     from pygsampler._graph.schema import EdgeType
 
 __all__ = [
@@ -308,11 +308,13 @@ def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
     return (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
 
 
-def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
+def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
     """The vertices of each type that the outermost hop needs, and DGL's blocks."""
     ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
-    counts = {kind: batch._counts[kind] for kind in ntypes}
-    nodes = {kind: batch.nodes[kind].torch() for kind in ntypes}
+    source = batch._source
+    places = {kind: place for place, kind in enumerate(source.schema.node_types)}
+    counts = {kind: source.node_counts(places[kind]) for kind in ntypes}
+    nodes = {kind: batch.input_nodes[kind].torch() for kind in ntypes}
     distinct = {kind: counts[kind][0] for kind in ntypes}
     repeated = {kind for kind in ntypes if len(seeds[kind]) != distinct[kind]}
     row_of = {kind: batch.output_index[kind].torch().long() for kind in repeated}
@@ -322,7 +324,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
         else ids
         for kind, ids in nodes.items()
     }
-    on_host, like, outermost = batch._device < 0, nodes[ntypes[0]], None
+    on_host, like, outermost = batch.device == "cpu", nodes[ntypes[0]], None
     made, frames = [], frames_on(g, like.device)
     for hop, relations in enumerate(batch.blocks):
         reached = len(batch.blocks) - hop
@@ -331,7 +333,7 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
         for kind in etypes:
             block, (src, _, dst) = relations[kind], kind
             if on_host:
-                edges = from_dlpack(block._dlpack("edge_ids"))
+                edges = from_dlpack(source.capsule(block._place, "edge_ids"))
             else:
                 edges = block.edge_ids.torch()
             values = block.edge_weights
@@ -377,11 +379,12 @@ def _blocks(g: Any, batch: HeteroMiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]
     return outermost, made
 
 
-def _ndarray(block: HeteroBlock, name: str) -> Any:
+def _ndarray(block: Block, name: str) -> Any:
     """An array of a block as DGL's. By torch's it would take twice as long."""
-    if block._nodes._device >= 0:
+    source: Any = block._source
+    if source._device >= 0:
         return to_dgl_nd(getattr(block, name).torch())
-    return ndarray.from_dlpack(block._dlpack(name))
+    return ndarray.from_dlpack(source.capsule(block._place, name))
 
 
 def _index(

@@ -14,7 +14,7 @@ from dgl.distributed import DistGraph
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import engine_batch, extra_arrays
 from pygsampler._adapters.sampler_options import SamplerOption
-from pygsampler._batch.subgraph import TorchSubgraph
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.arguments import check_not_function
 from pygsampler._sampling import sampler as sampler_base
@@ -60,7 +60,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     ``ShaDowKHopSampler`` does: a DGLGraph whose first vertices are the seeds, a vertex for each,
     repeated ones too. Where the seeds have no part in its vertices (``samplers.saint_node``), these
     stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
-    own (``samplers.shadow_disjoint``), ``ndata["trees"]`` has each vertex's seed, by its place.
+    own (``samplers.shadow_disjoint``), ``ndata["subgraph_ids"]`` has the place of each node's seed.
 
     Vectors and dense rows that a program returns by name are in ``subgraph.ndata`` where they are
     of its vertices or of all of the graph's, and in ``blocks[-1].dstdata`` where they are of the
@@ -199,7 +199,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 graph, exclude = places.graph, places.of(exclude)
         seeds = seeds if self._seeds_matter else seeds[:0]
         sampled = engine_batch(sampler, graph, seeds, epoch, batch, exclude)
-        if isinstance(sampled, TorchSubgraph):
+        if isinstance(sampled, Subgraph):
             return self._of_subgraph(g, sampled, seed_nodes)
         hops = hop_arrays(sampled)
         if places is not None:
@@ -221,7 +221,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             block.dstdata[name] = values
 
     def _of_subgraph(
-        self, g: Any, sampled: TorchSubgraph, seed_nodes: Any
+        self, g: Any, sampled: Subgraph, seed_nodes: Any
     ) -> tuple[torch.Tensor, Any, Any]:
         rooted = self._sampler.rooted
         made = sampled._rooted(rooted)
@@ -230,14 +230,14 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         for name, array in extra_arrays(self._sampler, sampled, nodes, made.old).of_nodes.items():
             _free(g, name, subgraph.ndata)
             subgraph.ndata[name] = array
-        if sampled.trees is not None:
+        if sampled.subgraph_ids is not None:
             # The roots were the first vertices, so all have stayed where they were.
-            if "trees" in subgraph.ndata:
+            if "subgraph_ids" in subgraph.ndata:
                 raise ValueError(
-                    "trees: expected a graph without ndata['trees'], where subgraphs have the root "
-                    "of each vertex"
+                    "subgraph_ids: expected a graph without ndata['subgraph_ids'], where subgraphs "
+                    "have the root of each node"
                 )
-            subgraph.ndata["trees"] = sampled.trees
+            subgraph.ndata["subgraph_ids"] = sampled.subgraph_ids
         nodes, _, subgraph = batch_to((nodes, seed_nodes, subgraph), self.output_device)
         return nodes, seed_nodes if rooted else nodes, subgraph
 

@@ -98,7 +98,9 @@ class HeteroDeviceRowServer(HeteroRowServer):
             batch=question.batch,
             exclude=None if exclude is None else {kind: exclude},
         )
-        return self._rows[relation].answer(question, made.blocks[0][kind], made.nodes[kind[0]])
+        return self._rows[relation].answer(
+            question, made.blocks[0][kind], made.input_nodes[kind[0]]
+        )
 
 
 class _Samplers:

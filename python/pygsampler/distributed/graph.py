@@ -132,7 +132,7 @@ class DistributedGraph(Graph):
         """ValueError for any ``device``: no process has all rows."""
         self._refuse("rows")
 
-    def share(self, over: Any, **options: Any) -> NoReturn:
+    def share(self, devices: Any, **options: Any) -> NoReturn:
         """ValueError for any ``over``: no process has all rows."""
         self._refuse("rows")
 

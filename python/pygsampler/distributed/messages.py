@@ -35,14 +35,14 @@ class RowRequest(NamedTuple):
     bits: int
     rows: int
     vertices: bytes | memoryview
-    trees: bytes | memoryview
+    subgraph_ids: bytes | memoryview
     bounds: bytes | memoryview
     exclude: bytes | memoryview
 
     def message(self) -> bytes:
         """As it is sent."""
         document = self.document.encode()
-        arrays = self.vertices, self.trees, self.bounds, self.exclude
+        arrays = self.vertices, self.subgraph_ids, self.bounds, self.exclude
         sizes = [len(part) for part in arrays]
         seed = self.seed - (self.seed >> 63 << 64)
         numbers = [self.hop, self.epoch, self.batch, self.bits, self.rows, len(document)]
@@ -69,7 +69,7 @@ def read_requests(message: memoryview) -> Iterator[RowRequest]:
                 f"message: expected a question of {size} bytes of {len(message)} at {at}, got "
                 f"{place - at}; are all processes of one version?"
             )
-        document, vertices, trees, bounds, exclude = parts
+        document, vertices, subgraph_ids, bounds, exclude = parts
         yield RowRequest(
             str(document, "utf-8"),
             seed % 2**64,
@@ -79,7 +79,7 @@ def read_requests(message: memoryview) -> Iterator[RowRequest]:
             bits,
             rows,
             vertices,
-            trees,
+            subgraph_ids,
             bounds,
             exclude,
         )

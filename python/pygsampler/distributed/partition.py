@@ -79,7 +79,7 @@ class Shard:
         shard._by_id, shard.rank, shard.graph = None, rank, graph
         shard.first, shard.last = about["first"], about["last"]
         shard.first_edge = about["first_edge"]
-        shard.edge_ids = graph.arrays.get(_EDGE_IDS)
+        shard.edge_ids = graph.file_arrays.get(_EDGE_IDS)
         shard.ndata, shard.times = _named(graph, _OF_NODES), _named(graph, _TIMES)
         return shard
 
@@ -414,8 +414,8 @@ def written(
     rows = len(graph.indptr) - 1
     bounds = _bounds(graph.indptr, graph.num_nodes, count)
     ids, of_nodes = graph.edge_ids, dict(graph.ndata)
-    if _NODE_IDS in graph.arrays:
-        of_nodes.setdefault(_NODE_IDS, graph.arrays[_NODE_IDS])
+    if _NODE_IDS in graph.file_arrays:
+        of_nodes.setdefault(_NODE_IDS, graph.file_arrays[_NODE_IDS])
     arrays = {"edges": graph.edata, "nodes": of_nodes}
     about: list[dict[str, Any]] = []
     with progress_counter(progress, graph.num_edges, "partition", " edges") as report:
@@ -467,7 +467,7 @@ def written(
 
 def _named(graph: Graph, prefix: str) -> dict[str, Array]:
     """The arrays whose names begin so, by what follows."""
-    found = graph.arrays.items()
+    found = graph.file_arrays.items()
     return {k.removeprefix(prefix): values for k, values in found if k.startswith(prefix)}
 
 

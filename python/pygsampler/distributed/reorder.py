@@ -113,7 +113,7 @@ def _renumbered(graph: Graph, order: npt.NDArray[np.int64]) -> Graph:
     made = Graph.from_csc(
         starts, indices, edge_ids=ids, num_nodes=graph.num_nodes, edge_data=graph.edata
     ).with_data(node_data=ndata)
-    before = graph.arrays.get("node_ids")
+    before = graph.file_arrays.get("node_ids")
     names = order if before is None else before.numpy()[order]
     made._source._arrays = MappingProxyType({"node_ids": as_array(names, "node_ids")})
     return made

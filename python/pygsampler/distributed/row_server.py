@@ -103,7 +103,7 @@ class RowServerBase:
         if ids is not None:
             words[at.IDS], words[at.NUM_IDS] = ids._address, len(ids)
             words[at.IDS_BITS] = ids._bits
-        words[at.SUBGRAPH_IDS] = place(question.trees)
+        words[at.SUBGRAPH_IDS] = place(question.subgraph_ids)
         words[at.ROW_BOUNDS] = place(question.bounds)
         made: Memory = PackedJob(words).begin()._result()
         return memory.buffer_view(made.data, made.size, made)

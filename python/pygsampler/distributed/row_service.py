@@ -296,7 +296,7 @@ class RowService:
                 if first == end:
                     continue
                 relation, part = divmod(place, parts)
-                vertices, trees, limits = (
+                vertices, subgraph_ids, limits = (
                     bytes(memory.memory_view(at + first * size, (end - first) * size))
                     if at
                     else b""
@@ -305,7 +305,7 @@ class RowService:
                 site = hop * self._relations + relation
                 about = job.document, job.seed, site, *job.when, bits, end - first
                 without = job.exclude[relation] if job.exclude else b""
-                questions[part].append(RowRequest(*about, vertices, trees, limits, without))
+                questions[part].append(RowRequest(*about, vertices, subgraph_ids, limits, without))
                 asked.append(place)
             askers.append((job, asked))
         self._jobs = going

@@ -147,7 +147,7 @@ class Client:
 
         Returns
         -------
-        MiniBatch, Subgraph, HeteroMiniBatch, Walks, Visits or StepSamples
+        MiniBatch, Subgraph, MiniBatch, Walks, Visits or StepSamples
             On the CPU.
 
         Raises

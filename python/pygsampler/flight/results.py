@@ -19,7 +19,6 @@ import pyarrow
 from pygsampler._batch import buffer
 from pygsampler._batch import layout as at
 from pygsampler._batch.edge_values import EdgeValueName
-from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine import memory as memories
@@ -79,12 +78,12 @@ class _ResultKind(NamedTuple):
 _KINDS = {
     "blocks": _ResultKind(MiniBatch, at.MAGIC, ()),
     "subgraph": _ResultKind(Subgraph, at.MAGIC, ()),
-    "typed": _ResultKind(HeteroMiniBatch, at.MAGIC, ()),
+    "typed": _ResultKind(MiniBatch, at.MAGIC, ()),
     "walks": _ResultKind(Walks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
     "visits": _ResultKind(Visits, at.WALK_MAGIC, ()),
     "steps": _ResultKind(StepSamples, at.STEP_MAGIC, ("seed",)),
 }
-_NAMES = {kind.made: name for name, kind in _KINDS.items()}
+_NAMES = {kind.made: name for name, kind in _KINDS.items() if name != "typed"}
 
 
 class SentResult:
@@ -93,10 +92,12 @@ class SentResult:
     def __init__(self, result: Any) -> None:
         """TypeError for a result that has no such form."""
         kind = _NAMES.get(type(result))
-        if kind is None or getattr(result, "form", "array") != "array":
+        if kind is None or result.form != "array":
             raise TypeError(
                 f"sampler: expected one whose results are arrays, got {describe(result)}"
             )
+        if kind == "blocks" and not result.is_homogeneous:
+            kind = "typed"
         self._owner = result
         self._data, self._words, more = _opened(result)
         self._parts = _parts(kind, self._words, **more)
@@ -179,13 +180,12 @@ def decode_result(schema: Any, batches: Iterable[Any]) -> Any:
 def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
     """Where a result begins, the words that describe it, and the names that they go by."""
     if isinstance(result, MiniBatch):
-        words = [*result._words, *result._extra_words]
-        return result._data, words, {"names": result._names}
-    if isinstance(result, HeteroMiniBatch):
-        result._read()
-        schema = result._schema
-        names = {"node_types": schema.node_types, "edge_types": schema.edge_types}
-        return result._data, list(result._words), names
+        source, schema = result._source, result._schema
+        if schema is None:
+            names: dict[str, Any] = {"names": result._names}
+        else:
+            names = {"node_types": schema.node_types, "edge_types": schema.edge_types}
+        return source._data, list(source._words), names
     if isinstance(result, Visits):
         memory = result._memory
         return memory.data, memories.read_int64(memory.header, at.WALK_WORDS), {}
@@ -198,7 +198,7 @@ def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
         return _KINDS[kind].made._of(memory, *numbers, tuple(about["names"]))
     if kind == "typed":
         schema = Schema(tuple(about["node_types"]), tuple(map(tuple, about["edge_types"])))
-        return HeteroMiniBatch._of(memory, memory.data, schema, *numbers)
+        return MiniBatch._of(memory, *numbers, schema=schema)
     if kind == "visits":
         return Visits._of(memory, *numbers)
     made = _KINDS[kind].made._of(memory, *numbers, about["seed"])

@@ -30,9 +30,9 @@ class RelationEdges(NamedTuple):
     """Sampled edges of one relation: arrays as the batch's, all of shape [E]."""
 
     src: Any
-    """Places in ``RelationBatch.nodes`` of the relation's source type, int64."""
+    """Places in ``RelationBatch.input_nodes`` of the relation's source type, int64."""
     dst: Any
-    """Places in ``RelationBatch.nodes`` of its destination type, int64."""
+    """Places in ``RelationBatch.input_nodes`` of its destination type, int64."""
     edge_ids: Any
     """Ids among the edges of the relation, int64."""
     values: Any
@@ -59,17 +59,17 @@ class RelationBatch:
     ----------
     node_types : tuple of str
         The ends of the program's relations.
-    nodes : dict of str to int64, shape [V]
+    input_nodes : dict of str to int64, shape [V]
         Original ids of the vertices of each type, in the order of the batch.
     output_nodes : dict of str to int64, shape [S]
         The seeds of each type, as they were given.
     output_index : dict of str to int64, shape [S]
-        Their places in ``nodes``; -1 for those that a subgraph lacks.
+        Their places in ``input_nodes``; -1 for those that a subgraph lacks.
     blocks : tuple of dict of (str, str, str) to RelationEdges
         Of each matrix that was returned, outermost hop first, or of a subgraph the one, its edges
         by relation, in the order of the matrix.
     num_dst_nodes : tuple of dict of str to int
-        For each of the blocks how many of ``nodes``, from the first on, are its destinations.
+        For each of the blocks how many of ``input_nodes``, from the first on, are its destinations.
     extra : dict of str to float32, shape [N], or HeteroNodeList
         Vectors and lists that were returned by name.
     epoch, batch : int
@@ -80,15 +80,15 @@ class RelationBatch:
         "blocks",
         "epoch",
         "extra",
+        "input_nodes",
         "node_types",
-        "nodes",
         "num_dst_nodes",
         "output_index",
         "output_nodes",
     )
 
     node_types: tuple[str, ...]
-    nodes: dict[str, Any]
+    input_nodes: dict[str, Any]
     output_nodes: dict[str, Any]
     output_index: dict[str, Any]
     blocks: tuple[dict[EdgeType, RelationEdges], ...]
@@ -119,7 +119,7 @@ class RelationBatch:
         for i in range(len(node_starts)):
             mine = kinds == i
             places[mine] = mine.cumsum(0)[mine] - 1
-        made.nodes = {kind: ids[kinds == i] for i, kind in enumerate(joint.nodes)}
+        made.input_nodes = {kind: ids[kinds == i] for i, kind in enumerate(joint.nodes)}
         seeds = typed(joined.output_nodes, node_starts)
         index = of_numbers(joined.output_index)
         found = xp.where(index < 0, -1, places[index]) if len(places) else index
@@ -150,7 +150,7 @@ class RelationBatch:
         return made
 
     def __repr__(self) -> str:
-        nodes = {kind: len(ids) for kind, ids in self.nodes.items()}
+        nodes = {kind: len(ids) for kind, ids in self.input_nodes.items()}
         edges = sum(len(each.src) for block in self.blocks for each in block.values())
         return f"RelationBatch(nodes={nodes}, blocks={len(self.blocks)}, edges={edges})"
 

@@ -10,12 +10,10 @@ from textwrap import indent
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pygsampler._batch import layout as at
-from pygsampler._batch.array_sources import TensorSource
-from pygsampler._batch.edge_values import EdgeValueName, split_edge_values
+from pygsampler._batch.edge_values import EdgeValueName
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.subgraph import Subgraph, TorchSubgraph
-from pygsampler._batch.torch_minibatch import TorchMiniBatch
+from pygsampler._batch.subgraph import Subgraph
+from pygsampler._batch.torch_sources import TensorSource
 from pygsampler._engine import library
 from pygsampler._engine.checks import describe, integer
 from pygsampler._engine.compile_log import log_compile_times
@@ -608,17 +606,9 @@ class Program(EngineSampler, Sampler[Any]):
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
-        kind = TorchSubgraph if self._result == "subgraph" else TorchMiniBatch
-        if not self._extras:
-            return kind._of(TensorSource(region, words, graph._device), epoch, batch)
-        count = at.num_words(words[at.NUM_HOPS])
-        views, extras = TensorSource(region, words[:count], graph._device), words[count:]
-        starts = range(0, len(extras), at.EXTRA_WORDS)
-        extra, of_edges = split_edge_values(
-            (name, views.beside(extras[start : start + at.EXTRA_WORDS]))
-            for name, start in zip(self._extras, starts, strict=True)
-        )
-        return kind._of(views, epoch, batch, extra, of_edges)
+        kind = Subgraph if self._result == "subgraph" else MiniBatch
+        source = TensorSource(region, words, graph._device)
+        return kind._of_source(source, epoch, batch, self._extras)
 
     def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if graph._device >= 0:

@@ -15,9 +15,8 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from pygsampler._adapters.batch_number import BatchNumber
 from pygsampler._adapters.engine_batch import extra_arrays, worker_threads
 from pygsampler._batch.induced_edges import induced_edges
-from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.subgraph import TorchSubgraph
-from pygsampler._batch.torch_minibatch import as_torch
+from pygsampler._batch.minibatch import MiniBatch, as_torch
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.checks import describe
 from pygsampler._engine.memory import Memory
 from pygsampler._loader.arguments import check_not_function
@@ -38,7 +37,7 @@ from pygsampler.pyg.sampler_output import output_edges, output_nodes, subgraph_o
 
 if TYPE_CHECKING:
     from pygsampler._batch.induced_edges import InducedEdges
-    from pygsampler._batch.torch_minibatch import TorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
 
 
 class NodeRequest(NamedTuple):
@@ -418,38 +417,40 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         made = self._result(seeds, identity, times)
         induces = self._subgraph_type == SubgraphType.induced
         if type(made) is Memory or (
-            not induces and type(made) is MiniBatch and made._device < 0 and not made._names
+            not (induces or type(made) is not MiniBatch or made._names)
+            and made.form == "array"
+            and made.device == "cpu"
         ):
             found = edge_lists(made)
-            trees = None if found.trees is None else found.trees[0]
+            subgraph_ids = None if found.subgraph_ids is None else found.subgraph_ids[0]
             if not induces:
                 numbers = found.num_nodes[0], found.num_edges[0]
-                return self._of_hops(found.nodes[0], trees, found.edges(), *numbers)
+                return self._of_hops(found.nodes[0], subgraph_ids, found.edges(), *numbers)
             # It was begun before its type was assigned.
-            return self._induced(found.nodes[0], trees)
+            return self._induced(found.nodes[0], subgraph_ids)
         batch = as_torch(made)
-        if isinstance(batch, TorchSubgraph):
+        if isinstance(batch, Subgraph):
             return self._of_subgraph(batch)
         node, num_nodes = output_nodes(batch)
-        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        subgraph_ids = None if batch.subgraph_ids is None else batch.subgraph_ids.to(node.dtype)
         if induces:
-            out = self._induced(node, trees)
+            out = self._induced(node, subgraph_ids)
         else:
             edges, num_edges = output_edges(batch)
-            out = self._of_hops(node, trees, edges, num_nodes, num_edges)
+            out = self._of_hops(node, subgraph_ids, edges, num_nodes, num_edges)
         self._put_beside(out, batch)
         return out
 
-    def _induced(self, node: torch.Tensor, trees: torch.Tensor | None) -> SamplerOutput:
-        edges = induced_edges(self._edge_array(), node, trees)
-        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+    def _induced(self, node: torch.Tensor, subgraph_ids: torch.Tensor | None) -> SamplerOutput:
+        edges = induced_edges(self._edge_array(), node, subgraph_ids)
+        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=subgraph_ids)
         out.sort_order = "col"
         return out
 
     def _of_hops(
         self,
         node: torch.Tensor,
-        trees: torch.Tensor | None,
+        subgraph_ids: torch.Tensor | None,
         edges: InducedEdges,
         num_nodes: list[int],
         num_edges: list[int],
@@ -460,7 +461,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             edges.row,
             edges.col,
             edges.edge,
-            batch=trees,
+            batch=subgraph_ids,
             num_sampled_nodes=num_nodes[: hops + 1],
             num_sampled_edges=num_edges[:hops],
         )
@@ -468,19 +469,19 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         _put_values(out, edges)
         return out
 
-    def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
+    def _of_subgraph(self, batch: Subgraph) -> SamplerOutput:
         node, edges, old = subgraph_output(batch, self._sampler.rooted)
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced_edges(self._edge_array(), node, batch.trees)
+            edges = induced_edges(self._edge_array(), node, batch.subgraph_ids)
         # Those of a sampler with trees have their roots in front, and stay where they are.
-        trees = None if batch.trees is None else batch.trees.to(node.dtype)
-        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+        subgraph_ids = None if batch.subgraph_ids is None else batch.subgraph_ids.to(node.dtype)
+        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=subgraph_ids)
         out.sort_order = "col"
         _put_values(out, edges)
         self._put_beside(out, batch, old)
         return out
 
-    def _put_beside(self, out: SamplerOutput, batch: TorchMiniBatch, old: Any = None) -> None:
+    def _put_beside(self, out: SamplerOutput, batch: MiniBatch, old: Any = None) -> None:
         """What a program returned of vertices: our loaders look for it, too."""
         found = extra_arrays(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:

@@ -174,13 +174,13 @@ class BidirectionalNeighborSampler(NeighborSampler):
         ends = [order[torch.searchsorted(keys[order], end[first])] for end in (row, col)]
         dtype = self.graph.indices.torch().dtype
         node, rows, cols = (each.to(place, dtype) for each in (keys % count, *ends))
-        trees = (keys // count).to(place, dtype) if self.disjoint else None
+        subgraph_ids = (keys // count).to(place, dtype) if self.disjoint else None
         out = SamplerOutput(
             node,
             rows,
             cols,
             edge[first].to(place),
-            batch=trees,
+            batch=subgraph_ids,
             num_sampled_nodes=_news(nodes, _first(torch.cat(nodes))) if nodes else [len(node)],
             num_sampled_edges=_news([each[2] for each in edges], first),
         )

@@ -16,7 +16,6 @@ from pygsampler._engine import memory as memories
 from pygsampler._engine.memory import Memory
 
 if TYPE_CHECKING:
-    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
     from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.schema import Schema
 
@@ -34,7 +33,7 @@ class EdgeLists(NamedTuple):
 
     nodes: Sequence[torch.Tensor]
     # Whose tree a vertex is in; None where trees share vertices.
-    trees: Sequence[torch.Tensor] | None
+    subgraph_ids: Sequence[torch.Tensor] | None
     # For each type the seeds, and what each hop found.
     num_nodes: Sequence[list[int]]
     # Places among the vertices of their types, and ids.
@@ -57,15 +56,16 @@ def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """A batch without types, on the CPU; or what it was sampled into, where that is hops."""
     if isinstance(batch, Memory):
         return _of(batch)
-    return _of(memories.new("EdgeLists", batch._data, 0))
+    return _of(memories.new("EdgeLists", batch._source._data, 0))
 
 
-def hetero_edge_lists(batch: HeteroMiniBatch | Memory) -> EdgeLists:
+def hetero_edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
     """Likewise one of a graph with types, in the order of its types."""
     if isinstance(batch, Memory):
         return _of(batch)
-    ends = _ends(batch._schema)
-    return _of(memories.new("EdgeLists", batch._data, ends.buffer_info()[0]))
+    source = batch._source
+    ends = _ends(source.schema)
+    return _of(memories.new("EdgeLists", source._data, ends.buffer_info()[0]))
 
 
 @lru_cache(maxsize=64)
@@ -80,7 +80,7 @@ def _of(memory: Memory) -> EdgeLists:
     words = memories.read_int64(data, at.HOPS_ROOM)
     if words[at.HOPS_NUM_WORDS] > at.HOPS_ROOM:
         words = memories.read_int64(data, words[at.HOPS_NUM_WORDS])
-    hops, types, relations, trees = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
+    hops, types, relations, subgraph_ids = words[at.HOPS_NUM_HOPS : at.HOPS_TREES + 1]
     lists = at.HOPS_WORDS + types * (hops + 1)
     edges = lists + types
     widths = edges + relations * hops
@@ -105,10 +105,10 @@ def _of(memory: Memory) -> EdgeLists:
     else:
         ids, next_32 = of_32, 2 * relations + 2
     nodes = ids[1:2]
-    if types > 1 or trees:
+    if types > 1 or subgraph_ids:
         # A copy: who keeps the ids of a type need not keep the edges of all. Without types they are
         # a larger part, and a copy takes as long as all that is above.
-        sizes = words[lists:edges] * (2 if trees else 1)
+        sizes = words[lists:edges] * (2 if subgraph_ids else 1)
         nodes = nodes[0].clone().unsafe_split_with_sizes(sizes)
     edge_ids: list[torch.Tensor] = []
     for bits in words[widths:factors]:
@@ -128,7 +128,7 @@ def _of(memory: Memory) -> EdgeLists:
             weights.append(of_32[next_32].view(torch.float32))
     return EdgeLists(
         nodes[:types],
-        nodes[types:] if trees else None,
+        nodes[types:] if subgraph_ids else None,
         [words[i : i + hops + 1] for i in range(at.HOPS_WORDS, lists, hops + 1)],
         ids[2 : 2 + relations],
         ids[2 + relations : 2 + 2 * relations],

@@ -15,7 +15,7 @@ from pygsampler._adapters.graphsaint import (
     WalkDraws,
     by_out_degree,
 )
-from pygsampler._batch.torch_minibatch import as_torch
+from pygsampler._batch.minibatch import as_torch
 from pygsampler._engine.checks import integer
 from pygsampler._graph.graph import Graph
 from pygsampler.pyg.base_sampler import Sampler

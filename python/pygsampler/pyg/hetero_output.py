@@ -16,14 +16,15 @@ from pygsampler.pyg.tensor_slices import TensorSlicer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._batch.hetero_minibatch import HeteroBlock, HeteroMiniBatch
+    from pygsampler._batch.block import Block
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.schema import EdgeType, Schema
 
 __all__ = ["hetero_output"]
 
 
 def hetero_output(
-    batch: HeteroMiniBatch | Memory,
+    batch: MiniBatch | Memory,
     schema: Schema,
     kind: str,
     edge_types: Sequence[EdgeType],
@@ -36,13 +37,13 @@ def hetero_output(
     The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
     that were sampled for it; edges out of it come from its first occurrence.
     """
-    if isinstance(batch, Memory) or batch._device < 0:
+    if isinstance(batch, Memory) or batch.device == "cpu":
         return _of_engine(hetero_edge_lists(batch), schema, edge_types, hops)
     return _of_tensors(batch, kind, edge_types, hops)
 
 
 def _of_tensors(
-    batch: HeteroMiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+    batch: MiniBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """Of a batch anywhere, by torch."""
     cut = TensorSlicer(batch)
@@ -51,7 +52,7 @@ def _of_tensors(
     distinct = counts[kind][0]
     more = len(seeds) - distinct
     # Copies: a batch's arrays are views of one memory, which a part of them would keep.
-    node = {of: cut(ids).clone() for of, ids in batch.nodes.items()}
+    node = {of: cut(ids).clone() for of, ids in batch.input_nodes.items()}
     place = torch.empty(0, dtype=torch.int64)
     if more:
         found, where = node[kind], seeds.device
@@ -83,15 +84,15 @@ def _of_tensors(
         numbers[edge_type] = found_edges.of_hops[:hops]
         if found_edges.factors is not None:
             weights[edge_type] = found_edges.factors
-    trees = batch.trees
+    subgraph_ids = batch.subgraph_ids
     out = HeteroSamplerOutput(
         node,
         row,
         col,
         edge,
         batch=None
-        if trees is None
-        else {of: cut(trees[of]).to(ids.dtype, copy=True) for of, ids in node.items()},
+        if subgraph_ids is None
+        else {of: cut(subgraph_ids[of]).to(ids.dtype, copy=True) for of, ids in node.items()},
         num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
         num_sampled_edges=numbers,
     )
@@ -121,7 +122,9 @@ def _of_engine(
         row,
         col,
         edge,
-        batch=None if found.trees is None else dict(zip(node_types, found.trees, strict=True)),
+        batch=None
+        if found.subgraph_ids is None
+        else dict(zip(node_types, found.subgraph_ids, strict=True)),
         num_sampled_nodes={
             kind: numbers_[: hops + 1]
             for kind, numbers_ in zip(node_types, found.num_nodes, strict=True)
@@ -152,11 +155,11 @@ class _Repeated(NamedTuple):
     more: int
 
 
-def _factors(block: HeteroBlock) -> torch.Tensor | None:
+def _factors(block: Block) -> torch.Tensor | None:
     return None if block.edge_weights is None else block.edge_weights.torch()
 
 
-def _as_one(blocks: Sequence[HeteroBlock], cut: TensorSlicer) -> _RelationEdges:
+def _as_one(blocks: Sequence[Block], cut: TensorSlicer) -> _RelationEdges:
     """Where the destinations of the hops follow each other, all rows together are one CSC."""
     of_hops = [block.num_edges for block in blocks]
     factors = [each for each in map(_factors, blocks) if each is not None]
@@ -171,7 +174,7 @@ def _as_one(blocks: Sequence[HeteroBlock], cut: TensorSlicer) -> _RelationEdges:
 
 
 def _by_hop(
-    blocks: Sequence[HeteroBlock], cut: TensorSlicer, repeated: _Repeated | None
+    blocks: Sequence[Block], cut: TensorSlicer, repeated: _Repeated | None
 ) -> _RelationEdges:
     """Hop by hop, where destinations do not follow each other, or some are seeds twice."""
     sources, targets, ids, factors, of_hops = [], [], [], [], []

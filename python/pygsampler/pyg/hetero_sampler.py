@@ -240,11 +240,14 @@ class HeteroSampler(HeteroRequests, PGSampler):
     def _induce(self, out: HeteroSamplerOutput) -> None:
         """All edges among the nodes of ``out``, those that are never sampled apart."""
         drawn = self._edge_array()._open()
-        trees = out.batch or dict.fromkeys(out.node)
+        subgraph_ids = out.batch or dict.fromkeys(out.node)
         for edge_type in self._relations:
             src, _, dst = edge_type
             found = induced_edges(
-                drawn[edge_type], out.node[dst], trees[dst], (out.node[src], trees[src])
+                drawn[edge_type],
+                out.node[dst],
+                subgraph_ids[dst],
+                (out.node[src], subgraph_ids[src]),
             )
             out.row[edge_type], out.col[edge_type] = found.row, found.col
             out.edge[edge_type] = found.edge

@@ -11,13 +11,13 @@ from pygsampler._batch.induced_edges import InducedEdges, edge_rows, unique_edge
 from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 
 if TYPE_CHECKING:
-    from pygsampler._batch.subgraph import TorchSubgraph
-    from pygsampler._batch.torch_minibatch import TorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
+    from pygsampler._batch.subgraph import Subgraph
 
 __all__ = ["output_edges", "output_nodes", "subgraph_output"]
 
 
-def output_nodes(batch: TorchMiniBatch) -> tuple[torch.Tensor, list[int]]:
+def output_nodes(batch: MiniBatch) -> tuple[torch.Tensor, list[int]]:
     """All vertices, each seed with a row of its own at the front, and how many a hop.
 
     The batch knows a vertex that is among the seeds twice once; PyG has it twice.
@@ -31,7 +31,7 @@ def output_nodes(batch: TorchMiniBatch) -> tuple[torch.Tensor, list[int]]:
     return node, [len(seeds), *reached]
 
 
-def output_edges(batch: TorchMiniBatch) -> tuple[InducedEdges, list[int]]:
+def output_edges(batch: MiniBatch) -> tuple[InducedEdges, list[int]]:
     """The sampled edges, those into the seeds first, and how many of them each hop has.
 
     Where each vertex is expanded once, the destinations of the hops follow each other in the
@@ -65,7 +65,7 @@ def output_edges(batch: TorchMiniBatch) -> tuple[InducedEdges, list[int]]:
 
 
 def _repeated(
-    batch: TorchMiniBatch, found: InducedEdges, counts: list[int]
+    batch: MiniBatch, found: InducedEdges, counts: list[int]
 ) -> tuple[InducedEdges, list[int]]:
     """The edges where each seed has a row of its own, and how many of them each hop has.
 
@@ -107,7 +107,7 @@ def _repeated(
 
 
 def subgraph_output(
-    batch: TorchSubgraph, rooted: bool
+    batch: Subgraph, rooted: bool
 ) -> tuple[torch.Tensor, InducedEdges, torch.Tensor | None]:
     """The vertices of a subgraph, each seed with a row of its own at the front, and its edges.
 

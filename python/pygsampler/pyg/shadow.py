@@ -101,11 +101,11 @@ class _Rooted:
         order = (out.batch.long() * self._sampler.num_nodes + out.node.long()).argsort()
         place = torch.empty_like(order)
         place[order] = torch.arange(len(order))
-        nodes, trees = out.node[order].long(), out.batch[order].long()
+        nodes, subgraph_ids = out.node[order].long(), out.batch[order].long()
         ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64)
-        torch.cumsum(torch.bincount(trees, minlength=len(seeds)), 0, out=ptr[1:])
+        torch.cumsum(torch.bincount(subgraph_ids, minlength=len(seeds)), 0, out=ptr[1:])
         row, col = place[out.row.long()], place[out.col.long()]
-        batch = Batch(batch=trees, ptr=ptr)
+        batch = Batch(batch=subgraph_ids, ptr=ptr)
         # The roots were the first nodes.
         batch.root_n_id = place[: len(seeds)].clone()
         skip = "batch", "ptr", "root_n_id"

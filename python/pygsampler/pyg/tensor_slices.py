@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from pygsampler._arrays.array import Array
+from pygsampler._batch import layout as at
 
 if TYPE_CHECKING:
-    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
 
 __all__ = ["TensorSlicer"]
 
@@ -23,10 +24,11 @@ class TensorSlicer:
 
     __slots__ = ("_data", "_of_width")
 
-    def __init__(self, batch: HeteroMiniBatch) -> None:
-        self._data = batch._data
-        memory, device = batch._memory, batch._device
-        whole = Array._of(self._data, batch._size // 4, 32, memory, device=device).torch()
+    def __init__(self, batch: MiniBatch) -> None:
+        source = batch._source
+        self._data = source._data
+        size, where = source._words[at.SIZE], (source._memory, source._device)
+        whole = Array._of(self._data, size // 4, 32, where[0], device=where[1]).torch()
         self._of_width = {32: whole, 64: whole[: len(whole) // 2 * 2].view(torch.int64)}
 
     def __call__(self, values: Array) -> torch.Tensor:

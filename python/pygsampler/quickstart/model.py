@@ -13,7 +13,7 @@ from pygsampler.torch import segment_reduce
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._batch.torch_minibatch import TorchBlock
+    from pygsampler._batch.block import Block
 
 HIDDEN = 128
 DROPOUT = 0.5
@@ -67,7 +67,7 @@ class MeanConv(nn.Module):
         self.heard = heard
         self.bias = nn.Parameter(torch.zeros(size))
 
-    def forward(self, block: TorchBlock, x: Any) -> Tensor:
+    def forward(self, block: Block, x: Any) -> Tensor:
         """x: [num_src_nodes, ...] -> [num_dst_nodes, size]."""
         # Transforming before the mean does every source once, not every edge.
         mean = block.mean(self.heard(x))
@@ -85,7 +85,7 @@ class GraphSAGE(nn.Module):
         self.first = MeanConv(WordSum(num_words), WordSum(num_words), HIDDEN)
         self.second = MeanConv(linear(num_classes), linear(num_classes), num_classes)
 
-    def forward(self, blocks: Sequence[TorchBlock], words: Tensor) -> Tensor:
+    def forward(self, blocks: Sequence[Block], words: Tensor) -> Tensor:
         """words: [num_src_nodes of blocks[0], longest] -> scores [num_dst_nodes, num_classes]."""
         x = F.relu(self.first(blocks[0], Bags.of(words, self.num_words)))
         x = F.dropout(x, DROPOUT, self.training)

@@ -17,7 +17,7 @@ from pygsampler.quickstart.model import MLP, GraphSAGE
 from pygsampler.torch import DataLoader
 
 if TYPE_CHECKING:
-    from pygsampler._batch.torch_minibatch import TorchMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._graph.graph import Graph
     from pygsampler.datasets import Debian
 
@@ -106,14 +106,14 @@ def run(
     with _torch(seed, threads):
         sage = GraphSAGE(data.num_features, data.num_classes)
 
-        def with_graph(batch: TorchMiniBatch) -> tuple[Tensor, Tensor, int]:
+        def with_graph(batch: MiniBatch) -> tuple[Tensor, Tensor, int]:
             scores = sage(batch.blocks, batch.words)[batch.output_index]
             edges = sum(block.num_edges for block in batch.blocks)
             return scores, batch.y, edges
 
         read: dict[str, Any] = {"features": {"words": words}, "labels": labels, "seed": seed}
 
-        def tests(ids: Any) -> DataLoader[TorchMiniBatch]:
+        def tests(ids: Any) -> DataLoader[MiniBatch]:
             # Sampled as in training; a new loader begins at epoch 0, so accuracies can be compared.
             return DataLoader(graph, ids, FANOUTS, batch_size=TEST_BATCH_SIZE, **read)
 

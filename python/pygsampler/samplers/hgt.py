@@ -53,7 +53,7 @@ class HGTSampler(HeteroOnlySampler):
     Notes
     -----
     ``sample`` takes a ``HeteroGraph`` and a mapping of vertex types to seeds, and gives a
-    ``HeteroMiniBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of
+    ``MiniBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of
     the source type's ``nodes`` to all of the destination type's. The seeds are the first of their
     type, then come the vertices that the iterations chose, each in the order in which they were
     chosen. A batch is made by one core, or of a graph on a GPU by one launch there, where it stays:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.datetimes import check_window, datetime_kind
-from pygsampler._batch.array_sources import TensorSource
 from pygsampler._batch.coo_expansion import CooExpander
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.torch_minibatch import TorchMiniBatch
+from pygsampler._batch.torch_sources import TensorSource
 from pygsampler._graph.graph import Graph
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.dispatch import dispatch
@@ -33,12 +32,11 @@ from pygsampler.samplers.neighbor_plan import (
 from pygsampler.samplers.temporal import Temporal, as_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
-    from typing_extensions import Unpack
 
-    from pygsampler._batch.hetero_minibatch import HeteroMiniBatch
+    from pygsampler._batch.minibatch import MiniBatch
     from pygsampler._engine.memory import Memory
     from pygsampler._graph.graph import Graph
 
@@ -47,16 +45,6 @@ __all__ = ["PGSampler"]
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _SampleOptions(TypedDict, total=False):
-    """Options of ``sample`` and ``submit``, as type checkers see them."""
-
-    epoch: int | None
-    batch: int | None
-    exclude: Any
-    threads: int
-    seed_time: Any
 
 
 class PGSampler(EngineSampler, Sampler["MiniBatch"]):
@@ -94,7 +82,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         its places says (docs/guide/weights.md). None: no factors.
     disjoint : bool
         Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
-        draws, and ``MiniBatch.trees`` tells which vertex is whose.
+        draws, and ``MiniBatch.subgraph_ids`` tells which vertex is whose.
     frontier : str
         ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
         has it: a vertex is expanded once, at the hop after the one that reached it first.
@@ -142,7 +130,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
-    and ``sample`` gives a ``HeteroMiniBatch``.
+    and ``sample`` gives a ``MiniBatch``.
 
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.
@@ -368,13 +356,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             raise ValueError("seed_time: expected None for a sampler without temporal=, got some")
         return dispatch(HeteroRequest(sampler, graph, seeds, seed_time, **how))
 
-    # Seeds by node type are of a heterogeneous graph.
-    @overload
-    def sample(
-        self, graph: Graph, seeds: Mapping[str, Any], **options: Unpack[_SampleOptions]
-    ) -> HeteroMiniBatch: ...
-    @overload
-    def sample(self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]) -> MiniBatch: ...
     def sample(
         self,
         graph: Graph,
@@ -385,7 +366,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         exclude: Any = None,
         threads: int = 0,
         seed_time: Any = None,
-    ) -> Any:
+    ) -> MiniBatch:
         """Samples a batch, as ``Sampler.sample`` does; with ``temporal`` it needs ``seed_time``.
 
         Parameters
@@ -397,16 +378,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """
         more = {} if seed_time is None else {"seed_time": seed_time}
         job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False, **more)
-        return job.result()
+        result: MiniBatch = job.result()
+        return result
 
-    @overload
-    def submit(
-        self, graph: Graph, seeds: Mapping[str, Any], **options: Unpack[_SampleOptions]
-    ) -> PendingBatch[HeteroMiniBatch]: ...
-    @overload
-    def submit(
-        self, graph: Graph, seeds: Any, **options: Unpack[_SampleOptions]
-    ) -> PendingBatch[MiniBatch]: ...
     def submit(
         self,
         graph: Graph,
@@ -417,32 +391,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         exclude: Any = None,
         threads: int = 0,
         seed_time: Any = None,
-    ) -> PendingBatch[Any]:
+    ) -> PendingBatch[MiniBatch]:
         """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
         more = {} if seed_time is None else {"seed_time": seed_time}
         return self._start(graph, seeds, epoch, batch, exclude, threads, beside=True, **more)
-
-    if TYPE_CHECKING:
-
-        @overload
-        def sample_many(
-            self,
-            graph: Graph,
-            seeds: Iterable[Mapping[str, Any]],
-            *,
-            epoch: int | None = None,
-            batch: int | None = None,
-        ) -> list[HeteroMiniBatch]: ...
-        @overload
-        def sample_many(
-            self,
-            graph: Graph,
-            seeds: Iterable[Any],
-            *,
-            epoch: int | None = None,
-            batch: int | None = None,
-        ) -> list[MiniBatch]: ...
-        def sample_many(self, graph: Any, seeds: Any, **options: Any) -> Any: ...
 
     def launcher(
         self, graph: Graph, *, epoch: int, into: str | None = None
@@ -467,19 +419,19 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
-    ) -> TorchMiniBatch:
-        return TorchMiniBatch._of(TensorSource(region, words, graph._device), epoch, batch)
+    ) -> MiniBatch:
+        return MiniBatch._of_source(TensorSource(region, words, graph._device), epoch, batch)
 
     def _part_view(
         self, graph: Graph, region: torch.Tensor, asked: set[int]
-    ) -> Callable[[Sequence[int], int, int, int], TorchMiniBatch]:
+    ) -> Callable[[Sequence[int], int, int, int], MiniBatch]:
         device = graph._device
         edges = CooExpander(region, device, region.element_size() == 8, asked)
 
-        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> TorchMiniBatch:
+        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> MiniBatch:
             # As that of any sampler: writes to a batch are counted apart.
             about = region.data, words, device, first, edges, edges.add(words, first)
-            return TorchMiniBatch._of(TensorSource(*about), epoch, batch)
+            return MiniBatch._of_source(TensorSource(*about), epoch, batch)
 
         return view
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.array_input import to_numpy
-from pygsampler._batch.subgraph import Subgraph, TorchSubgraph
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.checks import describe, integer
 from pygsampler.programs import program
 from pygsampler.samplers.hop_order import innermost_first
@@ -62,7 +62,7 @@ def seal(
     return V, G.where(~target)
 
 
-def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
+def drnl(subgraph: Subgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Double-radius node labels of SEAL's subgraph of a link (Zhang and Chen, 2018, section 3.1).
 
     With d_x and d_y the distances of a vertex from x without y, and from y without x, along edges
@@ -72,7 +72,7 @@ def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int6
 
     Parameters
     ----------
-    subgraph : Subgraph or TorchSubgraph
+    subgraph : Subgraph
         Of ``seal``, for one link: two seeds, which are not the same vertex.
 
     Returns
@@ -89,9 +89,9 @@ def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int6
     """
     import numpy as np
 
-    if not isinstance(subgraph, (Subgraph, TorchSubgraph)):
+    if not isinstance(subgraph, Subgraph):
         raise TypeError(f"subgraph: expected a Subgraph, got {describe(subgraph)}")
-    given: Any = subgraph.cpu() if isinstance(subgraph, Subgraph) else subgraph
+    given: Any = subgraph.cpu()
     src, dst, roots = (to_numpy(part).astype(np.int64) for part in (*given.coo(), given.root_index))
     if len(roots) != 2 or roots[0] == roots[1]:
         raise ValueError(

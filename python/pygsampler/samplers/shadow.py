@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 
 from pygsampler._arrays.array import Array
 from pygsampler._arrays.ids import as_ids
-from pygsampler._batch.subgraph import TorchSubgraph
-from pygsampler._batch.torch_minibatch import TorchBlock, as_torch
+from pygsampler._batch.block import Block
+from pygsampler._batch.minibatch import as_torch
+from pygsampler._batch.subgraph import Subgraph
 from pygsampler._engine.checks import boolean, describe, finite, integer
 from pygsampler._graph.derived import page_ranks
 from pygsampler._sampling.pending import CompletedJob, MappedJob, PendingBatch
@@ -33,7 +34,7 @@ _ONE = 1 << 60
 _ALPHA = 2 * 0.15 / 1.15
 
 
-class _ShaDow(Sampler[TorchSubgraph]):
+class _ShaDow(Sampler[Subgraph]):
     """What both have: batches of torch tensors that are subgraphs, with trees."""
 
     @property
@@ -89,7 +90,7 @@ class DisjointShaDow(_ShaDow):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> PendingBatch[TorchSubgraph]:
+    ) -> PendingBatch[Subgraph]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         _no_exclude(exclude)
         _need_torch()
@@ -97,10 +98,10 @@ class DisjointShaDow(_ShaDow):
             graph, seeds, epoch=epoch, batch=batch, threads=threads, into=into, beside=beside
         )
 
-        def made(hops: Any) -> TorchSubgraph:
+        def made(hops: Any) -> Subgraph:
             found = as_torch(hops)
             return _subgraph(
-                graph, found.input_nodes, found.trees, found.output_nodes, None, epoch, batch
+                graph, found.input_nodes, found.subgraph_ids, found.output_nodes, None, epoch, batch
             )
 
         return MappedJob(job, made)
@@ -151,7 +152,7 @@ class PageRankShaDow(_ShaDow):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
-    ) -> PendingBatch[TorchSubgraph]:
+    ) -> PendingBatch[Subgraph]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``.
 
         It makes the batch before it returns. Roots that were met before are not walked from again.
@@ -165,7 +166,7 @@ class PageRankShaDow(_ShaDow):
         others = [torch.from_numpy(ids[1:]) for ids, _ in around]
         counts = torch.tensor([len(ids) for ids in others], dtype=torch.int64)
         first = torch.arange(len(roots))
-        trees = torch.cat([first, first.repeat_interleave(counts)])
+        subgraph_ids = torch.cat([first, first.repeat_interleave(counts)])
         # The roots, then the others of each in turn.
         nodes = torch.cat([roots, *others])
         best = torch.tensor([int(score[0]) for _, score in around], dtype=torch.int64)
@@ -173,9 +174,11 @@ class PageRankShaDow(_ShaDow):
         device = _device_of(graph)
         dtype = getattr(torch, graph.dtype)
         nodes, seeds_there = nodes.to(device, dtype), roots.to(device, dtype)
-        made: TorchSubgraph
+        made: Subgraph
         if self.disjoint:
-            made = _subgraph(graph, nodes, trees.to(device), seeds_there, share, epoch, batch)
+            made = _subgraph(
+                graph, nodes, subgraph_ids.to(device), seeds_there, share, epoch, batch
+            )
         else:
             made = _subgraph(graph, nodes, None, seeds_there, None, epoch, batch)
         return CompletedJob(made)
@@ -204,9 +207,9 @@ def shadow_disjoint(
 ) -> DisjointShaDow:
     """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, and all edges there.
 
-    A batch is a ``TorchSubgraph``, whose subgraphs share neither vertices nor draws nor edges:
-    ``batch.trees`` [V], int64, has the root of each vertex, a place in the seeds. The roots are the
-    first vertices, and a seed that is given twice is two. It needs torch.
+    A batch is a ``Subgraph``, whose subgraphs share neither vertices nor draws nor edges:
+    ``batch.subgraph_ids`` [V], int64, has the root of each node, a place in the seeds. The roots
+    are the first nodes, and a seed that is given twice is two. It needs torch.
 
     Parameters
     ----------
@@ -248,8 +251,8 @@ def ppr_shadow(
     (Andersen et al., 2006) of integers: nothing is random, and they are the same everywhere.
     What was found for a root is kept with the sampler, for as long as the graph lives.
 
-    A batch is a ``TorchSubgraph`` with ``batch.trees`` [V], int64, as ``shadow_disjoint`` makes it,
-    whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
+    A batch is a ``Subgraph`` with ``batch.subgraph_ids`` [V], int64, as ``shadow_disjoint``
+    makes it, whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
 
     Parameters
     ----------
@@ -287,31 +290,36 @@ def ppr_shadow(
 def _subgraph(
     graph: Graph,
     nodes: torch.Tensor,
-    trees: torch.Tensor | None,
+    subgraph_ids: torch.Tensor | None,
     roots: torch.Tensor,
     scores: torch.Tensor | None,
     epoch: int,
     batch: int,
-) -> TorchSubgraph:
+) -> Subgraph:
     """All edges between the vertices, of one tree where there are trees; roots are the first."""
     import torch
 
     from pygsampler._batch.induced_edges import induced_edges
-    from pygsampler._batch.unique import unique_by_first
+    from pygsampler._batch.repeated_seeds import unique_by_first
 
     place = torch.arange(len(roots), device=nodes.device)
-    if trees is None:
+    if subgraph_ids is None:
         nodes, of_nodes = unique_by_first(nodes)
         place = of_nodes[: len(roots)]
     else:
-        trees = trees.long()
-    edges = induced_edges(graph, nodes, trees)
+        subgraph_ids = subgraph_ids.long()
+    edges = induced_edges(graph, nodes, subgraph_ids)
     ends = torch.bincount(edges.col.long(), minlength=len(nodes)).cumsum(0)
     indptr = torch.cat([ends.new_zeros(1), ends]).to(nodes.dtype)
-    block = TorchBlock(indptr, edges.row, edges.edge, nodes, nodes)
+    fields = {
+        "input_nodes": nodes,
+        "output_nodes": roots,
+        "output_index": place.to(nodes.dtype),
+        "subgraph_ids": subgraph_ids,
+        "blocks": (Block._of_arrays(indptr, edges.row, edges.edge, nodes, nodes),),
+    }
     extra = {} if scores is None else {"score": scores.to(nodes.device)}
-    index = place.to(nodes.dtype)
-    return TorchSubgraph(nodes, roots, index, (block,), epoch, batch, trees, extra)
+    return Subgraph._of_fields(fields, epoch, batch, extra=extra)
 
 
 def _device_of(graph: Graph) -> torch.device:

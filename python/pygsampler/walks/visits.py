@@ -13,7 +13,6 @@ from pygsampler._arrays.ids import IdView
 from pygsampler._batch import layout as at
 from pygsampler._batch.attached_features import HasFeatures
 from pygsampler._batch.buffer import integer_view
-from pygsampler._batch.hetero_torch_minibatch import NodeTypeView
 from pygsampler._batch.html_tables import arrays_html
 from pygsampler._engine import memory as memories
 
@@ -269,13 +268,10 @@ class Visits(HasFeatures):
         """The rows that a loader was asked for, by name; each is an attribute too."""
         return super().features
 
-    def _of_type(self, node_type: str) -> NodeTypeView:
-        return NodeTypeView(self, node_type)
-
-    def _attach(self, name: str, rows: Any) -> None:
+    def _attach(self, name: str, rows: Any, node_type: str | None = None) -> None:
         if hasattr(type(self), name) or name in type(self).__annotations__:
             raise ValueError(f"features: expected names that visits do not have, got {name!r}")
-        super()._attach(name, rows)
+        super()._attach(name, rows, node_type)
 
     def _tensors(self, what: str) -> Visits:
         if self.form != "torch":
@@ -374,7 +370,7 @@ class _UniqueNodes(NamedTuple):
 def _unique(seeds: torch.Tensor, nodes: Mapping[Any, torch.Tensor]) -> _UniqueNodes:
     import torch
 
-    from pygsampler._batch.unique import unique_by_first
+    from pygsampler._batch.repeated_seeds import unique_by_first
 
     there = {node_type: ids >= 0 for node_type, ids in nodes.items()}
     parts = [seeds, *(ids[there[node_type]] for node_type, ids in nodes.items())]

@@ -243,7 +243,7 @@ def _written(target: Path) -> dict[str, Any]:
             nodes: Any = dict(graph.num_nodes)
             edges: Any = {":".join(kind): count for kind, count in graph.num_edges.items()}
         else:
-            arrays = [*graph.arrays, *sections(graph.edata, graph.ndata)]
+            arrays = [*graph.file_arrays, *sections(graph.edata, graph.ndata)]
             nodes, edges = graph.num_nodes, graph.num_edges
         found.update(num_nodes=nodes, num_edges=edges, dtype=graph.dtype, arrays=sorted(arrays))
     return found

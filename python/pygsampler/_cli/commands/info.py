@@ -95,7 +95,7 @@ def _shape(file: str, graph: Graph) -> dict[str, Any]:
     path = Path(file)
     arrays = {
         name: {"dtype": str(values.dtype), "shape": list(values.shape)}
-        for name, values in {**graph.arrays, **sections(graph.edata, graph.ndata)}.items()
+        for name, values in {**graph.file_arrays, **sections(graph.edata, graph.ndata)}.items()
     }
     for about in tables(graph._source).values():
         arrays[about["name"]] = {"dtype": about["dtype"], "shape": about["shape"]}

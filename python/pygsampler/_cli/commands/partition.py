@@ -166,12 +166,12 @@ def _types(
 def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
     """The graph with arrays that stand beside it as arrays of its vertices."""
     for name in names:
-        if name not in graph.arrays:
-            known = ", ".join(sorted(graph.arrays)) or "none"
+        if name not in graph.file_arrays:
+            known = ", ".join(sorted(graph.file_arrays)) or "none"
             raise click.UsageError(
                 f"--node-data: expected an array beside the graph, one of {known}, got {name}"
             )
-    return graph.with_data(node_data={name: graph.arrays[name] for name in names})
+    return graph.with_data(node_data={name: graph.file_arrays[name] for name in names})
 
 
 def _inside(shard: Any) -> int:

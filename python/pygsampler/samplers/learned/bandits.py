@@ -177,7 +177,7 @@ class Bandit(LearnedSampler):
 
         Parameters
         ----------
-        batch : MiniBatch or TorchMiniBatch
+        batch : MiniBatch
             Of this sampler.
         hop : int
             Which of its blocks, from 0, the outermost.
@@ -233,7 +233,7 @@ class Bandit(LearnedSampler):
 
         Parameters
         ----------
-        batch : MiniBatch or TorchMiniBatch
+        batch : MiniBatch
             Of this sampler; its weights tell the chances q that it was drawn by.
         rewards : sequence of arrays or tensors, each of shape [num_edges]
             For each of its blocks, of ``rewards`` or others; None for a block that is not learned

@@ -98,7 +98,7 @@ class History:
         ----------
         layer : int
             Whose history it is.
-        block : TorchBlock
+        block : Block
             Of ``samplers.vrgcn``.
         rows : tensor of shape [num_src_nodes, width]
             What its sources send now; gradients go to them.
@@ -118,8 +118,8 @@ class History:
         """
         import torch
 
+        from pygsampler._batch.block import Block
         from pygsampler._batch.induced_edges import in_edges
-        from pygsampler._batch.torch_minibatch import TorchBlock
 
         table = self._table(layer)
         _check(rows, (block.num_src_nodes, table.shape[1]))
@@ -134,7 +134,7 @@ class History:
             each = a[block.edge_ids.long()].to(rows.dtype)
         # By ids of the graph: the rows are read where they are.
         numbers = torch.arange(len(sources), device=sources.device)
-        whole = TorchBlock(begins, numbers, edges, sources, block.dst_nodes)
+        whole = Block._of_arrays(begins, numbers, edges, sources, block.dst_nodes)
         if a is None:
             before = whole.mean(table, of=sources)
         else:

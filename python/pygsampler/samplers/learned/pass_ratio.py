@@ -42,7 +42,7 @@ def pass_ratio(
     graph : Graph
         That ``pass_sampler`` sampled, here or on a GPU: all edges of the block's destinations are
         read, since p is a share of theirs.
-    block : TorchBlock
+    block : Block
         Of ``pass_sampler`` with ``scope=-1``: other candidates are not known.
     x : tensor of shape [num_nodes, d]
         The features that it samples by, where the tensors are.
@@ -70,7 +70,7 @@ def pass_ratio(
     drawn = getattr(block, "edge_data", {}).get("w")
     if not isinstance(drawn, torch.Tensor):
         raise ValueError(
-            f"block: expected a TorchBlock of samplers.pass_sampler, got {describe(block)} without "
+            f"block: expected a Block of samplers.pass_sampler, got {describe(block)} without "
             "chances of its edges"
         )
     _check(x, "x", (graph.num_nodes, None))

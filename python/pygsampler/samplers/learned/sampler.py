@@ -152,7 +152,7 @@ class LearnedSampler(ProgramSampler[Any]):
 
         Parameters
         ----------
-        batch : MiniBatch or TorchMiniBatch
+        batch : MiniBatch
             Of this sampler, or of a copy; the last 65,536 are known.
 
         Raises
