@@ -362,9 +362,11 @@ class MiniBatch(HasFeatures, Exports):
     def torch(self: B) -> B:
         """The same batch with torch tensors, which share its memory; each made when it is used."""
         source = self._source
-        if source.form == "torch":
+        form = source.form
+        if form == "torch":
             return self
-        self._need_form("torch")
+        if form != "array":
+            self._need_form("torch")
         return self._of_source(torch_source(source), self.epoch, self.batch, self._names)
 
     def numpy(self: B) -> B:
