@@ -95,7 +95,7 @@ def test_reverses_of_another_type_are_left_out(static: bool) -> None:
         {buys: (users, items), bought: (items[place], users[place])},
         num_nodes={"user": 60, "item": 50},
     )
-    given, turned = torch.arange(0, 900, 2), {"reverse_types": {"buys": "bought"}}
+    given, turned = torch.arange(0, 900, 2), {"reverse_etypes": {"buys": "bought"}}
     for how in (
         {"exclude": "reverse_id", "reverse_eids": {buys: order}, **turned},
         {"exclude": "reverse_id", **turned},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.graph import is_heterogeneous
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.engine_sampler import HeteroEngineSampler
@@ -17,7 +18,6 @@ from pygsampler.samplers.neighbor_plan import fanouts_by_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pygsampler._batch.minibatch import MiniBatch  # noqa: F401
     from pygsampler._sampling.pending import GroupLauncher, PendingBatch
     from pygsampler.programs import Program
 
@@ -48,7 +48,7 @@ _HETERO_ONLY = {
 }
 
 
-class LaborSampler(HeteroEngineSampler, Sampler["MiniBatch"]):
+class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
     """Samples by LABOR: fewer nodes for the same variance, as destinations share random numbers.
 
     An edge u to v stays where the uniform number of u is at most the chance of the edge. A hop has
