@@ -349,7 +349,7 @@ def test_times_of_edges() -> None:
         (
             {"fanouts": pgs.RandomWalk(2)},
             TypeError,
-            "graph: expected a pygsampler.Graph, got Hetero",
+            "graph: expected a pygsampler.Graph, got heterogeneous",
         ),
     ],
 )
