@@ -43,7 +43,7 @@ class HeteroRowServer(RowServerBase):
         if plan["family"] == "walk":
             return self._edges(question, sampler, hop, relation)
         shard, graph, by_time = self.shard.relations[relation], self.shard.graph, None
-        drawn_by = plan.drawn_by
+        drawn_by = plan.edge_array
         if plan.get("time") is not None:
             graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
             if timed[relation] is not None:

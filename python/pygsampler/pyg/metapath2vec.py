@@ -26,8 +26,8 @@ class _HeteroWalk(RandomWalk):
 
     __slots__ = ()
 
-    def graph_of(self, graph: Graph) -> Graph:
-        """As ``RandomWalk.graph_of``."""
+    def sampled_graph(self, graph: Graph) -> Graph:
+        """Returns the graph by the types of its edges, which ``graph`` caches."""
         return graph._walked("out", None, _TYPE, max(self.plan["metapath"]) + 1)
 
 
