@@ -229,9 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 there if place in ("device", "pinned", "cached") else made,
                 seeds,
                 options.fanouts,
-                prefetch=options.prefetch,
-                low_mark=options.low_mark,
-                sampler_share=share,
+                prefetch=_marks(options),
+                gpu_share=share,
                 features={"x": features},
                 labels=y,
                 **shape,
@@ -278,6 +277,12 @@ def _places(on_gpu: bool, cached: float | None) -> tuple[str, ...]:
     if not on_gpu:
         return "cpu", "file"
     return ("device", "pinned", "cpu") if cached is None else ("cached", "pinned")
+
+
+def _marks(options: Any) -> Any:
+    """Returns how many batches the loader samples ahead: a number, or its low and high mark."""
+    low = options.low_mark
+    return options.prefetch if low is None else (low, options.prefetch)
 
 
 def _placed(

@@ -94,7 +94,7 @@ def main() -> None:
         FANOUTS,
         batch_size=arguments.batch_size,
         shuffle=True,
-        negatives=NegativeSampling("structural"),
+        negative_sampling=NegativeSampling("structural"),
         exclude="reverse_id",
         reverse_eids=torch.arange(2 * count).roll(count),
         features={"x": x},
@@ -122,7 +122,7 @@ def main() -> None:
             FANOUTS,
             batch_size=500,
             seed=1,
-            negatives=NegativeSampling("structural", OTHERS),
+            negative_sampling=NegativeSampling("structural", OTHERS),
             exclude=None,
             features={"x": x},
         ):

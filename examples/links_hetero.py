@@ -114,9 +114,9 @@ def train(
         [fanout, fanout],
         batch_size=arguments.batch_size,
         shuffle=True,
-        negatives=NegativeSampling("structural"),
+        negative_sampling=NegativeSampling("structural"),
         exclude="reverse_types",
-        reverse_types=reverse,
+        reverse_etypes=reverse,
         features={"x": {"package": words}},
     )
     for epoch in range(arguments.epochs):
@@ -151,7 +151,7 @@ def judge(
             [fanout, fanout],
             batch_size=500 * (1 + OTHERS),
             seed=1,
-            negatives=None,
+            negative_sampling=None,
             exclude=None,
             features={"x": {"package": words}},
         ):

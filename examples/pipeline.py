@@ -25,8 +25,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "nothing ahead": {"prefetch": 0},
     "one ahead": {"prefetch": 1},
     "as by default": {},
-    "eight, from two on": {"prefetch": 8, "low_mark": 2},
-    "a tenth of a GPU": {"sampler_share": 0.1},
+    "eight, from two on": {"prefetch": (2, 8)},
+    "a tenth of a GPU": {"gpu_share": 0.1},
 }
 
 

@@ -189,7 +189,7 @@ def statics(device: str) -> None:
             about = graph, torch.arange(900), [5, 4]
             options = {"batch_size": 200, "seed": 1, "prob": prob}
             options |= {"features": {"x": x}, "labels": y}
-            fixed = DataLoader(*about, static=True, capacities=[(700, 800), (400, 300)], **options)
+            fixed = DataLoader(*about, static=[(700, 800), (400, 300)], **options)
             for got, want in zip(fixed, DataLoader(*about, **options), strict=True):
                 mine = got.trimmed()
                 assert torch.equal(mine.x, want.x) and torch.equal(mine.y, want.y)

@@ -129,7 +129,7 @@ def main(given: dict[str, Any]) -> None:
         "training_s": epochs(trained(of(**with_rows), device, captured=False)),
     }
     gc.collect()
-    fixed = of(**with_rows, static=True, capacities="most")
+    fixed = of(**with_rows, static="max")
     row["fixed_s"] = epochs(functools.partial(passed, fixed))
     run = trained(fixed, device, captured=True)
     row["captured_s"] = epochs(run)

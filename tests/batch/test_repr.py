@@ -71,11 +71,15 @@ def batches() -> dict[str, Any]:
         "Visits in torch": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
         "Visits of walks": walks.torch().visits(2),
         "SkipGram": skip_gram(GRAPH, walks, 2, negatives=3),
-        "LinkBatch": first(LinkLoader(GRAPH, [0, 1, 2], [3], negatives=negatives, **options)),
-        "LinkBatch of triplets": first(
-            LinkLoader(GRAPH, [0, 1, 2], [3], negatives=triplets, **options)
+        "LinkBatch": first(
+            LinkLoader(GRAPH, [0, 1, 2], [3], negative_sampling=negatives, **options)
         ),
-        "LinkBatch of types": first(LinkLoader(TYPES, links, [3], negatives=negatives, **options)),
+        "LinkBatch of triplets": first(
+            LinkLoader(GRAPH, [0, 1, 2], [3], negative_sampling=triplets, **options)
+        ),
+        "LinkBatch of types": first(
+            LinkLoader(TYPES, links, [3], negative_sampling=negatives, **options)
+        ),
     }
 
 

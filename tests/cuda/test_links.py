@@ -94,7 +94,7 @@ def test_reverses_of_another_type_are_left_out(static: bool) -> None:
     graph = pgs.HeteroGraph.from_coo(
         {buys: (users, items), bought: (items[place], users[place])}, {"user": 60, "item": 50}
     )
-    given, turned = torch.arange(0, 900, 2), {"reverse_types": {"buys": "bought"}}
+    given, turned = torch.arange(0, 900, 2), {"reverse_etypes": {"buys": "bought"}}
     for how in (
         {"exclude": "reverse_id", "reverse_eids": {buys: order}, **turned},
         {"exclude": "reverse_id", **turned},

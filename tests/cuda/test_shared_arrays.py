@@ -135,7 +135,7 @@ def test_loader(torch: Any, csc: Csc, over: list[int]) -> None:
 
     need_cuda(max(over) + 1)
     cpu = csc.graph(32)
-    options = {"batch_size": 64, "shuffle": True, "seed": 0, "deal": "batches", "world_size": 2}
+    options = {"batch_size": 64, "shuffle": True, "seed": 0, "shard_by": "batches", "world_size": 2}
     for rank, graph in enumerate(cpu.share(over, replicate=0.2)):
         torch.cuda.set_device(over[rank])
         both = [

@@ -65,8 +65,9 @@ def content(batch: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("prob", [None, "w"])
 def test_batches_of_a_plain_loader(data: dict[str, Any], dtype: str, prob: str | None) -> None:
     graph = make_graph(getattr(torch, dtype))
-    eager = DataLoader(graph, SEEDS, [7, 5], prob=prob, **data, **OPTIONS)
-    fixed = DataLoader(graph, SEEDS, [7, 5], prob=prob, static=True, **data, **OPTIONS)
+    sampler = pgs.PGSampler([7, 5], prob=prob, seed=OPTIONS["seed"])
+    eager = DataLoader(graph, SEEDS, sampler, **data, **OPTIONS)
+    fixed = DataLoader(graph, SEEDS, sampler, static=True, **data, **OPTIONS)
     for _ in range(2):
         for expected, batch in zip(eager, fixed, strict=True):
             assert content(batch.trimmed()) == content(expected)
@@ -217,7 +218,7 @@ def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
     for block in zip(*sizes, strict=True):
         sources, edges = (sorted(of)[len(sizes) // 2] for of in zip(*block, strict=True))
         middle.append((sources, edges))
-    options = {**data, **OPTIONS, "static": True, "capacities": middle}
+    options = {**data, **OPTIONS, "static": middle}
     fixed = DataLoader(graph, SEEDS, [7, 5], **options)
     calls = []
     step = trainer(Sage)

@@ -74,7 +74,7 @@ def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.HeteroGraph, name
     y = {"b": torch.randint(CLASSES, (COUNTS["b"],), device="cuda")}
     about = {**OPTIONS, **more, "features": {"x": x}, "labels": y}
     eager = DataLoader(graph, SEEDS, sampler, **about)
-    fixed = DataLoader(graph, SEEDS, sampler, static=True, capacities="most", **about)
+    fixed = DataLoader(graph, SEEDS, sampler, static="max", **about)
     batch: Any = None
 
     def step(given: Any) -> Any:
@@ -220,8 +220,8 @@ def test_losses_of_a_plain_loop(graph: pgs.HeteroGraph) -> None:
         return torch.stack([step(batch) for _ in range(3) for batch in loader])
 
     want = losses(DataLoader(graph, SEEDS, [4, 3], **about), False)
-    for capacities in ("most", small):
-        fixed = DataLoader(graph, SEEDS, [4, 3], static=True, capacities=capacities, **about)
+    for capacities in ("max", small):
+        fixed = DataLoader(graph, SEEDS, [4, 3], static=capacities, **about)
         got = losses(fixed, True)
         assert (fixed._static.epochs.remade > 0) == (capacities is small)
         torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)

@@ -139,7 +139,7 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
         return made
 
     small = [(900, 900), (800, 700)]
-    fixed = LinkLoader(graph, edges, [4, 3], static=True, capacities=small, **about)
+    fixed = LinkLoader(graph, edges, [4, 3], static=small, **about)
     want = losses(LinkLoader(graph, edges, [4, 3], **about), False)
     torch.testing.assert_close(losses(fixed, True), want, rtol=1e-3, atol=1e-4)
     assert want[-1] < want[0]
@@ -159,7 +159,7 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
     about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: NegativeSampling("structural", 2)}}
     about["exclude"] = exclude
     eager = LinkLoader(graph, given, [4, 3], **about)
-    fixed = LinkLoader(graph, given, [4, 3], static=True, capacities="most", **about)
+    fixed = LinkLoader(graph, given, [4, 3], static="max", **about)
     batch: Any = None
 
     def step(one: Any) -> Any:

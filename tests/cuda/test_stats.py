@@ -133,8 +133,8 @@ def test_batches_do_not_depend_on_the_pipeline(graph: pgs.Graph, prefetch: int) 
             if low is not None and low < 0:
                 continue
             loader = DataLoader(
-                graph, SEEDS, [10, 5], device="cuda", prefetch=prefetch, low_mark=low,
-                sampler_share=share, **options,
+                graph, SEEDS, [10, 5], device="cuda",
+                prefetch=prefetch if low is None else (low, prefetch), gpu_share=share, **options,
             )  # fmt: skip
             for batch, (nodes, edges, x) in zip(loader, expected, strict=True):
                 got = content(batch)
@@ -167,7 +167,7 @@ def test_a_trace_has_the_spans_of_the_stream(
     }  # fmt: skip
     loader: Any
     if links:
-        loader = LinkLoader(graph, SEEDS, [10, 5], negatives=NegativeSampling(), **options)
+        loader = LinkLoader(graph, SEEDS, [10, 5], negative_sampling=NegativeSampling(), **options)
     else:
         loader = DataLoader(graph, SEEDS, [10, 5], **options)
     trained(loader, 0)

@@ -252,12 +252,10 @@ def loaders() -> Iterator[Case]:
         "": {},
         "shuffled": {"shuffle": True},
         "ranks": {"shuffle": True, "rank": 1, "world_size": 3},
-        "ranks by batches": {"shuffle": True, "rank": 1, "world_size": 2, "deal": "batches"},
+        "ranks by batches": {"shuffle": True, "rank": 1, "world_size": 2, "shard_by": "batches"},
         "later start": {"shuffle": True, "start": 2, "drop_last": True},
         "seed weights": {"seed_weights": integers(len(SEEDS), 0, 5), "num_samples": 70},
-        "replace new": {
-            "sampler_or_fanouts": pgs.PGSampler([5, 4], frontier="new", replace=True, seed=6)
-        },
+        "replace new": {"sampler": pgs.PGSampler([5, 4], frontier="new", replace=True, seed=6)},
         "weighted": {"prob": "w", "edge_weights": "ht"},
         "mask": {"mask": "mask"},
         "labor": {"labor": "poisson"},
@@ -267,16 +265,16 @@ def loaders() -> Iterator[Case]:
             "labels": integers(NODES, 0, 9),
             "edge_features": {"t": integers(EDGES, 0, 1000)},
         },
-        "disjoint": {"sampler_or_fanouts": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
+        "disjoint": {"sampler": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": {
-            "sampler_or_fanouts": pgs.PGSampler([5, 4], temporal="t", seed=6),
+            "sampler": pgs.PGSampler([5, 4], temporal="t", seed=6),
             "seed_time": integers(len(SEEDS), 0, 1000),
         },
-        "walks": {"sampler_or_fanouts": pgs.RandomWalk(8, seed=6)},
-        "pinsage": {"sampler_or_fanouts": pgs.PinSAGE(2, 0.5, 9, 4, seed=6)},
-        "khop": {"sampler_or_fanouts": pgs.KHop([4, 3], seed=6)},
-        "ladies": {"sampler_or_fanouts": samplers.ladies(nodes=[40, 20], seed=6)},
-        "shadow": {"sampler_or_fanouts": samplers.shadow(fanouts=[4, 3], seed=6)},
+        "walks": {"sampler": pgs.RandomWalk(8, seed=6)},
+        "pinsage": {"sampler": pgs.PinSAGE(2, 0.5, 9, 4, seed=6)},
+        "khop": {"sampler": pgs.KHop([4, 3], seed=6)},
+        "ladies": {"sampler": samplers.ladies(nodes=[40, 20], seed=6)},
+        "shadow": {"sampler": samplers.shadow(fanouts=[4, 3], seed=6)},
     }
     for added, options in plain.items():
         make = partial(_loaded, "homogeneous", SEEDS, **options)
@@ -284,13 +282,13 @@ def loaders() -> Iterator[Case]:
     typed: dict[str, dict[str, Any]] = {
         "": {},
         "shuffled": {"shuffle": True},
-        "new": {"sampler_or_fanouts": pgs.PGSampler([4, 3], frontier="new", seed=6)},
+        "new": {"sampler": pgs.PGSampler([4, 3], frontier="new", seed=6)},
         "features": {
             "features": {"x": {kind: feature_rows(count, 3) for kind, count in TYPES.items()}},
             "labels": {kind: integers(TYPES[kind], 0, 9) for kind in SEEDS_BY_TYPE},
         },
         "labor": {"labor": "poisson"},
-        "hgt": {"sampler_or_fanouts": pgs.HGTSampler([20, 10], seed=6)},
+        "hgt": {"sampler": pgs.HGTSampler([20, 10], seed=6)},
     }
     for added, options in typed.items():
         make = partial(_loaded, "several types", SEEDS_BY_TYPE, **options)
@@ -306,7 +304,7 @@ def _loaded(name: str, seeds: Any, *, device: str, static: bool, **options: Any)
     """Returns the batches of two epochs."""
     from pygsampler.torch import DataLoader
 
-    options = {"sampler_or_fanouts": [4, 3], "batch_size": 30, "seed": 6, **options}
+    options = {"sampler": [4, 3], "batch_size": 30, "seed": 6, **options}
     loader = DataLoader(graph(name, device=device), seeds, static=static, **options)
     return [_batches(loader), _batches(loader)]
 
@@ -336,9 +334,9 @@ def links() -> Iterator[Case]:
         },
         "weighted": lambda: {"prob": "w", "edge_weights": "ht"},
         "labor": lambda: {"labor": "poisson"},
-        "disjoint": lambda: {"sampler_or_fanouts": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
+        "disjoint": lambda: {"sampler": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": lambda: {
-            "sampler_or_fanouts": pgs.PGSampler([3, 2], temporal="t", seed=6),
+            "sampler": pgs.PGSampler([3, 2], temporal="t", seed=6),
             "seed_time": integers(598, 0, 1000),
             "exclude": None,
         },
@@ -350,7 +348,7 @@ def links() -> Iterator[Case]:
         "": dict,
         "binary": lambda: {"negatives": _law("uniform", 2)},
         "triplet": lambda: {"negatives": _law("degree", 1, mode="triplet")},
-        "new": lambda: {"sampler_or_fanouts": pgs.PGSampler([3, 2], frontier="new", seed=6)},
+        "new": lambda: {"sampler": pgs.PGSampler([3, 2], frontier="new", seed=6)},
     }
     for added, options in typed.items():
         make = partial(_linked_by_type, options)
@@ -377,7 +375,7 @@ def _negatives() -> list[Any]:
     for kind in ("uniform", "degree", "structural"):
         loader = LinkLoader(
             graph(), _pairs(), pgs.PGSampler([3, 2], seed=6), batch_size=200,
-            negatives=_law(kind, 2), exclude=None, shuffle=True, seed=6,
+            negative_sampling=_law(kind, 2), exclude=None, shuffle=True, seed=6,
         )  # fmt: skip
         results += [batch.minibatch.input_nodes for batch in loader]
     return [results]
@@ -396,7 +394,7 @@ def _linked(options: Callable[[], dict[str, Any]], *, device: str, static: bool)
     from pygsampler.torch import LinkLoader
 
     ids = torch.arange(0, EDGES, 67)
-    arguments = {"sampler_or_fanouts": [3, 2], "batch_size": 200, "seed": 6, **options()}
+    arguments = {"sampler": [3, 2], "batch_size": 200, "seed": 6, **options()}
     return _batches(LinkLoader(graph(device=device), ids, static=static, **arguments))
 
 
@@ -408,7 +406,7 @@ def _linked_by_type(
     from pygsampler.torch import LinkLoader
 
     ids = {RELATIONS[0]: torch.arange(0, 9000, 41), RELATIONS[4]: torch.arange(0, 5000, 37)}
-    arguments = {"sampler_or_fanouts": [3, 2], "batch_size": 90, "seed": 6, **options()}
+    arguments = {"sampler": [3, 2], "batch_size": 90, "seed": 6, **options()}
     types = graph("several types", device=device)
     return _batches(LinkLoader(types, ids, static=static, **arguments))
 

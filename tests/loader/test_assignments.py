@@ -107,26 +107,22 @@ def test_an_assignment_without_effect_raises_and_names_the_way(
 
 
 def test_seeds_edges_and_negatives_are_fixed() -> None:
-    for made, name in ((loader(), "seeds"), (links(), "edges"), (links(), "negatives")):
+    for made, name in ((loader(), "seeds"), (links(), "edges"), (links(), "negative_sampling")):
         with pytest.raises(AttributeError, match=f"{name}: .*; make another"):
             setattr(made, name, [1, 2])
-    for name in ("low_mark", "progress", "sampler_share"):
-        with pytest.raises(AttributeError, match=f"{name}: expected an option of LinkLoader"):
-            setattr(links(), name, None)
 
 
-def test_options_of_a_data_loader_alone() -> None:
-    made = loader()
-    made.low_mark, made.sampler_share, made.progress = 2, 0.5, False
-    with pytest.raises(ValueError, match="low_mark: expected an integer from 0 to 3, got 4"):
-        made.low_mark = 4
-    with pytest.raises(ValueError, match=r"prefetch: expected more than low_mark \(2\), got 2"):
-        made.prefetch = 2
-    with pytest.raises(ValueError, match=r"sampler_share: expected a number in \(0, 1\], got 2"):
-        made.sampler_share = 2
-    made.low_mark = None
+@pytest.mark.parametrize("new", [loader, links])
+def test_how_far_a_loader_is_ahead_may_be_assigned(new: Any) -> None:
+    made = new()
+    made.prefetch, made.gpu_share, made.progress = (2, 4), 0.5, False
+    with pytest.raises(ValueError, match=r"prefetch\[0\]: expected an integer from 0 to 3, got 4"):
+        made.prefetch = 4, 4
+    assert made.prefetch == (2, 4)
+    with pytest.raises(ValueError, match=r"gpu_share: expected a number in \(0, 1\], got 2"):
+        made.gpu_share = 2
     made.prefetch = 2
-    assert contents(made) == contents(loader())
+    assert contents(made) == contents(new())
 
 
 def test_assignments_are_checked_as_a_whole() -> None:
@@ -213,8 +209,10 @@ def test_negatives_do_not_change() -> None:
 
 def test_the_size_of_a_batch_is_fixed_while_an_epoch_goes_on() -> None:
     """``start`` counts batches of the old size."""
-    made = loader(start=5)
-    with pytest.raises(AttributeError, match="batch_size: expected no assignment between start="):
+    made = loader(skip_batches=5)
+    with pytest.raises(
+        AttributeError, match="batch_size: expected no assignment between skip_batches="
+    ):
         made.batch_size = 20
     list(made)
     made.batch_size = 20

@@ -45,7 +45,7 @@ def test_batches_of_all_ranks_are_those_of_one(world_size: int, drop_last: bool)
     for seeds in (99, 96, 3, 0):
         options: dict[str, Any] = {"batch_size": 8, "drop_last": drop_last, "seed": 3}
         one = DataLoader(GRAPH, np.arange(seeds), [3, 2], shuffle=True, **options)
-        options |= {"deal": "batches", "shuffle": True, "world_size": world_size}
+        options |= {"shard_by": "batches", "shuffle": True, "world_size": world_size}
         ranks = [
             DataLoader(GRAPH, np.arange(seeds), [3, 2], rank=rank, **options)
             for rank in range(world_size)
@@ -66,14 +66,14 @@ def test_batches_of_all_ranks_are_those_of_one(world_size: int, drop_last: bool)
 @pytest.mark.parametrize("prefetch", [0, 1, 5])
 def test_a_pass_goes_on_after_any_step(prefetch: int) -> None:
     for deal in ("seeds", "batches"):
-        whole = loader(2, 1, deal=deal, prefetch=prefetch)
+        whole = loader(2, 1, shard_by=deal, prefetch=prefetch)
         first, second = contents(whole), contents(whole)
         for step in range(len(first) + 1):
-            left = loader(2, 1, deal=deal, prefetch=prefetch)
+            left = loader(2, 1, shard_by=deal, prefetch=prefetch)
             assert taken(left, step) == first[:step]
             state = json.loads(json.dumps(left.state_dict()))
             # Of another process: its seed is the state's.
-            other = loader(2, 1, deal=deal, prefetch=prefetch, seed=8)
+            other = loader(2, 1, shard_by=deal, prefetch=prefetch, seed=8)
             other.load_state_dict(state)
             assert other.state_dict() == state
             found = first[:step]
@@ -88,14 +88,14 @@ def test_other_numbers_of_ranks_go_on(step: int) -> None:
     state: Any = None
     done: list[Any] = []
     for rank in range(2):
-        each = loader(2, rank, deal="batches")
+        each = loader(2, rank, shard_by="batches")
         done += taken(each, step)
         assert state in (None, each.state_dict())
         state = each.state_dict()
     for world_size in (1, 3, 5):
         rest = []
         for rank in range(world_size):
-            each = loader(world_size, rank, deal="batches")
+            each = loader(world_size, rank, shard_by="batches")
             each.load_state_dict(state)
             rest += contents(each)
         assert sorted(done + rest) == sorted(every)
@@ -103,11 +103,11 @@ def test_other_numbers_of_ranks_go_on(step: int) -> None:
 
 def test_start_leaves_batches_out_once() -> None:
     whole = loader()
-    late = loader(start=4)
+    late = loader(skip_batches=4)
     assert late.state_dict()["start"] == 4
     assert contents(late) == contents(whole)[4:]
     assert contents(late) == contents(whole)
-    beyond = loader(start=400)
+    beyond = loader(skip_batches=400)
     assert contents(beyond) == []
     assert len(contents(beyond)) == len(beyond)
 
@@ -115,7 +115,7 @@ def test_start_leaves_batches_out_once() -> None:
 def test_links_go_on() -> None:
     def links(**options: Any) -> LinkLoader:
         return LinkLoader(
-            GRAPH, np.arange(200), [3], batch_size=32, negatives=NegativeSampling(), seed=2,
+            GRAPH, np.arange(200), [3], batch_size=32, negative_sampling=NegativeSampling(), seed=2,
             shuffle=True, **options,
         )  # fmt: skip
 
@@ -124,7 +124,8 @@ def test_links_go_on() -> None:
 
     every = [of(batch) for batch in links()]
     parts = [
-        [of(batch) for batch in links(rank=rank, world_size=2, deal="batches")] for rank in (0, 1)
+        [of(batch) for batch in links(rank=rank, world_size=2, shard_by="batches")]
+        for rank in (0, 1)
     ]
     assert parts == [every[::2], every[1::2]]
     left = links()
@@ -164,16 +165,16 @@ def test_another_sampler_seed_is_the_states() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ValueError, match="deal: expected one of"):
-        loader(deal="cards")
+    with pytest.raises(ValueError, match="shard_by: expected one of"):
+        loader(shard_by="cards")
     with pytest.raises(ValueError, match="start: expected an integer"):
-        loader(start=-1)
+        loader(skip_batches=-1)
     state = loader(2, 0).state_dict()
     for name, of in (
         ("batch_size", loader(2, 0, batch_size=9)),
         ("shuffle", loader(2, 0, shuffle=False)),
         ("drop_last", loader(2, 0, drop_last=True)),
-        ("deal", loader(2, 0, deal="batches")),
+        ("shard_by", loader(2, 0, shard_by="batches")),
         ("world_size", loader(3, 0)),
     ):
         with pytest.raises(ValueError, match=f"state: expected {name}="):

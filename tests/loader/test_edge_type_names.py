@@ -123,7 +123,7 @@ def test_capacities() -> None:
     given = [({"author": 9, "paper": 20}, {"writes": 7, CITES: 12})]
     (made,) = form.checked(given, pgs.PGSampler([{"writes": 2, "cites": 3}])) or []
     assert made.num_edges == {WRITES: 7, CITES: 12}
-    (most,) = form.checked("most", pgs.PGSampler([{"writes": 2}], default_fanout=3)) or []
+    (most,) = form.checked("max", pgs.PGSampler([{"writes": 2}], default_fanout=3)) or []
     assert most.num_edges == {WRITES: 8, CITES: 12}
-    with pytest.raises(ValueError, match=r"capacities\[0\]\[1\]: expected types of the graph"):
+    with pytest.raises(ValueError, match=r"static\[0\]\[1\]: expected types of the graph"):
         form.checked([({}, {"sells": 1})], pgs.PGSampler([2]))

@@ -224,7 +224,7 @@ def test_edge_index_has_each_edge_once(graph: pgs.HeteroGraph) -> None:
         ({"edge_features": {"indices": {}}}, ValueError, "names that batches do not have"),
         ({"static": True}, ValueError, "static: expected a graph on a CUDA device"),
         (
-            {"sampler_or_fanouts": pgs.RandomWalk(3)},
+            {"sampler": pgs.RandomWalk(3)},
             TypeError,
             "graph: expected a pygsampler.Graph",
         ),
@@ -233,7 +233,7 @@ def test_edge_index_has_each_edge_once(graph: pgs.HeteroGraph) -> None:
 def test_wrong_arguments(
     graph: pgs.HeteroGraph, change: dict[str, Any], error: type[Exception], text: str
 ) -> None:
-    options: dict[str, Any] = {"seeds": {"paper": range(10)}, "sampler_or_fanouts": [2]}
+    options: dict[str, Any] = {"seeds": {"paper": range(10)}, "sampler": [2]}
     with pytest.raises(error, match=text):
         DataLoader(graph, **{**options, **change}, batch_size=4)
 

@@ -68,7 +68,7 @@ def test_links_and_negatives(kind: str) -> None:
     """Edges of both relations in one batch, and what ``NegativeSampling.draw`` gives for each."""
     graph, edges = make(), coo()
     negatives = {WRITES: NegativeSampling(kind, 2), CITES: NegativeSampling("uniform", 3)}
-    made = loader(graph, negatives=negatives, shuffle=True)
+    made = loader(graph, negative_sampling=negatives, shuffle=True)
     batches = list(made)
     assert len(batches) == len(made) == 5
     for of, ids in IDS.items():
@@ -95,7 +95,7 @@ def test_triplets_labels_and_features() -> None:
     labels = {CITES: torch.arange(len(IDS[CITES]))}
     made = loader(
         graph,
-        negatives={CITES: NegativeSampling(amount=2, mode="triplet")},
+        negative_sampling={CITES: NegativeSampling(amount=2, mode="triplet")},
         labels=labels,
         features=x,
     )
@@ -115,7 +115,7 @@ def test_samples_are_those_of_the_sampler() -> None:
     sampler = pgs.PGSampler([4, 3], seed=9)
     # As DGL's, with a type of which the loader has no edges.
     turned = {WRITES: WRITTEN, WRITTEN: WRITES, CITES: CITES}
-    made = loader(graph, fanouts=sampler, exclude="reverse_types", reverse_types=turned)
+    made = loader(graph, fanouts=sampler, exclude="reverse_types", reverse_etypes=turned)
     for number, batch in enumerate(made):
         ids = {kind: IDS[kind][batch.input_id[kind]] for kind in IDS}
         without = {**ids, WRITTEN: ids[WRITES]}
@@ -155,7 +155,9 @@ def test_options_that_change_nothing() -> None:
     turned = dict(reversed(IDS.items()))
     assert [content(batch) for batch in loader(graph, turned, **options)] == wanted
     assert [content(batch) for batch in made] != wanted
-    ranks = [list(loader(graph, deal="batches", rank=r, world_size=2, **options)) for r in range(2)]
+    ranks = [
+        list(loader(graph, shard_by="batches", rank=r, world_size=2, **options)) for r in range(2)
+    ]
     dealt = [content(ranks[i % 2][i // 2]) for i in range(5)]
     assert dealt == wanted
 
@@ -220,19 +222,23 @@ def test_laws_of_a_relation() -> None:
 def test_a_relation_without_edges() -> None:
     """Pairs that are to be predicted, of types that the graph has."""
     pairs = torch.tensor([[89, 3, 4], [0, 59, 7]])
-    (batch,) = loader(make(), {READS: pairs}, exclude=None, negatives=NegativeSampling(amount=4))
+    (batch,) = loader(
+        make(), {READS: pairs}, exclude=None, negative_sampling=NegativeSampling(amount=4)
+    )
     assert ends_of(batch, READS, batch.edge_label_index[READS])[:, :3].equal(pairs)
     with pytest.raises(ValueError, match=r"edges\[.*\]: expected vertices, shape \[2, E\]"):
         loader(make(), {READS: [1, 2]})
     with pytest.raises(ValueError, match="expected another kind than 'structural' for a relation"):
-        loader(make(), {READS: pairs}, exclude=None, negatives=NegativeSampling("structural"))
+        loader(
+            make(), {READS: pairs}, exclude=None, negative_sampling=NegativeSampling("structural")
+        )
 
 
 def test_disjoint() -> None:
     """A tree for each end of each link, of both types."""
     sampler = pgs.PGSampler([3], disjoint=True, frontier="new", seed=1)
     edges = coo()
-    for batch in loader(make(), fanouts=sampler, negatives=NegativeSampling(amount=2)):
+    for batch in loader(make(), fanouts=sampler, negative_sampling=NegativeSampling(amount=2)):
         writes, cites = (len(batch.input_id[kind]) for kind in (WRITES, CITES))
         nodes = batch.minibatch.output_nodes
         assert len(nodes["author"]) == writes
@@ -244,7 +250,7 @@ def test_disjoint() -> None:
 def test_times_of_vertices() -> None:
     when = {kind: torch.arange(len(ids)) % 7 for kind, ids in IDS.items()}
     laws = NegativeSampling("structural", 4, time_attr="t")
-    for batch in loader(make(), negatives=laws, seed_time=when, shuffle=True):
+    for batch in loader(make(), negative_sampling=laws, seed_time=when, shuffle=True):
         for kind in IDS:
             count = len(batch.input_id[kind])
             links = ends_of(batch, kind, batch.edge_label_index[kind])[1, count:]
@@ -263,7 +269,12 @@ def test_times_of_edges() -> None:
     bounds = {kind: when[kind][ids] for kind, ids in IDS.items()}
     negatives = NegativeSampling(amount=2)
     made = loader(
-        graph, fanouts=sampler, negatives=negatives, seed_time=bounds, exclude=None, shuffle=True
+        graph,
+        fanouts=sampler,
+        negative_sampling=negatives,
+        seed_time=bounds,
+        exclude=None,
+        shuffle=True,
     )
     found = 0
     for batch in made:
@@ -317,11 +328,11 @@ def test_times_of_edges() -> None:
             r"negatives\[.*\]: expected NegativeS",
         ),
         ({"labels": {CITES: [1]}}, ValueError, r"labels\[.*\]: expected shape \[124, ...\]"),
-        ({"exclude": "reverse_types"}, TypeError, "reverse_types: expected a mapping"),
+        ({"exclude": "reverse_types"}, TypeError, "reverse_etypes: expected a mapping"),
         (
-            {"exclude": "reverse_types", "reverse_types": {READS: READS}},
+            {"exclude": "reverse_types", "reverse_etypes": {READS: READS}},
             ValueError,
-            "reverse_types: expected types of the graph, got .*'reads'",
+            "reverse_etypes: expected types of the graph, got .*'reads'",
         ),
         (
             {"exclude": "reverse_id", "reverse_eids": {CITES: [1]}, "edges": {CITES: [1]}},
@@ -363,9 +374,10 @@ edge_seeds.to_device = lambda values, index: values.clone()
 graph = make()
 there = graph.to("cuda")
 turned = {WRITES: WRITTEN, CITES: CITES}
-for more in ({}, {"exclude": None}, {"exclude": "reverse_types", "reverse_types": turned}):
+for more in ({}, {"exclude": None}, {"exclude": "reverse_types", "reverse_etypes": turned}):
     for prefetch in (0, 3, 12):
-        options = dict(shuffle=True, prefetch=prefetch, negatives=NegativeSampling("structural", 2))
+        options = dict(shuffle=True, prefetch=prefetch)
+        options["negative_sampling"] = NegativeSampling("structural", 2)
         made = [[*map(content, loader(of, device=where, **more, **options))]
                 for of, where in ((graph, "cpu"), (graph, "cuda"), (there, None))]
         assert len(made[0]) == 5 and made[0] == made[1] == made[2], more
@@ -383,7 +395,7 @@ def test_batches_move_and_are_copied_with_all_of_their_types(
 ) -> None:
     x = {"x": {kind: torch.randn(n, 3) for kind, n in NODES.items()}}
     negatives = {CITES: NegativeSampling("uniform", 2, mode="triplet")}
-    batch = next(iter(loader(make(), negatives=negatives, features=x)))
+    batch = next(iter(loader(make(), negative_sampling=negatives, features=x)))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor, *_: tensor.clone())
     for again in (pickle.loads(pickle.dumps(batch)), batch.to("cpu"), batch.pin_memory()):
         assert content(again) == content(batch)

@@ -110,7 +110,7 @@ def test_samplers_of_other_libraries(graph: pgs.Graph) -> None:
     class PGSampler:
         """As an adapter's is called."""
 
-    text = "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
+    text = "sampler: expected a pygsampler.PGSampler or a list of int, got a "
     for wrong in (PGSampler(), torch.tensor([5, 5])):
         with pytest.raises(TypeError, match=text + ".*; the arguments are graph, seeds, fanouts"):
             DataLoader(graph, [0], wrong, batch_size=2)  # type: ignore[arg-type]

@@ -88,21 +88,21 @@ def test_other_keywords_are_answered_by_all_options() -> None:
             r"^seeds: expected a mapping of types to ids, got NoneType None; \{'user': ids\}",
         ),
         (
-            lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives=2),
+            lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negative_sampling=2),
             TypeError,
             r"^negatives: expected NegativeSampling or None, got int 2; "
             r"NegativeSampling\(amount=2\) draws 2",
         ),
         (
             lambda: LinkLoader(
-                TYPES, {("user", "buys", "item"): [0]}, [2], batch_size=1, negatives=2
+                TYPES, {("user", "buys", "item"): [0]}, [2], batch_size=1, negative_sampling=2
             ),
             TypeError,
             r"^negatives: expected NegativeSampling or None, got int 2; "
             r"NegativeSampling\(amount=2\) draws 2",
         ),
         (
-            lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negatives="degree"),
+            lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negative_sampling="degree"),
             TypeError,
             r"got str 'degree'; NegativeSampling\('degree', amount=1\) draws 1 for each edge$",
         ),

@@ -58,22 +58,22 @@ def leave_out(ids: dict[Any, torch.Tensor]) -> dict[Any, torch.Tensor]:
 
 LIKED = {"likes": BACK}
 BY_ID = {"exclude": "reverse_id", "reverse_eids": {BUYS: ORDER, LIKES: BACK}}
-TURNED = {"reverse_types": {BUYS: BOUGHT}}
+TURNED = {"reverse_etypes": {BUYS: BOUGHT}}
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {**BY_ID, "reverse_types": {BUYS: BOUGHT}},
-        {**BY_ID, "reverse_types": {"buys": "bought", "likes": "likes"}},
+        {**BY_ID, "reverse_etypes": {BUYS: BOUGHT}},
+        {**BY_ID, "reverse_etypes": {"buys": "bought", "likes": "likes"}},
         {
             "exclude": "reverse_types",
-            "reverse_types": {BUYS: BOUGHT, LIKES: LIKES},
+            "reverse_etypes": {BUYS: BOUGHT, LIKES: LIKES},
             "reverse_eids": {"buys": ORDER, "user__likes__user": BACK},
         },
         {"exclude": leave_out},
-        {"exclude": "reverse_id", "reverse_types": {"buys": "bought"}},
-        {"exclude": "reverse_id", "reverse_types": {"buys": "bought"}, "reverse_eids": LIKED},
+        {"exclude": "reverse_id", "reverse_etypes": {"buys": "bought"}},
+        {"exclude": "reverse_id", "reverse_etypes": {"buys": "bought"}, "reverse_eids": LIKED},
     ],
     ids=["reverse_id", "by relation", "reverse_types", "callable", "of the graph", "in part"],
 )
@@ -104,7 +104,7 @@ def test_reverses_of_other_types_and_ids_are_left_out(options: dict[str, Any]) -
 def test_reverse_types_may_name_some() -> None:
     """As DGL's: edges of the others have no reverses, and their own are left out."""
     graph = shop(same_ids=True)
-    options = {"exclude": "reverse_types", "reverse_types": {"buys": "bought", BOUGHT: BUYS}}
+    options = {"exclude": "reverse_types", "reverse_etypes": {"buys": "bought", BOUGHT: BUYS}}
     seen = 0
     for batch in LinkLoader(graph, EDGES, [-1, -1], batch_size=32, seed=1, **options):
         buys, likes = (EDGES[kind][batch.input_id[kind]] for kind in (BUYS, LIKES))
@@ -151,7 +151,7 @@ def test_a_callable_without_types() -> None:
 def test_edges_of_a_whole_pass_are_those_of_its_batches() -> None:
     """Static loaders hand over what all batches leave out, relation by relation."""
     graph = shop()
-    loader = LinkLoader(graph, EDGES, [3], batch_size=64, reverse_types={BUYS: BOUGHT}, **BY_ID)
+    loader = LinkLoader(graph, EDGES, [3], batch_size=64, reverse_etypes={BUYS: BOUGHT}, **BY_ID)
     batches = [[torch.arange(i, i + 9), torch.arange(i, i + 4)] for i in range(3)]
     whole = loader._source.exclusion.of_pass(graph, batches)
     assert whole is not None
@@ -190,13 +190,13 @@ def test_reverses_by_the_same_ids_are_as_many() -> None:
             *(graph, {BUYS: [0]}, [3]),
             batch_size=1,
             exclude="reverse_types",
-            reverse_types={BUYS: BOUGHT},
+            reverse_etypes={BUYS: BOUGHT},
         )
 
 
 def test_loaders_with_reverses_are_pickled() -> None:
     graph = shop()
-    for options in ({**BY_ID, "reverse_types": {BUYS: BOUGHT}}, {"exclude": leave_out}):
+    for options in ({**BY_ID, "reverse_etypes": {BUYS: BOUGHT}}, {"exclude": leave_out}):
         loader = LinkLoader(graph, EDGES, [3], batch_size=64, seed=1, **options)
         again = pickle.loads(pickle.dumps(loader))
         for batch, same in zip(loader, again, strict=True):
@@ -209,30 +209,30 @@ def test_loaders_with_reverses_are_pickled() -> None:
         (
             BY_ID,
             ValueError,
-            r"reverse_types: expected the type of edges from 'item' to 'user' that has its "
-            r"reverses with exclude='reverse_id', got none; reverse_types={\('user', 'buys', 'it",
+            r"reverse_etypes: expected the type of edges from 'item' to 'user' that has its "
+            r"reverses with exclude='reverse_id', got none; reverse_etypes={\('user', 'buys', 'it",
         ),
         (
-            {**BY_ID, "reverse_types": {BUYS: LIKES}},
+            {**BY_ID, "reverse_etypes": {BUYS: LIKES}},
             ValueError,
-            r"reverse_types\[.*\]: expected the type of edges from 'item' .*, got .*likes",
+            r"reverse_etypes\[.*\]: expected the type of edges from 'item' .*, got .*likes",
         ),
         (
-            {"exclude": "reverse_types", "reverse_types": {BUYS: BUYS}},
+            {"exclude": "reverse_types", "reverse_etypes": {BUYS: BUYS}},
             ValueError,
             "expected the type of edges from 'item' to 'user'",
         ),
         (
-            {**BY_ID, "reverse_types": {BUYS: "sold"}},
+            {**BY_ID, "reverse_etypes": {BUYS: "sold"}},
             ValueError,
-            "reverse_types: expected types of the graph, got 'sold'; there are .*'bought'",
+            "reverse_etypes: expected types of the graph, got 'sold'; there are .*'bought'",
         ),
         (
-            {"exclude": "reverse_types", "reverse_types": {BOUGHT: BUYS}},
+            {"exclude": "reverse_types", "reverse_etypes": {BOUGHT: BUYS}},
             ValueError,
-            "reverse_types: expected the reverse of some type of the loader's .*, got .*bought",
+            "reverse_etypes: expected the reverse of some type of the loader's .*, got .*bought",
         ),
-        ({"exclude": "reverse_id"}, ValueError, "reverse_types: expected the type of edges from"),
+        ({"exclude": "reverse_id"}, ValueError, "reverse_etypes: expected the type of edges from"),
         (
             {**BY_ID, "reverse_eids": {BUYS: ORDER + 1, LIKES: BACK}, **TURNED},
             IndexError,
@@ -246,7 +246,7 @@ def test_loaders_with_reverses_are_pickled() -> None:
         (
             {"exclude": "self", **TURNED},
             ValueError,
-            "reverse_types: expected None with exclude='self'",
+            "reverse_etypes: expected None with exclude='self'",
         ),
         (
             {"exclude": leave_out, "reverse_eids": {BUYS: ORDER}},

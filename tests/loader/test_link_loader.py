@@ -84,8 +84,10 @@ def test_ends_of_a_graph_with_rows_and_no_ids() -> None:
 def test_negatives(kind: str) -> None:
     """As pairs and as triplets they are those that ``NegativeSampling.draw`` gives."""
     graph, edges = make(), coo()
-    pairs = loader(graph, negatives=NegativeSampling(kind, 3), shuffle=True)
-    triplets = loader(graph, negatives=NegativeSampling(kind, 3, mode="triplet"), shuffle=True)
+    pairs = loader(graph, negative_sampling=NegativeSampling(kind, 3), shuffle=True)
+    triplets = loader(
+        graph, negative_sampling=NegativeSampling(kind, 3, mode="triplet"), shuffle=True
+    )
     for number, (one, other) in enumerate(zip(pairs, triplets, strict=True)):
         src, dst = edges[:, IDS[one.input_id]]
         wanted = NegativeSampling(kind, 3).draw(graph, src, dst, seed=1, epoch=0, batch=number)
@@ -111,7 +113,9 @@ def test_samples_are_those_of_the_sampler() -> None:
     """The seeds as they are, the edges of the batch left out."""
     graph = make()
     sampler = pgs.PGSampler([4, 3], seed=9)
-    for number, batch in enumerate(loader(graph, fanouts=sampler, negatives=NegativeSampling())):
+    for number, batch in enumerate(
+        loader(graph, fanouts=sampler, negative_sampling=NegativeSampling())
+    ):
         ids = IDS[batch.input_id]
         nodes = batch.minibatch.output_nodes
         one = sampler.sample(graph, nodes, epoch=0, batch=number, exclude=ids).torch()
@@ -148,7 +152,7 @@ def test_labels() -> None:
         for batch in loader(graph, labels=labels, shuffle=True, **options):
             assert batch.edge_label is not None
             assert batch.edge_label.equal(labels[batch.input_id])
-    (batch, *_) = loader(graph, negatives=NegativeSampling(mode="triplet"))
+    (batch, *_) = loader(graph, negative_sampling=NegativeSampling(mode="triplet"))
     assert batch.edge_label is None
 
 
@@ -174,7 +178,7 @@ def test_options_that_change_nothing() -> None:
 
 
 def test_batches_move_and_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = next(iter(loader(make(), negatives=NegativeSampling(amount=2))))
+    batch = next(iter(loader(make(), negative_sampling=NegativeSampling(amount=2))))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor, *_: tensor.clone())
     for again in (
         pickle.loads(pickle.dumps(batch)),
@@ -197,7 +201,7 @@ def test_batches_move_and_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_epochs_and_seeds() -> None:
-    made = loader(make(), negatives=NegativeSampling(), shuffle=True)
+    made = loader(make(), negative_sampling=NegativeSampling(), shuffle=True)
     first, second = contents(made), contents(made)
     assert first != second
     assert sorted(itertools.chain(*(b[3] for b in second))) == list(range(len(IDS)))
@@ -209,10 +213,13 @@ def test_epochs_and_seeds() -> None:
     made.set_seed(1)
     assert contents(made) == first
     torch.manual_seed(4)
-    follows = loader(make(), negatives=NegativeSampling(), shuffle=True, seed=None)
+    follows = loader(make(), negative_sampling=NegativeSampling(), shuffle=True, seed=None)
     third = contents(follows)
     torch.manual_seed(4)
-    assert contents(loader(make(), negatives=NegativeSampling(), shuffle=True, seed=4)) == third
+    assert (
+        contents(loader(make(), negative_sampling=NegativeSampling(), shuffle=True, seed=4))
+        == third
+    )
     torch.manual_seed(5)
     assert contents(follows) != third
 
@@ -227,7 +234,9 @@ def test_order_of_a_data_loader() -> None:
 def test_ranks() -> None:
     graph = make()
     ranks = [
-        list(loader(graph, negatives=NegativeSampling(), shuffle=True, rank=r, world_size=3))
+        list(
+            loader(graph, negative_sampling=NegativeSampling(), shuffle=True, rank=r, world_size=3)
+        )
         for r in range(3)
     ]
     assert {len(batches) for batches in ranks} == {2}
@@ -241,7 +250,7 @@ def test_disjoint() -> None:
     """A tree for each vertex of each link."""
     edges = coo()
     sampler = pgs.PGSampler([3], disjoint=True, frontier="new", seed=1)
-    for batch in loader(make(), fanouts=sampler, negatives=NegativeSampling(amount=2)):
+    for batch in loader(make(), fanouts=sampler, negative_sampling=NegativeSampling(amount=2)):
         count = len(batch.input_id)
         assert len(batch.minibatch.output_nodes) == 4 * count
         assert batch.edge_label_index is not None
@@ -269,7 +278,9 @@ def test_weights_and_features() -> None:
 def test_programs() -> None:
     sampler = samplers.ladies(nodes=[20, 20], seed=1)
     edges = coo()
-    for batch in loader(make(), fanouts=sampler, exclude=None, negatives=NegativeSampling()):
+    for batch in loader(
+        make(), fanouts=sampler, exclude=None, negative_sampling=NegativeSampling()
+    ):
         assert batch.edge_label_index is not None
         links = batch.minibatch.output_nodes[batch.edge_label_index][:, : len(batch.input_id)]
         assert links.equal(edges[:, IDS[batch.input_id]])
@@ -306,7 +317,9 @@ def test_times() -> None:
     sampler = pgs.PGSampler([4, 3], temporal=Temporal("t", inclusive=False), seed=3)
     when = times["t"][IDS]
     law = NegativeSampling("uniform", 2, time_attr="born", src_weight=torch.ones(NODES))
-    made = loader(graph, fanouts=sampler, negatives=law, seed_time=when, exclude=None, shuffle=True)
+    made = loader(
+        graph, fanouts=sampler, negative_sampling=law, seed_time=when, exclude=None, shuffle=True
+    )
     for batch in made:
         bound = when[batch.input_id]
         assert batch.edge_label_index is not None
@@ -345,7 +358,7 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
     dst = torch.tensor([2, 3] + [v for v in range(10) if v != 3])
     graph = pgs.Graph.from_coo(src, dst, num_nodes=10)
     negatives = NegativeSampling("structural")
-    made = iter(loader(graph, range(11), batch_size=2, negatives=negatives, exclude=None))
+    made = iter(loader(graph, range(11), batch_size=2, negative_sampling=negatives, exclude=None))
     next(made)
     with pytest.raises(ValueError, match="got 3, from which edges lead to all 9 others"):
         next(made)

@@ -133,7 +133,7 @@ for exclude in ("self", None):
     for prefetch in (0, 3, 12):
         loader = LinkLoader(
             graph, torch.arange(0, 4000, 3), [4, 3], device="cuda", batch_size=300, seed=1,
-            negatives=NegativeSampling(), exclude=exclude, prefetch=prefetch,
+            negative_sampling=NegativeSampling(), exclude=exclude, prefetch=prefetch,
         )
         loader.trace(sys.argv[1] + f"/{exclude}{prefetch}.json")
         edges = sum(batch.minibatch.num_edges for batch in loader)

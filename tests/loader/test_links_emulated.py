@@ -44,7 +44,7 @@ for exclude in ("self", None):
         for mode in ("binary", "triplet"):
             options = dict(
                 batch_size=300, shuffle=True, seed=1, prefetch=prefetch, exclude=exclude,
-                negatives=NegativeSampling("structural", 2, mode=mode),
+                negative_sampling=NegativeSampling("structural", 2, mode=mode),
             )
             made = []
             for where in ("cpu", "cuda"):

@@ -89,7 +89,7 @@ def test_a_batch_with_a_seed_twice_has_an_output_for_each() -> None:
 @pytest.mark.parametrize("deal", ["seeds", "batches"])
 @pytest.mark.parametrize("world_size", [1, 2, 3])
 def test_ranks_share_the_draws_out(world_size: int, deal: str) -> None:
-    options: dict[str, Any] = {"num_samples": 31, "world_size": world_size, "deal": deal}
+    options: dict[str, Any] = {"num_samples": 31, "world_size": world_size, "shard_by": deal}
     ranks = [loader(rank=rank, **options) for rank in range(world_size)]
     for epoch in range(2):
         found = [node for each in ranks for node in drawn(each)]

@@ -65,12 +65,12 @@ for wide, fanouts, how, most in (
     sampler = pgs.PGSampler(fanouts, seed=3, **how)
     options = dict(batch_size=64, shuffle=True, seed=3)
     eager = DataLoader(graphs[wide], SEEDS, sampler, **options)
-    for capacities in (None, *(["most"] if most else []), [(70, 9)] * len(fanouts)):
+    for capacities in (True, *(["max"] if most else []), [(70, 9)] * len(fanouts)):
         eager.set_epoch(0)
         fixed = DataLoader(
-            graphs[wide], SEEDS, sampler, static=True, capacities=capacities, **options
+            graphs[wide], SEEDS, sampler, static=capacities, **options
         )
-        if capacities == "most":
+        if capacities == "max":
             assert fixed.capacities == most, fixed.capacities
         for _ in range(2):
             for expected, batch in zip(eager, fixed, strict=True):
@@ -108,7 +108,7 @@ def test_batches_that_need_more_room_get_it(emulator: Path) -> None:
 graph = make_graph().to("cuda")
 options = dict(batch_size=64, shuffle=True, seed=3)
 eager = DataLoader(graph, SEEDS, [5, 3], **options)
-small = DataLoader(graph, SEEDS, [5, 3], static=True, capacities=[(70, 9), (64, 1)], **options)
+small = DataLoader(graph, SEEDS, [5, 3], static=[(70, 9), (64, 1)], **options)
 assert small.capacities == [(70, 9), (64, 1)]
 for _ in range(2):
     for expected, batch in zip(eager, small, strict=True):
@@ -117,7 +117,7 @@ assert small._static.epochs.remade > 0
 most = small.capacities
 assert most[0][0] > 70 and most[1][1] > 1
 # As small again, the next loader needs none.
-again = DataLoader(graph, SEEDS, [5, 3], static=True, capacities=most, **options)
+again = DataLoader(graph, SEEDS, [5, 3], static=most, **options)
 assert len([batch for _ in range(2) for batch in again]) and again._static.epochs.remade == 0
 assert pickle.loads(pickle.dumps(again)).capacities == again.capacities == most
 # A rank that never has as many seeds as a batch may have.
@@ -136,7 +136,7 @@ options = dict(batch_size=64, shuffle=True, seed=3)
 for replace in (False, True):
     sampler = pgs.PGSampler([5, 3], seed=3, replace=replace)
     eager = DataLoader(graph, SEEDS, sampler, **options)
-    fixed = DataLoader(graph, SEEDS, sampler, static=True, capacities="most", **options)
+    fixed = DataLoader(graph, SEEDS, sampler, static="max", **options)
     # 64 seeds have 3 edges each at most; their ends have 5. All sources but seeds are distinct.
     assert fixed.capacities == [(64 + 1000, 5 * 256), (256, 3 * 64)]
     for _ in range(3):
@@ -150,12 +150,12 @@ indptr = torch.zeros(201, dtype=torch.int64)
 indptr[1:9] = torch.arange(4, 33, 4)
 indptr[9:] = 32
 tree = pgs.Graph.from_csc(indptr, indices).to("cuda")
-fixed = DataLoader(tree, range(8), [4], batch_size=8, static=True, capacities="most")
+fixed = DataLoader(tree, range(8), [4], batch_size=8, static="max")
 (block,) = next(iter(fixed)).trimmed().blocks
 assert (block.num_src_nodes, block.num_edges) == fixed.capacities[0] == (40, 32)
 assert fixed._static.epochs.remade == 0
 with pytest.raises(ValueError, match="with a fanout of -1, which has no bound, got 'most'"):
-    DataLoader(graph, SEEDS, [-1, 3], static=True, capacities="most", **options)
+    DataLoader(graph, SEEDS, [-1, 3], static="max", **options)
 """
     run_with_driver(emulator, PRELUDE + code)
 
@@ -259,7 +259,7 @@ capture.CapturedLoop._capture = captured
 graph, stream = make_graph().to("cuda"), Stream()
 options = dict(batch_size=64, shuffle=True, seed=3)
 for warmup, expected in ((1, 1), (3, 3), (5, 1), (6, 1), (7, 2), (10, 1)):
-    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, capacities="most", **options)
+    fixed = DataLoader(graph, SEEDS, [5, 3], static="max", **options)
     eager = DataLoader(graph, SEEDS, [5, 3], **options)
     assert len(fixed) == 5
     at = []
@@ -316,14 +316,12 @@ for mode in ("queue", "bsp"):
         DataLoader(there, SEEDS, sampler, **options)
 for given, error, text in (
     ([(1, 2)], ValueError, "a pair of sizes for each of 2 blocks"), (3, ValueError, "got int 3"),
-    ("least", ValueError, "outermost first, or 'most', got str 'least'"),
-    ([(1, 2), 3], TypeError, r"capacities\\[1\\]: expected \\(num_nodes, num_edges\\)"),
-    ([(0, 2), (1, 2)], ValueError, r"capacities\\[0\\]\\[0\\]: expected an integer >= 1, got 0"),
+    ("least", ValueError, "True, False or 'max', got str 'least'"),
+    ([(1, 2), 3], TypeError, r"static\\[1\\]: expected \\(num_nodes, num_edges\\)"),
+    ([(0, 2), (1, 2)], ValueError, r"static\\[0\\]\\[0\\]: expected an integer >= 1, got 0"),
 ):
     with pytest.raises(error, match=text):
-        DataLoader(there, SEEDS, [5, 3], capacities=given, **options)
-with pytest.raises(ValueError, match="capacities: expected None without static=True"):
-    DataLoader(there, SEEDS, [5, 3], batch_size=64, capacities=[(1, 2), (3, 4)])
+        DataLoader(there, SEEDS, [5, 3], **{**options, "static": given})
 with pytest.raises(ValueError, match="loader: expected a loader with static=True"):
     pgs.torch.capture(print, DataLoader(there, SEEDS, [5, 3], batch_size=64))
 with pytest.raises(TypeError, match="step: expected a function"):

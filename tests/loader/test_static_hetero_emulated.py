@@ -92,12 +92,12 @@ for wide, how, more in (
     sampler = pgs.PGSampler(how.pop("fanouts"), seed=3, frontier="new", **how)
     options = {"batch_size": 64, "shuffle": True} | more
     eager = DataLoader(graphs[wide], TYPED_SEEDS, sampler, **options)
-    for capacities in (None, "most", [({}, {})] * len(sampler.fanouts)):
-        if capacities == "most" and "default_fanout" in how:
+    for capacities in (True, "max", [({}, {})] * len(sampler.fanouts)):
+        if capacities == "max" and "default_fanout" in how:
             continue
         eager.set_epoch(0)
         fixed = DataLoader(
-            graphs[wide], TYPED_SEEDS, sampler, static=True, capacities=capacities, **options
+            graphs[wide], TYPED_SEEDS, sampler, static=capacities, **options
         )
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
@@ -152,7 +152,7 @@ graph = typed_graph().to("cuda")
 options = dict(batch_size=64, shuffle=True, seed=3)
 small = [({"a": 70}, {("a", "r", "b"): 9}), ({}, {("b", "s", "a"): 1})]
 eager = DataLoader(graph, TYPED_SEEDS, [5, 3], **options)
-fixed = DataLoader(graph, TYPED_SEEDS, [5, 3], static=True, capacities=small, **options)
+fixed = DataLoader(graph, TYPED_SEEDS, [5, 3], static=small, **options)
 # A hop has room for what those before it have.
 assert fixed.capacities[1][0] == {"a": 64, "b": 64, "none": 0, "alone": 0}
 assert fixed.capacities[0][0] == {"a": 70, "b": 64, "none": 0, "alone": 0}
@@ -163,7 +163,7 @@ for _ in range(2):
 assert fixed._static.epochs.remade > 0
 # As small again, the next loader needs none.
 most = fixed.capacities
-again = DataLoader(graph, TYPED_SEEDS, [5, 3], static=True, capacities=most, **options)
+again = DataLoader(graph, TYPED_SEEDS, [5, 3], static=most, **options)
 assert len([batch for _ in range(2) for batch in again]) and again._static.epochs.remade == 0
 again.__dict__["graph"] = None
 assert pickle.loads(pickle.dumps(again._static.layout)).grown(most, most) == most
@@ -171,7 +171,7 @@ for replace, disjoint in ((False, False), (True, True)):
     sampler = pgs.PGSampler(
         [{("a", "r", "b"): 2}, 3], default_fanout=4, seed=3, replace=replace, disjoint=disjoint
     )
-    fixed = DataLoader(graph, TYPED_SEEDS, sampler, static=True, capacities="most", **options)
+    fixed = DataLoader(graph, TYPED_SEEDS, sampler, static="max", **options)
     inner = dict.fromkeys(graph.edge_types, 192) | {("b", "e", "alone"): 0}
     nodes = {"a": 448, "b": 256, "none": 0, "alone": 0}
     if not disjoint:
@@ -251,9 +251,9 @@ for rule, of, options in (
     sampler = pgs.PGSampler([4, 3], seed=2, temporal=rule, **options)
     about = dict(batch_size=40, shuffle=True, seed=5, seed_time=of, rank=1, world_size=2)
     eager = DataLoader(graph, seeds, sampler, **about)
-    for capacities in (None, "most", [(50, 40), (41, 3)]):
-        fixed = DataLoader(graph, seeds, sampler, static=True, capacities=capacities, **about)
-        for _ in range(2 if capacities is None else 1):
+    for capacities in (True, "max", [(50, 40), (41, 3)]):
+        fixed = DataLoader(graph, seeds, sampler, static=capacities, **about)
+        for _ in range(2 if capacities is True else 1):
             for expected, batch in zip(eager, fixed, strict=True):
                 made = batch.trimmed()
                 assert content(made) == content(expected)
@@ -267,7 +267,7 @@ for rule, of, options in (
                     assert weights[0] is None or weights[0].tolist() == weights[1].tolist()
         eager.set_epoch(0)
         assert (fixed._static.epochs.remade > 0) == (type(capacities) is list)
-    fixed = DataLoader(graph, seeds, sampler, static=True, capacities="most", **about)
+    fixed = DataLoader(graph, seeds, sampler, static="max", **about)
     assert fixed.capacities == [(160 * 5, 4 * 160), (160, 120)]
 """
     run_with_driver(emulator, PRELUDE + code)
@@ -281,19 +281,19 @@ options = dict(batch_size=64, static=True)
 with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on the C"):
     DataLoader(graph, TYPED_SEEDS, [5, 3], **options)
 with pytest.raises(TypeError, match="static: expected a PGSampler"):
-    DataLoader(there, TYPED_SEEDS, [5, 3], labor="poisson", **options)
+    DataLoader(there, TYPED_SEEDS, pgs.LaborSampler([5, 3]), **options)
 for given, error, text in (
     ([({}, {})], ValueError, "a pair of mappings for each of 2 hops"),
-    ([({}, {}), 3], TypeError, r"capacities\\[1\\]: expected mappings of node types and of edge"),
+    ([({}, {}), 3], TypeError, r"static\\[1\\]: expected mappings of node types and of edge"),
     ([({}, {}), ({"z": 1}, {})], ValueError, r"\\[1\\]\\[0\\]: expected types of the graph"),
-    ([({}, {}), ([], {})], TypeError, r"capacities\\[1\\]\\[0\\]: expected a mapping of types"),
+    ([({}, {}), ([], {})], TypeError, r"static\\[1\\]\\[0\\]: expected a mapping of types"),
     ([({}, {}), ({"a": -1}, {})], ValueError, r"\\[0\\]\\['a'\\]: expected an integer >= 0"),
     ([({}, {}), ({}, {("b", "e", "alone"): 2})], ValueError, "no room for .* type 'alone'"),
 ):
     with pytest.raises(error, match=text):
-        DataLoader(there, TYPED_SEEDS, [5, 3], capacities=given, **options)
+        DataLoader(there, TYPED_SEEDS, [5, 3], **{**options, "static": given})
 with pytest.raises(ValueError, match="with a fanout of -1, which has no bound"):
-    DataLoader(there, TYPED_SEEDS, [-1, 3], capacities="most", **options)
+    DataLoader(there, TYPED_SEEDS, [-1, 3], **{**options, "static": "max"})
 loader = DataLoader(there, TYPED_SEEDS, [5, 3], **options)
 batch = next(iter(loader))
 for name in ("num_sampled_nodes", "num_sampled_edges", "edge_index_dict"):

@@ -98,10 +98,10 @@ for sampler, more in (
     (pgs.PGSampler([4], seed=3, disjoint=True, edge_weights="ht"), {"labels": {s: when[s]}}),
     (pgs.PGSampler([4, 3], seed=3, temporal="t"), {"seed_time": when, "rank": 1, "world_size": 2}),
 ):
-    options = dict(batch_size=90, shuffle=True, exclude=None, negatives=negatives) | more
+    options = dict(batch_size=90, shuffle=True, exclude=None, negative_sampling=negatives) | more
     eager = LinkLoader(graph, given, sampler, **options)
-    for capacities in (None, "most"):
-        fixed = LinkLoader(graph, given, sampler, static=True, capacities=capacities, **options)
+    for capacities in (True, "max"):
+        fixed = LinkLoader(graph, given, sampler, static=capacities, **options)
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
             assert typed_content(made.minibatch) == typed_content(expected.minibatch)
@@ -136,11 +136,11 @@ for time, of in (("t", times), ("f", times / 10.0)):
     sampler = pgs.PGSampler([4, 3], seed=2, temporal=Temporal(time, inclusive=False))
     options = dict(
         batch_size=40, shuffle=True, seed=5, seed_time=of[edges], exclude=None,
-        negatives=NegativeSampling("structural"),
+        negative_sampling=NegativeSampling("structural"),
     )
     eager = LinkLoader(graph, edges, sampler, **options)
     small = [(170, 40), (165, 3)]
-    fixed = LinkLoader(graph, edges, sampler, static=True, capacities=small, **options)
+    fixed = LinkLoader(graph, edges, sampler, static=small, **options)
     for _ in range(2):
         for expected, batch in zip(eager, fixed, strict=True):
             made = batch.trimmed()
@@ -189,11 +189,11 @@ for wide, how, more in (
     eager = LinkLoader(graphs[wide], edges, sampler, **options)
     every = LinkLoader(graphs[wide], edges, sampler, **more_of_all(options))
     assert eager.exclude in ("self", "reverse_id")
-    for capacities in (None, [(130, 40), (129, 3)]):
+    for capacities in (True, [(130, 40), (129, 3)]):
         eager.set_epoch(0)
         every.set_epoch(0)
         fixed = LinkLoader(
-            graphs[wide], edges, sampler, static=True, capacities=capacities, **options
+            graphs[wide], edges, sampler, static=capacities, **options
         )
         assert fixed.exclude == eager.exclude
         others = 0
@@ -213,7 +213,7 @@ for wide, how, more in (
                 trees = made.minibatch.trees, expected.minibatch.trees
                 assert trees[0] is None or trees[0].tolist() == trees[1].tolist()
         assert others
-        assert (fixed._static.epochs.remade > 0) == (capacities is not None)
+        assert (fixed._static.epochs.remade > 0) == (capacities is not True)
 
 graph = typed_graph().to("cuda")
 r, s, t = ("a", "r", "b"), ("b", "s", "a"), ("a", "t", "a")
@@ -235,13 +235,14 @@ for of, links, how, more in (
      {"exclude": "reverse_id", "reverse_eids": {t: turned}}),
     (graph, given, {"temporal": "t"}, {"seed_time": when}),
     (reverse, {r: torch.arange(0, 800, 3)}, {},
-     {"exclude": "reverse_types", "reverse_types": {r: s, s: r}}),
+     {"exclude": "reverse_types", "reverse_etypes": {r: s, s: r}}),
     (reverse, {r: torch.arange(0, 800, 3)}, {},
-     {"exclude": "reverse_id", "reverse_types": {r: s}, "reverse_eids": {r: other}}),
+     {"exclude": "reverse_id", "reverse_etypes": {r: s}, "reverse_eids": {r: other}}),
     (reverse, {r: torch.arange(0, 800, 3)}, {}, {"exclude": with_others}),
 ):
     sampler = pgs.PGSampler([5, 3], seed=3, **how)
-    options = dict(batch_size=64, shuffle=True, negatives=NegativeSampling("uniform")) | more
+    options = dict(batch_size=64, shuffle=True) | more
+    options["negative_sampling"] = NegativeSampling("uniform")
     eager = LinkLoader(of, links, sampler, **options)
     fixed = LinkLoader(of, links, sampler, static=True, **options)
     for _ in range(2):
@@ -273,10 +274,11 @@ def test_captured_links(emulator: Path) -> None:
     """The links of a batch are there before its launch, of one that needs more room too."""
     code = """
 graph, edges = make_graph().to("cuda"), torch.arange(0, 1500, 4)
-options = dict(batch_size=64, shuffle=True, seed=3, exclude=None, negatives=NegativeSampling())
+options = dict(batch_size=64, shuffle=True, seed=3, exclude=None)
+options["negative_sampling"] = NegativeSampling()
 eager = LinkLoader(graph, edges, [5, 3], **options)
 small = [(300, 400), (192, 300)]
-fixed = LinkLoader(graph, edges, [5, 3], static=True, capacities=small, **options)
+fixed = LinkLoader(graph, edges, [5, 3], static=small, **options)
 loop = capture.capture(lambda batch: [batch.trimmed()], fixed, warmup=2, stream=Stream())
 for _ in range(3):
     for (made,), expected in zip(loop, eager, strict=True):
@@ -298,17 +300,15 @@ options = dict(batch_size=64, static=True, exclude=None)
 with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on the C"):
     LinkLoader(graph, edges, [5, 3], **options)
 with pytest.raises(TypeError, match="static: expected a PGSampler"):
-    LinkLoader(there, edges, [5, 3], labor="exact", **options)
-with pytest.raises(TypeError, match="static: expected True or False"):
+    LinkLoader(there, edges, pgs.LaborSampler([5, 3], exact=True), **options)
+with pytest.raises(ValueError, match="static: expected a pair of sizes for .*, got int 1"):
     LinkLoader(there, edges, [5, 3], batch_size=64, exclude=None, static=1)
-with pytest.raises(ValueError, match="capacities: expected None without static=True"):
-    LinkLoader(there, edges, [5, 3], batch_size=64, capacities="most")
 with pytest.raises(ValueError, match="a pair of sizes for each of 2 blocks"):
-    LinkLoader(there, edges, [5, 3], capacities=[(1, 2)], **options)
-with pytest.raises(ValueError, match="deal: expected 'seeds' with static=True, got 'batches'"):
-    LinkLoader(there, edges, [5, 3], deal="batches", **options)
-with pytest.raises(ValueError, match="start: expected 0 with static=True, got 2"):
-    LinkLoader(there, edges, [5, 3], start=2, **options)
+    LinkLoader(there, edges, [5, 3], **{**options, "static": [(1, 2)]})
+with pytest.raises(ValueError, match="shard_by: expected 'seeds' with static, got 'batches'"):
+    LinkLoader(there, edges, [5, 3], shard_by="batches", **options)
+with pytest.raises(ValueError, match="skip_batches: expected 0 with static, got 2"):
+    LinkLoader(there, edges, [5, 3], skip_batches=2, **options)
 with pytest.raises(ValueError, match="static: expected a sampler of mode .*, got 'bsp'"):
     LinkLoader(there, edges, pgs.PGSampler([5, 3], mode="bsp"), **options)
 loader = LinkLoader(there, edges, [5, 3], **options)

@@ -349,10 +349,10 @@ def test_a_sampler_that_is_faster_rests(graph: pgs.Graph, monkeypatch: Any) -> N
 
 
 PIPELINES: list[dict[str, Any]] = [
-    {"prefetch": prefetch, "low_mark": low}
+    {"prefetch": prefetch if low is None else (low, prefetch)}
     for prefetch in (0, 1, 2, 3, 4, 8, 20)
     for low in (None, 0, 1, 2, 7)
-    if low is None or low < max(prefetch, 1)
+    if low is None or low < prefetch
 ]
 
 
@@ -362,7 +362,7 @@ def test_batches_do_not_depend_on_the_queue(graph: pgs.Graph, rows: bool) -> Non
     options: dict[str, Any] = {"batch_size": 150, "shuffle": True, "seed": 3, **more}
     expected = None
     for pipeline in PIPELINES:
-        loader = DataLoader(graph, SEEDS, [5, 3], sampler_share=0.3, **pipeline, **options)
+        loader = DataLoader(graph, SEEDS, [5, 3], gpu_share=0.3, **pipeline, **options)
         found = [content(batch) for batch in loader]
         expected = expected or found
         assert found == expected, pipeline
@@ -382,14 +382,14 @@ for sampler in (pgs.PGSampler([5, 3], seed=3), Own([5, 3], seed=3)):
     expected = [content(b) for b in DataLoader(graph, SEEDS, sampler, **options)]
     for pipeline in {PIPELINES!r}:
         share = None if type(sampler) is Own else [None, 0.001, 0.25, 1][pipeline["prefetch"] % 4]
-        loader = DataLoader(there, SEEDS, sampler, sampler_share=share, **pipeline, **options)
+        loader = DataLoader(there, SEEDS, sampler, gpu_share=share, **pipeline, **options)
         assert [content(b) for b in loader] == expected, pipeline
         stats = loader.stats()
         assert stats["batches"] == len(expected)
         assert stats["edges"] == sum(len(block[2]) for batch in expected for block in batch[3])
 for mode in ("fused", "queue"):
     sampler = pgs.PGSampler([5, 3], seed=3, mode=mode)
-    loader = DataLoader(there, SEEDS, sampler, sampler_share=0.01, **options)
+    loader = DataLoader(there, SEEDS, sampler, gpu_share=0.01, **options)
     want = [content(b) for b in DataLoader(graph, SEEDS, pgs.PGSampler([5, 3], seed=3), **options)]
     assert [content(b) for b in loader] == want, mode
 print(pgs.cuda.memory_stats(0)["flights"])
@@ -400,15 +400,20 @@ print(pgs.cuda.memory_stats(0)["flights"])
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"low_mark": 4}, ValueError, r"^low_mark: expected an integer from 0 to 3, got 4"),
-        ({"low_mark": -1}, ValueError, "^low_mark: expected an integer"),
-        ({"low_mark": "1"}, TypeError, "^low_mark: expected an integer"),
-        ({"prefetch": 0, "low_mark": 1}, ValueError, "^low_mark: "),
-        ({"sampler_share": 0}, ValueError, r"^sampler_share: expected a number in \(0, 1\], got 0"),
-        ({"sampler_share": 1.5}, ValueError, r"^sampler_share: expected a number in \(0, 1\]"),
-        ({"sampler_share": float("nan")}, ValueError, "^sampler_share: expected a number in"),
-        ({"sampler_share": True}, TypeError, "^sampler_share: expected a number, got bool"),
-        ({"sampler_share": "all"}, TypeError, "^sampler_share: expected a number, got str"),
+        (
+            {"prefetch": (4, 4)},
+            ValueError,
+            r"^prefetch\[0\]: expected an integer from 0 to 3, got 4",
+        ),
+        ({"prefetch": (-1, 4)}, ValueError, r"^prefetch\[0\]: expected an integer"),
+        ({"prefetch": ("1", 4)}, TypeError, r"^prefetch\[0\]: expected an integer"),
+        ({"prefetch": (0, 0)}, ValueError, r"^prefetch\[1\]: expected an integer"),
+        ({"prefetch": (1, 2, 3)}, ValueError, r"^prefetch: expected a number or \(low, high\)"),
+        ({"gpu_share": 0}, ValueError, r"^gpu_share: expected a number in \(0, 1\], got 0"),
+        ({"gpu_share": 1.5}, ValueError, r"^gpu_share: expected a number in \(0, 1\]"),
+        ({"gpu_share": float("nan")}, ValueError, "^gpu_share: expected a number in"),
+        ({"gpu_share": True}, TypeError, "^gpu_share: expected a number, got bool"),
+        ({"gpu_share": "all"}, TypeError, "^gpu_share: expected a number, got str"),
     ],
 )
 def test_what_is_refused(
@@ -423,8 +428,8 @@ def test_a_share_of_a_sampler_of_ones_own_is_refused(graph: pgs.Graph) -> None:
         pass
 
     for sampler in (Slow(0, beside=False), Own([2])):
-        with pytest.raises(ValueError, match=r"^sampler_share: expected None with"):
-            DataLoader(graph, SEEDS, sampler, batch_size=8, sampler_share=0.5)
+        with pytest.raises(ValueError, match=r"^gpu_share: expected None with"):
+            DataLoader(graph, SEEDS, sampler, batch_size=8, gpu_share=0.5)
 
 
 # ---- events of a device ----
@@ -672,14 +677,14 @@ def test_two_iterators_have_figures_of_their_own(graph: pgs.Graph) -> None:
 
 def test_a_pickled_loader_begins_anew(graph: pgs.Graph, tmp_path: Path) -> None:
     loader = DataLoader(
-        graph, SEEDS, [5, 3], batch_size=100, seed=1, low_mark=2, sampler_share=0.5,
+        graph, SEEDS, [5, 3], batch_size=100, seed=1, prefetch=(2, 4), gpu_share=0.5,
         features={"x": X},
     )  # fmt: skip
     list(loader)
     loader.trace(tmp_path / "trace.json")
     copy = pickle.loads(pickle.dumps(loader))
     assert copy.stats()["batches"] == 0
-    assert (copy.low_mark, copy.sampler_share) == (2, 0.5)
+    assert (copy.prefetch, copy.gpu_share) == ((2, 4), 0.5)
     list(copy)
     assert not (tmp_path / "trace.json").exists()
     assert copy.stats()["edges"] > 0 < copy.stats()["held_back"]

@@ -204,11 +204,9 @@ def test_torch() -> None:
 
     graph = pgs.Graph.from_csc([0, 3, 3, 3], [0, 1, 2], edge_data={"w": [1, 2, 3]})
     for options in ({"edge_weights": "ht"}, {"edge_weights": "ht", "prob": "w"}):
-        loader = DataLoader(graph, [0, 1, 2], [2], batch_size=2, seed=1, **options)
-        assert loader.sampler.edge_weights == "ht"
+        sampler = pgs.PGSampler([2], seed=1, **options)
+        loader = DataLoader(graph, [0, 1, 2], sampler, batch_size=2)
         assert [len(block.edge_weights) for b in loader for block in b.blocks] == [2, 0]
-    with pytest.raises(ValueError, match=r"edge_weights: expected None with a sampler"):
-        DataLoader(graph, [0], loader.sampler, batch_size=1, edge_weights="ht")
 
 
 def test_arrow() -> None:

@@ -612,7 +612,7 @@ def test_a_loader_of_dates_beside_times_that_are_none(edges: Any) -> None:
                 graph,
                 links,
                 [3],
-                negatives=NegativeSampling(time_attr="n"),
+                negative_sampling=NegativeSampling(time_attr="n"),
                 seed_time=DAYS["M"],
                 batch_size=4,
             )

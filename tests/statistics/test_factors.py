@@ -202,16 +202,16 @@ def test_of_link_loaders(labor: str | None, prob: str | None, types: bool) -> No
     from pygsampler.torch import LinkLoader
 
     edges: Any = torch.arange(0, EDGES * ROWS, EDGES)
+    how: dict[str, Any] = {"prob": prob, "edge_weights": "ht", "seed": 1}
+    sampler: Any = pgs.PGSampler([3], **how)
+    if labor is not None:
+        sampler = pgs.LaborSampler([3], exact=labor == "exact", **how)
     loader: Any = LinkLoader(
         typed() if types else plain(),
         {KIND: edges} if types else edges,
-        [3],
+        sampler,
         batch_size=ROWS,
-        labor=labor,
-        prob=prob,
-        edge_weights="ht",
         exclude=None,
-        seed=1,
     )
     (batch,) = loader
     fair(*of_block(batch.minibatch.blocks[0][KIND] if types else batch.minibatch.blocks[0]))

@@ -51,7 +51,7 @@ def train(
     torch.cuda.current_stream().wait_stream(stream)
     # Steps in proportion to gradients: Adam's would show the order in which those were added up.
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-    options = {"static": True, "capacities": "most"} if captured else {}
+    options = {"static": "max"} if captured else {}
     # Each rank has labels of its own, so that it ends elsewhere unless gradients are exchanged.
     loader = DataLoader(
         graph, range(BATCH * 14 * ranks), [6, 4], batch_size=BATCH, shuffle=True, seed=5,

@@ -421,7 +421,7 @@ def loaders(rank: int, world: int, folder: str) -> None:
                 "labels": torch.arange(NODES),
                 "rank": rank,
                 "world_size": world,
-                "deal": deal,
+                "shard_by": deal,
             }
             ours = DataLoader(graph, np.arange(NODES), [3, 4], features={"x": features}, **about)
             theirs = DataLoader(whole, np.arange(NODES), [3, 4], features={"x": x}, **about)

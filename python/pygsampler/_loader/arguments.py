@@ -8,10 +8,10 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._engine.checks import describe
+from pygsampler._loader.options import replacement
 from pygsampler._sampling.sampler import Sampler
 from pygsampler.errors import CudaError
 from pygsampler.programs import ProgramFunction
-from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 
 __all__ = ["check_not_function", "graph_on_device", "resolve_sampler"]
@@ -23,29 +23,26 @@ def check_not_function(given: Any) -> None:
         raise TypeError(f"sampler: expected a sampler, {given._remedy()}, got {given!r}")
 
 
-def resolve_sampler(
-    given: Any, seed: int | None, *, labor: str | None, **options: str | None
-) -> Sampler[Any]:
-    """The sampler, given or made of fanouts, for a graph with types or without."""
+def resolve_sampler(given: Any, seed: int | None) -> Sampler[Any]:
+    """Returns the sampler of a loader, from a sampler or from fanouts.
+
+    TypeError for a sampler of torch's, which chooses seeds, with the arguments that do so here.
+    """
     if isinstance(given, Sampler):
-        for name, value in {**options, "labor": labor}.items():
-            if value is not None:
-                raise ValueError(
-                    f"{name}: expected None with a sampler, which has its own, got {value!r}"
-                )
         return given
     check_not_function(given)
+    if isinstance(given, torch.utils.data.Sampler):
+        raise TypeError(
+            f"sampler: expected a pygsampler.Sampler or fanouts, got {describe(given)}"
+            f"{replacement('batch_sampler')}"
+        )
     if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
         kind = type(given)
         raise TypeError(
-            "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
+            "sampler: expected a pygsampler.PGSampler or a list of int, got a "
             f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
         )
-    if labor is not None:
-        if labor not in ("exact", "poisson"):
-            raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
-        return LaborSampler(given, exact=labor == "exact", seed=seed, **options)  # type: ignore[arg-type]
-    return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
+    return PGSampler(given, seed=seed)
 
 
 def graph_on_device(graph: Any, device: Any) -> Any:

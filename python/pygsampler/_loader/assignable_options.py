@@ -8,16 +8,15 @@ from typing import Any
 from pygsampler._engine.checks import boolean, describe, integer
 from pygsampler._loader.options import replacement, similar
 
-__all__ = ["ASSIGNABLE", "check_assigned", "check_option", "library_class"]
+__all__ = ["ASSIGNABLE", "check_assigned", "check_option", "library_class", "marks"]
 
 # Options that take effect at the next ``iter()``.
 ASSIGNABLE = (
     *("batch_size", "drop_last", "shuffle", "prefetch"),
-    *("low_mark", "progress", "sampler_share"),
+    *("progress", "gpu_share"),
 )
 # Attributes that loaders have, and do not change.
-_FIXED = ("graph", "rank", "negatives")
-_LEAST = {"batch_size": 1, "prefetch": 0}
+_FIXED = ("graph", "rank", "negative_sampling")
 _WAYS = {
     "seed": "set_seed(...) takes another one from the next epoch on",
     "epoch": "set_epoch(...) chooses the next one",
@@ -57,20 +56,23 @@ def check_assigned(loader: Any, name: str) -> None:
 
 def check_option(loader: Any, name: str, value: Any) -> Any:
     """Returns the ``value`` of an assignable option ``name`` of a ``loader``, checked."""
-    least = _LEAST.get(name)
-    if name == "low_mark":
-        return None if value is None else integer(value, name, 0, max(loader.prefetch - 1, 0))
-    if name == "sampler_share":
+    if name == "gpu_share":
         return _share(value, loader.sampler)
-    if least is None:
+    if name == "batch_size":
+        return integer(value, name, 1)
+    if name != "prefetch":
         return boolean(value, name)
-    number = integer(value, name, least)
-    low = loader.low_mark
-    if name == "prefetch" and low is not None and low > max(number - 1, 0):
-        raise ValueError(
-            f"prefetch: expected more than low_mark ({low}), got {number}; assign low_mark first"
-        )
-    return number
+    if not isinstance(value, (tuple, list)):
+        return integer(value, name, 0)
+    if len(value) != 2:
+        raise ValueError(f"prefetch: expected a number or (low, high), got {describe(value)}")
+    high = integer(value[1], "prefetch[1]", 1)
+    return integer(value[0], "prefetch[0]", 0, high - 1), high
+
+
+def marks(prefetch: int | tuple[int, int]) -> tuple[int | None, int]:
+    """Returns the low mark of ``prefetch``, or None without one, and the high mark."""
+    return prefetch if isinstance(prefetch, tuple) else (None, prefetch)
 
 
 def library_class(loader: Any) -> type:
@@ -84,12 +86,12 @@ def _check_now(loader: Any, name: str) -> None:
         return
     if loader.static:
         raise AttributeError(
-            f"{name}: expected no assignment with static=True, whose memory has the size "
+            f"{name}: expected no assignment with static, whose memory has the size "
             "of a batch, got one; make another loader"
         )
     if loader._epochs.is_resumed:
         raise AttributeError(
-            f"{name}: expected no assignment between start= or load_state_dict and the "
+            f"{name}: expected no assignment between skip_batches= or load_state_dict and the "
             "epoch that goes on, got one; assign it after that epoch"
         )
 
@@ -105,13 +107,13 @@ def _share(share: Any, sampler: Any) -> float | None:
     if share is None:
         return None
     if isinstance(share, bool) or not isinstance(share, (int, float)):
-        raise TypeError(f"sampler_share: expected a number, got {describe(share)}")
+        raise TypeError(f"gpu_share: expected a number, got {describe(share)}")
     if not 0 < share <= 1:
-        raise ValueError(f"sampler_share: expected a number in (0, 1], got {share}")
+        raise ValueError(f"gpu_share: expected a number in (0, 1], got {share}")
     try:
         sampler.with_gpu_share(share)
     except NotImplementedError as error:
         raise ValueError(
-            f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
+            f"gpu_share: expected None with a sampler of your own, got {share}; {error}"
         ) from None
     return float(share)

@@ -118,7 +118,7 @@ def check_some(found: torch.Tensor, bound: torch.Tensor | None, what: str) -> No
         return
     row = int(empty.flatten().nonzero()[0])
     when = "" if bound is None else f" at time {bound[row].item()}"
-    raise ValueError(f"negatives: expected {what}{when}, got none")
+    raise ValueError(f"negative_sampling: expected {what}{when}, got none")
 
 
 def check_bound(

@@ -62,7 +62,7 @@ class DataLoader(LoaderBase[BatchT]):
         ``MiniBatch``. None at all makes a loader of length 0. Of a ``HeteroGraph`` a mapping of
         vertex types to ids; those of several types are put after each other, and shuffled and cut
         together.
-    sampler_or_fanouts : Sampler or list of int
+    sampler : Sampler or list of int
         A sampler, or the fanouts to make one of, outermost hop first.
     batch_size : int
         Seeds of a batch, at least 1.
@@ -70,12 +70,16 @@ class DataLoader(LoaderBase[BatchT]):
         Permute the seeds anew in each epoch.
     drop_last : bool
         Drop batches that are not full, the same number on all ranks.
-    prefetch : int
+    prefetch : int, or (int, int)
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
         asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
         run at once; on a GPU at most 8 are in flight, with 4 to 12 bytes for each vertex of the
         graph to work with, and from 4 on they are started in groups of half as many. Memory is
         that of ``prefetch + 1`` batches, on a GPU with those of their groups that were dropped.
+        A pair is (low, high): once ``high`` batches are ahead no more are begun until ``low`` are
+        left, fewer than ``high``; then as many as there is room for are, on a GPU by one call. For
+        a number the low mark is one less: a batch is begun for each that is taken. On a GPU, where
+        the sampler starts groups, it is half (docs/guide/prefetching.md).
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: that of the
         sampler that is given, else ``torch.initial_seed()``, asked for at each ``iter()``:
@@ -88,14 +92,14 @@ class DataLoader(LoaderBase[BatchT]):
         How many processes take part. The (shuffled) seeds are dealt out exactly: each seed goes to
         one rank, all ranks have the same number of batches, and no batch is empty or larger than
         ``batch_size``. Give all ranks the same ``seed``.
-    deal : str
+    shard_by : str
         ``"seeds"``: as above. ``"batches"``: batch b of a single process is one of rank b modulo
         ``world_size``, so that all ranks together make the batches of a single process, for any
         number of them. Some rank may have one batch more than another, for which
         ``torch.distributed.algorithms.Join`` is there, or the first ``min`` of the ``len()``.
-    start : int
-        How many batches the first pass leaves out: of all ranks with ``deal="batches"``, else of
-        each. ``load_state_dict`` goes on where ``state_dict`` was taken.
+    skip_batches : int
+        Number of batches that the first epoch leaves out: of all ranks with ``shard_by="batches"``,
+        else of each. ``load_state_dict`` goes on where ``state_dict`` was taken.
     progress : bool
         Show a tqdm bar with batches and sampled edges per second.
     device : str, int or torch.device, optional
@@ -103,16 +107,6 @@ class DataLoader(LoaderBase[BatchT]):
         the graph's own device. A graph that is elsewhere is copied there by ``graph.to(device)``,
         once, when the loader is made; ``loader.graph`` is the copy. For a graph larger than the
         GPU's memory give ``graph.pin()``, which stays in page-locked host memory.
-    prob, mask : str, optional
-        The name of an edge array of the graph, for the sampler that is made of fanouts: weights to
-        draw by, or the edges to sample, as ``PGSampler`` says. What a sampler that is given has is
-        its own.
-    edge_weights : str, optional
-        ``"ht"``: each block has ``edge_weights``, a factor for each edge, likewise.
-    labor : str, optional
-        The sampler that is made of fanouts is LABOR, of which batches have fewer vertices:
-        ``"poisson"``, with ``fanouts`` edges in the mean, or ``"exact"``, with so many. It is
-        ``pygsampler.LaborSampler``.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
@@ -125,12 +119,7 @@ class DataLoader(LoaderBase[BatchT]):
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
         ``block.features``.
-    low_mark : int, optional
-        Once ``prefetch`` batches are ahead no more are begun until so many are left, fewer than
-        ``prefetch``; then as many as there is room for are, on a GPU by one call. By default one
-        less than ``prefetch``: one is begun for each that is taken. On a GPU, where the sampler
-        starts groups, half of it. More is in docs/guide/prefetching.md.
-    sampler_share : float, optional
+    gpu_share : float, optional
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
         blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
         effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
@@ -143,21 +132,18 @@ class DataLoader(LoaderBase[BatchT]):
     num_samples : int, optional
         With ``seed_weights``, how many seeds an epoch has on all ranks. Default: as many as there
         are seeds.
-    static : bool
-        Yield each batch as the same ``StaticMiniBatch``, of fixed sizes in memory that stays where
-        it is, as ``capture`` needs it; on a GPU alone, for a ``PGSampler`` of mode ``"auto"`` or
-        ``"persistent"``. One epoch at a time: the next ``iter()`` ends the one before. ``prefetch``
-        is 2.
-    capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
-        With ``static``, how many sources and edges each block may have, outermost first; seeds are
-        at most ``batch_size``. Default: what the batches of the first pass need, which are sampled
-        once for that, and a twentieth more. A batch that needs more is noticed, and gets it, in
-        other memory. ``"most"`` is what no batch can need more than, by the fanouts, of which none
-        may be -1: with several ranks no batch of one of them is then too large, for which the
-        others would not wait. ``loader.capacities`` are those in use. Of a ``HeteroGraph`` each
-        pair is a mapping of vertex types to how many a batch may have after that hop, and one of
-        edge types to how many edges; types that are not named have as few as may be.
-
+    static : bool, "max", or sequence of (int, int), or of (mapping, mapping)
+        Not False: yield each batch as the same ``StaticMiniBatch``, of fixed sizes in memory that
+        stays where it is, as ``capture`` needs it; on a GPU alone, for a ``PGSampler`` of mode
+        ``"auto"`` or ``"persistent"``. One epoch at a time: the next ``iter()`` ends the one
+        before. ``prefetch`` is 2. True: each block has room for what the batches of the first epoch
+        need, which are sampled once for that, and a twentieth more. A batch that needs more is
+        noticed, and gets it, in other memory. ``"max"`` is what no batch can need more than, by the
+        fanouts, of which none may be -1: with several ranks no batch of one of them is then too
+        large, for which the others would not wait. A sequence has how many sources and edges each
+        block may have, outermost first; with a ``HeteroGraph`` each pair is a mapping of node types
+        to how many a batch may have after that hop, and one of edge types to how many edges; types
+        that are not named have as few as may be. ``loader.capacities`` are those in use.
     seed_time : array of shape [N], or a mapping of types to such, or one for all, optional
         With a sampler that has ``time``, the bound of each seed's tree, a number or a date: see
         ``PGSampler.sample``.
@@ -176,7 +162,7 @@ class DataLoader(LoaderBase[BatchT]):
 
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
-    them, nor do ``low_mark`` and ``sampler_share``. Each
+    them, nor does ``gpu_share``. Each
     ``iter()`` takes the current epoch and advances it by one, so two passes never repeat the
     same samples by accident; ``set_epoch(n)`` chooses the epoch of the next pass, as a resumed run
     does. Iterators are independent of each other and several may be in use at once, each of its
@@ -189,8 +175,8 @@ class DataLoader(LoaderBase[BatchT]):
 
     A loader can be pickled when its graph can; its iterators cannot.
 
-    ``batch_size``, ``drop_last``, ``shuffle``, ``prefetch``, ``low_mark``, ``progress`` and
-    ``sampler_share`` may be assigned: the next ``iter()`` has them, and passes that go on do not.
+    ``batch_size``, ``drop_last``, ``shuffle``, ``prefetch``, ``progress`` and
+    ``gpu_share`` may be assigned: the next ``iter()`` has them, and passes that go on do not.
     All else is fixed, and assigning it is an error that says what to do.
 
     Raises
@@ -213,7 +199,7 @@ class DataLoader(LoaderBase[BatchT]):
         self: DataLoader[StaticMiniBatch],
         graph: Graph | HeteroGraph,
         seeds: Any,
-        sampler_or_fanouts: PGSampler | Sequence[Any],
+        sampler: PGSampler | Sequence[Any],
         *,
         batch_size: int,
         static: Literal[True],
@@ -224,7 +210,7 @@ class DataLoader(LoaderBase[BatchT]):
         self: DataLoader[TorchMiniBatch],
         graph: Graph,
         seeds: Any,
-        sampler_or_fanouts: Sequence[int],
+        sampler: Sequence[int],
         *,
         batch_size: int,
         static: Literal[False] = False,
@@ -235,7 +221,7 @@ class DataLoader(LoaderBase[BatchT]):
         self: DataLoader[HeteroTorchMiniBatch],
         graph: HeteroGraph,
         seeds: Any,
-        sampler_or_fanouts: PGSampler | Sequence[Any],
+        sampler: PGSampler | Sequence[Any],
         *,
         batch_size: int,
         static: Literal[False] = False,
@@ -246,7 +232,7 @@ class DataLoader(LoaderBase[BatchT]):
         self: DataLoader[Visits],
         graph: Graph | HeteroGraph,
         seeds: Any,
-        sampler_or_fanouts: PinSAGE,
+        sampler: PinSAGE,
         *,
         batch_size: int,
         static: Literal[False] = False,
@@ -257,7 +243,7 @@ class DataLoader(LoaderBase[BatchT]):
         self,
         graph: Graph | HeteroGraph,
         seeds: Any,
-        sampler_or_fanouts: Sampler[_Sampled[BatchT]],
+        sampler: Sampler[_Sampled[BatchT]],
         *,
         batch_size: int,
         static: Literal[False] = False,
@@ -268,10 +254,10 @@ class DataLoader(LoaderBase[BatchT]):
         self: DataLoader[Any],
         graph: Graph | HeteroGraph,
         seeds: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        sampler: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
-        static: bool = False,
+        static: Any = False,
         **options: Unpack[DataLoaderOptions],
     ) -> None: ...
     @checked_keywords
@@ -279,37 +265,31 @@ class DataLoader(LoaderBase[BatchT]):
         self,
         graph: Graph | HeteroGraph,
         seeds: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        sampler: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
         shuffle: bool = False,
         drop_last: bool = False,
-        prefetch: int = 4,
         seed: int | None = None,
-        rank: int = 0,
-        world_size: int = 1,
-        progress: bool = False,
-        deal: str = "seeds",
-        start: int = 0,
-        device: Any = None,
-        prob: str | None = None,
-        mask: str | None = None,
-        edge_weights: str | None = None,
-        labor: str | None = None,
-        features: Mapping[str, Any] | None = None,
-        labels: Any = None,
-        edge_features: Mapping[str, Any] | None = None,
-        low_mark: int | None = None,
-        sampler_share: float | None = None,
-        static: bool = False,
-        capacities: Any = None,
         seed_time: Any = None,
         seed_weights: Any = None,
         num_samples: int | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        shard_by: str = "seeds",
+        skip_batches: int = 0,
+        prefetch: int | tuple[int, int] = 4,
+        gpu_share: float | None = None,
+        progress: bool = False,
+        device: Any = None,
+        static: bool | str | Sequence[Any] = False,
+        features: Mapping[str, Any] | None = None,
+        labels: Any = None,
+        edge_features: Mapping[str, Any] | None = None,
     ) -> None:
         self._compose(
             graph,
-            sampler_or_fanouts,
+            sampler,
             lambda sampler: NodeSeeds(graph, seeds, sampler, seed_time, seed_weights, num_samples),
             batch_size=batch_size,
             shuffle=shuffle,
@@ -318,19 +298,13 @@ class DataLoader(LoaderBase[BatchT]):
             seed=seed,
             rank=rank,
             world_size=world_size,
-            deal=deal,
-            start=start,
+            shard_by=shard_by,
+            skip_batches=skip_batches,
             device=device,
-            prob=prob,
-            mask=mask,
-            edge_weights=edge_weights,
-            labor=labor,
             features=features,
             labels=labels,
             edge_features=edge_features,
             static=static,
-            capacities=capacities,
-            low_mark=low_mark,
             progress=progress,
-            sampler_share=sampler_share,
+            gpu_share=gpu_share,
         )

@@ -46,7 +46,7 @@ class EdgeExclusion:
         links: Mapping[Any, SeedEdges],
         kind: str | Callable[[Any], Any] | None,
         reverse_eids: Any,
-        reverse_types: Any,
+        reverse_etypes: Any,
     ) -> None:
         self._links = links
         self._typed = isinstance(graph, HeteroGraph)
@@ -55,12 +55,12 @@ class EdgeExclusion:
         self._counts = dict(graph.num_edges) if self._typed else {None: graph.num_edges}
         if self.kind not in ("reverse_id", "reverse_types"):
             _unused(reverse_eids, "reverse_eids", self.kind)
-            _unused(reverse_types, "reverse_types", self.kind)
+            _unused(reverse_etypes, "reverse_etypes", self.kind)
             self._reverses: dict[Any, _Reverses] = {}
         elif self._typed:
-            self._reverses = self._of_types(graph, reverse_eids, reverse_types)
+            self._reverses = self._of_types(graph, reverse_eids, reverse_etypes)
         else:
-            _unused(reverse_types, "reverse_types", self.kind)
+            _unused(reverse_etypes, "reverse_etypes", self.kind)
             self._reverses = {None: _by_id(graph, None, None, reverse_eids, "reverse_eids")}
 
     def of(self, places: list[torch.Tensor]) -> Any:
@@ -114,22 +114,22 @@ class EdgeExclusion:
                 starts.append(at)
         return EpochExclusions(torch.cat(ids), starts)
 
-    def _of_types(self, graph: Any, reverse_eids: Any, reverse_types: Any) -> dict[Any, _Reverses]:
+    def _of_types(self, graph: Any, reverse_eids: Any, reverse_etypes: Any) -> dict[Any, _Reverses]:
         """The reverses of each relation of the loader's edges that has some."""
         by_id = self.kind == "reverse_id"
         known = [*dict.fromkeys([*graph.edge_types, *self._links])]
         ids = check_by_type(reverse_eids, "reverse_eids", known)
         types: dict[Any, Any] = {}
-        if not by_id or reverse_types is not None:
-            if reverse_types is None:
-                raise TypeError("reverse_types: expected a mapping of edge types, got None")
+        if not by_id or reverse_etypes is not None:
+            if reverse_etypes is None:
+                raise TypeError("reverse_etypes: expected a mapping of edge types, got None")
             types = {
-                kind: edge_type_of(of, graph.edge_types, "reverse_types")
-                for kind, of in check_by_type(reverse_types, "reverse_types", known).items()
+                kind: edge_type_of(of, graph.edge_types, "reverse_etypes")
+                for kind, of in check_by_type(reverse_etypes, "reverse_etypes", known).items()
             }
             if self._links and types.keys().isdisjoint(self._links):
                 raise ValueError(
-                    "reverse_types: expected the reverse of some type of the loader's edges "
+                    "reverse_etypes: expected the reverse of some type of the loader's edges "
                     f"({listed(self._links)}), got {listed(types)}"
                 )
         return {
@@ -145,16 +145,16 @@ def _reverses_of(graph: Any, kind: Any, turned: Any, ids: Any, by_id: bool) -> _
         way = f"the type of edges from {kind[2]!r} to {kind[0]!r} that has its reverses"
         if kind == turned:
             raise ValueError(
-                f"reverse_types: expected {way} with exclude='reverse_id', got none; "
-                f"reverse_types={{{kind!r}: ...}} names it"
+                f"reverse_etypes: expected {way} with exclude='reverse_id', got none; "
+                f"reverse_etypes={{{kind!r}: ...}} names it"
             )
-        raise ValueError(f"reverse_types[{kind!r}]: expected {way}, got {turned!r}")
+        raise ValueError(f"reverse_etypes[{kind!r}]: expected {way}, got {turned!r}")
     if by_id or ids is not None:
         return _by_id(graph, kind, turned, ids, f"reverse_eids[{kind!r}]")
     counts = graph[kind].num_edges, graph[turned].num_edges
     if counts[0] != counts[1]:
         raise ValueError(
-            f"reverse_types[{kind!r}]: expected a type of {counts[0]} edges, with the same "
+            f"reverse_etypes[{kind!r}]: expected a type of {counts[0]} edges, with the same "
             f"ids, got {turned!r} of {counts[1]}; reverse_eids= names other ids"
         )
     return _Reverses(turned, None, False)

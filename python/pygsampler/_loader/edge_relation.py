@@ -37,8 +37,8 @@ class EdgeRelation(NamedTuple):
         """The edges, which ``what`` needs."""
         if self.graph is None:
             raise ValueError(
-                f"negatives: expected another kind than {what} for a relation that the graph has "
-                "no edges of"
+                f"negative_sampling: expected another kind than {what} for a relation that the "
+                "graph has no edges of"
             )
         return self.graph
 

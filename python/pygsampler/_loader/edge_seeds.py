@@ -44,7 +44,7 @@ class EdgeSeeds:
         seed_time: Any,
         exclude: Any,
         reverse_eids: Any,
-        reverse_types: Any,
+        reverse_etypes: Any,
     ) -> None:
         self._is_hetero = isinstance(graph, HeteroGraph)
         if self._is_hetero:
@@ -62,7 +62,7 @@ class EdgeSeeds:
         )
         self._is_temporal = rule is not None
         self._check_times(seed_time)
-        self.exclusion = EdgeExclusion(graph, self._links, exclude, reverse_eids, reverse_types)
+        self.exclusion = EdgeExclusion(graph, self._links, exclude, reverse_eids, reverse_etypes)
         # Each seed has a subgraph of its own.
         self._is_disjoint = bool(getattr(sampler, "disjoint", False))
         ends = [*itertools.accumulate(map(len, self._links.values()))]

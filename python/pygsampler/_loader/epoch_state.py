@@ -36,8 +36,8 @@ class EpochRun:
     """
 
     __slots__ = (
-        *("draws", "epoch", "handed", "low_mark", "prefetch"),
-        *("sampler_share", "seed", "shard", "shuffle", "stats"),
+        *("draws", "epoch", "gpu_share", "handed", "low", "prefetch"),
+        *("seed", "shard", "shuffle", "stats"),
     )
 
     def __init__(self, epoch: int, seed: int, shard: EpochShard, shuffle: bool) -> None:
@@ -45,8 +45,8 @@ class EpochRun:
         # How many batches the consumer had.
         self.handed = 0
         self.prefetch = 0
-        self.low_mark: int | None = None
-        self.sampler_share: float | None = None
+        self.low: int | None = None
+        self.gpu_share: float | None = None
         # None: nobody counts its batches.
         self.stats: EpochStats | None = None
         # Of static batches around edges, which are drawn all at once, all of them.
@@ -55,8 +55,8 @@ class EpochRun:
     def uncounted(self, epoch: int) -> EpochRun:
         """Returns a whole epoch with the options of this one, whose batches nobody counts."""
         run = EpochRun(epoch, self.seed, self.shard.restarted(), self.shuffle)
-        run.prefetch, run.low_mark = self.prefetch, self.low_mark
-        run.sampler_share, run.draws = self.sampler_share, self.draws
+        run.prefetch, run.low = self.prefetch, self.low
+        run.gpu_share, run.draws = self.gpu_share, self.draws
         return run
 
 
@@ -178,7 +178,7 @@ class EpochState:
             raise TypeError(f"state: expected what state_dict() gave, got {describe(state)}")
         if state["version"] != _VERSION:
             raise ValueError(f"state: expected version {_VERSION}, got {state['version']!r}")
-        if shards.deal == "seeds":
+        if shards.shard_by == "seeds":
             options["world_size"] = self._world_size
         for name, value in {"seed_weights": None, **options}.items():
             other = state.get(name)
@@ -223,7 +223,7 @@ class EpochState:
         weights = {} if self._weights is None else {"seed_weights": self._weights}
         return {
             "plan": _digest(self.sampler.plan),
-            "deal": shards.deal,
+            "shard_by": shards.shard_by,
             "num_seeds": shards.num_seeds,
             "batch_size": shards.batch_size,
             "drop_last": shards.drop_last,

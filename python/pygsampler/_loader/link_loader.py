@@ -26,7 +26,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
     not sampled:
 
         loader = LinkLoader(graph, train_edge_ids, [10, 10], batch_size=1024, shuffle=True,
-                            negatives=NegativeSampling("structural"))
+                            negative_sampling=NegativeSampling("structural"))
         for batch in loader:
             h = model(batch.minibatch.blocks, features[batch.minibatch.input_nodes])
             src, dst = batch.edge_label_index
@@ -41,12 +41,12 @@ class LinkLoader(LoaderBase[LinkBatch]):
         Ids of edges of the graph; or sources and destinations, which need be no edges of it. Of a
         ``HeteroGraph`` a mapping of edge types to either; those of several types are put behind one
         another, and shuffled and cut together.
-    sampler_or_fanouts : Sampler or list of int
+    sampler : Sampler or list of int
         A sampler whose batches are blocks or subgraphs, or the fanouts to make one of, outermost
         hop first.
     batch_size : int
         Edges of a batch, at least 1, without negatives.
-    negatives : NegativeSampling, optional
+    negative_sampling : NegativeSampling, optional
         What is drawn for each edge. None at all by default. Of a ``HeteroGraph`` also a mapping of
         edge types, of which others get none; ``labels``, ``reverse_eids`` and ``seed_time`` are
         such mappings.
@@ -56,39 +56,36 @@ class LinkLoader(LoaderBase[LinkBatch]):
     exclude : str or callable, optional
         Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
         ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
-        ids of their ``reverse_types``; None: all are sampled, as it must be for pairs of vertices,
+        ids of their ``reverse_etypes``; None: all are sampled, as it must be for pairs of vertices,
         and for samplers that exclude nothing, such as walks. A callable takes the ids of a batch's
         edges, int64, of a ``HeteroGraph`` as a dict of edge types, and returns the ids to leave
         out, likewise: those alone, or None.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
         The reverse of each edge of the graph, or -1 for none, with ``exclude="reverse_id"``;
         ``graph.reverse_edge_ids()`` when not given. Of a ``HeteroGraph`` a mapping; the reverses of
-        edges between two types are edges of another type, which ``reverse_types`` names. With
+        edges between two types are edges of another type, which ``reverse_etypes`` names. With
         ``exclude="reverse_types"`` the ids of reverses that are not those of their edges.
-    shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
-        As ``DataLoader`` has them, of edges.
-    labor : str, optional
-        As ``DataLoader`` has it.
+    shuffle, drop_last, rank, world_size, shard_by, skip_batches
+        As for ``DataLoader``, for edges.
+    prefetch, gpu_share, progress, device
+        As for ``DataLoader``, for edges.
     seed : int, optional
         As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         As ``DataLoader`` has them: ``batch.minibatch`` has their rows.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise, of blocks.
-    reverse_types : mapping of edge types to edge types, optional
+    reverse_etypes : mapping of edge types to edge types, optional
         The edge type of the reverses, by edge type. With ``exclude="reverse_types"`` some types of
         the loader's edges may be missing: they have no reverses.
     seed_time : numbers or dates of shape [E], or one, optional
         When each edge is, or all are, for a sampler with ``time``, of which it is the bound for the
         trees of the edge and of its negatives, and for negatives with ``time_attr``.
-    static : bool
-        As ``DataLoader`` has it: each batch is the same ``LinkBatch``, of fixed sizes and with
+    static : bool, "max", or sequence of (int, int), or of (mapping, mapping)
+        As for ``DataLoader``: each batch is the same ``LinkBatch``, of fixed sizes and with
         ``counts``. The seeds of all batches of an epoch, negatives too, are drawn when it begins,
         and stay on the host: 8 bytes for each edge, and 16 for each link, those of negatives too;
         and on the GPU 4 or 8 for each seed, and 8 for each edge that a batch leaves out.
-    capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
-        As ``DataLoader`` has them. Seeds are at most as many vertices as a batch of edges and their
-        negatives has.
 
     Notes
     -----
@@ -123,47 +120,44 @@ class LinkLoader(LoaderBase[LinkBatch]):
         self,
         graph: Graph | HeteroGraph,
         edges: Any,
-        sampler_or_fanouts: Sampler[Any] | Sequence[Any],
+        sampler: Sampler[Any] | Sequence[Any],
         *,
         batch_size: int,
-        negatives: NegativeSampling | Mapping[Any, NegativeSampling] | None = None,
+        negative_sampling: NegativeSampling | Mapping[Any, NegativeSampling] | None = None,
         labels: Any = None,
         exclude: str | Callable[[Any], Any] | None = "self",
         reverse_eids: Any = None,
+        reverse_etypes: Mapping[Any, Any] | None = None,
         shuffle: bool = False,
         drop_last: bool = False,
-        prefetch: int = 4,
         seed: int | None = None,
+        seed_time: Any = None,
         rank: int = 0,
         world_size: int = 1,
-        deal: str = "seeds",
-        start: int = 0,
+        shard_by: str = "seeds",
+        skip_batches: int = 0,
+        prefetch: int | tuple[int, int] = 4,
+        gpu_share: float | None = None,
+        progress: bool = False,
         device: Any = None,
-        prob: str | None = None,
-        mask: str | None = None,
-        edge_weights: str | None = None,
-        labor: str | None = None,
+        static: bool | str | Sequence[Any] = False,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
-        reverse_types: Mapping[Any, Any] | None = None,
-        seed_time: Any = None,
-        static: bool = False,
-        capacities: Any = None,
     ) -> None:
-        self.negatives = negatives
+        self.negative_sampling = negative_sampling
         self._compose(
             graph,
-            sampler_or_fanouts,
+            sampler,
             lambda sampler: EdgeSeeds(
                 graph,
                 edges,
                 sampler,
-                negatives=negatives,
+                negatives=negative_sampling,
                 labels=labels,
                 seed_time=seed_time,
                 exclude=exclude,
                 reverse_eids=reverse_eids,
-                reverse_types=reverse_types,
+                reverse_etypes=reverse_etypes,
             ),
             batch_size=batch_size,
             shuffle=shuffle,
@@ -172,18 +166,15 @@ class LinkLoader(LoaderBase[LinkBatch]):
             seed=seed,
             rank=rank,
             world_size=world_size,
-            deal=deal,
-            start=start,
+            shard_by=shard_by,
+            skip_batches=skip_batches,
             device=device,
-            prob=prob,
-            mask=mask,
-            edge_weights=edge_weights,
-            labor=labor,
             features=features,
             labels=None,
             edge_features=edge_features,
             static=static,
-            capacities=capacities,
+            progress=progress,
+            gpu_share=gpu_share,
         )
 
     @property
@@ -193,4 +184,4 @@ class LinkLoader(LoaderBase[LinkBatch]):
         return kind
 
     def _repr_options(self) -> str:
-        return f"negatives={self.negatives!r}, exclude={self.exclude!r}, "
+        return f"negative_sampling={self.negative_sampling!r}, exclude={self.exclude!r}, "

@@ -18,6 +18,7 @@ from pygsampler._loader.assignable_options import (
     check_assigned,
     check_option,
     library_class,
+    marks,
 )
 from pygsampler._loader.epoch_state import EpochState
 from pygsampler._loader.feature_fetcher import FeatureFetcher
@@ -51,10 +52,9 @@ class LoaderBase(Generic[BatchT]):
 
     graph: Any
     rank: int
-    prefetch: int
-    low_mark: int | None = None
+    prefetch: int | tuple[int, int]
     progress: bool = False
-    sampler_share: float | None = None
+    gpu_share: float | None = None
 
     # Its class is the loader's only difference.
     _source: Any
@@ -74,22 +74,19 @@ class LoaderBase(Generic[BatchT]):
         batch_size: int,
         shuffle: bool,
         drop_last: bool,
-        prefetch: int,
+        prefetch: Any,
         seed: int | None,
         rank: int,
         world_size: int,
-        deal: str,
-        start: int,
+        shard_by: str,
+        skip_batches: int,
         device: Any,
         features: Any,
         labels: Any,
         edge_features: Any,
-        static: bool,
-        capacities: Any,
-        low_mark: int | None = None,
-        progress: bool = False,
-        sampler_share: float | None = None,
-        **sampler_options: str | None,
+        static: Any,
+        progress: bool,
+        gpu_share: float | None,
     ) -> None:
         """Checks the options, and puts the loader together; ``source`` makes its seeds."""
         check_graph(graph, with_types=True)
@@ -97,14 +94,13 @@ class LoaderBase(Generic[BatchT]):
         shuffle, drop_last = boolean(shuffle, "shuffle"), boolean(drop_last, "drop_last")
         # By `__setattr__` each would take twice as long.
         own, world_size = vars(self), integer(world_size, "world_size", 1)
-        own["prefetch"] = integer(prefetch, "prefetch", 0)
-        own["low_mark"] = None if low_mark is None else check_option(self, "low_mark", low_mark)
+        own["prefetch"] = check_option(self, "prefetch", prefetch)
         own["rank"] = integer(rank, "rank", 0, world_size - 1)
         own["progress"] = boolean(progress, "progress")
         if seed is not None:
             seed = resolve_seed(seed)
         is_hetero = isinstance(graph, HeteroGraph)
-        sampler = resolve_sampler(sampler_or_fanouts, seed, **sampler_options)
+        sampler = resolve_sampler(sampler_or_fanouts, seed)
         own["_source"] = seeds = source(sampler)
         own["_epochs"] = EpochState(
             sampler,
@@ -114,11 +110,11 @@ class LoaderBase(Generic[BatchT]):
             world_size=world_size,
             weights=seeds.digest,
         )
-        if sampler_share is not None:
-            own["sampler_share"] = check_option(self, "sampler_share", sampler_share)
-        count, deal = len(seeds), check_shard_by(deal)
-        own["_shards"] = Shards(count, batch_size, world_size, drop_last, deal)
-        self._epochs.skip(integer(start, "start", 0))
+        if gpu_share is not None:
+            own["gpu_share"] = check_option(self, "gpu_share", gpu_share)
+        count, shard_by = len(seeds), check_shard_by(shard_by)
+        own["_shards"] = Shards(count, batch_size, world_size, drop_last, shard_by)
+        self._epochs.skip(integer(skip_batches, "skip_batches", 0))
         # Last, since it may copy a graph of many gigabytes.
         own["graph"] = graph = graph_on_device(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
@@ -127,13 +123,11 @@ class LoaderBase(Generic[BatchT]):
         rows = HeteroFeatureFetcher if is_hetero else FeatureFetcher
         own["_fetcher"] = rows(graph, features, labels, edge_features)
         own["_stats"] = LoaderStats(self._fetcher)
-        if boolean(static, "static"):
+        if static is not False:
             parts = sampler, self._shards, self.rank, seeds, self._fetcher
-            own["_static"] = StaticPlan(graph, *parts, capacities)
-            if start:
-                raise ValueError(f"start: expected 0 with static=True, got {start}")
-        elif capacities is not None:
-            raise ValueError("capacities: expected None without static=True")
+            own["_static"] = StaticPlan(graph, *parts, None if static is True else static)
+            if skip_batches:
+                raise ValueError(f"skip_batches: expected 0 with static, got {skip_batches}")
         own["_complete"] = True
 
     if TYPE_CHECKING:
@@ -232,8 +226,9 @@ class LoaderBase(Generic[BatchT]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on, at the next ``iter()``, where the loader was whose ``state_dict()`` is ``state``.
 
-        With ``deal="batches"`` that one may have had another ``world_size``. Epoch and seeds are
-        its; graph, seeds and options are to be what they were. Static batches begin with an epoch.
+        With ``shard_by="batches"`` that one may have had another ``world_size``. Epoch and seeds
+        are its; graph, seeds and options are to be what they were. Static batches begin with an
+        epoch.
 
         Raises
         ------
@@ -337,8 +332,8 @@ class LoaderBase(Generic[BatchT]):
     def _begin(self) -> EpochRun:
         """Begins the next epoch, with the options that it goes on with."""
         run = self._epochs.begin(self._shards, self.rank)
-        run.prefetch, run.low_mark = self.prefetch, self.low_mark
-        run.sampler_share = self.sampler_share
+        run.low, run.prefetch = marks(self.prefetch)
+        run.gpu_share = self.gpu_share
         run.stats = self._stats.begin(run.epoch)
         return run
 

@@ -44,7 +44,8 @@ class NonEdges:
         sources = relation.num_src
         if max(n, sources) >= _MOST:
             raise ValueError(
-                f"negatives: expected fewer than 2^31 vertices to draw from, got {max(n, sources)}"
+                "negative_sampling: expected fewer than 2^31 nodes to draw from, got "
+                f"{max(n, sources)}"
             )
         graph = relation.known("'structural'")._on_cpu()
         place = torch.arange(n)
@@ -102,8 +103,8 @@ class NonEdges:
                 f"all {self.others} others" if bound is None else "all that are there at its time"
             )
             raise ValueError(
-                f"negatives: expected vertices that lack an edge to another, got {vertex}, from "
-                f"which edges lead to {those}"
+                f"negative_sampling: expected vertices that lack an edge to another, got {vertex}, "
+                f"from which edges lead to {those}"
             )
         x = draw(at, number, site, 1 << BITS, rows)
         rank = scaled(x, allowed)

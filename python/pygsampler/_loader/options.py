@@ -26,7 +26,7 @@ OTHER_LOADERS: dict[tuple[str, ...], str] = {
     ("num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context"): (
         "none: the engine samples ahead, `prefetch=` says how far"
     ),
-    ("sampler", "batch_sampler"): (
+    ("batch_sampler",): (
         "`rank=`, `world_size=` and a common `seed=` for a `DistributedSampler`; `seed_weights=` "
         "for a `WeightedRandomSampler`; a sampler of neighbors is the third argument"
     ),
@@ -45,16 +45,20 @@ OTHER_LOADERS: dict[tuple[str, ...], str] = {
     ("edge_label_index", "edge_label"): (
         "of a `LinkLoader` the second argument, the edges, and `labels=`"
     ),
-    ("neg_sampling", "neg_sampling_ratio", "negative_sampler"): (
-        "of a `LinkLoader` `negatives=`, such as `NegativeSampling(amount=2)`"
+    ("negatives", "neg_sampling", "neg_sampling_ratio", "negative_sampler"): (
+        "of a `LinkLoader` `negative_sampling=`, such as `NegativeSampling(amount=2)`"
     ),
     ("input_time", "edge_label_time", "time_attr", "temporal_strategy"): (
         "`seed_time=`, with `PGSampler(fanouts, temporal=...)` as the third argument"
     ),
-    ("weight_attr",): "`prob=`, the name of an edge array of the graph",
+    ("prob", "mask", "edge_weights", "weight_attr"): (
+        "options of `PGSampler(fanouts, ...)`, which is then the third argument: `prob=` and "
+        "`mask=` name an edge array of the graph"
+    ),
     ("replace", "disjoint", "frontier", "fused"): (
         "options of `PGSampler(fanouts, ...)`, which is then the third argument"
     ),
+    ("labor",): "`LaborSampler(fanouts, ...)` as the third argument",
     ("graph_sampler",): "the third argument, fanouts or a sampler",
     ("use_ddp", "ddp_seed"): "`rank=`, `world_size=` and a common `seed=`",
     ("use_uva", "use_prefetch_thread", "use_alternate_streams", "gpu_cache"): (
@@ -100,24 +104,18 @@ class DataLoaderOptions(TypedDict, total=False):
 
     shuffle: bool
     drop_last: bool
-    prefetch: int
+    prefetch: int | tuple[int, int]
     seed: int | None
     rank: int
     world_size: int
-    deal: str
-    start: int
+    shard_by: str
+    skip_batches: int
     device: Any
-    prob: str | None
-    mask: str | None
-    edge_weights: str | None
-    labor: str | None
     features: Mapping[str, Any] | None
     edge_features: Mapping[str, Any] | None
     labels: Any
     seed_time: Any
-    capacities: Any
     progress: bool
-    low_mark: int | None
-    sampler_share: float | None
+    gpu_share: float | None
     seed_weights: Any
     num_samples: int | None

@@ -95,7 +95,7 @@ def _on_cpu(
         run.shard.steps,
         run.prefetch,
         fetch if fetcher else None,
-        low=run.low_mark,
+        low=run.low,
         steady=sampler._changes,
         meter=run.stats,
     )
@@ -181,8 +181,8 @@ def _submitted(
 
     Each job is over, or cancelled, before the seeds go: none reads them after that.
     """
-    if run.sampler_share is not None:
-        sampler = sampler.with_gpu_share(run.sampler_share)
+    if run.gpu_share is not None:
+        sampler = sampler.with_gpu_share(run.gpu_share)
     stats, draw, number, steps = run.stats, draws.draw, run.shard.number, run.shard.steps
     launch = partial(sampler.launch, graph, epoch=run.epoch, form="torch", asynchronous=True)
 
@@ -199,7 +199,7 @@ def _submitted(
 
     record()
     depth = min(run.prefetch, MOST_ON_GPU)
-    low = None if run.low_mark is None else min(run.low_mark, max(depth - 1, 0))
+    low = None if run.low is None else min(run.low, max(depth - 1, 0))
     # While one half of what is ahead is consumed, the other is on its way.
     size = depth // 2 if low is None else depth - low
     start = None

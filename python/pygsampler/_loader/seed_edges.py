@@ -225,7 +225,7 @@ def _negatives(given: Any, where: str) -> NegativeSampling | None:
         amount = given if isinstance(given, int) and not isinstance(given, bool) else 1
         kind = f"{given!r}, " if isinstance(given, str) else ""
         raise TypeError(
-            f"negatives{where}: expected NegativeSampling or None, got {describe(given)}; "
+            f"negative_sampling{where}: expected NegativeSampling or None, got {describe(given)}; "
             f"NegativeSampling({kind}amount={amount}) draws {amount} for each edge"
         )
     return given

@@ -12,11 +12,11 @@ __all__ = ["EpochShard", "Shards", "check_shard_by"]
 DEALS = "seeds", "batches"
 
 
-def check_shard_by(deal: Any) -> str:
+def check_shard_by(shard_by: Any) -> str:
     """Returns the way in which seeds are shared out to ranks, checked."""
-    if deal not in DEALS:
-        raise ValueError(f"deal: expected one of {DEALS}, got {describe(deal)}")
-    return str(deal)
+    if shard_by not in DEALS:
+        raise ValueError(f"shard_by: expected one of {DEALS}, got {describe(shard_by)}")
+    return str(shard_by)
 
 
 class Shards:
@@ -39,7 +39,15 @@ class Shards:
     and a number of seeds that ``world_size`` does not divide (``drop_last`` cures the latter).
     """
 
-    __slots__ = ("batch_size", "batches", "deal", "drop_last", "num_seeds", "steps", "world_size")
+    __slots__ = (
+        "batch_size",
+        "batches",
+        "drop_last",
+        "num_seeds",
+        "shard_by",
+        "steps",
+        "world_size",
+    )
 
     def __init__(
         self,
@@ -47,16 +55,16 @@ class Shards:
         batch_size: int,
         world_size: int = 1,
         drop_last: bool = False,
-        deal: str = "seeds",
+        shard_by: str = "seeds",
     ) -> None:
         self.num_seeds = num_seeds
         self.batch_size = batch_size
         self.world_size = world_size
         self.drop_last = drop_last
-        self.deal = deal
+        self.shard_by = shard_by
         # Of all ranks, where batches are dealt out.
         self.batches = num_seeds // batch_size if drop_last else -(-num_seeds // batch_size)
-        if deal == "batches":
+        if shard_by == "batches":
             self.steps = -(-self.batches // world_size)
             return
         smallest, rest = divmod(num_seeds, world_size)
@@ -80,7 +88,7 @@ class Shards:
     def with_size(self, **sizes: Any) -> Shards:
         """Returns the cut with another ``batch_size`` or ``drop_last``."""
         known = {"batch_size": self.batch_size, "drop_last": self.drop_last, **sizes}
-        return Shards(self.num_seeds, world_size=self.world_size, deal=self.deal, **known)
+        return Shards(self.num_seeds, world_size=self.world_size, shard_by=self.shard_by, **known)
 
     def bounds(self, rank: int, step: int) -> tuple[int, int]:
         """First and one past the last position of the batch that ``rank`` takes at ``step``."""
@@ -109,7 +117,7 @@ class EpochShard:
     def __init__(self, shards: Shards, rank: int, start: int = 0) -> None:
         self.shards, self._rank, self.start = shards, rank, start
         ranks = shards.world_size
-        if shards.deal == "batches":
+        if shards.shard_by == "batches":
             # The first from start on that is this rank's.
             self._first = start + (rank - start) % ranks
             self.steps = max(-(-(shards.batches - self._first) // ranks), 0)
@@ -124,21 +132,21 @@ class EpochShard:
     def number(self, step: int) -> int:
         """The number of the batch among those of all ranks."""
         ranks = self.shards.world_size
-        if self.shards.deal == "batches":
+        if self.shards.shard_by == "batches":
             return self._first + step * ranks
         return (self._first + step) * ranks + self._rank
 
     def bounds(self, step: int) -> tuple[int, int]:
         """First and one past the last position of a batch's seeds."""
         shards = self.shards
-        if shards.deal == "seeds":
+        if shards.shard_by == "seeds":
             return shards.bounds(self._rank, self._first + step)
         start = self.number(step) * shards.batch_size
         return start, min(start + shards.batch_size, shards.num_seeds)
 
     def after(self, steps: int) -> int | None:
         """Where a pass goes on once each rank has had so many; None: no rank has more."""
-        if self.shards.deal == "batches":
+        if self.shards.shard_by == "batches":
             start, end = self.start + steps * self.shards.world_size, self.shards.batches
         else:
             start, end = self.start + steps, self.shards.steps

@@ -243,8 +243,8 @@ class StaticPlan:
         size = min(shards.batch_size, shards.num_seeds)
         self.layout = StaticLayout(graph, sampler, source.most(size, graph), source.excludes)
         room = self.layout.checked(capacities, sampler)
-        if shards.deal != "seeds":
-            raise ValueError(f"deal: expected 'seeds' with static=True, got {shards.deal!r}")
+        if shards.shard_by != "seeds":
+            raise ValueError(f"shard_by: expected 'seeds' with static, got {shards.shard_by!r}")
         links = source.static_links(size, graph)
         self.epochs = StaticEpochs(graph, shards, rank, fetcher, self.layout, room, links)
 

@@ -50,8 +50,8 @@ class StaticLayout:
         """Returns ``capacities`` that a caller wants for batches of ``sampler``, checked."""
         if capacities is None:
             return None
-        where, hops = "capacities", len(sampler.fanouts)
-        if isinstance(capacities, str) and capacities == "most":
+        where, hops = "static", len(sampler.fanouts)
+        if isinstance(capacities, str) and capacities == "max":
             return self._most(sampler)
         if not isinstance(capacities, Sequence) or len(capacities) != hops:
             pairs = (
@@ -60,7 +60,8 @@ class StaticLayout:
                 else f"a pair of sizes for each of {hops} blocks"
             )
             raise ValueError(
-                f"{where}: expected {pairs}, outermost first, or 'most', got {describe(capacities)}"
+                f"{where}: expected {pairs}, outermost first, True, False or 'max', got "
+                f"{describe(capacities)}"
             )
         result: list[Capacity] = []
         # A hop has all nodes of the hops before it.
@@ -201,8 +202,7 @@ def _fanout(hop: Any, kind: EdgeType, default: int | None) -> int:
     fanout = int(number_of(hop, kind, default)) if isinstance(hop, Mapping) else int(hop)
     if fanout < 0:
         raise ValueError(
-            "capacities: expected pairs of sizes with a fanout of -1, which has no bound, got "
-            "'most'"
+            "static: expected pairs of sizes with a fanout of -1, which has no bound, got 'most'"
         )
     return fanout
 
