@@ -14,7 +14,7 @@ _INDEX = ("khop_enter32", "khop_enter64", "transit_open", "transit_place")
 
 def call(sampler: Any, graph: pgs.Graph, seeds: torch.Tensor, batch: int) -> Any:
     """Samples or walks in torch's memory."""
-    return sampler.launch(graph, seeds, epoch=0, batch=batch, into="torch").result()
+    return sampler.launch(graph, seeds, epoch=0, batch=batch, form="torch").result()
 
 
 def kernels(sampler: Any, graph: pgs.Graph, seeds: torch.Tensor) -> dict[str, float]:

@@ -49,7 +49,7 @@ def measured(row: dict[str, str], made: Made, here: pgs.Graph, there: pgs.Graph)
 
     def call(i: int) -> Any:
         ids = sets[i % len(sets)]
-        return sampler.launch(there, ids, epoch=0, batch=i, into="torch").result()
+        return sampler.launch(there, ids, epoch=0, batch=i, form="torch").result()
 
     us = spread(timed(_CALLS, call), 1)
     ratio = round(int(row["dgl_us"]) / us["median"], 2)

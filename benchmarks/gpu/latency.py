@@ -44,7 +44,7 @@ def public(direct: Direct, batches: list[torch.Tensor]) -> list[float]:
     torch.cuda.synchronize()
     for number, seeds in enumerate(batches):
         begin = clock()
-        batch = launch(graph, seeds, epoch=0, batch=number, into="torch").result()
+        batch = launch(graph, seeds, epoch=0, batch=number, form="torch").result()
         end = clock()
         del batch
         times.append((end - begin) / 1e3)

@@ -81,7 +81,7 @@ def measured(name: str, made: Made, here: pgs.Graph | None, rows: int) -> dict[s
                 raise CheckError(f"{name}, {rows} rows: the batch by {way} is another one")
 
         def call(i: int, own: Program = own) -> Any:
-            job = own.launch(made.graph, sets[i % len(sets)], epoch=0, batch=i, into="torch")
+            job = own.launch(made.graph, sets[i % len(sets)], epoch=0, batch=i, form="torch")
             return job.result()
 
         found["us"][way] = spread(timed(_CALLS, call), 1)

@@ -42,7 +42,7 @@ def ablated(at: programs.Setting, made: Made, there: pgs.Graph) -> dict[str, Any
         took = timed(
             _CALLS,
             lambda i, s=sampler: s.launch(
-                there, sets[i % len(sets)], epoch=0, batch=i, into="torch"
+                there, sets[i % len(sets)], epoch=0, batch=i, form="torch"
             ).result(),
         )
         us[stage] = round(float(np.median(took)), 1)

@@ -151,10 +151,10 @@ def ours(sampler: Any, graph: pgs.Graph, sets: list[torch.Tensor]) -> dict[str, 
     user = timed(
         _CALLS,
         lambda i: sampler.launch(
-            graph, sets[i % len(sets)], epoch=0, batch=i, into="torch"
+            graph, sets[i % len(sets)], epoch=0, batch=i, form="torch"
         ).result(),
     )
-    read = sampler.graph_of(graph) if hasattr(sampler, "graph_of") else graph
+    read = sampler.sampled_graph(graph) if hasattr(sampler, "sampled_graph") else graph
     stream = torch.cuda.current_stream().cuda_stream
 
     def engine(i: int) -> Any:

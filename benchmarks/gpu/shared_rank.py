@@ -98,7 +98,7 @@ def measured(made: Made, on_cpu: pgs.Graph, given: dict[str, Any]) -> dict[str, 
     bare = pgs.RandomWalk(length=_LENGTH, seed=1, mode_options={"layout": "csr"}, direction="in")
 
     def walk() -> None:
-        bare.launch(made.graph, starts, epoch=0, batch=1, into="torch").result()
+        bare.launch(made.graph, starts, epoch=0, batch=1, form="torch").result()
 
     walked = together(rounds, walk)
     share, walk_share = remote(made.graph, positions), remote(made.graph, walked_at)

@@ -195,7 +195,7 @@ def whole_calls(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) 
     for batch in range(_ROUNDS):
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        walks = sampler.launch(graph, seeds, epoch=0, batch=batch, into="torch").result()
+        walks = sampler.launch(graph, seeds, epoch=0, batch=batch, form="torch").result()
         torch.cuda.synchronize()
         times.append(time.perf_counter() - begin)
         if batch == 0:
@@ -211,7 +211,7 @@ def whole_calls(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) 
 
 def latency(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) -> dict[str, Any]:
     """Microseconds of one call for few walks: of the engine's, and as a torch user makes it."""
-    walked = sampler.graph_of(graph)
+    walked = sampler.sampled_graph(graph)
     engine, user = [], []
     for batch in range(_CALLS):
         request = SampleRequest(sampler, walked, seeds, epoch=0, batch=batch)
@@ -223,7 +223,7 @@ def latency(sampler: pgs.RandomWalk, graph: pgs.Graph, seeds: torch.Tensor) -> d
         del job
     for batch in range(_CALLS):
         begin = time.perf_counter()
-        walks = sampler.launch(graph, seeds, epoch=0, batch=batch, into="torch").result()
+        walks = sampler.launch(graph, seeds, epoch=0, batch=batch, form="torch").result()
         user.append(1e6 * (time.perf_counter() - begin))
         del walks
     return {"engine_us": spread(engine[20:], 1), "torch_us": spread(user[20:], 1)}

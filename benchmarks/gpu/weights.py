@@ -52,7 +52,7 @@ def weighted(made: Made, name: str) -> tuple[Made, float]:
     torch.cuda.empty_cache()
     graph = made.graph.with_data(edge_data={"w": values})
     begin = time.perf_counter()
-    drawn = pgs.Graph._wrap(pgs.PGSampler([1], prob="w").graph_of(graph)._source)
+    drawn = pgs.Graph._wrap(pgs.PGSampler([1], prob="w").sampled_graph(graph)._source)
     drawn._handle()
     return Made(made.name, made.indptr, made.indices, drawn), time.perf_counter() - begin
 

@@ -71,7 +71,7 @@ def test_edges_of_torch(torch: Any, ids: int, frontier: str) -> None:
     for seeds in SEEDS.values():
         want = sampler.sample(cpu, seeds, batch=1).torch()
         with torch.cuda.stream(torch.cuda.Stream()):
-            own = sampler.launch(there, seeds, epoch=0, batch=1, into="torch").result()
+            own = sampler.launch(there, seeds, epoch=0, batch=1, form="torch").result()
             assert own.blocks[0].edge_index.is_cuda and own.blocks[0].coo()[1].is_cuda
             for batch in (own, sampler.sample(there, seeds, batch=1).torch()):
                 compare(batch, want)
@@ -85,7 +85,7 @@ def test_launches(torch: Any) -> None:
 
     cpu = rows_of_all_kinds().graph(64)
     sampler, there = pgs.PGSampler([3, 4], seed=4), cpu.to("cuda")
-    batch = sampler.launch(there, SEEDS["some"], epoch=0, batch=1, into="torch").result()
+    batch = sampler.launch(there, SEEDS["some"], epoch=0, batch=1, form="torch").result()
     sampler.sample(there, SEEDS["some"]).torch().blocks[0].coo()
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA]) as found:

@@ -232,7 +232,7 @@ def test_a_batch_is_one_call_of_the_driver(
         ):
             for number in range(6):
                 before = len(log.read_text())
-                sampler.launch(there, seeds, epoch=0, batch=number % 2, into="torch").result()
+                sampler.launch(there, seeds, epoch=0, batch=number % 2, form="torch").result()
             print(*[line.split()[0] for line in log.read_text()[before:].splitlines()])
     """
     done = run_script(script, FAKE_CUDA_LOG=str(log))

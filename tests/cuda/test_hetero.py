@@ -88,7 +88,7 @@ def test_many_batches_and_a_share_of_the_device() -> None:
     sampler = pgs.PGSampler([4, 3], seed=1)
     sets = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
-    for one in (sampler, sampler.within(0.3)):
+    for one in (sampler, sampler.with_gpu_share(0.3)):
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
             same(mine, other, one)
 

@@ -103,7 +103,7 @@ def test_nothing_and_what_is_wrong() -> None:
     sampler = pgs.LaborSampler([4, 3], seed=1, importance=1, edge_weights="ht")
     sets: list[dict[str, Any]] = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
-    for one in (sampler, sampler.within(0.3)):
+    for one in (sampler, sampler.with_gpu_share(0.3)):
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
             same(mine, other, one)
     with pytest.raises(IndexError, match=r'seeds\["t1"\]\[1\]: expected an id in \[0, '):

@@ -64,7 +64,7 @@ def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
     sampler = pgs.HGTSampler([4, 3], seed=1)
     sets: list[Any] = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
-    for one in (sampler, sampler.within(0.3)):
+    for one in (sampler, sampler.with_gpu_share(0.3)):
         for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
             same(mine, other, one)
     if not emulated():

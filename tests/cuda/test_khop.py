@@ -74,7 +74,7 @@ def test_in_the_memory_of_torch(torch: Any) -> None:
     there = graph.to("cuda")
     for sampler in samplers():
         want = sampler.sample(graph, range(100), **NUMBERS).numpy()
-        got = sampler.launch(there, range(100), into="torch", **NUMBERS).result()
+        got = sampler.launch(there, range(100), form="torch", **NUMBERS).result()
         assert got.steps[0].device.type == "cuda" and isinstance(got.seeds, torch.Tensor)
         for mine, theirs in zip(
             (*got.steps, *got.edge_ids), (*want.steps, *want.edge_ids), strict=True

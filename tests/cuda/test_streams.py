@@ -88,8 +88,8 @@ def test_batches_are_torchs_memory(torch: Any, graphs: tuple[pgs.Graph, pgs.Grap
                 torch.arange(0, NODES, 7),
                 epoch=0,
                 batch=number,
-                into="torch",
-                beside=own_stream,
+                form="torch",
+                asynchronous=own_stream,
             )
             for number in range(8)
         ]
@@ -114,7 +114,7 @@ def test_torch_memory_that_is_too_small(torch: Any) -> None:
     isolated = int(np.argmin(np.diff(cpu.indptr.numpy())))
     for seeds in ([isolated] * 1000, range(1000)):
         got = sampler.launch(
-            there, torch.tensor(list(seeds)), epoch=0, batch=0, into="torch", beside=True
+            there, torch.tensor(list(seeds)), epoch=0, batch=0, form="torch", asynchronous=True
         )
         expected = sampler.sample(cpu, seeds, epoch=0, batch=0)
         np.testing.assert_array_equal(

@@ -124,7 +124,7 @@ def test_however_they_are_asked_for() -> None:
         jobs = [sampler.submit(there, seeds, **NUMBERS) for _ in range(3)]
         for job in jobs:
             same(job.result(), want, name)
-        same(sampler.within(0.3).sample(there, seeds, **NUMBERS), want, name)
+        same(sampler.with_gpu_share(0.3).sample(there, seeds, **NUMBERS), want, name)
         many = sampler.sample_many(there, [seeds, seeds[:7], [3]], epoch=2, batch=9)
         for number, (got, own) in enumerate(zip(many, (seeds, seeds[:7], [3]), strict=True)):
             same(got, sampler.sample(cpu, own, epoch=2, batch=9 + number), (name, number))

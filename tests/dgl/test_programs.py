@@ -166,7 +166,7 @@ def test_subgraphs_in_the_loader(g: Any, workers: int) -> None:
 def test_subgraphs_in_which_the_seeds_have_no_part(g: Any) -> None:
     sampler = samplers.saint_node(budget=30, seed=3)
     nodes, output_nodes, subgraph = Sampler(sampler).sample(g, torch.arange(2))
-    assert not sampler.rooted
+    assert not sampler.is_rooted
     assert output_nodes is nodes
     assert torch.equal(nodes, subgraph.ndata[dgl.NID])
     assert 0 < len(nodes) <= 30

@@ -49,11 +49,11 @@ def test_a_result_that_stands_in_the_words_goes_with_its_job():
         return stats["live"] + stats["jobs"]
 
     before = held()
-    for beside in (False, True):
-        request = SampleRequest(sampler, graph, [0, 1], epoch=0, batch=0, asynchronous=beside)
+    for asynchronous in (False, True):
+        request = SampleRequest(sampler, graph, [0, 1], epoch=0, batch=0, asynchronous=asynchronous)
         job = PackedJob(request.words)
         library.call("Submit", *request.words.buffer_info())
-        assert bool(request.words[at.JOB if beside else at.RESULT])
+        assert bool(request.words[at.JOB if asynchronous else at.RESULT])
         assert held() > before
         del job
         assert held() == before

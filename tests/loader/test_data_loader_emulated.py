@@ -129,9 +129,9 @@ class Own(pgs.RandomWalk):
     def launch(self, *given, **how):
         return super().launch(*given, **how)
 
-assert Own(3).launcher(on_gpu, epoch=0, into="torch") is None
-assert samplers[0].launcher(on_gpu, epoch=0) is None
-assert samplers[0].launcher(graph, epoch=0, into="torch") is None
+assert Own(3).group_launcher(on_gpu, epoch=0, form="torch") is None
+assert samplers[0].group_launcher(on_gpu, epoch=0) is None
+assert samplers[0].group_launcher(graph, epoch=0, form="torch") is None
 print(pgs.cuda.memory_stats(0)["flights"])
 """
     assert run_with_driver(emulator, PRELUDE + code) == "0\n"

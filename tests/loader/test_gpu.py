@@ -58,10 +58,10 @@ class Desk(pgs.PGSampler):
         self.launched: list[tuple[int, int, IdView]] = []
 
     def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
-        if how.get("into") is None:
+        if how.get("form", "array") == "array":
             return super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         assert graph.device == DEVICE
-        assert how["beside"]
+        assert how["asynchronous"]
         self.launched.append((epoch, batch, seeds))
         return Launched(self, self.submit(graph, seeds, epoch=epoch, batch=batch))
 
@@ -159,7 +159,7 @@ def test_an_error_has_its_turn(
     class Failing(Desk):
         def launch(self, graph: pgs.Graph, seeds: Any, **how: Any) -> Any:
             job = super().launch(graph, seeds, **how)
-            if how.get("into") is None or how["batch"] != 6:
+            if how.get("form", "array") == "array" or how["batch"] != 6:
                 return job
             if where == "launch":
                 job.result()

@@ -62,7 +62,7 @@ def test_another_one_counts_for_itself(kind: str) -> None:
     sampler.sample(graph, seeds)
     same = {
         "with_seed": sampler.with_seed(7),
-        "within": sampler.within(0.5),
+        "within": sampler.with_gpu_share(0.5),
         "tuned": sampler.tuned(graph, seeds, batches=1),
     }
     for name, other in same.items():
@@ -105,15 +105,15 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        pgs.RandomWalk(2).within,
-        pgs.PinSAGE().within,
-        pgs.KHop([2]).within,
-        pgs.PGSampler([2]).within,
-        pgs.LaborSampler([2], edge_weights="ht").within,
-        pgs.HGTSampler([2]).within,
-        *(KINDS[kind][0](None).within for kind in KINDS),
-        samplers.ladies(nodes=[2]).within,
-        samplers.kgcn_static(fanout=2).within,
+        pgs.RandomWalk(2).with_gpu_share,
+        pgs.PinSAGE().with_gpu_share,
+        pgs.KHop([2]).with_gpu_share,
+        pgs.PGSampler([2]).with_gpu_share,
+        pgs.LaborSampler([2], edge_weights="ht").with_gpu_share,
+        pgs.HGTSampler([2]).with_gpu_share,
+        *(KINDS[kind][0](None).with_gpu_share for kind in KINDS),
+        samplers.ladies(nodes=[2]).with_gpu_share,
+        samplers.kgcn_static(fanout=2).with_gpu_share,
         lambda _: pgs.RandomWalk(2).with_seed(None),
         lambda _: pgs.PGSampler([2], seed=7).with_seed(None),
     ],

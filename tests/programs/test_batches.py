@@ -368,11 +368,11 @@ def test_which_subgraphs_are_around_their_seeds() -> None:
         V = A.degree().draw(3).unique()
         return A.induce(V), {"%0 = seeds": A[:, seeds].count(axis=0)}
 
-    assert (around(seed=0).rooted, around(seed=0).result) == (True, "subgraph")
-    assert not pgs.program(apart)().rooted
-    assert (numbers(seed=0).rooted, numbers(seed=0).result) == (True, "vectors")
-    assert hops(fanouts=[2]).result == pgs.PGSampler([2]).result == "blocks"
-    assert pgs.RandomWalk(2).result == "walks"
+    assert (around(seed=0).is_rooted, around(seed=0).result_kind) == (True, "subgraph")
+    assert not pgs.program(apart)().is_rooted
+    assert (numbers(seed=0).is_rooted, numbers(seed=0).result_kind) == (True, "vectors")
+    assert hops(fanouts=[2]).result_kind == pgs.PGSampler([2]).result_kind == "blocks"
+    assert pgs.RandomWalk(2).result_kind == "walks"
 
 
 @pytest.mark.parametrize("fanouts", [[2], [3, 2]])

@@ -301,7 +301,7 @@ def test_tensors_of_a_program_over_relations(graph: pgs.Graph) -> None:
         sampler.update(V=np.ones(1))
     for other in (
         sampler.with_seed(1),
-        sampler.within(0.5),
+        sampler.with_gpu_share(0.5),
         sampler.tuned(graph, seeds, batches=1),
     ):
         again = other.sample(graph, seeds, epoch=0, batch=0).blocks[0][CITES].values

@@ -583,7 +583,7 @@ def test_names_with_any_character(name: str) -> None:
         return {name: C.mul(A.ndata[name], axis=1).sum(axis=0)}
 
     sampler = pickle.loads(pickle.dumps(pgs.program(made)(name=name)))
-    assert sampler.reads == ((name,), (name,))
+    assert sampler.array_names == ((name,), (name,))
     edges = {name: np.array([2.0, 3.0])}
     graph = pgs.Graph.from_coo(
         [0, 1], [1, 0], num_nodes=2, edge_data=edges, node_data={name: np.array([5.0, 7.0])}
@@ -670,12 +670,12 @@ def test_whose_elements_results_have() -> None:
         beside = {"V": V, "all": A.degree(), "given": A.degree()[seeds], "seeds": A.number()[V]}
         return {"w": C, "p": C * 2}, beside | {"columns": C.count(axis=0), "rows": C.sum(axis=1)}
 
-    assert dict(pgs.program(made)(seed=0).places) == {
+    assert dict(pgs.program(made)(seed=0).extra_places) == {
         "V": "", "all": "vertices", "given": "given", "seeds": "seeds", "columns": "seeds",
         "rows": "",
     }  # fmt: skip
-    assert not pgs.PGSampler([2]).places and not with_fanouts(fanouts=[2]).places
-    assert samplers.saint_node(budget=2).places == {"node_norm": "nodes"}
+    assert not pgs.PGSampler([2]).extra_places and not with_fanouts(fanouts=[2]).extra_places
+    assert samplers.saint_node(budget=2).extra_places == {"node_norm": "nodes"}
 
 
 def test_a_sampler_is_one_like_any_other() -> None:

@@ -48,7 +48,7 @@ def test_they_are_those_of_random_walk() -> None:
 def test_they_are_a_sampler_like_any_other() -> None:
     made, sampler = graph(), wander(length=4, seed=5)
     assert repr(sampler) == "wander(length=4, seed=5)" and sampler.name == "wander"
-    assert (sampler.result, sampler.plan["family"]) == ("walks", "walk")
+    assert (sampler.result_kind, sampler.plan["family"]) == ("walks", "walk")
     assert sampler.code.split("\n")[1] == "%1 = walk %0 k=4 site=0"
     first = sampler.sample(made, [1, 2], epoch=0, batch=0).nodes.tolist()
     many = sampler.sample_many(made, [[1, 2], [3]], epoch=0, batch=0)
@@ -58,7 +58,7 @@ def test_they_are_a_sampler_like_any_other() -> None:
     sampler.sample(made, [1])
     again = pickle.loads(pickle.dumps(sampler))
     assert again.epoch == 3 and again.sample(made, [1]).batch == 1
-    for other in (again, sampler.with_seed(5), sampler.within(0.5)):
+    for other in (again, sampler.with_seed(5), sampler.with_gpu_share(0.5)):
         assert other.sample(made, [1, 2], epoch=0, batch=0).nodes.tolist() == first
     assert sampler.with_seed(6).seed == 6
     explained = sampler.explain(made, 8, batches=1)

@@ -156,7 +156,7 @@ def test_loaders_of_ours_have_the_values(data: Data) -> None:
             ids = batch.n_id[batch.edge_index[0]]
             assert torch.equal(ids, data.edge_index[0, batch.e_id])
             want = data.t[batch.e_id]
-            if made.result == "blocks":
+            if made.result_kind == "blocks":
                 want = data.v[batch.e_id] * data.level[ids]
             assert torch.equal(batch.edge_weights, want)
 

@@ -152,7 +152,7 @@ def test_gnnsamplers_form_is_the_function_by_hand() -> None:
     block = Named(seed=0).sample(graph_t(), [2, 0]).blocks[0]
     assert set(block.edge_data) == {"half"} and set(block.edge_data["half"].tolist()) == {0.5}
     made = Around(seed=0)
-    assert (made.code, made.result) == (around(seed=0).code, "subgraph")
+    assert (made.code, made.result_kind) == (around(seed=0).code, "subgraph")
 
 
 def _operators(sampler: pgs.Program) -> list[str]:

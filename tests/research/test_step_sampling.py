@@ -202,12 +202,12 @@ def test_samplers_are_samplers() -> None:
         pgs.LayerSample([3, 2], seed=7),
     ):
         want = sampler.sample(graph, [0, 1, 2], **AT).steps[1].tolist()
-        assert sampler.result == "steps"
+        assert sampler.result_kind == "steps"
         for other in (
             copy.copy(sampler),
             pickle.loads(pickle.dumps(sampler)),
             sampler.with_seed(7),
-            sampler.within(0.5),
+            sampler.with_gpu_share(0.5),
             eval(repr(sampler), vars(pgs)),
         ):
             assert other.plan == sampler.plan

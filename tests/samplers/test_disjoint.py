@@ -69,7 +69,7 @@ def test_weights_draw_and_edges_stay() -> None:
 
 def test_a_share_of_a_gpu_changes_no_batch() -> None:
     sampler = samplers.shadow_disjoint(fanouts=[2, 2], seed=1)
-    part = sampler.within(0.5)
+    part = sampler.with_gpu_share(0.5)
     assert part.plan == sampler.plan and part.seed == 1
     one, other = (s.sample(of(BOTH), range(5), batch=3) for s in (sampler, part))
     assert one.edge_ids.equal(other.edge_ids) and one.nodes.equal(other.nodes)

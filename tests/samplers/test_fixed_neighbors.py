@@ -86,7 +86,7 @@ def test_another_seed_draws_others() -> None:
     sampler.sample(graph, seeds)
     for other in (
         sampler.with_seed(3),
-        sampler.within(0.5),
+        sampler.with_gpu_share(0.5),
         pickle.loads(pickle.dumps(sampler.with_seed(3))),
     ):
         assert (other.epoch, other.sample(graph, seeds).batch) == (0, 0)
@@ -127,9 +127,9 @@ def test_a_loader_and_what_is_kept() -> None:
         passes.append(seen)
     assert passes[0] == passes[1] and len(passes[0]) == 60
     # What was drawn goes with the graph, and the graph with its last user.
-    table = weakref.ref(sampler.graph_of(graph))
+    table = weakref.ref(sampler.sampled_graph(graph))
     gone = weakref.ref(graph)
-    assert sampler.graph_of(table()) is table()
+    assert sampler.sampled_graph(table()) is table()
     del loader, batch, block, graph
     gc.collect()
     assert gone() is None and table() is None

@@ -550,7 +550,7 @@ def test_spans_beside_times_that_are_numbers(edges: Any, name: str, of: str, tmp
     graph, span = dated(edges, of), np.timedelta64(1, "D")
     sampler = pgs.PGSampler([-1], temporal=Temporal(name, window=span), seed=1)
     at = {"q": 3, "d": 3.0, "M": DAYS["M"][3], "m": DAYS["m"][3]}[of]
-    others = sampler.with_seed(2), pickle.loads(pickle.dumps(sampler)), sampler.within(0.5)
+    others = sampler.with_seed(2), pickle.loads(pickle.dumps(sampler)), sampler.with_gpu_share(0.5)
     for each in (sampler, *others):
         if of in "Mm":
             want = pgs.PGSampler([-1], temporal=Temporal(name, window=86_400 * 10**9))

@@ -399,7 +399,8 @@ def test_a_batch_in_torchs_memory(emulator):
                 there = host.to("cuda")
                 plain = sampler.sample(host, SEEDS, epoch=0, batch=2).torch()
                 for own in (False, True):
-                    job = sampler.launch(there, SEEDS, epoch=0, batch=2, into="torch", beside=own)
+                    how = dict(form="torch", asynchronous=own)
+                    job = sampler.launch(there, SEEDS, epoch=0, batch=2, **how)
                     batch = job.result()
                     assert job.done() and job.result() is batch
                     # Nothing is made before it is used but the one tensor.
@@ -495,7 +496,8 @@ def test_programs_in_torchs_memory(emulator):
             for sampler in (layer(K=9, weight="w", seed=2), shadow):
                 want = sampler.sample(host, seeds, epoch=0, batch=2).torch()
                 for own in (False, True):
-                    job = sampler.launch(there, seeds, epoch=0, batch=2, into="torch", beside=own)
+                    how = dict(form="torch", asynchronous=own)
+                    job = sampler.launch(there, seeds, epoch=0, batch=2, **how)
                     made = job.result()
                     assert type(made) is type(want) and lists(made) == lists(want)
                 print(type(made).__name__, list(made.extra))

@@ -48,6 +48,8 @@ GENERATED = re.compile(r"<!-- figures? \w+ -->.*?<!-- end -->", re.DOTALL)
 LITERAL = re.compile(r"``[^`]*``|`[^`]*`")
 TARGET = re.compile(r"\]\([^)\s]*\)|^\[[^\]]*\]: .*$|https?://\S+", re.MULTILINE)
 DOCTEST = re.compile(r"^ *(?:>>>|\.\.\.) .*$", re.MULTILINE)
+# The names of arguments, before a colon or alone in their line, are code.
+ARGUMENT = re.compile(r"^ *\w+(?:, \w+)*(?= : |$)", re.MULTILINE)
 
 
 def find(root: Path) -> Iterator[Finding]:
@@ -63,7 +65,7 @@ def find(root: Path) -> Iterator[Finding]:
             text = ast.get_docstring(node, clean=False)
             if text is not None:
                 first = node.body[0].lineno
-                for word, line in house_words(DOCTEST.sub("", text)):
+                for word, line in house_words(ARGUMENT.sub("", DOCTEST.sub("", text))):
                     yield Finding(f"{name} {word}", place(root, module.path, first + line - 1))
 
 

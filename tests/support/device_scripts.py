@@ -50,7 +50,7 @@ def handed_over(stats="used"):
 cpu = graph()
 sampler = pgs.PGSampler([4, 3], seed=1)
 SEEDS = [5, 6, 199, 5]
-IN_FLIGHT = dict(epoch=0, batch=2, into="torch", beside=True)
+IN_FLIGHT = dict(epoch=0, batch=2, form="torch", asynchronous=True)
 want = lists(sampler.sample(cpu, SEEDS, batch=2))
 """
 

@@ -71,12 +71,13 @@ class TextProgram(EngineSampler, Sampler[Result]):
     def plan(self) -> Plan:
         return self._plan
 
-    def graph_of(self, graph: pgs.Graph) -> pgs.Graph:
+    def sampled_graph(self, graph: pgs.Graph) -> pgs.Graph:
         return graph._source._with_arrays(*self.names)
 
     def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
-        how["asynchronous"] = how.pop("beside", False)
-        request = SampleRequest(self, self.graph_of(graph), seeds, epoch=epoch, batch=batch, **how)
+        request = SampleRequest(
+            self, self.sampled_graph(graph), seeds, epoch=epoch, batch=batch, **how
+        )
         return dispatch(request)
 
     def _view(self, graph: pgs.Graph, memory: Any, epoch: int, batch: int) -> Result:

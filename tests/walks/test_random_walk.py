@@ -354,7 +354,7 @@ def test_a_seed_of_nobodys(name: str) -> None:
 
 def test_a_part_of_a_gpu_changes_nothing_here(graph: pgs.Graph) -> None:
     sampler = MAKERS["jumps"](seed=4)
-    part = sampler.within(0.25)
+    part = sampler.with_gpu_share(0.25)
     assert lists(part.sample(graph, range(40))) == lists(sampler.sample(graph, range(40)))
 
 
@@ -382,8 +382,8 @@ def test_repr_is_how_it_is_written() -> None:
 
 def test_options_have_their_usual_values() -> None:
     sampler = pgs.RandomWalk(5)
-    assert (sampler.length, sampler.walks_per_seed, sampler.drawn_by) == (5, 1, None)
-    assert pgs.walks.DeepWalk(prob="w").drawn_by == ("prob", "w")
+    assert (sampler.length, sampler.walks_per_seed, sampler.edge_array) == (5, 1, None)
+    assert pgs.walks.DeepWalk(prob="w").edge_array == ("prob", "w")
     assert sampler.plan == pgs.RandomWalk(5, p=1, q=1.0, direction="out").plan
     assert sampler.plan != pgs.RandomWalk(5, direction="in").plan
 

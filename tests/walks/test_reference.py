@@ -89,7 +89,7 @@ def test_however_they_are_asked_for(setting: str) -> None:
             for got in (
                 sampler.sample(graph, seeds, **numbers),
                 sampler.submit(graph, seeds, **numbers).result(),
-                sampler.launch(graph, seeds, beside=True, **numbers).result(),
+                sampler.launch(graph, seeds, asynchronous=True, **numbers).result(),
             ):
                 same(got, want, True, 64, (epoch, batch, threads))
     many = sampler.sample_many(graph, [seeds, seeds[::-1], [3]], epoch=2, batch=7)

@@ -34,7 +34,7 @@ def engine_batch(
         batch=batch,
         exclude=exclude,
         threads=worker_threads(),
-        into="torch",
+        form="torch",
     )
     return as_torch(job.result())
 
@@ -60,7 +60,7 @@ def extra_arrays(
     result = ExtraArrays({}, {})
     if not batch.extra:
         return result
-    for name, place in sampler.places.items():
+    for name, place in sampler.extra_places.items():
         values = batch.extra[name]
         if place == "vertices":
             result.of_nodes[name] = values[nodes.long()]

@@ -113,7 +113,7 @@ class SaintSubgraphs(ProgramSampler[Any]):
         return "saint", self._program.plan, self._draws, self._ascending
 
     @property
-    def rooted(self) -> bool:
+    def is_rooted(self) -> bool:
         """False: the seeds have no part in a batch."""
         return False
 

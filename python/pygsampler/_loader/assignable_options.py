@@ -111,7 +111,7 @@ def _share(share: Any, sampler: Any) -> float | None:
     if not 0 < share <= 1:
         raise ValueError(f"gpu_share: expected a number in (0, 1], got {share}")
     try:
-        sampler.within(share)
+        sampler.with_gpu_share(share)
     except NotImplementedError as error:
         raise ValueError(
             f"gpu_share: expected None with a sampler of your own, got {share}; {error}"

@@ -50,7 +50,7 @@ class EdgeSeeds:
         if self._is_hetero:
             check_graph(graph, sampler._takes_types)
         check_blocks(sampler)
-        if not sampler.rooted:
+        if not sampler.is_rooted:
             raise ValueError(f"sampler: expected one around its seeds, got {sampler!r}")
         rules = negatives.values() if isinstance(negatives, Mapping) else [negatives]
         rule = getattr(sampler, "temporal", None)

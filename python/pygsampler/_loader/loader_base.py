@@ -118,7 +118,7 @@ class LoaderBase(Generic[BatchT]):
         # Last, since it may copy a graph of many gigabytes.
         own["graph"] = graph = graph_on_device(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
-        sampler.graph_of(graph)
+        sampler.sampled_graph(graph)
         _check_rows(sampler, features=features, labels=labels, edge_features=edge_features)
         rows = HeteroFeatureFetcher if is_hetero else FeatureFetcher
         own["_fetcher"] = rows(graph, features, labels, edge_features)
@@ -369,9 +369,9 @@ def _with_bar(
 def _check_rows(sampler: Sampler[Any], **features: Any) -> None:
     """Raises ValueError for ``features`` that the sampler's batches have no place for."""
     refused = {"walks": (*features,), "steps": (*features,), "visits": ("edge_features",)}
-    for name in refused.get(sampler.result, ()):
+    for name in refused.get(sampler.result_kind, ()):
         if features[name] is not None:
             raise ValueError(
-                f"{name}: expected None for a sampler whose batches are {sampler.result}, got some "
-                f"for {sampler!r}"
+                f"{name}: expected None for a sampler whose batches are {sampler.result_kind}, "
+                f"got some for {sampler!r}"
             )

@@ -51,7 +51,7 @@ class NodeSeeds:
         self._types: HeteroSeeds | None = None
         if is_heterogeneous(graph):
             check_graph(graph, sampler._takes_types)
-            if sampler.result == "relations":
+            if sampler.result_kind == "relations":
                 raise TypeError(
                     "sampler: expected one whose batches loaders have a form for, got "
                     f"{sampler!r}, a program over relations: call its sample or submit"

@@ -63,7 +63,7 @@ def begin_static(
 
     def again(step: int, number: int) -> Any:
         ids, more = source.begin(run, index).draw(step)
-        job = sampler.launch(graph, ids, epoch=run.epoch, batch=number, into="torch", **more)
+        job = sampler.launch(graph, ids, epoch=run.epoch, batch=number, form="torch", **more)
         return as_torch(job.result())
 
     def sampled() -> Iterator[Any]:
@@ -80,7 +80,7 @@ def _on_cpu(
     # With several batches in flight, one core for each wastes nothing on synchronization.
     threads = 1 if run.prefetch >= 2 else 0
     draw, number = draws.draw, run.shard.number
-    launch = partial(sampler.launch, graph, epoch=run.epoch, threads=threads, beside=True)
+    launch = partial(sampler.launch, graph, epoch=run.epoch, threads=threads, asynchronous=True)
 
     def submit(step: int) -> PendingBatch[Any]:
         seeds, more = draw(step)
@@ -182,9 +182,9 @@ def _submitted(
     Each job is over, or cancelled, before the seeds go: none reads them after that.
     """
     if run.gpu_share is not None:
-        sampler = sampler.within(run.gpu_share)
+        sampler = sampler.with_gpu_share(run.gpu_share)
     stats, draw, number, steps = run.stats, draws.draw, run.shard.number, run.shard.steps
-    launch = partial(sampler.launch, graph, epoch=run.epoch, into="torch", beside=True)
+    launch = partial(sampler.launch, graph, epoch=run.epoch, form="torch", asynchronous=True)
 
     def record() -> None:
         # Torch may use the device only by now.
@@ -204,7 +204,7 @@ def _submitted(
     size = depth // 2 if low is None else depth - low
     start = None
     if source.fills_caches and size > 1:
-        start = sampler.launcher(graph, epoch=run.epoch, into="torch")
+        start = sampler.group_launcher(graph, epoch=run.epoch, form="torch")
     steady = sampler._changes
     if start is None:
         return prefetch_in_order(submit, steps, depth, low=low, steady=steady, meter=stats)

@@ -125,7 +125,7 @@ class StaticLayout:
     ) -> StaticBuffers:
         """Returns memory of ``capacities`` for batches of ``sampler``, with seeds of ``bits``."""
         timed = timed_of(graph, sampler)
-        source = sampler.graph_of(graph) if timed is None else timed.graph
+        source = sampler.sampled_graph(graph) if timed is None else timed.graph
         schema: Schema | None = None
         seeds: Any = self._seeds
         if self._is_hetero:

@@ -18,6 +18,6 @@ def dispatch(request: SampleRequest) -> SampleJob:
         return PartitionedJob(request).begin()
     if graph._device < 0:
         return SampleJob(request).begin()
-    if request.into == "torch":
+    if request.form == "torch":
         return TorchJob(request).begin()
     return DeviceJob(request).begin()

@@ -46,8 +46,8 @@ class HeteroOnlySampler(HeteroEngineSampler, Sampler[MiniBatch]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> SampleJob:
         """As ``Sampler.launch``; TypeError for a graph without types."""
         if not is_heterogeneous(graph):
@@ -63,11 +63,10 @@ class HeteroOnlySampler(HeteroEngineSampler, Sampler[MiniBatch]):
                 batch=batch,
                 exclude=exclude,
                 threads=threads,
-                into=into,
-                asynchronous=beside,
+                form=form,
+                asynchronous=asynchronous,
             )
         )
 
-    def within(self: S, share: float) -> S:
-        """As ``Sampler.within``."""
+    def with_gpu_share(self: S, share: float) -> S:
         return self._bounded(self.with_seed(self.seed), share)

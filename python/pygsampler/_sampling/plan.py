@@ -25,14 +25,14 @@ class Plan(Mapping[str, Any]):
     usual; as a mapping it has the document's fields, with tuples for lists.
     """
 
-    __slots__ = ("_fields", "document", "drawn_by", "num_words")
+    __slots__ = ("_fields", "document", "edge_array", "num_words")
 
     _fields: Mapping[str, Any]
     document: str
     """The text; two plans are equal where their texts are."""
     num_words: int
     """How many words describe a batch."""
-    drawn_by: tuple[str, str] | None
+    edge_array: tuple[str, str] | None
     """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
 
     def __init__(self, **fields: Any) -> None:
@@ -46,10 +46,10 @@ class Plan(Mapping[str, Any]):
         """That of a text that a plan of this version, or an earlier one, has as its document."""
         return _restored(document)
 
-    def graph_of(self, graph: Any) -> Any:
+    def sampled_graph(self, graph: Any) -> Any:
         """The edges of a graph that have weights, or that the mask leaves, where ``graph`` is."""
         source = graph._source
-        return source if self.drawn_by is None else source._drawn_by(*self.drawn_by)
+        return source if self.edge_array is None else source._drawn_by(*self.edge_array)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Plan: expected no change, got a new {name}; make another plan")

@@ -47,11 +47,9 @@ class SampleRequest:
     Parameters
     ----------
     graph : Graph
-        As ``graph_of`` gave it, where it is.
-    into : str, optional
+        As ``sampled_graph`` gave it, where it is.
+    form, asynchronous
         As ``Sampler.launch`` has it.
-    asynchronous : bool
-        True if the caller goes on meanwhile: ``beside`` of ``Sampler.launch``.
     row_plan : Plan, optional
         The plan by which partitions are asked for rows, where that is not the sampler's own.
     """
@@ -61,8 +59,8 @@ class SampleRequest:
         "batch",
         "epoch",
         "excluded",
+        "form",
         "graph",
-        "into",
         "kept",
         "row_plan",
         "sampler",
@@ -87,13 +85,13 @@ class SampleRequest:
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
+        form: str = "array",
         asynchronous: bool = False,
         row_plan: Plan | None = None,
     ) -> None:
         self.sampler, self.graph, self.epoch, self.batch = sampler, graph, epoch, batch
         # Of batches in torch's memory edges cannot be excluded.
-        self.into = into if exclude is None or into == "hops" else None
+        self.form = form if exclude is None or form == "edge_lists" else "array"
         self.asynchronous, self.row_plan = asynchronous, row_plan
         if graph._service is not None:
             self._ask_partitions(seeds, exclude, None)
@@ -111,7 +109,7 @@ class SampleRequest:
         self.seeds, self.kept = ids, without
         words = self.words = _TEMPLATES[size][:]
         flags = 0 if self.asynchronous else at.FLAG_PROMPT
-        if self.into == "hops" and self.graph._device < 0:
+        if self.form == "edge_lists" and self.graph._device < 0:
             flags |= at.FLAG_EDGE_LISTS
         excluded, num_excluded = (0, 0) if without is None else (without.address, without.length)
         _PACK(
@@ -193,13 +191,13 @@ class TemporalRequest(SampleRequest):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
+        form: str = "array",
         asynchronous: bool = False,
     ) -> None:
         graph = graph._source
         self.sampler, self.graph, self.epoch, self.batch = sampler, graph, epoch, batch
-        self.into, self.asynchronous, self.row_plan = (
-            into if into == "hops" else None,
+        self.form, self.asynchronous, self.row_plan = (
+            form if form == "edge_lists" else "array",
             asynchronous,
             None,
         )
@@ -235,12 +233,12 @@ class HeteroRequest(SampleRequest):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
+        form: str = "array",
         asynchronous: bool = False,
     ) -> None:
         source = graph._source
         self.sampler, self.graph, self.epoch, self.batch = sampler, source, epoch, batch
-        self.into, self.asynchronous = into if into == "hops" else None, asynchronous
+        self.form, self.asynchronous = form if form == "edge_lists" else "array", asynchronous
         self.row_plan = sampler._rows_of_parts()
         service, device, timed = source._service, source._device, None
         plan, name = sampler._plan, sampler._by_time
@@ -251,7 +249,7 @@ class HeteroRequest(SampleRequest):
             timed = source._timed(name, plan["mask"], plan["prob"])
             self.graph = timed.graph
         else:
-            self.graph = plan.graph_of(source)
+            self.graph = plan.sampled_graph(source)
         node_types, edge_types = source._schema
         if type(seeds) is not dict and not isinstance(seeds, Mapping) and len(node_types) == 1:
             seeds = {node_types[0]: seeds}
@@ -307,7 +305,7 @@ class WalkRelationsRequest(SampleRequest):
         batch: int,
     ) -> None:
         self.sampler, self.graph, self.epoch, self.batch = sampler, graph._source, epoch, batch
-        self.into, self.asynchronous, self.excluded = None, True, []
+        self.form, self.asynchronous, self.excluded = "array", True, []
         service, plan = graph._service, sampler._plan
         # A part is asked for edges of one relation, whose rows know nothing of the others.
         self.row_plan = Plan(**{**plan, "metapath": None, "edge_types": None})

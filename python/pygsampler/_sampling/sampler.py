@@ -50,14 +50,16 @@ class Sampler(ABC, Generic[T_co]):
     """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
 
     @property
-    def result(self) -> str:
-        """What its batches are: ``"blocks"``, ``"subgraph"``, ``"vectors"``, ``"walks"``,
-        ``"visits"`` or ``"steps"``."""
+    def result_kind(self) -> str:
+        """The kind of its batches.
+
+        ``"blocks"``, ``"subgraph"``, ``"vectors"``, ``"walks"``, ``"visits"`` or ``"steps"``.
+        """
         return "blocks"
 
     @property
-    def rooted(self) -> bool:
-        """Whether batches are around their seeds, as all are but those of some programs."""
+    def is_rooted(self) -> bool:
+        """True if batches are around their seeds, which only some programs' batches are not."""
         return True
 
     @property
@@ -89,8 +91,8 @@ class Sampler(ABC, Generic[T_co]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Any]:
         """Starts a batch, which is a pure function of (graph, plan, seed, epoch, batch, seeds).
 
@@ -105,13 +107,14 @@ class Sampler(ABC, Generic[T_co]):
             Edges to sample around; NotImplementedError where a sampler cannot.
         threads : int
             The most threads for a batch on the CPU; 0 for all that are idle.
-        into : str, optional
-            ``"torch"`` asks for a result in torch's memory, which a sampler may ignore. ``"hops"``
-            is for samplers of neighbours on the CPU alone: the result is a memory of the batch's
-            hops joined, as ``_batch.layout`` describes it.
-        beside : bool
-            Whether the caller goes on meanwhile, rather than wait at once: on a GPU the batch then
-            runs beside what is put into the current stream later.
+        form : str
+            ``"array"``, the default, asks for a result in the engine's memory, ``"torch"`` for one
+            in torch's, which a sampler may ignore. ``"edge_lists"`` is for neighbor samplers on the
+            CPU alone: the result is a memory with one list of edges for all hops, as
+            ``_batch.layout`` describes it.
+        asynchronous : bool
+            True if the caller does other work before it asks for the result. On a GPU the batch
+            then runs at the same time as work that is put into the current stream later.
 
         Returns
         -------
@@ -120,52 +123,53 @@ class Sampler(ABC, Generic[T_co]):
             ``Walks``.
         """
 
-    def launcher(
-        self, graph: Graph, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """What starts several batches by one call, for loaders that sample ahead.
+        """Returns a function that starts several batches by one call, for loaders with prefetch.
 
-        Its batches are those that ``launch`` makes with ``beside``. A sampler may leave this as it
-        is: None, and each batch is launched alone.
+        Its batches are those of ``launch`` with ``asynchronous``. A subclass need not define this
+        method: the default is None, and each batch is launched alone.
 
         Parameters
         ----------
         graph : Graph
         epoch : int
             Checked: ``[0, 2**24)``.
-        into : str, optional
-            As that of ``launch``.
+        form : str
+            ``"torch"`` for results in torch's memory. Our samplers return None for all others, and
+            for a graph on the CPU.
         """
         return None
 
     @property
-    def drawn_by(self) -> tuple[str, str] | None:
-        """``"prob"`` or ``"mask"``, and the name of the edge array that edges are drawn by.
+    def edge_array(self) -> tuple[str, str] | None:
+        """``"prob"`` or ``"mask"``, and the name of the edge array with the weights or the mask.
 
-        None where they are equal. DGL's and PyG's faces bring that array along.
+        None if all edges are equal. DGL's and PyG's adapters copy the array from their graphs.
         """
         return None
 
     @property
-    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the edge and of the vertex arrays that are read when a batch is sampled.
+    def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge arrays and of the node arrays that are read when a batch is sampled.
 
-        DGL's and PyG's faces bring those along, too.
+        DGL's and PyG's adapters copy these arrays from their graphs.
         """
         return (), ()
 
     @property
-    def places(self) -> Mapping[str, str]:
-        """Whose elements the arrays in ``batch.extra`` have: of each name ``"vertices"``, all of
-        the graph's, ``"nodes"``, those of a subgraph, ``"given"`` or ``"seeds"``, as they were
-        given or distinct, or ``""``.
+    def extra_places(self) -> Mapping[str, str]:
+        """A mapping that says, by name, whose elements an array in ``batch.extra`` has.
 
-        DGL's and PyG's faces hand on those of vertices that their batches have.
+        ``"all_nodes"``: all nodes of the graph; ``"nodes"``: the nodes of a subgraph; ``"seeds"``:
+        the seeds with their duplicates; ``"unique_seeds"``: the seeds without duplicates; ``""``:
+        none of these. DGL's and PyG's adapters pass on the elements of nodes in their batches.
         """
         return {}
 
-    def graph_of(self, graph: Graph) -> Graph:
-        """The graph that is sampled in the place of ``graph``: of the edges that may be drawn."""
+    def sampled_graph(self, graph: Graph) -> Graph:
+        """Returns the graph that is sampled instead of ``graph``: the edges that may be drawn."""
         return graph
 
     @property
@@ -184,11 +188,11 @@ class Sampler(ABC, Generic[T_co]):
         Sampler.__init__(other, seed)
         return other
 
-    def within(self, share: float) -> Sampler[T_co]:
-        """Another that makes these batches, whose launches take at most that share of a GPU.
+    def with_gpu_share(self, share: float) -> Sampler[T_co]:
+        """Returns a sampler of the same batches, whose launches use at most ``share`` of a GPU.
 
-        It begins with batch 0 of epoch 0, as one by ``with_seed``. ``share`` is above 0 and at most
-        1. A sampler may leave this as it is: NotImplementedError.
+        It begins with batch 0 of epoch 0, as after ``with_seed``. ``share`` is above 0 and at most
+        1. A subclass need not define this method: the default raises NotImplementedError.
         """
         raise NotImplementedError(f"{type(self).__name__} does not bound its launches")
 
@@ -246,7 +250,7 @@ class Sampler(ABC, Generic[T_co]):
         CudaError
             When the GPU fails, has no room, or belongs to the parent of a forked process.
         """
-        job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False)
+        job = self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=False)
         made: T_co = job.result()
         return made
 
@@ -267,7 +271,7 @@ class Sampler(ABC, Generic[T_co]):
         and beside what is put into the current stream later. Wrong arguments raise here, as
         ``sample`` does for them; what fails later is raised by ``result()``.
         """
-        return self._start(graph, seeds, epoch, batch, exclude, threads, beside=True)
+        return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True)
 
     def sample_many(
         self,
@@ -317,7 +321,9 @@ class Sampler(ABC, Generic[T_co]):
         batches: list[T_co] = []
         try:
             for i, ids in enumerate(many, batch):
-                job = self.launch(graph, ids, epoch=epoch, batch=i, threads=threads, beside=True)
+                job = self.launch(
+                    graph, ids, epoch=epoch, batch=i, threads=threads, asynchronous=True
+                )
                 jobs.append(job)
             for job in jobs:
                 batches.append(job.result())
@@ -338,7 +344,7 @@ class Sampler(ABC, Generic[T_co]):
         batch: int | None,
         exclude: Any,
         threads: int,
-        beside: bool,
+        asynchronous: bool,
         **more: Any,
     ) -> PendingBatch[Any]:
         check_graph(graph, self._takes_types)
@@ -351,7 +357,7 @@ class Sampler(ABC, Generic[T_co]):
             batch=numbers.chosen_batch(batch),
             exclude=exclude,
             threads=integer(threads, "threads", 0, _MOST_THREADS),
-            beside=beside,
+            asynchronous=asynchronous,
             **more,
         )
 
@@ -391,8 +397,8 @@ def check_graph(graph: Any, with_types: bool = False) -> None:
 
 def check_blocks(sampler: Sampler[Any]) -> None:
     """ValueError for a sampler whose batches are neither blocks nor subgraphs."""
-    if sampler.result not in ("blocks", "subgraph"):
+    if sampler.result_kind not in ("blocks", "subgraph"):
         raise ValueError(
             f"sampler: expected one of blocks or subgraphs, got {describe(sampler)}, whose batches "
-            f"are {sampler.result}; pygsampler.torch.DataLoader takes it"
+            f"are {sampler.result_kind}; pygsampler.torch.DataLoader takes it"
         )

@@ -27,22 +27,22 @@ _APART = 512
 
 
 class TorchLauncher:
-    """Starts groups of batches of one graph and epoch; ``Sampler.launcher`` says what it is."""
+    """A ``GroupLauncher`` that puts the batches of each group into one tensor on a GPU."""
 
     __slots__ = ("_asked", "_bits", "_epoch", "_graph", "_sampler")
 
     @classmethod
     def of(
-        cls, sampler: Any, kind: type[Any], graph: Graph, epoch: int, into: str | None
+        cls, sampler: Any, kind: type[Any], graph: Graph, epoch: int, form: str
     ) -> TorchLauncher | None:
         """That of a sampler of ``kind``.
 
         None where no batches in torch's memory on a GPU are asked for, or where a subclass launches
         in a way of its own, as it then does for loaders, too.
         """
-        if into != "torch" or type(sampler).launch is not kind.launch:
+        if form != "torch" or type(sampler).launch is not kind.launch:
             return None
-        graph = sampler.graph_of(graph)._source
+        graph = sampler.sampled_graph(graph)._source
         return None if graph._device < 0 else cls(graph, sampler, epoch)
 
     def __init__(self, graph: Any, sampler: EngineSampler, epoch: int) -> None:
@@ -188,7 +188,7 @@ class TorchGroup(LaunchHandle):
                         ids,
                         epoch=self._epoch,
                         batch=number,
-                        into="torch",
+                        form="torch",
                         asynchronous=True,
                     )
                     made.append(TorchJob(request).begin().result())

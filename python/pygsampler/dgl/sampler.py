@@ -187,8 +187,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         epoch, batch = self._identity.number(seeds.cpu(), others)
         # By the seed of that number.
         sampler = self._current()
-        drawn_by = sampler.drawn_by
-        edges, nodes = sampler.reads
+        drawn_by = sampler.edge_array
+        edges, nodes = sampler.array_names
         if drawn_by is not None:
             graph = weighted_graph(g, graph, *drawn_by)
         elif edges or nodes:
@@ -223,7 +223,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     def _of_subgraph(
         self, g: Any, sampled: Subgraph, seed_nodes: Any
     ) -> tuple[torch.Tensor, Any, Any]:
-        rooted = self._sampler.rooted
+        rooted = self._sampler.is_rooted
         made = sampled._rooted(rooted)
         values = self._values_as or self._sampler.edge_values
         subgraph, nodes = make_subgraph(g, made, values), made.nodes

@@ -42,13 +42,13 @@ class HeteroRowServer(RowServerBase):
             return self._edges(question, sampler, hop, relation)
         shard, by_time = self.shard.relations[relation], None
         graph: Any = self.shard.graph._source
-        drawn_by = plan.drawn_by
+        edge_array = plan.edge_array
         if plan.get("time") is not None:
             graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
             if timed[relation] is not None:
                 by_time = timed[relation].memory.address, 0
-        elif drawn_by is not None:
-            graph = graph._drawn_by(*drawn_by)
+        elif edge_array is not None:
+            graph = graph._drawn_by(*edge_array)
         return self._read(
             question,
             graph,

@@ -153,15 +153,15 @@ class RowServer(RowServerBase):
         ids, by_time, first = shard.edge_ids, None, shard.first_edge
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
-        elif plan["family"] == "rows" and (plan["arrays"] or plan.drawn_by is not None):
+        elif plan["family"] == "rows" and (plan["arrays"] or plan.edge_array is not None):
             # What stands beside edges is by their places.
-            if plan.drawn_by is not None:
-                graph = graph._drawn_by(*plan.drawn_by)
+            if plan.edge_array is not None:
+                graph = graph._drawn_by(*plan.edge_array)
             graph = graph._with_arrays(plan["arrays"], ())
         elif plan["family"] == "temporal":
             timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
             graph, by_time = timed.graph, (timed.memory.address, int(timed.by_vertex))
-        elif (drawn_by := plan.drawn_by) is not None:
+        elif (drawn_by := plan.edge_array) is not None:
             graph = graph._drawn_by(*drawn_by)
         elif ids is not None:
             graph, ids = self._with_ids(), None

@@ -186,8 +186,8 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         return self._program.plan, self._relations
 
     @property
-    def result(self) -> str:
-        """``"relations"``: what DGL's and PyG's loaders have no form for."""
+    def result_kind(self) -> str:
+        """``"relations"``, which DGL's and PyG's loaders do not take."""
         return "relations"
 
     @property
@@ -205,7 +205,7 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
             if kind not in graph.edge_types:
                 known = ", ".join(map(str, graph.edge_types))
                 raise ValueError(f"{self.name}: expected relations among {known}, got {kind}")
-        edges, nodes = self._program.reads
+        edges, nodes = self._program.array_names
         return graph._joint(
             self._relations,
             self._relations[0][0],
@@ -238,8 +238,8 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[RelationBatch]:
         """As ``Sampler.launch``; ``exclude`` is a mapping of the program's relations to ids."""
         joint = self._joint(graph)
@@ -257,7 +257,7 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
             batch=batch,
             exclude=without,
             threads=threads,
-            beside=beside,
+            asynchronous=asynchronous,
         )
         return MappedJob(job, lambda joined: RelationBatch._of(joined, joint, self._lists))
 

@@ -335,24 +335,24 @@ class Program(EngineSampler, Sampler[Any]):
         return "\n".join(self._plan["code"])
 
     @property
-    def result(self) -> str:
-        """What its batches are: ``"blocks"``, ``"subgraph"`` or ``"vectors"``."""
+    def result_kind(self) -> str:
+        """``"blocks"``, ``"subgraph"`` or ``"vectors"``."""
         return self._result
 
     @property
-    def rooted(self) -> bool:
-        """Whether a batch is around its seeds: a subgraph's vertices may have no part in them."""
+    def is_rooted(self) -> bool:
+        """True if a batch is around its seeds: the nodes of a subgraph may not depend on seeds."""
         return self._rooted
 
     @property
-    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the edge and of the vertex arrays that the program reads, ``weight`` too."""
+    def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the node arrays that the program reads, ``weight`` too."""
         (edges, nodes), weight = self._names, self._plan["weight"]
         return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
 
     @property
-    def places(self) -> Mapping[str, str]:
-        """As ``Sampler.places``, of the vectors, dense rows and lists that it returns by name."""
+    def extra_places(self) -> Mapping[str, str]:
+        """Whose elements the vectors, dense rows and lists have that it returns by name."""
         if self._places is None:
             names = [name for name in self._extras if not isinstance(name, EdgeValueName)]
             found = library.call("ProgramPlaces", self._plan.document) if names else ""
@@ -402,7 +402,7 @@ class Program(EngineSampler, Sampler[Any]):
     def _contents(self) -> dict[str, InputContent]:
         return inputs.contents(self._plan.get("inputs") or ())
 
-    def graph_of(self, graph: Stored) -> Stored:
+    def sampled_graph(self, graph: Stored) -> Stored:
         """The graph with the arrays that the program reads."""
         read: Stored = graph._source._with_named(self._reads)
         return read
@@ -432,7 +432,7 @@ class Program(EngineSampler, Sampler[Any]):
         seeds = integer(seeds, "seeds", 0)
         batches = integer(batches, "batches", 0)
         text: str = library.call(
-            "ProgramExplain", self.graph_of(graph)._handle(), self._plan.document, seeds
+            "ProgramExplain", self.sampled_graph(graph)._handle(), self._plan.document, seeds
         )
         if batches:
             ids = [i * graph.num_nodes // seeds for i in range(seeds if graph.num_nodes else 0)]
@@ -546,22 +546,22 @@ class Program(EngineSampler, Sampler[Any]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> SampleJob:
         """As ``Sampler.launch``.
 
         Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
         itself, and what is made of it alone, has all. ValueError for programs that walk.
         """
-        read = self.graph_of(graph)
+        read = self.sampled_graph(graph)
         how: dict[str, Any] = {
             "epoch": epoch,
             "batch": batch,
             "exclude": exclude,
             "threads": threads,
-            "into": into,
-            "asynchronous": beside,
+            "form": form,
+            "asynchronous": asynchronous,
             "row_plan": None if graph._service is None else self._whole_rows(),
         }
         if graph._device < 0 or self._told == _TOLD:
@@ -575,11 +575,10 @@ class Program(EngineSampler, Sampler[Any]):
 
     def _whole_rows(self) -> Plan:
         """What a graph in parts is asked for: rows, and of their edges the arrays that it reads."""
-        edges, _ = self.reads
+        edges, _ = self.array_names
         return Plan(family="rows", arrays=sorted(edges))
 
-    def within(self, share: float) -> Program:
-        """As ``Sampler.within``."""
+    def with_gpu_share(self, share: float) -> Program:
         return self._bounded(self._made_of(self._fields()), share)
 
     def with_seed(self, seed: int | None) -> Program:
@@ -597,11 +596,10 @@ class Program(EngineSampler, Sampler[Any]):
             return Subgraph._of(memory, epoch, batch, self._extras)
         return MiniBatch._of(memory, epoch, batch, self._extras)
 
-    def launcher(
-        self, graph: Stored, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Stored, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
-        return TorchLauncher.of(self, Program, graph, epoch, into)
+        return TorchLauncher.of(self, Program, graph, epoch, form)
 
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -612,7 +610,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if graph._device >= 0:
-            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:

@@ -65,18 +65,17 @@ class ProgramSampler(Sampler[T_co]):
         return code
 
     @property
-    def result(self) -> str:
-        """What its batches are, as ``Sampler.result``."""
-        result: str = self._program.result
+    def result_kind(self) -> str:
+        """The kind of the program's batches."""
+        result: str = self._program.result_kind
         return result
 
     def with_seed(self: S, seed: int | None) -> S:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return self._of(self._program.with_seed(seed))
 
-    def within(self: S, share: float) -> S:
-        """As ``Sampler.within``."""
-        return self._of(self._program.within(share))
+    def with_gpu_share(self: S, share: float) -> S:
+        return self._of(self._program.with_gpu_share(share))
 
     def explain(self, graph: Any, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """As ``Program.explain``, of the graph that the program samples."""

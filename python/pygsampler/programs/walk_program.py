@@ -42,13 +42,13 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         return self._walk.plan
 
     @property
-    def result(self) -> str:
+    def result_kind(self) -> str:
         """``"walks"``."""
-        return self._walk.result
+        return self._walk.result_kind
 
-    def graph_of(self, graph: Graph) -> Graph:
-        """As ``RandomWalk.graph_of``: the graph by its in-edges."""
-        return self._walk.graph_of(graph)
+    def sampled_graph(self, graph: Graph) -> Graph:
+        """Returns the graph by its in-edges, as ``RandomWalk.sampled_graph`` does."""
+        return self._walk.sampled_graph(graph)
 
     def explain(self, graph: Graph, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """As ``Program.explain``, of the program that makes a list of the walks' vertices."""
@@ -64,8 +64,8 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Walks[Any]]:
         """As ``RandomWalk.launch``."""
         return self._walk.launch(
@@ -75,20 +75,18 @@ class WalkProgram(ProgramSamplerWithInputs[Walks[Any]]):
             batch=batch,
             exclude=exclude,
             threads=threads,
-            into=into,
-            beside=beside,
+            form=form,
+            asynchronous=asynchronous,
         )
 
-    def launcher(
-        self, graph: Graph, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """As ``Sampler.launcher``."""
-        return self._walk.launcher(graph, epoch=epoch, into=into)
+        return self._walk.group_launcher(graph, epoch=epoch, form=form)
 
-    def within(self, share: float) -> WalkProgram:
-        """As ``Sampler.within``."""
-        other = super().within(share)
-        other._walk = other._walk.within(share)
+    def with_gpu_share(self, share: float) -> WalkProgram:
+        other = super().with_gpu_share(share)
+        other._walk = other._walk.with_gpu_share(share)
         return other
 
     def _of(self, program: Any) -> WalkProgram:

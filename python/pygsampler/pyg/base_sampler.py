@@ -118,14 +118,14 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def _graph_of(self, data: Any, device: Any, is_sorted: bool, backward: bool) -> Any:
         """Returns the edges of ``data`` on the device, ``backward`` the reversed ones."""
         array = None
-        if self._sampler.drawn_by is not None:
-            kind, name = self._sampler.drawn_by
+        if self._sampler.edge_array is not None:
+            kind, name = self._sampler.edge_array
             array = self._options_names.get(kind, kind), name
         return graph_of(data, device, is_sorted, backward, array, self._reads(data))
 
     def _reads(self, data: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns which attributes of edges and of nodes of data are read by a batch."""
-        return self._sampler.reads
+        return self._sampler.array_names
 
     def __setattr__(self, name: str, value: Any) -> None:
         options.assignable(name, value)
@@ -223,7 +223,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         inputs, seeds, times, named = self._request(index, kwargs)
         out = self._sample(seeds, self._identity.number(*named), times)
         known = (inputs.input_id, inputs.time)
-        out.metadata = known if self._sampler.rooted else (out.node, None)
+        out.metadata = known if self._sampler.is_rooted else (out.node, None)
         return self._finished(out)
 
     def sample_from_edges(
@@ -263,7 +263,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     ) -> Any:
         """``sample_from_edges`` of a batch that ``number`` tells, and ``sampled`` makes; before
         that ``drawn`` is given its negatives, if any."""
-        if not self._sampler.rooted:
+        if not self._sampler.is_rooted:
             raise ValueError(
                 f"sampler: expected one whose vertices follow from the ends of edges, got "
                 f"{describe(self._sampler)}"
@@ -325,7 +325,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
         def begin(seeds: Any, identity: tuple[int, int], times: Any) -> None:
             self._take_seed()
-            job = self._launched(seeds, identity, times, beside=True)
+            job = self._launched(seeds, identity, times, asynchronous=True)
             about = self._sampler, self.graph, seeds, identity, times
             kept.append(LookaheadBatch(job, *about, drawn[0] if drawn else None))
             raise StopLookahead
@@ -364,15 +364,15 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             self._sampler = self._sampler.with_seed(self.seed)
 
     def _launched(
-        self, seeds: Any, identity: tuple[int, int], times: Any, beside: bool = False
+        self, seeds: Any, identity: tuple[int, int], times: Any, asynchronous: bool = False
     ) -> Any:
-        """That batch on its way; ``beside`` what its caller does meanwhile."""
+        """Starts that batch; ``asynchronous`` if the caller does other work before it waits."""
         epoch, batch = identity
         sampler: Any = self._sampler
         graph = self.graph
         about: dict[str, Any] = {} if times is None else {"seed_time": times}
-        if beside:
-            about["beside"] = True
+        if asynchronous:
+            about["asynchronous"] = True
         # One call of the engine in the place of two. What is induced has other edges than its hops.
         induces = self._subgraph_type == SubgraphType.induced
         hops = graph._device < 0 and is_pure(sampler) and not induces
@@ -382,7 +382,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             epoch=epoch,
             batch=batch,
             threads=worker_threads(),
-            into="hops" if hops else "torch",
+            form="edge_lists" if hops else "torch",
             **about,
         )
 
@@ -470,7 +470,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def _of_subgraph(self, batch: Subgraph) -> SamplerOutput:
-        node, edges, old = subgraph_output(batch, self._sampler.rooted)
+        node, edges, old = subgraph_output(batch, self._sampler.is_rooted)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced_edges(self._edge_array(), node, batch.subgraph_ids)
         # Those of a sampler with trees have their roots in front, and stay where they are.
@@ -503,7 +503,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     def _edge_array(self) -> Any:
         """The graph without the edges that are never sampled."""
-        return self._sampler.graph_of(self._graph)
+        return self._sampler.sampled_graph(self._graph)
 
     def _finished(self, out: Any) -> Any:
         """``out`` with its edges as they are in the data, and their reverses if asked for."""

@@ -125,11 +125,11 @@ class LaborSampler(Sampler):
         return self._types
 
     def _edge_array(self) -> Graph:
-        group: Any = self._sampler.graph_of(self._typed())
+        group: Any = self._sampler.sampled_graph(self._typed())
         return Graph._wrap(group._open()[_EDGE])
 
     def _launched(
-        self, seeds: Any, identity: tuple[int, int], times: Any, beside: bool = False
+        self, seeds: Any, identity: tuple[int, int], times: Any, asynchronous: bool = False
     ) -> Any:
         graph: Any = self._typed()
         epoch, batch = identity
@@ -139,8 +139,8 @@ class LaborSampler(Sampler):
             epoch=epoch,
             batch=batch,
             threads=worker_threads(),
-            into=None if self._subgraph_type == SubgraphType.induced else "hops",
-            beside=beside,
+            form="array" if self._subgraph_type == SubgraphType.induced else "edge_lists",
+            asynchronous=asynchronous,
         )
 
     def _sample(

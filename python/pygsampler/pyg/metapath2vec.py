@@ -26,8 +26,8 @@ class _HeteroWalk(RandomWalk):
 
     __slots__ = ()
 
-    def graph_of(self, graph: Graph) -> Graph:
-        """As ``RandomWalk.graph_of``."""
+    def sampled_graph(self, graph: Graph) -> Graph:
+        """As ``RandomWalk.sampled_graph``."""
         walked: Graph = graph._source._walked("out", None, _TYPE, max(self.plan["metapath"]) + 1)
         return walked
 

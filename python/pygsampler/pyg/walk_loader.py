@@ -43,7 +43,7 @@ class WalkSampler:
 
     def check(self, length: int, **options: Any) -> None:
         """Raises what ``walk`` would, of options that are wrong; makes the graph to walk on."""
-        self._sampler(length, **options).graph_of(self._graph)
+        self._sampler(length, **options).sampled_graph(self._graph)
 
     def walk(
         self, batch: torch.Tensor, device: torch.device, length: int, **options: Any
@@ -53,7 +53,7 @@ class WalkSampler:
         self._number = epoch, number = self.numbers.number(seeds)
         sampler = self._sampler(length, **options)
         graph = self._on(device)
-        job = sampler.launch(graph, seeds, epoch=epoch, batch=number, into="torch")
+        job = sampler.launch(graph, seeds, epoch=epoch, batch=number, form="torch")
         walks: Walks[torch.Tensor] = job.result().torch()
         return walks
 

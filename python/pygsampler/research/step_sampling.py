@@ -50,7 +50,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         return self._plan
 
     @property
-    def result(self) -> str:
+    def result_kind(self) -> str:
         """``"steps"``."""
         return "steps"
 
@@ -63,8 +63,8 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> SampleJob:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         if exclude is not None:
@@ -79,19 +79,17 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
                 epoch=epoch,
                 batch=batch,
                 threads=threads,
-                into=into,
-                asynchronous=beside,
+                form=form,
+                asynchronous=asynchronous,
             )
         )
 
-    def launcher(
-        self, graph: Graph, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """As ``Sampler.launcher``: on a GPU, for samples in torch's memory."""
-        return TorchLauncher.of(self, _StepSampler, graph, epoch, into)
+        return TorchLauncher.of(self, _StepSampler, graph, epoch, form)
 
-    def within(self: S, share: float) -> S:
-        """As ``Sampler.within``."""
+    def with_gpu_share(self: S, share: float) -> S:
         return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self: S, seed: int | None) -> S:

@@ -54,8 +54,8 @@ class ClusterGCN(ProgramSampler[Any]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Any]:
         """As ``Sampler.launch``: the seeds are numbers of clusters."""
         job: PendingBatch[Any] = self._program.launch(
@@ -64,8 +64,8 @@ class ClusterGCN(ProgramSampler[Any]):
             batch=batch,
             exclude=exclude,
             threads=threads,
-            into=into,
-            beside=beside,
+            form=form,
+            asynchronous=asynchronous,
         )
         return job
 

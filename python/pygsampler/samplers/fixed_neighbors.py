@@ -80,7 +80,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
         """The options."""
         return "fixed neighbours", self._fanout, self._all.plan
 
-    def graph_of(self, graph: Graph) -> Graph:
+    def sampled_graph(self, graph: Graph) -> Graph:
         """The graph of the edges that were drawn, by the ids that they have in ``graph``."""
         check_graph(graph)
         return self._tables.of(graph)
@@ -94,29 +94,28 @@ class FixedNeighbors(Sampler[MiniBatch]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[MiniBatch]:
         """As ``Sampler.launch``; edges in ``exclude`` are left out of those that were drawn."""
         return self._all.launch(
-            self.graph_of(graph),
+            self.sampled_graph(graph),
             seeds,
             epoch=epoch,
             batch=batch,
             exclude=exclude,
             threads=threads,
-            into=into,
-            beside=beside,
+            form=form,
+            asynchronous=asynchronous,
         )
 
-    def launcher(
-        self, graph: Graph, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """As ``Sampler.launcher``."""
-        return self._all.launcher(self.graph_of(graph), epoch=epoch, into=into)
+        return self._all.group_launcher(self.sampled_graph(graph), epoch=epoch, form=form)
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
-        return self._all._many(self.graph_of(graph), many, epoch, batch)
+        return self._all._many(self.sampled_graph(graph), many, epoch, batch)
 
     def with_seed(self, seed: int | None) -> FixedNeighbors:
         """As ``Sampler.with_seed``: with other neighbours, unless the seed is the same."""
@@ -126,11 +125,10 @@ class FixedNeighbors(Sampler[MiniBatch]):
             other._tables = _Tables(self._fanout, other.seed)
         return other
 
-    def within(self, share: float) -> FixedNeighbors:
-        """As ``Sampler.within``."""
+    def with_gpu_share(self, share: float) -> FixedNeighbors:
         other = copy.copy(self)
         other._seeded_as(self)
-        other._all = self._all.within(share)  # type: ignore[assignment]
+        other._all = self._all.with_gpu_share(share)  # type: ignore[assignment]
         return other
 
     def __repr__(self) -> str:

@@ -196,15 +196,15 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
         return value
 
     @property
-    def drawn_by(self) -> tuple[str, str] | None:
+    def edge_array(self) -> tuple[str, str] | None:
         """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
-        return self._plan.drawn_by
+        return self._plan.edge_array
 
-    def graph_of(self, graph: Any) -> Any:
+    def sampled_graph(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves, where ``graph`` is."""
         if is_heterogeneous(graph):
-            return self._plan.graph_of(graph)
-        return self._homogeneous().graph_of(graph)
+            return self._plan.sampled_graph(graph)
+        return self._homogeneous().sampled_graph(graph)
 
     def _homogeneous(self) -> Program:
         """The program that samples homogeneous graphs."""
@@ -237,7 +237,7 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
             weight=plan["prob"],
             seed=self.seed,
         )
-        return program.within(self._share / 1000) if self._share else program
+        return program.with_gpu_share(self._share / 1000) if self._share else program
 
     def launch(
         self,
@@ -248,8 +248,8 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Any]:
         """Starts a batch as ``Sampler.launch`` does.
 
@@ -263,23 +263,25 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
             "batch": batch,
             "exclude": exclude,
             "threads": threads,
-            "into": into,
+            "form": form,
         }
         if is_heterogeneous(graph):
-            return dispatch(HeteroRequest(self, graph, seeds, **how, asynchronous=beside))
-        return self._homogeneous().launch(graph, seeds, **how, beside=beside)
+            return dispatch(HeteroRequest(self, graph, seeds, **how, asynchronous=asynchronous))
+        return self._homogeneous().launch(graph, seeds, **how, asynchronous=asynchronous)
 
-    def launcher(self, graph: Any, *, epoch: int, into: str | None = None) -> GroupLauncher | None:
+    def group_launcher(
+        self, graph: Any, *, epoch: int, form: str = "array"
+    ) -> GroupLauncher | None:
         """Returns a starter of several batches by one call, for a homogeneous graph on a GPU.
 
         Parameters
         ----------
-        graph, epoch, into
-            As for ``Sampler.launcher``.
+        graph, epoch, form
+            As for ``Sampler.group_launcher``.
         """
         if is_heterogeneous(graph):
             return None
-        return self._homogeneous().launcher(graph, epoch=epoch, into=into)
+        return self._homogeneous().group_launcher(graph, epoch=epoch, form=form)
 
     def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if is_heterogeneous(graph):
@@ -290,7 +292,7 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
         # Which edges stay depends on all rows of a hop.
         return Plan(family="rows", prob=self.prob, mask=self.mask)
 
-    def within(self, share: float) -> LaborSampler:
+    def with_gpu_share(self, share: float) -> LaborSampler:
         """Returns a sampler of the same batches whose launches take that ``share`` of a GPU."""
         return self._bounded(self.with_seed(self.seed), share)
 

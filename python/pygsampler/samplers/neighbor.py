@@ -275,13 +275,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return self._plan
 
     @property
-    def drawn_by(self) -> tuple[str, str] | None:
+    def edge_array(self) -> tuple[str, str] | None:
         """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
-        return self._plan.drawn_by
+        return self._plan.edge_array
 
-    def graph_of(self, graph: Any) -> Any:
+    def sampled_graph(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves."""
-        return self._plan.graph_of(graph)
+        return self._plan.sampled_graph(graph)
 
     def _check_span(self, graph: Any) -> None:
         """TypeError for a window of timedelta64 where the graph's times are numbers.
@@ -317,8 +317,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
         seed_time: Any = None,
     ) -> SampleJob:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
@@ -331,14 +331,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             return dispatch(
                 SampleRequest(
                     self,
-                    self.graph_of(graph),
+                    self.sampled_graph(graph),
                     seeds,
                     epoch=epoch,
                     batch=batch,
                     exclude=exclude,
                     threads=threads,
-                    into=into,
-                    asynchronous=beside,
+                    form=form,
+                    asynchronous=asynchronous,
                 )
             )
         how: dict[str, Any] = {
@@ -346,8 +346,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             "batch": batch,
             "exclude": exclude,
             "threads": threads,
-            "into": into,
-            "asynchronous": beside,
+            "form": form,
+            "asynchronous": asynchronous,
         }
         if self._timed is not None and graph._relation is not None:
             return dispatch(TemporalRequest(self._timed, graph, seeds, seed_time, **how))
@@ -377,7 +377,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             times are such, else numbers.
         """
         more = {} if seed_time is None else {"seed_time": seed_time}
-        job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False, **more)
+        job = self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=False, **more)
         result: MiniBatch = job.result()
         return result
 
@@ -394,24 +394,24 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ) -> PendingBatch[MiniBatch]:
         """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
         more = {} if seed_time is None else {"seed_time": seed_time}
-        return self._start(graph, seeds, epoch, batch, exclude, threads, beside=True, **more)
+        return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True, **more)
 
-    def launcher(
-        self, graph: Graph, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
+        """Returns a starter of groups of batches, on a GPU and in torch's memory."""
         if graph._relation is None or self._timed is not None:
             return None
-        return TorchLauncher.of(self, PGSampler, graph, epoch, into)
+        return TorchLauncher.of(self, PGSampler, graph, epoch, form)
 
     def with_seed(self, seed: int | None) -> PGSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return self._with(seed=seed)
 
-    def within(self, share: float) -> Sampler[MiniBatch]:
-        """As ``Sampler.within``; mode ``"bsp"``, whose launches are short, has no bound."""
+    def with_gpu_share(self, share: float) -> Sampler[MiniBatch]:
+        """Returns a sampler that uses at most ``share`` of a GPU; mode ``"bsp"`` has no bound."""
         if type(self) is not PGSampler:
-            return super().within(share)
+            return super().with_gpu_share(share)
         return self._bounded(self._with(), share)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
@@ -437,7 +437,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def _many(self, graph: Any, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0 and graph._relation is not None:
-            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def _with(self, **options: Any) -> PGSampler:

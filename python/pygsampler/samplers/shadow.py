@@ -38,7 +38,7 @@ class _ShaDow(Sampler[Subgraph]):
     """What both have: batches of torch tensors that are subgraphs, with trees."""
 
     @property
-    def result(self) -> str:
+    def result_kind(self) -> str:
         """``"subgraph"``."""
         return "subgraph"
 
@@ -61,23 +61,21 @@ class DisjointShaDow(_ShaDow):
         return "shadow", self._hops.plan
 
     @property
-    def drawn_by(self) -> tuple[str, str] | None:
-        """As ``Sampler.drawn_by``."""
-        return self._hops.drawn_by
+    def edge_array(self) -> tuple[str, str] | None:
+        return self._hops.edge_array
 
-    def graph_of(self, graph: Graph) -> Graph:
+    def sampled_graph(self, graph: Graph) -> Graph:
         """The graph: edges that are not drawn are in subgraphs all the same."""
         # Tables are made now, and wrong weights are errors.
-        self._hops.graph_of(graph)
+        self._hops.sampled_graph(graph)
         return graph
 
     def with_seed(self, seed: int | None) -> DisjointShaDow:
         """As ``Sampler.with_seed``."""
         return DisjointShaDow(self._hops.with_seed(seed))
 
-    def within(self, share: float) -> DisjointShaDow:
-        """As ``Sampler.within``."""
-        return DisjointShaDow(self._hops.within(share))
+    def with_gpu_share(self, share: float) -> DisjointShaDow:
+        return DisjointShaDow(self._hops.with_gpu_share(share))
 
     def launch(
         self,
@@ -88,14 +86,20 @@ class DisjointShaDow(_ShaDow):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Subgraph]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         _no_exclude(exclude)
         _need_torch()
         job = self._hops.launch(
-            graph, seeds, epoch=epoch, batch=batch, threads=threads, into=into, beside=beside
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            threads=threads,
+            form=form,
+            asynchronous=asynchronous,
         )
 
         def made(hops: Any) -> Subgraph:
@@ -131,8 +135,7 @@ class PageRankShaDow(_ShaDow):
         return "shadow by PageRank", *self._options, self.disjoint
 
     @property
-    def places(self) -> Mapping[str, str]:
-        """As ``Sampler.places``."""
+    def extra_places(self) -> Mapping[str, str]:
         return {"score": "nodes"} if self.disjoint else {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,8 +153,8 @@ class PageRankShaDow(_ShaDow):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Subgraph]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``.
 

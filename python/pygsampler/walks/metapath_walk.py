@@ -130,11 +130,11 @@ class MetaPathWalk(RandomWalk):
             check_chain(path, self._against, self.length > len(path))
         return path
 
-    def graph_of(self, graph: Any) -> Any:
+    def sampled_graph(self, graph: Any) -> Any:
         """The graph without types that is walked, made once and kept with ``graph``."""
         if not is_heterogeneous(graph):
             raise TypeError(f"graph: expected a heterogeneous graph, got {describe(graph)}")
-        return super().graph_of(self._joint(graph).graph)
+        return super().sampled_graph(self._joint(graph).graph)
 
     def _joint(self, graph: Graph) -> HomogeneousView:
         prob, path = self._plan["prob"], self._along(graph)
@@ -150,8 +150,8 @@ class MetaPathWalk(RandomWalk):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Walks[Array]]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         if not is_heterogeneous(graph):
@@ -167,7 +167,7 @@ class MetaPathWalk(RandomWalk):
             seeds = seeds[first]
         if graph._service is not None:
             return self._in_parts(graph, path, seeds, epoch, batch, exclude)
-        how = {"exclude": exclude, "threads": threads, "beside": beside}
+        how = {"exclude": exclude, "threads": threads, "asynchronous": asynchronous}
         job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         joint = self._joint(graph)
         return MappedJob(job, lambda walks: self._by_type(walks, path, joint))

@@ -117,13 +117,13 @@ class PinSAGE(RandomWalk):
         )
 
     @property
-    def result(self) -> str:
+    def result_kind(self) -> str:
         """``"visits"``."""
         return "visits"
 
-    def graph_of(self, graph: Any) -> Any:
-        """As that of ``RandomWalk``; of a graph with types that of the metapath's relations."""
-        return super().graph_of(self._joint(graph).graph if self._path else _untyped(graph))
+    def sampled_graph(self, graph: Any) -> Any:
+        """Returns the graph that is walked: the relations of the metapath, if there is one."""
+        return super().sampled_graph(self._joint(graph).graph if self._path else _untyped(graph))
 
     def _joint(self, graph: Any) -> HomogeneousView:
         if not is_heterogeneous(graph):
@@ -155,8 +155,8 @@ class PinSAGE(RandomWalk):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         kind = None
@@ -179,16 +179,18 @@ class PinSAGE(RandomWalk):
             batch=batch,
             exclude=exclude,
             threads=threads,
-            into=into,
-            beside=beside,
+            form=form,
+            asynchronous=asynchronous,
         )
         return MappedJob(job, lambda made: made._by(ids, kind))
 
-    def launcher(self, graph: Any, *, epoch: int, into: str | None = None) -> GroupLauncher | None:
-        """As ``Sampler.launcher``; None along types of edges, whose seeds are by type."""
+    def group_launcher(
+        self, graph: Any, *, epoch: int, form: str = "array"
+    ) -> GroupLauncher | None:
+        """Starts batches of ``graph`` in ``epoch``, as ``form`` asks; None along a metapath."""
         if self._path:
             return None
-        launch = TorchLauncher.of(self, PinSAGE, graph, epoch, into)
+        launch = TorchLauncher.of(self, PinSAGE, graph, epoch, form)
         if launch is None:
             return None
 
@@ -282,7 +284,7 @@ class RestartNeighbors(Sampler[Visits]):
     _takes_types = True
 
     @property
-    def result(self) -> str:
+    def result_kind(self) -> str:
         """``"visits"``."""
         return "visits"
 
@@ -319,11 +321,11 @@ class RestartNeighbors(Sampler[Visits]):
         about = self._types, tuple(self._top.items()), tuple(self._caps.items()), self._collect
         return self._walk.plan, about
 
-    def graph_of(self, graph: Any) -> Any:
-        """As that of ``RandomWalk``; of a graph with types that of all relations."""
+    def sampled_graph(self, graph: Any) -> Any:
+        """Returns the graph that is walked: all relations of a heterogeneous graph."""
         if self._types is None:
-            return self._walk.graph_of(self._joint(graph).graph)
-        return self._walk.graph_of(_untyped(graph))
+            return self._walk.sampled_graph(self._joint(graph).graph)
+        return self._walk.sampled_graph(_untyped(graph))
 
     def _joint(self, graph: Any) -> HomogeneousView:
         if not is_heterogeneous(graph):
@@ -353,8 +355,8 @@ class RestartNeighbors(Sampler[Visits]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
         """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
         if self._types is None:
@@ -363,8 +365,8 @@ class RestartNeighbors(Sampler[Visits]):
             seeds, graph = homogeneous_ids(seeds, graph, joint), joint.graph
         else:
             kinds = _NodeTypeArray(self._array(_untyped(graph)))
-        how: dict[str, Any] = {"epoch": epoch, "batch": batch, "threads": threads, "into": "torch"}
-        job = self._begun.launch(graph, seeds, **how, exclude=exclude, beside=beside)
+        how: dict[str, Any] = {"epoch": epoch, "batch": batch, "threads": threads, "form": "torch"}
+        job = self._begun.launch(graph, seeds, **how, exclude=exclude, asynchronous=asynchronous)
 
         def made(begun: Any) -> Visits:
             walks = begun.torch()

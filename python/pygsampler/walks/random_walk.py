@@ -189,17 +189,17 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         return value
 
     @property
-    def drawn_by(self) -> tuple[str, str] | None:
+    def edge_array(self) -> tuple[str, str] | None:
         """``"prob"`` and the name of the weights; None: edges are equal."""
-        return self._plan.drawn_by
+        return self._plan.edge_array
 
     @property
-    def result(self) -> str:
+    def result_kind(self) -> str:
         """``"walks"``."""
         return "walks"
 
-    def graph_of(self, graph: Graph) -> Graph:
-        """The graph by the edges that walks take, made once and kept with ``graph``."""
+    def sampled_graph(self, graph: Graph) -> Graph:
+        """Returns the graph by the edges that walks take, which ``graph`` caches."""
         plan = self._plan
         second = (plan["p"], plan["q"]) != (1, 1)
         how = plan["direction"], plan["prob"], plan["edge_types"]
@@ -215,8 +215,8 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Any]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         if exclude is not None:
@@ -227,24 +227,22 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         return dispatch(
             SampleRequest(
                 self,
-                self.graph_of(graph),
+                self.sampled_graph(graph),
                 seeds,
                 epoch=epoch,
                 batch=batch,
                 threads=threads,
-                into=into,
-                asynchronous=beside,
+                form=form,
+                asynchronous=asynchronous,
             )
         )
 
-    def launcher(
-        self, graph: Graph, *, epoch: int, into: str | None = None
+    def group_launcher(
+        self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """As ``Sampler.launcher``: on a GPU, for results in torch's memory."""
-        return TorchLauncher.of(self, RandomWalk, graph, epoch, into)
+        return TorchLauncher.of(self, RandomWalk, graph, epoch, form)
 
-    def within(self, share: float) -> RandomWalk:
-        """As ``Sampler.within``."""
+    def with_gpu_share(self, share: float) -> RandomWalk:
         return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self: R, seed: int | None) -> R:
@@ -268,7 +266,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
         def again(roots: torch.Tensor) -> Any:
-            how: dict[str, Any] = {"epoch": epoch, "batch": batch, "into": "torch"}
+            how: dict[str, Any] = {"epoch": epoch, "batch": batch, "form": "torch"}
             job = dispatch(SampleRequest(self._with_edges(), graph, roots, **how))
             return job.result().per_step_edges()
 
@@ -289,7 +287,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if graph._device >= 0 and is_homogeneous(graph):
-            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+            return sample_many(self.sampled_graph(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:

@@ -156,7 +156,7 @@ class Bandit(LearnedSampler):
         self._degrees = degrees
         self._sizes = host.num_nodes, host.num_edges
 
-    def graph_of(self, graph: Stored) -> Stored:
+    def sampled_graph(self, graph: Stored) -> Stored:
         """The graph with the weights; ValueError for one of other sizes than the one it is for."""
         nodes, edges = self._sizes
         if (graph.num_nodes, graph.num_edges) != (nodes, edges):
@@ -164,7 +164,7 @@ class Bandit(LearnedSampler):
                 f"graph: expected the one of {nodes} vertices and {edges} edges that is learned "
                 f"about, got {graph!r}"
             )
-        return super().graph_of(graph)
+        return super().sampled_graph(graph)
 
     @property
     def log_weights(self) -> Values:

@@ -120,23 +120,22 @@ class LearnedSampler(ProgramSampler[Any]):
         self._state = _LearnedState(edges or {}, nodes or {})
 
     @property
-    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """As ``Sampler.reads``: those that are the graph's."""
-        edges, nodes = self._program.reads
+    def array_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the arrays that the program reads from the graph itself."""
+        edges, nodes = self._program.array_names
         return (
             tuple(name for name in edges if name not in self._state.edges),
             tuple(name for name in nodes if name not in self._state.nodes),
         )
 
     @property
-    def places(self) -> Mapping[str, str]:
-        """As ``Sampler.places``."""
-        places: Mapping[str, str] = self._program.places
+    def extra_places(self) -> Mapping[str, str]:
+        places: Mapping[str, str] = self._program.extra_places
         return places
 
     def _graph(self, graph: Graph) -> Graph:
         check_graph(graph)
-        return Graph._wrap(self.graph_of(graph)._source)
+        return Graph._wrap(self.sampled_graph(graph)._source)
 
     @property
     def _changes(self) -> bool:
@@ -211,9 +210,9 @@ class LearnedSampler(ProgramSampler[Any]):
             flight.settle()
         self._state.flying.clear()
 
-    def graph_of(self, graph: Graph) -> Graph:
+    def sampled_graph(self, graph: Graph) -> Graph:
         """The graph with the arrays."""
-        state, (edges, nodes) = self._state, self._program.reads
+        state, (edges, nodes) = self._state, self._program.array_names
         with state.lock:
             known = state.graphs.get(graph)
             # The engine reads the arrays on the CPU where they are.
@@ -238,8 +237,8 @@ class LearnedSampler(ProgramSampler[Any]):
         batch: int,
         exclude: Any = None,
         threads: int = 0,
-        into: str | None = None,
-        beside: bool = False,
+        form: str = "array",
+        asynchronous: bool = False,
     ) -> PendingBatch[Any]:
         """As ``Sampler.launch``, and ``Program.launch`` of ``exclude``."""
         state = self._state
@@ -247,14 +246,14 @@ class LearnedSampler(ProgramSampler[Any]):
             job = dispatch(
                 SampleRequest(
                     self._program,
-                    self.graph_of(graph),
+                    self.sampled_graph(graph),
                     seeds,
                     epoch=epoch,
                     batch=batch,
                     exclude=exclude,
                     threads=threads,
-                    into=into,
-                    asynchronous=beside,
+                    form=form,
+                    asynchronous=asynchronous,
                 )
             )
             flight = _VersionedJob(job)
