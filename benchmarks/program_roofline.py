@@ -69,7 +69,7 @@ def work(at: programs.Setting, graph: pgs.Graph, seeds: torch.Tensor) -> dict[st
     batch = at.ours().sample(graph, seeds, epoch=0, batch=0)
     made = batch.numpy()
     found = dict.fromkeys(("looked_at", "drawn", "claimed", "found", "bytes"), 0)
-    if not isinstance(batch, pgs.Subgraph):
+    if not isinstance(batch, pgs.samplers.Subgraph):
         for block in made.blocks:
             edges = int(degrees[block.dst_nodes].sum()) if _reads(at).whole else block.num_edges
             found["looked_at" if _reads(at).whole else "drawn"] += edges

@@ -179,7 +179,7 @@ def main() -> None:
     torch.manual_seed(arguments.seed)
     print("HetGNN:")
     typed = datasets.debian(hetero=True)
-    walks = pgs.RestartNeighbors(None, TOP, seed=arguments.seed)
+    walks = pgs.walks.RestartNeighbors(None, TOP, seed=arguments.seed)
     accuracy("HetGNN", typed, walks, HetGNN(typed, *sizes))
 
 

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import pygsampler as pgs
-from pygsampler import datasets, samplers
+from pygsampler import datasets, research, samplers
 from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
 from pygsampler.samplers import CompletedJob, PendingBatch, layer_wise
 from pygsampler.torch import DataLoader
@@ -44,25 +44,27 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "kgcn": lambda graph: samplers.kgcn(fanouts=[8, 8], seed=0),
     "kgcn_static": lambda graph: samplers.kgcn_static(fanout=8, seed=0),
     "vrgcn": lambda graph: samplers.vrgcn(fanouts=[2, 2], seed=0),
-    "gcn_bs": lambda graph: samplers.gcn_bs(graph, fanouts=[10, 10], seed=0),
-    "thanos": lambda graph: samplers.thanos(graph, fanouts=[10, 10], seed=0),
-    "thanos_m": lambda graph: samplers.thanos(graph, fanouts=[10, 10], method="exp3m", seed=0),
-    "pass": lambda graph: samplers.pass_sampler(
+    "gcn_bs": lambda graph: samplers.learned.gcn_bs(graph, fanouts=[10, 10], seed=0),
+    "thanos": lambda graph: samplers.learned.thanos(graph, fanouts=[10, 10], seed=0),
+    "thanos_m": lambda graph: samplers.learned.thanos(
+        graph, fanouts=[10, 10], method="exp3m", seed=0
+    ),
+    "pass": lambda graph: samplers.learned.pass_sampler(
         fanouts=[10, 10], features="code", **attention(), seed=0
     ),
-    "mvs": lambda graph: samplers.mvs_trained(graph, size=512, fanouts=[10, -1], seed=0),
-    "locality": lambda graph: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
+    "mvs": lambda graph: samplers.learned.mvs_trained(graph, size=512, fanouts=[10, -1], seed=0),
+    "locality": lambda graph: research.locality(fanouts=[10, 10], beta=3.0, seed=0),
     "labor": lambda graph: layer_wise.labor(fanouts=[10, 10], seed=0),
     "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),
     "fastgcn": lambda graph: samplers.fastgcn(nodes=[4096, 4096], seed=0),
-    "asgcn": lambda graph: samplers.asgcn_trained(
+    "asgcn": lambda graph: samplers.learned.asgcn_trained(
         graph, features=code(), w=scores(), nodes=[4096, 4096], seed=0
     ),
-    "locality_layers": lambda graph: samplers.locality_layers(nodes=[4096, 4096], beta=3.0, seed=0),
+    "locality_layers": lambda graph: research.locality_layers(nodes=[4096, 4096], beta=3.0, seed=0),
     "saint_node": lambda graph: samplers.saint_node(budget=6000, seed=0),
     "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
     "saint_walk": lambda graph: samplers.saint_walk(roots=3000, length=2, seed=0),
-    "locality_saint": lambda graph: samplers.locality_saint(budget=20000, beta=3.0, seed=0),
+    "locality_saint": lambda graph: research.locality_saint(budget=20000, beta=3.0, seed=0),
     "cluster_gcn": lambda graph: samplers.cluster_gcn_parts(
         samplers.clusters(graph, PARTS), seed=0
     ),
@@ -95,7 +97,7 @@ class Visited(pgs.Sampler):
         blocks: list[Any] = []
         for hop in range(self.hops):
             # Each hop walks anew.
-            walks = pgs.PinSAGE(
+            walks = pgs.walks.PinSAGE(
                 num_traversals=2,
                 num_random_walks=20,
                 num_neighbors=self.num_neighbors,
@@ -202,7 +204,7 @@ class Drawn(Factor):
         self.register_buffer("code", code())
 
     def forward(self, block: Any) -> Tensor:
-        return samplers.pass_ratio(self.graph, block, self.code, **self.attention)
+        return samplers.learned.pass_ratio(self.graph, block, self.code, **self.attention)
 
 
 class Layer(nn.Module):
@@ -214,7 +216,7 @@ class Layer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(size))
         # What was sent last, and what all vertices sent when they were last there, for VR-GCN.
         self.sent: Tensor | None = None
-        self.history: samplers.History | None = None
+        self.history: samplers.learned.History | None = None
 
     def forward(self, block: Any, x: Any, weights: Tensor | None) -> Tensor:
         """x: [num_src_nodes, ...] -> [num_dst_nodes, size]; ``weights`` are of the edges."""
@@ -288,7 +290,7 @@ def losses_of(
     return Losses(nodes, scores, each, share)
 
 
-def learn(sampler: samplers.Bandit, batch: Any, layers: list[Layer]) -> None:
+def learn(sampler: samplers.learned.Bandit, batch: Any, layers: list[Layer]) -> None:
     """Rewards the edges that were drawn, by what they brought."""
     rewards = [sampler.rewards(batch, hop, layer.sent) for hop, layer in enumerate(layers)]
     sampler.update(batch, rewards)
@@ -312,7 +314,7 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
     layers = [model.first, model.second]
     if name == "vrgcn":
         for layer in layers:
-            layer.history = samplers.History(loader.graph, [len(layer.bias)])
+            layer.history = samplers.learned.History(loader.graph, [len(layer.bias)])
     factor = Factor()
     if name == "asgcn":
         factor = Attention()
@@ -328,12 +330,14 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
     for _ in range(epochs):
         for batch in loader:
             losses = losses_of(model(batch, factor), batch, labels, training, factor)
-            if isinstance(sampler, samplers.GradientBounds):
-                sampler.update(losses.nodes, samplers.gradient_norms(losses.each, losses.scores))
+            if isinstance(sampler, samplers.learned.GradientBounds):
+                sampler.update(
+                    losses.nodes, samplers.learned.gradient_norms(losses.each, losses.scores)
+                )
             optimizer.zero_grad()
             losses.sum().backward()
             optimizer.step()
-            if isinstance(sampler, samplers.Bandit):
+            if isinstance(sampler, samplers.learned.Bandit):
                 learn(sampler, batch, layers)
             if isinstance(factor, Attention):
                 sampler.update(factor.w.detach().cpu())
@@ -363,7 +367,7 @@ def main() -> None:
     data = datasets.debian()
     graph = data.graph()
     graph = graph.with_data(
-        node_data={"locality": samplers.locality_scores(graph), "code": code().numpy()}
+        node_data={"locality": research.locality_scores(graph), "code": code().numpy()}
     )
     for name in options.only or ALGORITHMS:
         if name == "cluster_gcn" and not find_spec("pymetis"):

@@ -33,7 +33,7 @@ def need_cuda(devices: int = 1) -> None:
         if found >= devices:
             return
         reason = f"needs {wanted}, found {found or 'none'}"
-    except pgs.CudaError as error:
+    except pgs.errors.CudaError as error:
         reason = f"needs {wanted}, found a driver that fails: {error}"
     name = "cuda" if devices == 1 else f"cuda{devices}"
     if name in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 from pygsampler.samplers import layer_wise
 
 POINTS, RADIUS, SEEDS = 150, 0.14, 4
@@ -48,7 +48,7 @@ def plane() -> tuple[np.ndarray[Any, Any], pgs.Graph]:
         "h_source": 1 - middle,
         "h_target": middle,
         "gradient_norm": 1 / (0.05 + middle),
-        "locality": samplers.locality_scores(graph),
+        "locality": research.locality_scores(graph),
     }
     return points, graph.with_data(node_data=data)
 
@@ -102,18 +102,18 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
         "W2": np.eye(2, dtype=np.float32),
         "W3": np.array([4.0, 0, 0], np.float32),
     }
-    pinsage = pgs.PinSAGE(3, num_neighbors=4, seed=1)
+    pinsage = pgs.walks.PinSAGE(3, num_neighbors=4, seed=1)
     quarter = np.flatnonzero((points > 0.5).all(axis=1))
     return {
         "graphsage(fanouts=[3, 3])": blocks(samplers.graphsage(**hops)),
         "labor(fanouts=[3, 3])": blocks(layer_wise.labor(**hops)),
         "kgcn(fanouts=[3, 3])": blocks(samplers.kgcn(**hops)),
-        "locality(fanouts=[3, 3])": blocks(samplers.locality(**hops)),
+        "locality(fanouts=[3, 3])": blocks(research.locality(**hops)),
         "ladies(nodes=[8, 8])": blocks(samplers.ladies(nodes=[8, 8], seed=1)),
         "fastgcn(nodes=[8, 8])": blocks(samplers.fastgcn(nodes=[8, 8], seed=1)),
         "asgcn(nodes=[8, 8])": blocks(samplers.asgcn(nodes=[8, 8], seed=1)),
-        "gcn_bs(graph, fanouts=[3, 3])": blocks(samplers.gcn_bs(graph, **hops)),
-        "pass_sampler(fanouts=[3, 3])": blocks(samplers.pass_sampler(**attention, **hops)),
+        "gcn_bs(graph, fanouts=[3, 3])": blocks(samplers.learned.gcn_bs(graph, **hops)),
+        "pass_sampler(fanouts=[3, 3])": blocks(samplers.learned.pass_sampler(**attention, **hops)),
         "mvs(size=2)": blocks(samplers.mvs(size=2, seed=1)),
         "shadow(fanouts=[3, 3])": subgraph(samplers.shadow(**hops)),
         "ppr_shadow(k=8)": subgraph(samplers.ppr_shadow(k=8)),
@@ -121,7 +121,7 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
         "saint_node(budget=25)": subgraph(samplers.saint_node(budget=25, seed=1)),
         "saint_edge(budget=15)": subgraph(samplers.saint_edge(budget=15, seed=1)),
         "saint_walk(roots=4, length=5)": subgraph(samplers.saint_walk(roots=4, length=5, seed=1)),
-        "locality_saint(budget=25)": subgraph(samplers.locality_saint(budget=25, seed=1)),
+        "locality_saint(budget=25)": subgraph(research.locality_saint(budget=25, seed=1)),
         "cluster_gcn()": lambda _: subgraph(samplers.cluster_gcn(seed=1))(quarter),
         "PinSAGE(3, num_neighbors=4)": lambda seeds: of_visits(pinsage.sample(graph, seeds), seeds),
         "RandomWalk(12, p=1, q=4)": walks(pgs.RandomWalk(12, p=1.0, q=4.0, seed=1)),

@@ -286,16 +286,19 @@ def walks() -> None:
                 want = sampler.sample(cpu, np.arange(300), batch=0).numpy()
                 assert (got.nodes == want.nodes).all(), (options, way)
                 assert (got.edge_ids == want.edge_ids).all(), (options, way)
-        for sampler in (pgs.PinSAGE(2, 0.5, 10, 5, seed=1), pgs.walks.MultiRW(150, 40, seed=1)):
+        for sampler in (
+            pgs.walks.PinSAGE(2, 0.5, 10, 5, seed=1),
+            pgs.walks.MultiRW(150, 40, seed=1),
+        ):
             found = [sampler.sample(g, np.arange(300), batch=0).nodes for g in (there, cpu)]
             assert (found[0].cpu().numpy() == found[1].numpy()).all(), sampler
         # Steps of one sample, of several tasks a hub, and of sums that are not in shared memory.
         for by_steps in (
-            pgs.KHop([7, 5], edge_ids=True, seed=1),
-            pgs.KHop([7, 5], unique="transit", edge_ids=True, execution="transit", seed=1),
-            pgs.KHop([7, 5], unique=True, edge_ids=True, seed=1),
-            pgs.KHop([40, 30], unique=True, edge_ids=True, seed=1),
-            pgs.LayerSample([2100, 40], edge_ids=True, seed=1),
+            pgs.research.KHop([7, 5], edge_ids=True, seed=1),
+            pgs.research.KHop([7, 5], unique="transit", edge_ids=True, execution="transit", seed=1),
+            pgs.research.KHop([7, 5], unique=True, edge_ids=True, seed=1),
+            pgs.research.KHop([40, 30], unique=True, edge_ids=True, seed=1),
+            pgs.research.LayerSample([2100, 40], edge_ids=True, seed=1),
         ):
             got, want = (
                 by_steps.sample(g, np.arange(300), batch=0).cpu().numpy() for g in (there, cpu)
@@ -437,11 +440,13 @@ def types() -> None:
             pgs.PGSampler([3, -1], prob="w", edge_weights="ht", seed=1),
             pgs.PGSampler([40, 2], replace=True, frontier="new", seed=1),
             pgs.PGSampler([3, 2], disjoint=True, seed=1),
-            pgs.HGTSampler([8, 40], seed=1),
+            pgs.samplers.HGTSampler([8, 40], seed=1),
             *(pgs.LaborSampler([3, 2], seed=1, edge_weights="ht", **options) for options in labor),
         ]
         for sampler in made:
-            for exclude in ({}, without) if not isinstance(sampler, pgs.HGTSampler) else ({},):
+            for exclude in (
+                ({}, without) if not isinstance(sampler, pgs.samplers.HGTSampler) else ({},)
+            ):
                 options = {"exclude": exclude} if exclude else {}
                 want = sampler.sample(graph, seeds, **numbers, **options)
                 got = sampler.sample(there, seeds, **numbers, **options)
@@ -494,11 +499,11 @@ def programs() -> None:
         "ladies, poisson": samplers.ladies(nodes=[20, 40], method="poisson", weight="w", seed=1),
         "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
         "asgcn": samplers.asgcn(nodes=[20, 30], source="up", target="down", weight="w", seed=1),
-        "exp3m": samplers.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
+        "exp3m": samplers.learned.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
         "graphsage": samplers.graphsage(fanouts=[40, 3], seed=1),
         "kgcn": samplers.kgcn(fanouts=[4, 8], weight="w", seed=1),
         "vrgcn": samplers.vrgcn(fanouts=[2, 2], seed=1),
-        "pass": samplers.pass_sampler(
+        "pass": samplers.learned.pass_sampler(
             fanouts=[4, 3], **tensors, features="rows", scope=20, weight="w", seed=1
         ),
         "shadow": samplers.shadow(fanouts=[3, 2], seed=1),

@@ -51,7 +51,7 @@ def read(device: str) -> Reading:
         "descriptors": len(os.listdir("/proc/self/fd")),
         "threads": len(os.listdir("/proc/self/task")),
     }
-    stats = pgs.memory_stats()
+    stats = pgs.engine.memory_stats()
     names = ("live", "live_bytes", "pooled_bytes", "jobs")
     found |= {name: stats[name] for name in names if name in stats}
     if device != "cpu":
@@ -134,7 +134,7 @@ def weighted_batches(device: str) -> Iterator[Any]:
             for by in ("prob", "mask")
         ]
         # Else small batches take the pooled memory of the former pass's tables, now and then.
-        pgs.trim()
+        pgs.engine.trim()
         for pair in zip(*loaders, strict=True):
             for batch in pair:
                 yield batch.input_nodes, batch.blocks[0].edge_index

@@ -137,7 +137,7 @@ def rows(scale: int, rounds: int) -> Any:
         labor = kind.startswith("LABOR")
         sampler: Any
         if kind == "hgt":
-            sampler = pgs.HGTSampler(_CHOSEN, seed=7)
+            sampler = pgs.samplers.HGTSampler(_CHOSEN, seed=7)
         elif labor:
             sampler = pgs.LaborSampler(FANOUTS, edge_weights="ht", seed=7, **options)
         else:

@@ -84,7 +84,7 @@ def _trained(device: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def _pass(**options: Any) -> Any:
     w1, w2, w3 = _trained("cpu")
-    return samplers.pass_sampler(
+    return samplers.learned.pass_sampler(
         fanouts=[10, 10], W1=w1, W2=w2, W3=w3, weight="w", seed=1, **options
     )
 

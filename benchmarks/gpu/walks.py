@@ -249,7 +249,7 @@ def samplers(shape: str) -> dict[str, Callable[..., pgs.RandomWalk]]:
 def neighbours() -> dict[str, pgs.RandomWalk]:
     """Samplers of which the latency is measured alone."""
     return {
-        "pinsage": pgs.PinSAGE(2, 0.5, 10, 10, direction="in", seed=7),
+        "pinsage": pgs.walks.PinSAGE(2, 0.5, 10, 10, direction="in", seed=7),
         "multirw": pgs.walks.MultiRW(128, LENGTH, direction="in", seed=7),
     }
 

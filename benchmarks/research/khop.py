@@ -57,9 +57,9 @@ def ways(kind: str) -> dict[str, Any]:
     """A sampler for each way."""
     options = dict(KINDS[kind])
     if "sizes" in options:
-        return {"sample": pgs.LayerSample(options["sizes"], seed=7)}
+        return {"sample": pgs.research.LayerSample(options["sizes"], seed=7)}
     ways = ("sample",) if options.get("unique") is True else ("sample", "transit")
-    return {way: pgs.KHop(**options, execution=way, seed=7) for way in ways}
+    return {way: pgs.research.KHop(**options, execution=way, seed=7) for way in ways}
 
 
 def prove(found: dict[str, Any], there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor) -> None:

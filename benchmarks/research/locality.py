@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import pygsampler as pgs
-from pygsampler import datasets, samplers
+from pygsampler import datasets, research, samplers
 from pygsampler.torch import DataLoader
 
 from .. import environment
@@ -141,15 +141,15 @@ CASES: dict[str, Callable[[], Case]] = {
 def ways(graph: pgs.Graph) -> Iterator[tuple[str, pgs.Graph, Any]]:
     """What each is called, the graph with its scores, and the sampler."""
     yield "uniform", graph, samplers.graphsage(fanouts=FANOUTS, seed=0)
-    marked = graph.with_data(node_data={"locality": samplers.locality_scores(graph)})
+    marked = graph.with_data(node_data={"locality": research.locality_scores(graph)})
     for beta in (1.0, 3.0, 10.0):
-        made = samplers.locality(fanouts=FANOUTS, beta=beta, seed=0)
+        made = research.locality(fanouts=FANOUTS, beta=beta, seed=0)
         yield f"repaired, beta {beta:g}", marked, made
-    best = samplers.locality_scores(graph, share=0.25)
-    hard = samplers.locality(fanouts=FANOUTS, hard=True, seed=0)
+    best = research.locality_scores(graph, share=0.25)
+    hard = research.locality(fanouts=FANOUTS, hard=True, seed=0)
     yield "repaired, best quarter", graph.with_data(node_data={"locality": best}), hard
     # The paper's measure, with its threshold for GraphSAGE.
-    marks = samplers.locality_scores(graph, measure="published", threshold=0.95)
+    marks = research.locality_scores(graph, measure="published", threshold=0.95)
     yield "published, 0.95", graph.with_data(node_data={"locality": marks}), hard
 
 

@@ -5,80 +5,81 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pygsampler import research
 from pygsampler._arrays.array import Array
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.subgraph import Subgraph
-from pygsampler._engine.library import get_num_threads, memory_stats, set_num_threads, trim
+from pygsampler._engine.library import get_num_threads, set_num_threads
 from pygsampler._engine.public_home import set_public_module
 from pygsampler._features.features import Features
 from pygsampler._graph.graph import Graph, HeteroGraph
 from pygsampler._loader.stream import stream
 from pygsampler._sampling.sampler import Sampler
-from pygsampler.errors import ClosedError, CudaError, Error
+from pygsampler.errors import Error
 from pygsampler.programs import Program, program
-from pygsampler.research.step_samples import StepSamples
-from pygsampler.research.step_sampling import KHop, LayerSample
-from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
-from pygsampler.walks.metapath_walk import MetaPathWalk
-from pygsampler.walks.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.walks.random_walk import RandomWalk
 from pygsampler.walks.result import Walks
-from pygsampler.walks.visits import Visits
 
 if TYPE_CHECKING:
-    from pygsampler import cuda, datasets, dgl, distributed, flight, pyg, samplers, torch
+    from pygsampler import (
+        cuda,
+        datasets,
+        dgl,
+        distributed,
+        engine,
+        errors,
+        flight,
+        pyg,
+        samplers,
+        torch,
+        walks,
+    )
 
     __version__: str
+
+NeighborSampler = PGSampler
+"""Another name of ``PGSampler``, which other libraries have for it."""
 
 __all__ = [
     "Array",
     "Block",
-    "ClosedError",
-    "CudaError",
     "Error",
     "Features",
     "Graph",
-    "HGTSampler",
     "HeteroGraph",
-    "KHop",
     "LaborSampler",
-    "LayerSample",
-    "MetaPathWalk",
     "MiniBatch",
+    "NeighborSampler",
     "PGSampler",
-    "PinSAGE",
     "Program",
     "RandomWalk",
-    "RestartNeighbors",
     "Sampler",
-    "StepSamples",
-    "Subgraph",
-    "Visits",
     "Walks",
     "cuda",
     "datasets",
     "dgl",
     "distributed",
+    "engine",
+    "errors",
     "flight",
     "get_num_threads",
-    "memory_stats",
     "program",
     "pyg",
+    "research",
     "samplers",
     "set_num_threads",
     "stream",
     "torch",
-    "trim",
+    "walks",
 ]
 
 set_public_module(globals())
 
 # Loaded when they are first named: the adapters import their framework.
 _SUBMODULES = frozenset(
-    {"cuda", "datasets", "dgl", "distributed", "flight", "pyg", "samplers", "torch"}
+    {"cuda", "datasets", "dgl", "distributed", "engine", "flight", "pyg", "samplers", "torch"}
 )
 
 

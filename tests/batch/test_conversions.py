@@ -241,7 +241,7 @@ def test_blocks_of_dgl_have_the_sizes_of_its_own(seeds: dict[str, list[int]], in
 def test_a_subgraph_of_types_is_one_block_of_dgl() -> None:
     dgl = partner("dgl")
     edges = {("u", "a", "v"): ([0, 1, 2], [0, 0, 1]), ("v", "b", "u"): ([0, 1], [0, 2])}
-    made: Any = pgs.HGTSampler([2, 2], seed=1).sample(
+    made: Any = pgs.samplers.HGTSampler([2, 2], seed=1).sample(
         pgs.Graph.from_coo(edges, num_nodes={"u": 3, "v": 2}), {"u": [2]}
     )
     (block,) = made.to_dgl()

@@ -21,7 +21,7 @@ TYPES = pgs.Graph.from_coo({("a", "r", "a"): ([0, 1, 2], [1, 2, 0])}, num_nodes=
         (at.MAGIC, pgs.PGSampler([3], seed=1).sample(GRAPH, [1, 2]), "input_nodes"),
         (at.MAGIC, pgs.PGSampler([3], seed=1).sample(TYPES, {"a": [0]}), "input_nodes"),
         (at.WALK_MAGIC, pgs.RandomWalk(3, seed=1).sample(GRAPH, [1, 2]), "nodes"),
-        (at.STEP_MAGIC, pgs.KHop([2], seed=1).sample(GRAPH, [1, 2]), "nodes"),
+        (at.STEP_MAGIC, pgs.research.KHop([2], seed=1).sample(GRAPH, [1, 2]), "nodes"),
     ],
     ids=["batch", "batch by type", "walks", "steps"],
 )

@@ -52,9 +52,9 @@ def test_modes_and_order_change_nothing_on_the_cpu(mode, options):
 def test_counters_of_the_host():
     graph = circulant(40, 6)
     batch = pgs.PGSampler([3], seed=1).sample(graph, [1, 2])
-    stats = pgs.memory_stats()
+    stats = pgs.engine.memory_stats()
     assert stats["live"] >= 1
     assert set(stats) == {"live", "live_bytes", "pooled", "pooled_bytes", "jobs"}
     del batch
-    pgs.trim()
-    assert pgs.memory_stats()["pooled"] == 0
+    pgs.engine.trim()
+    assert pgs.engine.memory_stats()["pooled"] == 0

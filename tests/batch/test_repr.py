@@ -44,7 +44,7 @@ def batches() -> dict[str, Any]:
     sampler, walk = pgs.PGSampler([3, 2], seed=1), pgs.RandomWalk(12, walks_per_seed=3, seed=1)
     both = {"user": [3, 4], "item": [1]}
     roots = pgs.walks.MultiRW(2, 6, seed=1).sample(GRAPH, SEEDS[:2])
-    khop = pgs.KHop([3, 2], seed=1).sample(GRAPH, SEEDS)
+    khop = pgs.research.KHop([3, 2], seed=1).sample(GRAPH, SEEDS)
     options: dict[str, Any] = {"batch_size": 3, "seed": 1}
     batch, walks = sampler.sample(GRAPH, SEEDS), walk.sample(GRAPH, SEEDS)
     subgraph = samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS)
@@ -63,13 +63,13 @@ def batches() -> dict[str, Any]:
         "Walks": walks,
         "Walks in NumPy": walks.numpy(),
         "Walks in torch": walks.torch(),
-        "Walks by type": pgs.MetaPathWalk([BUYS, OF], seed=1).sample(TYPES, SEEDS),
+        "Walks by type": pgs.walks.MetaPathWalk([BUYS, OF], seed=1).sample(TYPES, SEEDS),
         "Walks of several roots": roots,
         "StepSamples": khop,
         "StepSamples in NumPy": khop.numpy(),
         "StepSamples in torch": khop.torch(),
-        "Visits": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
-        "Visits in torch": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
+        "Visits": pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
+        "Visits in torch": pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS).torch(),
         "Visits of walks": walks.torch().visits(2),
         "SkipGram": skip_gram(GRAPH, walks, 2, negatives=3),
         "LinkBatch": first(

@@ -52,13 +52,13 @@ def results() -> dict[str, Any]:
         "subgraph": samplers.shadow(fanouts=[3, 2], seed=1).sample(GRAPH, SEEDS),
         "walks": pgs.RandomWalk(4, walks_per_seed=2, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
         "roots": pgs.walks.MultiRW(2, 6, seed=1, edge_ids=True).sample(GRAPH, SEEDS),
-        "metapath": pgs.MetaPathWalk(PATH, seed=1, edge_ids=True).sample(TYPES, SEEDS),
-        "khop": pgs.KHop([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
-        "layers": pgs.LayerSample([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
-        "visits": pgs.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
+        "metapath": pgs.walks.MetaPathWalk(PATH, seed=1, edge_ids=True).sample(TYPES, SEEDS),
+        "khop": pgs.research.KHop([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
+        "layers": pgs.research.LayerSample([3, 2], seed=1, edge_ids=True).sample(GRAPH, SEEDS),
+        "visits": pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(GRAPH, SEEDS),
         "types": pgs.PGSampler([3, 2], seed=1, edge_weights="ht").sample(TYPES, both),
         "types_trees": pgs.PGSampler([3, 2], seed=1, disjoint=True).sample(TYPES, both),
-        "hgt": pgs.HGTSampler([3, 2], seed=1).sample(TYPES, both),
+        "hgt": pgs.samplers.HGTSampler([3, 2], seed=1).sample(TYPES, both),
     }
     return found
 
@@ -104,7 +104,7 @@ def test_every_array_is_converted(name: str, library: str) -> None:
     result = RESULTS[name]
     if not hasattr(result, library):
         # Those of graphs with types and visits have torch's tensors alone.
-        assert library != "torch" and isinstance(result, (pgs.MiniBatch, pgs.Visits))
+        assert library != "torch" and isinstance(result, (pgs.MiniBatch, pgs.walks.Visits))
         return
     made = getattr(result, library)()
     if isinstance(made, pyarrow.Table):

@@ -187,7 +187,7 @@ def test_walks_of_types_are_those_of_the_sampler(ask: Callable[..., Any], shop: 
     out = shop.with_suffix(".txt")
     options = ["--metapath", "knows,user:buys:item", "--walks", "2", "--seed", "3", "--out", out]
     found = ask("walk", shop, *options)
-    walk = pgs.MetaPathWalk([KNOWS, BUYS], walks_per_seed=2, seed=3)
+    walk = pgs.walks.MetaPathWalk([KNOWS, BUYS], walks_per_seed=2, seed=3)
     walks = walk.sample(expected(), np.arange(USERS), epoch=0, batch=0)
     shift = [100, 100, 200]
     want = [

@@ -52,7 +52,7 @@ def test_pass_and_updates() -> None:
     cpu, there = stored(13, "float32")
     rng = np.random.default_rng(1)
     two = {name: rng.normal(size=(13, 8)) / 10 for name in ("W1", "W2")}
-    sampler = samplers.pass_sampler(
+    sampler = samplers.learned.pass_sampler(
         fanouts=[3, 4], **two, W3=np.array([0.1, 0.2, 1.0]), features="rows", weight="w", seed=2
     )
     kept, seeds = [], np.arange(30)

@@ -35,7 +35,7 @@ for attempt in range(3):
         assert pgs.cuda.memory_stats(0)["flights"] == 0
         same(sampler.sample(there, range(0, 200, 9), batch=0), want)
         break
-    except pgs.CudaError as error:
+    except pgs.errors.CudaError as error:
         failures.append(str(error))
 else:
     sys.exit("no batch after three attempts: " + repr(failures))
@@ -67,7 +67,7 @@ for attempt in range(3):
         sampler.sample(there, seeds, batch=0, exclude=without)
         same(sampler.sample(there, seeds, batch=0), want, "last")
         break
-    except pgs.CudaError as error:
+    except pgs.errors.CudaError as error:
         failures.append(str(error))
 else:
     sys.exit("no batch after three attempts: " + repr(failures))
@@ -118,7 +118,7 @@ def test_a_driver_that_dies(run_script: Run) -> None:
         try:
             sampler.sample(cpu.to("cuda"), range(20))
             raise SystemExit("a batch of a dead device")
-        except pgs.CudaError as error:
+        except pgs.errors.CudaError as error:
             assert "700" in str(error), error
     assert len(sampler.sample(cpu, range(20)).output_nodes) == 20
     print("ended")
@@ -134,7 +134,7 @@ def test_a_variable_that_says_nothing(run_script: Run) -> None:
         import pygsampler as pgs
         try:
             pgs.cuda.device_count()
-        except pgs.CudaError as error:
+        except pgs.errors.CudaError as error:
             print(error)
         """,
         PYGSAMPLER_FAULT="often",
@@ -145,7 +145,7 @@ def test_a_variable_that_says_nothing(run_script: Run) -> None:
 def test_out_of_memory_says_how_much() -> None:
     """No device has room for a map of so many vertices; and the next batch works."""
     vast = pgs.Graph.from_csc([0, 1], [0], num_nodes=1 << 44)
-    with pytest.raises(pgs.CudaError, match=r"out of memory: asked for \d+ bytes"):
+    with pytest.raises(pgs.errors.CudaError, match=r"out of memory: asked for \d+ bytes"):
         pgs.PGSampler([1, 1]).sample(vast.to("cuda"), [0])
     cpu = random_graph(200, seed=52).graph()
     compare(cpu, cpu.to("cuda"), range(50), [3, 2])
@@ -157,7 +157,7 @@ def test_out_of_memory_with_types() -> None:
     kind = "a", "to", "a"
     vast = pgs.HeteroGraph({kind: ([0, 1], [0])}, {"a": 1 << 44}).to("cuda")
     sampler = pgs.PGSampler([1, 1])
-    with pytest.raises(pgs.CudaError, match=r"out of memory: asked for \d+ bytes"):
+    with pytest.raises(pgs.errors.CudaError, match=r"out of memory: asked for \d+ bytes"):
         sampler.sample(vast, {"a": [0]})
     small = pgs.HeteroGraph({kind: ([0, 1], [0])}).to("cuda")
     assert sampler.sample(small, {"a": [0]}).cpu().input_nodes["a"].tolist() == [0]

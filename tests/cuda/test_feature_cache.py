@@ -260,7 +260,7 @@ def test_pickled_and_moved(policy: str) -> None:
     assert torch.equal(cached.to("cuda")[every].cpu(), x)
     assert torch.equal(cached.to("cpu")[every], x)
     cached.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         cached[every]
 
 

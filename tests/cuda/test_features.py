@@ -93,7 +93,7 @@ def test_written_moved_and_pickled() -> None:
         assert (other.device, other.pinned) == (features.device, features.pinned)
         assert torch.equal(other[torch.arange(20)].cpu(), x)
     there.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         there[[0]]
 
 

@@ -173,7 +173,7 @@ def test_a_closed_graph_and_a_batch_that_outlives_it() -> None:
     batch = sampler.sample(there, [1, 2, 3], batch=0)
     job = sampler.submit(there, [1, 2, 3], batch=0)
     there.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         sampler.sample(there, [1])
     want = sampler.sample(cpu, [1, 2, 3], batch=0)
     same(batch, want)

@@ -26,7 +26,7 @@ def test_random_schemas(types: int, dtype: str) -> None:
             kind: [int(n) for n in random.choice([-1, 0, 2, 30, 700], iterations)]
             for kind in graph.node_types
         }
-        sampler = pgs.HGTSampler(counts, max_neighbors=most, seed=place)
+        sampler = pgs.samplers.HGTSampler(counts, max_neighbors=most, seed=place)
         seeds = seeds_of(graph, random)
         without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
@@ -51,7 +51,9 @@ def test_many_candidates(put: str) -> None:
     there = getattr(graph, put)("cuda")
     seeds = {"b": np.arange(300)}
     for counts in ([100, 3], [-1], [size // 2, 2000]):
-        sampler = pgs.HGTSampler({"a": counts, "b": [5] * len(counts)}, max_neighbors=None, seed=2)
+        sampler = pgs.samplers.HGTSampler(
+            {"a": counts, "b": [5] * len(counts)}, max_neighbors=None, seed=2
+        )
         want = sampler.sample(graph, seeds, **NUMBERS)
         for _ in range(2):  # the first does not fit at once
             same(sampler.sample(there, seeds, **NUMBERS), want, counts)
@@ -61,7 +63,7 @@ def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
     torch = pytest.importorskip("torch", reason="needs torch")
     graph = make(7, 3, 5, "int64")
     there = graph.to("cuda")
-    sampler = pgs.HGTSampler([4, 3], seed=1)
+    sampler = pgs.samplers.HGTSampler([4, 3], seed=1)
     sets: list[Any] = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
     want = sampler.sample_many(graph, sets, epoch=2, batch=7)
     for one in (sampler, sampler.with_gpu_share(0.3)):
@@ -74,9 +76,9 @@ def test_many_batches_a_share_and_seeds_on_the_gpu() -> None:
 
 def test_refuses() -> None:
     there = make(7, 3, 5, "int64").to("cuda")
-    sampler = pgs.HGTSampler([4], seed=1)
+    sampler = pgs.samplers.HGTSampler([4], seed=1)
     with pytest.raises(IndexError, match=r'seeds\["t1"\]\[1\]: expected an id in \[0, \d+\), got'):
         sampler.sample(there, {"t1": [0, 4000]})
     with pytest.raises(ValueError, match="num_samples: expected numbers for each type"):
-        pgs.HGTSampler({"t0": [1]}, seed=1).sample(there, {"t1": [0]})
+        pgs.samplers.HGTSampler({"t0": [1]}, seed=1).sample(there, {"t1": [0]})
     assert sampler.sample(there, {"t1": [0]}).device == "cuda:0"

@@ -57,16 +57,16 @@ def test_programs(graph: pgs.Graph, put: str) -> None:
 @pytest.mark.parametrize("put", ["to", "pin"])
 def test_walks(graph: pgs.Graph, put: str) -> None:
     there, authors = getattr(graph, put)("cuda"), {"author": SEEDS["author"]}
-    walk = pgs.MetaPathWalk([WRITES, WRITTEN], 5, walks_per_seed=3, edge_ids=True, seed=7)
+    walk = pgs.walks.MetaPathWalk([WRITES, WRITTEN], 5, walks_per_seed=3, edge_ids=True, seed=7)
     want, got = (walk.sample(of, authors, **NUMBERS) for of in (graph, there))
     assert got.device == "cuda:0" and got.node_types == want.node_types
     for made in (got.cpu(), walk.sample_many(there, [authors] * 3, epoch=1, batch=0)[2].cpu()):
         assert made.nodes.tolist() == want.nodes.tolist()
         assert made.edge_ids.tolist() == want.edge_ids.tolist()
-    pinsage = pgs.PinSAGE(2, 0.5, 10, 3, metapath=[WRITES, WRITTEN], seed=7)
+    pinsage = pgs.walks.PinSAGE(2, 0.5, 10, 3, metapath=[WRITES, WRITTEN], seed=7)
     found = [pinsage.sample(of, authors, **NUMBERS).nodes["author"] for of in (graph, there)]
     assert found[0].tolist() == found[1].tolist()
-    restarts = pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7)
+    restarts = pgs.walks.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7)
     met = [restarts.sample(of, SEEDS, **NUMBERS).nodes for of in (graph, there)]
     assert all(met[0][kind].tolist() == met[1][kind].tolist() for kind in met[0])
 

@@ -13,7 +13,7 @@ from tests.support.parity import awkward, random_graph, scaled, with_degrees
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 
 
-def samplers() -> list[pgs.KHop | pgs.LayerSample]:
+def samplers() -> list[pgs.research.KHop | pgs.research.LayerSample]:
     hops: list[tuple[list[int], Any]] = [
         ([6, 3], False),
         ([40], "transit"),
@@ -23,16 +23,16 @@ def samplers() -> list[pgs.KHop | pgs.LayerSample]:
         ([3, 2, 5], True),
         ([10, 20, 6], True),
     ]
-    made: list[pgs.KHop | pgs.LayerSample] = [
-        pgs.KHop(fanouts, unique=unique, edge_ids=True, execution=execution, seed=9)
+    made: list[pgs.research.KHop | pgs.research.LayerSample] = [
+        pgs.research.KHop(fanouts, unique=unique, edge_ids=True, execution=execution, seed=9)
         for fanouts, unique in hops
         for execution in ("sample", "transit", "auto")
         if unique is not True or execution != "transit"
     ]
-    return [*made, pgs.LayerSample([30, 40, 5], edge_ids=True, seed=9)]
+    return [*made, pgs.research.LayerSample([30, 40, 5], edge_ids=True, seed=9)]
 
 
-def same(got: pgs.StepSamples, want: pgs.StepSamples, what: object) -> None:
+def same(got: pgs.research.StepSamples, want: pgs.research.StepSamples, what: object) -> None:
     mine, theirs = got.cpu().numpy(), want.numpy()
     for ours, others in zip(
         (*mine.steps, *mine.edge_ids), (*theirs.steps, *theirs.edge_ids), strict=True

@@ -152,7 +152,7 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
             )
             assert flight_graphs.content(made) == flight_graphs.content(want), how
         for other in (
-            pgs.HGTSampler([4, 3], seed=5),
+            pgs.samplers.HGTSampler([4, 3], seed=5),
             pgs.LaborSampler([3, 2], prob="w", seed=5, edge_weights="ht"),
         ):
             made, want = (other.sample(g, seeds, epoch=1, batch=2) for g in (graph, whole))

@@ -65,7 +65,7 @@ def test_a_forked_child_says_why_it_cannot_use_the_gpu(run_script: Run) -> None:
                 try:
                     sampler.sample(there, range(50))
                     raise SystemExit("a batch of the parent's device")
-                except pgs.CudaError as error:
+                except pgs.errors.CudaError as error:
                     assert "fork" in str(error), error
             assert emulator or not pgs.cuda.is_available()
         in_child(work)

@@ -14,7 +14,7 @@ from program_parity import PASSES, TextProgram, difference, parse
 from random_programs import program
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 from pygsampler._engine import library
 from pygsampler.programs import Program
 from pygsampler.samplers import layer_wise
@@ -125,8 +125,8 @@ SAMPLERS: dict[str, Any] = {
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "ladies, iid": samplers.ladies(nodes=[20, 40], method="iid", weight="w", seed=1),
     "ladies, poisson": samplers.ladies(nodes=[20, 40], method="poisson", weight="w", seed=1),
-    "exp3": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
-    "exp3m": samplers.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
+    "exp3": samplers.learned.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
+    "exp3m": samplers.learned.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
     "labor": layer_wise.labor(fanouts=[3, 4], seed=1),
     "labor, importance": layer_wise.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
@@ -146,14 +146,14 @@ SAMPLERS: dict[str, Any] = {
     "vrgcn": samplers.vrgcn(fanouts=[2, 2], seed=1),
     "asgcn": samplers.asgcn(nodes=[20, 30], source="up", target="down", weight="w", seed=1),
     "asgcn, without weights": samplers.asgcn(nodes=[20, 30], source="up", target="down", seed=1),
-    "locality": samplers.locality(fanouts=[4, 3], score="share", beta=3.0, seed=1),
-    "locality, hard": samplers.locality(fanouts=[4, 3], score="share", hard=True, seed=1),
-    "locality_layers": samplers.locality_layers(nodes=[20, 30], score="share", seed=1),
-    "locality_saint": samplers.locality_saint(budget=50, score="share", seed=1),
+    "locality": research.locality(fanouts=[4, 3], score="share", beta=3.0, seed=1),
+    "locality, hard": research.locality(fanouts=[4, 3], score="share", hard=True, seed=1),
+    "locality_layers": research.locality_layers(nodes=[20, 30], score="share", seed=1),
+    "locality_saint": research.locality_saint(budget=50, score="share", seed=1),
     "cluster_gcn": samplers.cluster_gcn(seed=1),
     "mvs": samplers.mvs(size=20, bound="bound", seed=1),
     "mvs, two hops": samplers.mvs(size=20, fanouts=[4, -1], bound="bound", seed=1),
-    "pass_sampler": samplers.pass_sampler(
+    "pass_sampler": samplers.learned.pass_sampler(
         fanouts=[4, 3], **TENSORS, features="rows", scope=20, weight="w", seed=1
     ),
     # More draws of a row than a warp has lanes, with and without repetitions.
@@ -161,12 +161,12 @@ SAMPLERS: dict[str, Any] = {
     "graphsage, many repeated": samplers.graphsage(fanouts=[40, 70], replace=True, seed=1),
     "kgcn, many": samplers.kgcn(fanouts=[33, 65], seed=1),
     "vrgcn, many": samplers.vrgcn(fanouts=[40, 33], seed=1),
-    "exp3, many": samplers.exp3(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
-    "exp3m, many": samplers.exp3m(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
-    "locality, many": samplers.locality(fanouts=[33, 40], score="share", seed=1),
+    "exp3, many": samplers.learned.exp3(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
+    "exp3m, many": samplers.learned.exp3m(fanouts=[40, 33], eta=0.4, log_weights="w", seed=1),
+    "locality, many": research.locality(fanouts=[33, 40], score="share", seed=1),
     "labor, many": layer_wise.labor(fanouts=[40, 33], exact=True, weight="w", seed=1),
     "mvs, many": samplers.mvs(size=20, fanouts=[40, 33], bound="bound", seed=1),
-    "pass_sampler, many": samplers.pass_sampler(
+    "pass_sampler, many": samplers.learned.pass_sampler(
         fanouts=[40, 33], **TENSORS, features="rows", scope=50, seed=1
     ),
 }
@@ -182,12 +182,12 @@ def trained(sampler: Any) -> Any:
 
 # Those that are made for a graph, which they learn about or that was cut.
 OF_A_GRAPH: dict[str, Callable[[pgs.Graph], Any]] = {
-    "gcn_bs": lambda graph: trained(samplers.gcn_bs(graph, fanouts=[3, 5], seed=1)),
+    "gcn_bs": lambda graph: trained(samplers.learned.gcn_bs(graph, fanouts=[3, 5], seed=1)),
     "gcn_bs, distinct": lambda graph: trained(
-        samplers.gcn_bs(graph, fanouts=[40, 5], method="exp3m", seed=1)
+        samplers.learned.gcn_bs(graph, fanouts=[40, 5], method="exp3m", seed=1)
     ),
-    "thanos": lambda graph: trained(samplers.thanos(graph, fanouts=[40, 5], seed=1)),
-    "asgcn_trained": lambda graph: samplers.asgcn_trained(
+    "thanos": lambda graph: trained(samplers.learned.thanos(graph, fanouts=[40, 5], seed=1)),
+    "asgcn_trained": lambda graph: samplers.learned.asgcn_trained(
         graph,
         features=graph.ndata["rows"].numpy(),
         w=np.random.default_rng(6).normal(size=(WIDTH, 2)),
@@ -195,7 +195,7 @@ OF_A_GRAPH: dict[str, Callable[[pgs.Graph], Any]] = {
         seed=1,
     ),
     "mvs_trained": lambda graph: trained(
-        samplers.mvs_trained(graph, size=20, fanouts=[4, -1], seed=1)
+        samplers.learned.mvs_trained(graph, size=20, fanouts=[4, -1], seed=1)
     ),
     "kgcn_static": lambda graph: samplers.kgcn_static(fanout=6, hops=2, seed=1),
     "cluster_gcn_parts": lambda graph: samplers.cluster_gcn_parts(
@@ -370,10 +370,10 @@ def test_long_columns() -> None:
         column_values(weight="w", seed=1),
         SAMPLERS["ladies"],
         SAMPLERS["labor, importance"],
-        samplers.exp3m(fanouts=[40], eta=0.3, log_weights="w", seed=1),
+        samplers.learned.exp3m(fanouts=[40], eta=0.3, log_weights="w", seed=1),
         samplers.graphsage(fanouts=[40, 600], seed=1),
         samplers.kgcn(fanouts=[513, 40], weight="w", seed=1),
-        samplers.locality(fanouts=[33, 300], score="share", seed=1),
+        research.locality(fanouts=[33, 300], score="share", seed=1),
         SAMPLERS["asgcn"],
         SAMPLERS["mvs, two hops"],
         SAMPLERS["pass_sampler, many"],

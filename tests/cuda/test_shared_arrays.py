@@ -198,7 +198,7 @@ def test_memory_is_divided_and_given_back(csc: Csc) -> None:
         assert abs(taken - copies * edges) < 8 * unit, (replicate, taken, edges)
         first.close()
         same(sampler.sample(second, SEEDS, batch=0), sampler.sample(cpu, SEEDS, batch=0))
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(first, SEEDS)
         second.close()
         assert used() <= before, replicate
@@ -209,7 +209,7 @@ def test_what_is_refused(csc: Csc, monkeypatch: pytest.MonkeyPatch) -> None:
     for over, kind, text in (
         (["cuda:0"], ValueError, "devices: expected two CUDA devices or more, got ['cuda:0']"),
         (["cuda:0", "cpu"], ValueError, "devices: expected two CUDA devices or more"),
-        (["cuda:0", "cuda:99"], pgs.CudaError, "99"),
+        (["cuda:0", "cuda:99"], pgs.errors.CudaError, "99"),
     ):
         with pytest.raises(kind) as caught:
             cpu.share(over)
@@ -232,7 +232,7 @@ def test_what_devices_cannot_do(run_script: Any) -> None:
     cpu = pgs.Graph.from_csc([0, 2, 3, 3], [1, 2, 0])
     try:
         cpu.share([0, 1])
-    except pgs.CudaError as error:
+    except pgs.errors.CudaError as error:
         print(error)
     """
     for variable, text in (

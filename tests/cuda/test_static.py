@@ -401,7 +401,7 @@ def test_a_loop_that_is_left_or_closed(data: Any) -> None:
     batches = iter(loop)
     next(batches)
     graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         next(batches)
 
 

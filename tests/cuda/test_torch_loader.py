@@ -250,9 +250,9 @@ def test_a_closed_graph() -> None:
     batches = iter(loader)
     next(batches)
     loader.graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         list(batches)
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         next(iter(loader))
 
 
@@ -264,7 +264,7 @@ def test_bar(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("device", ["cuda:99", torch.device("cuda", 99)])
 def test_a_gpu_that_is_not_there(device: Any) -> None:
-    with pytest.raises((pgs.CudaError, IndexError), match="device"):
+    with pytest.raises((pgs.errors.CudaError, IndexError), match="device"):
         DataLoader(make_graph(), SEEDS, [2], batch_size=8, device=device)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 
 
 @pgs.program
@@ -43,8 +43,8 @@ def test_unmarked_vertices_and_all_rows(hard: bool) -> None:
     cpu = graph("int64").with_data(node_data=arrays)
     there = cpu.to("cuda")
     for sampler in (
-        samplers.locality(fanouts=[1], hard=hard, seed=3),
-        samplers.locality_layers(nodes=[-1], hard=hard, seed=3),
+        research.locality(fanouts=[1], hard=hard, seed=3),
+        research.locality_layers(nodes=[-1], hard=hard, seed=3),
         samplers.asgcn(nodes=[-1], seed=3),
     ):
         want = sampler.sample(cpu, range(40), epoch=0, batch=0)

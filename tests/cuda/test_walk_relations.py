@@ -93,7 +93,7 @@ def test_closing_the_graph_closes_its_forms(how: str) -> None:
     assert all(form._handle() for form in forms)
     there.close()
     for form in forms:
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             form._handle()
 
 

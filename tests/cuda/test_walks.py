@@ -226,7 +226,7 @@ def test_visits(graph: str) -> None:
         ((1, 1.0, 3, 9), {"direction": "in"}),
         ((4, 0.1, 512, 5), {"prob": "w"}),
     ):
-        sampler = pgs.PinSAGE(*given, **options, seed=77)
+        sampler = pgs.walks.PinSAGE(*given, **options, seed=77)
         want = sampler.sample(cpu, seeds, **NUMBERS)
         got = sampler.sample(there, seeds, **NUMBERS)
         assert got.device == "cuda:0" and (got.epoch, got.batch) == (want.epoch, want.batch)

@@ -230,13 +230,13 @@ def test_progress_and_an_end_by_it(tmp_path, large):
     def stop(done: int, total: int) -> None:
         raise Enough
 
-    live = pgs.memory_stats()["live"]
+    live = pgs.engine.memory_stats()["live"]
     with pytest.raises(Enough):
         datasets.convert(large, tmp_path / "g", progress=stop)
     with pytest.raises(Enough):
         datasets.read(large, progress=stop)
     assert os.listdir(tmp_path) == ["large.txt"]
-    assert pgs.memory_stats()["live"] == live
+    assert pgs.engine.memory_stats()["live"] == live
 
 
 def test_other_threads_run_meanwhile(large):
@@ -295,7 +295,7 @@ def test_ctrl_c_at_any_moment_of_a_read_keeps_no_memory(run_python, tmp_path):
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         draw, hits = random.Random(5), 0
         want = pgs.datasets.read("e.csv").indices.tolist()
-        before = pgs.memory_stats()["live"]
+        before = pgs.engine.memory_stats()["live"]
         for _ in range(300):
             try:
                 signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 5e-3))
@@ -306,7 +306,7 @@ def test_ctrl_c_at_any_moment_of_a_read_keeps_no_memory(run_python, tmp_path):
                 hits += 1
         signal.setitimer(signal.ITIMER_REAL, 0)
         assert hits > 20, hits
-        assert pgs.memory_stats()["live"] == before, (pgs.memory_stats(), before)
+        assert pgs.engine.memory_stats()["live"] == before, (pgs.engine.memory_stats(), before)
         """
     )
 

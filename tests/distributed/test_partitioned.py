@@ -120,7 +120,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
             jobs[0].cancel()
             del jobs[1]
             assert flight_graphs.content(jobs[-1].result()) == want
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(graph, seeds)
 
 
@@ -143,7 +143,7 @@ def test_types_together_in_one_process(tmp_path: Path, size: int) -> None:
                 assert flight_graphs.content(made) == flight_graphs.content(want), sampler
                 rounds = len(sampler.plan.get("fanouts") or sampler.plan["num_samples"])
                 # The edges of the vertices that were chosen last are asked for, too.
-                rounds += isinstance(sampler, pgs.HGTSampler)
+                rounds += isinstance(sampler, pgs.samplers.HGTSampler)
                 assert exchange.rounds - before <= rounds, sampler
 
 
@@ -167,9 +167,13 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
     seeds = {"a": range(0, 70, 3), "b": range(0, 30, 2)}
     with distributed.open_graph(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
         for way in (
-            pgs.MetaPathWalk(kinds[:2], 5, seed=1, edge_ids=True),
-            pgs.MetaPathWalk([kinds[2]], 3, prob="w", seed=1, walks_per_seed=2, edge_ids=True),
-            pgs.MetaPathWalk(kinds[1::-1], 4, prob="w", direction="in", seed=1, edge_ids=True),
+            pgs.walks.MetaPathWalk(kinds[:2], 5, seed=1, edge_ids=True),
+            pgs.walks.MetaPathWalk(
+                [kinds[2]], 3, prob="w", seed=1, walks_per_seed=2, edge_ids=True
+            ),
+            pgs.walks.MetaPathWalk(
+                kinds[1::-1], 4, prob="w", direction="in", seed=1, edge_ids=True
+            ),
         ):
             made, want = (way.sample(g, range(30), epoch=0, batch=5) for g in (graph, whole))
             assert flight_graphs.content(made) == flight_graphs.content(want), way
@@ -186,7 +190,7 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
             )
             assert flight_graphs.content(made) == flight_graphs.content(want), how
         for sampler in (
-            pgs.HGTSampler([4, 3], seed=1),
+            pgs.samplers.HGTSampler([4, 3], seed=1),
             pgs.LaborSampler([3, 2], prob="w", seed=1, edge_weights="ht"),
         ):
             made, want = (

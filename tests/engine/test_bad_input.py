@@ -336,9 +336,9 @@ def test_a_dgl_graph_where_ours_belongs(dgl, sampler):
 def test_a_closed_graph(sampler):
     graph = circulant(5, 2)
     graph.close()
-    with pytest.raises(pgs.ClosedError, match="graph: expected an open graph"):
+    with pytest.raises(pgs.errors.ClosedError, match="graph: expected an open graph"):
         sampler.sample(graph, [0])
-    with pytest.raises(pgs.ClosedError, match="graph: expected an open graph"):
+    with pytest.raises(pgs.errors.ClosedError, match="graph: expected an open graph"):
         pickle.dumps(graph)
 
 

@@ -145,7 +145,7 @@ def test_index_of_wrong_type(index: object) -> None:
 @pytest.mark.parametrize("index", [-1, 1 << 20, 1 << 32, 1 << 70])
 def test_index_out_of_range(index: int) -> None:
     wrong = IndexError, rf"^index: expected 0 <= index < .* got {index}$"
-    none = pgs.CudaError, r"^device: expected the CUDA device cuda:0, found no"
+    none = pgs.errors.CudaError, r"^device: expected the CUDA device cuda:0, found no"
     error, text = wrong if pgs.cuda.is_available() else none
     with pytest.raises(error, match=text):
         pgs.cuda.device_name(index)

@@ -28,7 +28,7 @@ def test_ctrl_c_at_random_moments(emulator: Path) -> None:
         def held():
             gc.collect()
             stats = pgs.cuda.memory_stats()
-            return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+            return stats["flights"], stats["used"], pgs.engine.memory_stats()["live"]
 
         for work in kinds:
             work()
@@ -69,7 +69,7 @@ def test_ctrl_c_at_every_moment(emulator: Path) -> None:
 
         def held():
             stats = pgs.cuda.memory_stats()
-            return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+            return stats["flights"], stats["used"], pgs.engine.memory_stats()["live"]
 
         for name, work in kinds.items():
             work()

@@ -203,7 +203,7 @@ def test_the_interpreter_ends_while_daemon_threads_sample(run_python):
         try:
             while True:
                 sampler.sample(graph, seeds[:5000])
-        except pgs.ClosedError:
+        except pgs.errors.ClosedError:
             pass
     for _ in range(4):
         threading.Thread(target=sample, daemon=True).start()
@@ -226,7 +226,7 @@ def test_after_the_end_the_engine_refuses(run_python):
             print(batch.num_edges, batch.input_nodes.tolist(), graph)
             try:
                 sampler.sample(graph, [1])
-            except pgs.ClosedError as error:
+            except pgs.errors.ClosedError as error:
                 print(error)
     """
     expected = (

@@ -8,7 +8,7 @@ from pygsampler._engine import library
 
 
 @pytest.mark.parametrize(
-    "kind", [TypeError, ValueError, IndexError, OverflowError, MemoryError, pgs.ClosedError]
+    "kind", [TypeError, ValueError, IndexError, OverflowError, MemoryError, pgs.errors.ClosedError]
 )
 def test_engine_errors_become_their_python_classes(kind):
     error = errors.from_engine(f"{kind.__name__}: seeds[3]: expected this, got that: so")
@@ -24,8 +24,8 @@ def test_other_engine_errors_are_errors_with_all_their_text(text):
 
 
 def test_own_errors_have_one_base():
-    assert issubclass(pgs.CudaError, pgs.Error)
-    assert issubclass(pgs.ClosedError, pgs.Error)
+    assert issubclass(pgs.errors.CudaError, pgs.Error)
+    assert issubclass(pgs.errors.ClosedError, pgs.Error)
     assert issubclass(pgs.Error, Exception)
 
 
@@ -35,7 +35,7 @@ def test_a_call_raises_the_class_that_the_engine_names():
 
 
 def test_dead_handles_are_refused():
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         library.call("Wait", 1 << 60, 0)
     assert library.call("Cancel", 1 << 60) == 0
     assert library.call("GraphClose", 1 << 60) == 0

@@ -195,7 +195,7 @@ def test_closing_and_dropping_in_a_child_leaves_the_parent_alone(graph, sampler)
         del batch
         graph.close()
         gc.collect()
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(graph, [0])
         return True
 

@@ -29,13 +29,13 @@ def test_graphs_and_samplers_give_their_handles_back():
 
     del sampler
     gc.collect()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         submit()
     sampler = pgs.PGSampler([2], seed=0)
     sampler_handle = sampler._handle()
     del graph
     gc.collect()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         submit()
 
 
@@ -45,7 +45,7 @@ def test_a_result_that_stands_in_the_words_goes_with_its_job():
     sampler.sample(graph, [0])
 
     def held() -> int:
-        stats = pgs.memory_stats()
+        stats = pgs.engine.memory_stats()
         return stats["live"] + stats["jobs"]
 
     before = held()
@@ -91,7 +91,7 @@ def test_ctrl_c_is_not_lost_in_a_destructor(run_python):
                 raise AssertionError("lost")
             except KeyboardInterrupt:
                 pass
-        assert pgs.memory_stats()["jobs"] == 0, pgs.memory_stats()
+        assert pgs.engine.memory_stats()["jobs"] == 0, pgs.engine.memory_stats()
         """
     )
 
@@ -115,9 +115,9 @@ def test_an_object_that_comes_back_has_a_new_handle():
     gc.collect()
     graph, sampler, job = kept
     assert as_lists(sampler.sample(graph, [0, 1], batch=0)) == want
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         job.result()
-    assert pgs.memory_stats()["jobs"] == 0
+    assert pgs.engine.memory_stats()["jobs"] == 0
 
 
 def test_a_cycle_cancels_its_jobs():
@@ -132,7 +132,7 @@ def test_a_cycle_cancels_its_jobs():
         cycle.append(cycle)
         del graph, job, cycle
         gc.collect()
-        assert pgs.memory_stats()["jobs"] == 0
+        assert pgs.engine.memory_stats()["jobs"] == 0
 
 
 def test_subclasses(run_python):

@@ -93,11 +93,11 @@ def test_first_use_and_closing_may_race_with_sampling():
             try:
                 for _ in range(20):
                     assert sampler.sample(graph, [i]).num_edges == 2
-            except pgs.ClosedError:
+            except pgs.errors.ClosedError:
                 closed += 1
 
         in_threads(work)
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(graph, [0])
 
 

@@ -24,7 +24,7 @@ NODES, DEGREE = 3000, 12
 def held() -> tuple[int, int, int]:
     """Memories and jobs of the engine's, and Python's threads."""
     gc.collect()
-    stats = pgs.memory_stats()
+    stats = pgs.engine.memory_stats()
     return stats["live"], stats["jobs"], threading.active_count()
 
 

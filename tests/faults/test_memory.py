@@ -43,8 +43,8 @@ right = sampler.sample(graph, few, batch=0).input_nodes.tolist()
 outcomes = []
 for step in range({least}, {most}, {every}):
     gc.collect()
-    pgs.trim()
-    before = pgs.memory_stats()["live"]
+    pgs.engine.trim()
+    before = pgs.engine.memory_stats()["live"]
     resource.setrlimit(resource.RLIMIT_AS, (mapped() + step, resource.RLIM_INFINITY))
     try:
         outcomes.append(work() == want)
@@ -55,7 +55,7 @@ for step in range({least}, {most}, {every}):
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     gc.collect()
-    assert pgs.memory_stats()["live"] == before and pgs.memory_stats()["jobs"] == 0
+    assert pgs.engine.memory_stats()["live"] == before and pgs.engine.memory_stats()["jobs"] == 0
     assert sampler.sample(graph, few, batch=0).input_nodes.tolist() == right
 print(outcomes.count(None), outcomes.count(True), outcomes.count(False), work() == want)
 """

@@ -82,7 +82,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch() -> None:
     # Its traceback has the loop, and that the other worker.
     del raised
     assert seen <= 11
-    assert pgs.memory_stats()["jobs"] == 0
+    assert pgs.engine.memory_stats()["jobs"] == 0
     assert nodes_of(loader(Collate(graph), num_workers=2)) == want
 
 

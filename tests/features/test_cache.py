@@ -129,7 +129,7 @@ import pygsampler as pgs
 features = pgs.Features.from_tensor([1.0, 2.0])
 try:
     features.cache(rows=1)
-except pgs.CudaError as error:
+except pgs.errors.CudaError as error:
     print("no CUDA driver" in str(error), features.cached, features.miss_rate)
     features[[0]]
     print(features.miss_rate)
@@ -515,7 +515,7 @@ for use in (lambda: cached.stats(), lambda: cached.cached, lambda: cached.miss_r
             lambda: read(cached, [1])):
     try:
         use()
-    except pgs.ClosedError as error:
+    except pgs.errors.ClosedError as error:
         print(error)
 """
     closed = "features: expected open ones, got ones that were closed"
@@ -584,7 +584,7 @@ def work():
 
 def held():
     stats = pgs.cuda.memory_stats()
-    return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+    return stats["flights"], stats["used"], pgs.engine.memory_stats()["live"]
 
 work()
 work()

@@ -199,10 +199,10 @@ def test_a_process_that_has_not_sampled_reads_into_a_callers_room(run_python) ->
         import numpy
         import pygsampler as pgs
         features = pgs.Features.from_tensor(numpy.arange(6).reshape(3, 2))
-        pgs.trim()
+        pgs.engine.trim()
         out = numpy.empty((1, 2), int)
         assert features.read([1], out) is out and out.tolist() == [[2, 3]]
-        pgs.trim()
+        pgs.engine.trim()
         assert features[[]].shape == features.read_async([]).wait().shape == (0, 2)
         print(features[[2]].tolist())
     """
@@ -343,7 +343,9 @@ def test_close_lets_go(features) -> None:
         "pickle": lambda: pickle.dumps(owner),
     }
     for name, use in uses.items():
-        with pytest.raises(pgs.ClosedError, match="features: expected open ones, got ones that"):
+        with pytest.raises(
+            pgs.errors.ClosedError, match="features: expected open ones, got ones that"
+        ):
             use()
             pytest.fail(name)
     assert features[[0]].tolist() == [[0, 1, 2]]
@@ -381,7 +383,9 @@ def test_what_they_say_of_themselves(features) -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch finds a GPU, which is no error")
 def test_a_device_that_is_not_there(features) -> None:
     for move in (features.to, features.pin):
-        with pytest.raises(pgs.CudaError, match="device: expected the CUDA device cuda:0, found"):
+        with pytest.raises(
+            pgs.errors.CudaError, match="device: expected the CUDA device cuda:0, found"
+        ):
             move("cuda")
     with pytest.raises(ValueError, match="device: expected a CUDA device to pin for, got 'cpu'"):
         features.pin("cpu")

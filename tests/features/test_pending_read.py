@@ -130,7 +130,7 @@ def test_ctrl_c_at_every_moment(features) -> None:
         work()
         before = held()
         for moment in at_every_moment(work):
-            stats = pgs.memory_stats()
+            stats = pgs.engine.memory_stats()
             if (stats["live"], stats["jobs"]) != before:
                 # The frames of the exception may have it.
                 assert held() == before, moment

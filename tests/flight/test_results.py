@@ -43,9 +43,9 @@ UNTYPED: dict[str, Any] = {
     "walks": pgs.RandomWalk(6, stop=0.1, walks_per_seed=3, seed=7),
     "node2vec": pgs.walks.Node2Vec(6, p=0.5, q=2, prob="w", edge_ids=True, seed=8),
     "roots": pgs.walks.MultiRW(3, 8, edge_ids=True, seed=9),
-    "visits": pgs.PinSAGE(seed=10),
-    "k hops": pgs.KHop([3, 2], edge_ids=True, seed=11),
-    "layers": pgs.LayerSample([5, 4], seed=12),
+    "visits": pgs.walks.PinSAGE(seed=10),
+    "k hops": pgs.research.KHop([3, 2], edge_ids=True, seed=11),
+    "layers": pgs.research.LayerSample([5, 4], seed=12),
     "program": layer_wise.labor(fanouts=[3, 2], seed=13),
     "subgraph": samplers.saint_walk(roots=5, length=3, seed=14),
     "named values": named(weight="w", seed=15),
@@ -58,7 +58,7 @@ def test_samplers(client: Client, name: str) -> None:
     for batch in (0, 3):
         given = client.sample(sampler, SEEDS, epoch=2, batch=batch)
         here = sampler.sample(untyped(), SEEDS, epoch=2, batch=batch)
-        if isinstance(here, pgs.Visits):
+        if isinstance(here, pgs.walks.Visits):
             assert content(given) == content(here)
             assert given.output_nodes.tolist() == here.output_nodes.tolist() == list(SEEDS)
             continue
@@ -76,16 +76,19 @@ TYPED: dict[str, Any] = {
         pgs.PGSampler([2, 2], prob="w", edge_weights="ht", disjoint=True, seed=2),
         {"author": [1], "paper": [2]},
     ),
-    "hgt": (pgs.HGTSampler([4, 3], seed=3), {"paper": [3, 4]}),
+    "hgt": (pgs.samplers.HGTSampler([4, 3], seed=3), {"paper": [3, 4]}),
     "labor": (pgs.LaborSampler([2, 2], seed=4, edge_weights="ht"), {"paper": [3, 4]}),
-    "walks": (pgs.MetaPathWalk([BY, WRITES], 6, direction="in", edge_ids=True, seed=5), [1, 2]),
-    "visits": (pgs.PinSAGE(metapath=[BY, WRITES], seed=6), {"paper": [1, 2]}),
+    "walks": (
+        pgs.walks.MetaPathWalk([BY, WRITES], 6, direction="in", edge_ids=True, seed=5),
+        [1, 2],
+    ),
+    "visits": (pgs.walks.PinSAGE(metapath=[BY, WRITES], seed=6), {"paper": [1, 2]}),
     "names": (
         pgs.PGSampler([{CITES[1]: 2, WRITES: 3}], default_fanout=1, seed=1),
         {"paper": [3, 4]},
     ),
-    "walks by names": (pgs.MetaPathWalk([BY[1], WRITES], 6, seed=5), [1, 2]),
-    "visits by names": (pgs.PinSAGE(metapath=[BY[1], WRITES[1]], seed=6), {"paper": [1, 2]}),
+    "walks by names": (pgs.walks.MetaPathWalk([BY[1], WRITES], 6, seed=5), [1, 2]),
+    "visits by names": (pgs.walks.PinSAGE(metapath=[BY[1], WRITES[1]], seed=6), {"paper": [1, 2]}),
 }
 
 
@@ -95,7 +98,7 @@ def test_graphs_with_types(typed_client: Client, name: str) -> None:
     given = typed_client.sample(sampler, seeds, epoch=1, batch=2)
     here = sampler.sample(typed(), seeds, epoch=1, batch=2)
     assert content(given) == content(here)
-    if isinstance(here, pgs.Visits):
+    if isinstance(here, pgs.walks.Visits):
         assert given.torch().output_nodes["paper"].tolist() == seeds["paper"]
 
 

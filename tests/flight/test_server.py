@@ -153,8 +153,12 @@ def test_the_worst_case_bounds_what_is_drawn() -> None:
                 count = 150 if graph is untyped() else 90
                 batch: Any = sampler.sample(graph, seeds)
                 assert batch.num_edges <= most.edges(sampler.plan, count), (sampler, graph)
-    exact = [pgs.RandomWalk(5, walks_per_seed=2), pgs.walks.MultiRW(3, 7), pgs.KHop([3, 2, 2])]
-    for walker in (*exact, pgs.LayerSample([3, 4])):
+    exact = [
+        pgs.RandomWalk(5, walks_per_seed=2),
+        pgs.walks.MultiRW(3, 7),
+        pgs.research.KHop([3, 2, 2]),
+    ]
+    for walker in (*exact, pgs.research.LayerSample([3, 4])):
         made: Any = walker.sample(untyped(), range(30))
         assert made.num_edges == Most(untyped()).edges(walker.plan, 30)
 
@@ -167,7 +171,7 @@ def test_what_a_sampler_refuses(client: Client) -> None:
         (UNIFORM, [5], {"exclude": [10**6]}, r"exclude\[0\]"),
         (UNIFORM, [5], {"seed_time": 3}, r"seed_time: expected none"),
         (pgs.RandomWalk(3), [5], {"exclude": [1]}, r"exclude: expected None for walks"),
-        (pgs.HGTSampler([2]), [5], {}, r"graph: expected a heterogeneous graph"),
+        (pgs.samplers.HGTSampler([2]), [5], {}, r"graph: expected a heterogeneous graph"),
         (UNIFORM, {"paper": [5]}, {}, r"seeds"),
     ):
         with pytest.raises(refused, match=error) as e:
@@ -182,7 +186,7 @@ def test_what_a_client_refuses(client: Client) -> None:
     class Own(pgs.PGSampler):
         pass
 
-    for sampler in (Own([2]), untyped(), pgs.RestartNeighbors("y", {1: 2})):
+    for sampler in (Own([2]), untyped(), pgs.walks.RestartNeighbors("y", {1: 2})):
         with pytest.raises(TypeError, match=r"sampler: expected a plan, or one of the package's"):
             client.sample(sampler, [5])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"seeds.*: expected an integer"):
@@ -202,7 +206,7 @@ def test_what_a_client_refuses(client: Client) -> None:
     refused = pytest.raises(ConnectionError, match=r"grpc://127.0.0.1:1: expected an answer")
     with Client("grpc://127.0.0.1:1", timeout=5) as nobody, refused:
         nobody.about()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         nobody.about()
 
 

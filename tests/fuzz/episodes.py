@@ -114,7 +114,7 @@ class Holdings:
 
 def holdings() -> Holdings:
     gc.collect()
-    stats = pgs.memory_stats()
+    stats = pgs.engine.memory_stats()
     with open("/proc/self/statm") as file:
         pages = int(file.read().split()[1])
     descriptors = 0

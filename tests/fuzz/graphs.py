@@ -223,7 +223,7 @@ def look_at_graph(world: World, random: Random) -> None:
             expect(model.graph.indptr.tolist() == list(model.indptr), "indptr")
             expect(model.graph.indices.tolist() == list(model.indices), "indices")
             world.keep("arrays", model.graph.indices, random)
-    except pgs.ClosedError:
+    except pgs.errors.ClosedError:
         expect(model.closed or world.shared, "closed by nobody")
         return
     expect(not model.closed or world.shared, "a closed graph answers")
@@ -241,7 +241,7 @@ def pickle_graph(world: World, random: Random) -> None:
         else:
             text = pickle.dumps(model.graph, random.randint(2, pickle.HIGHEST_PROTOCOL))
             other = pickle.loads(text)
-    except pgs.ClosedError:
+    except pgs.errors.ClosedError:
         expect(model.closed or world.shared, "closed by nobody")
         return
     except TypeError as error:
@@ -263,13 +263,13 @@ def close_graph(world: World, random: Random) -> None:
     model.closed = True
     if random.random() < 0.3 and not world.shared:
         model.graph.close()
-        with refused(pgs.ClosedError), model.graph:
+        with refused(pgs.errors.ClosedError), model.graph:
             raise Broken("a closed graph was entered")
     for _ in range(random.randint(1, 2)):
         model.graph.close()
     if not world.shared:
         expect(repr(model.graph) == "Graph(closed)", repr(model.graph))
-        with refused(pgs.ClosedError):
+        with refused(pgs.errors.ClosedError):
             _ = model.graph.indptr
 
 
@@ -285,8 +285,8 @@ def move_graph(world: World, random: Random) -> None:
         expect(there is model.graph or model.graph.device != "cpu", there)
         agrees(replace(model, graph=there))
         return
-    with refused(TypeError, ValueError, pgs.CudaError):
+    with refused(TypeError, ValueError, pgs.errors.CudaError):
         random.choice((model.graph.to, model.graph.pin))(random.choice(DEVICES))
     if not pgs.cuda.is_available():
-        with refused(pgs.CudaError):
+        with refused(pgs.errors.CudaError):
             random.choice((model.graph.to, model.graph.pin))(random.choice(("cuda", 0, "cuda:1")))

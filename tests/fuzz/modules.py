@@ -34,10 +34,10 @@ def threads_and_memory(world: World, random: Random) -> None:
         with refused(TypeError, ValueError):
             pgs.set_num_threads(random.choice((no_integer(random), not_from(random, 1, 4096))))
     elif kind == 2:
-        stats = pgs.memory_stats()
+        stats = pgs.engine.memory_stats()
         expect(all(value >= 0 for value in stats.values()), stats)
     else:
-        pgs.trim()
+        pgs.engine.trim()
 
 
 @operation(0.3)
@@ -48,7 +48,7 @@ def ask_for_devices(world: World, random: Random) -> None:
     index = random.choice((no_integer(random), not_from(random, 0, max(count - 1, 0))))
     if not count:
         index = random.choice((index, 0))
-    with refused(TypeError, IndexError, pgs.CudaError):
+    with refused(TypeError, IndexError, pgs.errors.CudaError):
         ask(index)
 
 
@@ -129,7 +129,7 @@ if torch is not None:
             return
         loader.set_epoch(epoch)
         if graph.closed and len(loader):
-            with refused(pgs.ClosedError):
+            with refused(pgs.errors.ClosedError):
                 next(iter(loader))
             return
         batches = iter(loader)
@@ -169,7 +169,7 @@ if torch is not None:
         else:
             name = random.choice(("shuffle", "drop_last", "progress"))
             options[name] = random.choice((None, 1, "yes", 0.0))
-        with refused(TypeError, ValueError, IndexError, pgs.ClosedError):
+        with refused(TypeError, ValueError, IndexError, pgs.errors.ClosedError):
             DataLoader(*arguments, **options)
 
     @operation(0.3)
@@ -182,7 +182,7 @@ if torch is not None:
                 other = pickle.loads(pickle.dumps(loader))
                 # With a graph of its own.
                 graph = replace(graph, graph=other.graph, closed=False)
-        except pgs.ClosedError:
+        except pgs.errors.ClosedError:
             expect(graph.closed or world.shared, "closed by nobody")
             return
         except TypeError as error:

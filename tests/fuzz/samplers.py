@@ -255,7 +255,7 @@ def wrong_call(world: World, random: Random) -> None:
         # One that another thread is about to close is open still.
         if not closed or world.shared:
             return
-        graph, kinds = closed[0].graph, (pgs.ClosedError,)
+        graph, kinds = closed[0].graph, (pgs.errors.ClosedError,)
     else:
         call, kinds = sampler.sample_many, (TypeError, ValueError, IndexError)
         seeds = random.choice((None, 3, "12", b"12", {}, [3], [[0], None], [[0], ["a"]]))
@@ -325,7 +325,7 @@ def use_job(world: World, random: Random) -> None:
     else:
         try:
             batch = job.result()
-        except pgs.ClosedError:
+        except pgs.errors.ClosedError:
             expect(draw.graph.closed or world.shared, "closed by nobody")
         except pgs.Error as error:
             expect("cancelled" in str(error) or world.shared, error)

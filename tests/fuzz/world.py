@@ -178,7 +178,7 @@ def step(world: World, random: Random, name: str) -> None:
     """One operation. What is closed by another thread under it may say so."""
     try:
         OPERATIONS[name][0](world, random)
-    except pgs.ClosedError as error:
+    except pgs.errors.ClosedError as error:
         check_message(error)
         if not world.shared:
             raise

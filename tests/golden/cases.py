@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 from pygsampler.samplers import Temporal, layer_wise
 
 from .graphs import EDGES, HOMOGENEOUS, NODES, ONE_TYPE, RELATIONS, feature_rows, graph, integers
@@ -183,12 +183,14 @@ def hgt() -> Iterator[Case]:
     by_type = {"user": [9, 4], "item": [20, 10], "tag": [3, 2]}
     typed = partial(Sampled, graph="several types", seeds=SEEDS_BY_TYPE)
     one = partial(Sampled, graph="one type", seeds={"paper": SEEDS})
-    yield typed("hgt", partial(pgs.HGTSampler, [20, 10], seed=4))
-    yield typed("hgt by type", partial(pgs.HGTSampler, by_type, seed=4))
-    yield typed("hgt all neighbors", partial(pgs.HGTSampler, [20, 10], max_neighbors=None, seed=4))
-    yield typed("hgt int32", partial(pgs.HGTSampler, [20, 10], seed=4), bits=32)
-    yield one("hgt one type", partial(pgs.HGTSampler, [40, 20], seed=4))
-    few = partial(pgs.HGTSampler, [40, 20], max_neighbors=3, seed=4)
+    yield typed("hgt", partial(pgs.samplers.HGTSampler, [20, 10], seed=4))
+    yield typed("hgt by type", partial(pgs.samplers.HGTSampler, by_type, seed=4))
+    yield typed(
+        "hgt all neighbors", partial(pgs.samplers.HGTSampler, [20, 10], max_neighbors=None, seed=4)
+    )
+    yield typed("hgt int32", partial(pgs.samplers.HGTSampler, [20, 10], seed=4), bits=32)
+    yield one("hgt one type", partial(pgs.samplers.HGTSampler, [40, 20], seed=4))
+    few = partial(pgs.samplers.HGTSampler, [40, 20], max_neighbors=3, seed=4)
     yield one("hgt one type few neighbors", few)
 
 
@@ -261,11 +263,11 @@ def walks() -> Iterator[Case]:
         "pagerank weighted": partial(pgs.walks.PersonalizedPageRank, 0.3, prob="w", seed=3),
         "multi-dimensional": partial(pgs.walks.MultiRW, 5, 30, seed=3),
         "multi-dimensional in": partial(pgs.walks.MultiRW, 8, 20, direction="in", seed=3),
-        "pinsage": partial(pgs.PinSAGE, 3, 0.4, 9, 5, seed=3),
-        "pinsage weighted": partial(pgs.PinSAGE, 2, 0.5, 9, 4, prob="w", seed=3),
-        "pinsage in": partial(pgs.PinSAGE, 2, 0.5, 9, 4, direction="in", seed=3),
+        "pinsage": partial(pgs.walks.PinSAGE, 3, 0.4, 9, 5, seed=3),
+        "pinsage weighted": partial(pgs.walks.PinSAGE, 2, 0.5, 9, 4, prob="w", seed=3),
+        "pinsage in": partial(pgs.walks.PinSAGE, 2, 0.5, 9, 4, direction="in", seed=3),
         "pinsage relations": partial(
-            pgs.PinSAGE, 2, 0.5, 9, 4, metapath=[0, 1], edge_types="kind", seed=3
+            pgs.walks.PinSAGE, 2, 0.5, 9, 4, metapath=[0, 1], edge_types="kind", seed=3
         ),
     }
     of_80 = partial(Sampled, seeds=SEEDS[:80])
@@ -282,21 +284,21 @@ def walks() -> Iterator[Case]:
     yield of_80("pinsage int32", makers["pinsage"], bits=32, forms=())
     path = [("user", "buys", "item"), ("item", "bought", "user")]
     typed: dict[str, Callable[[], Any]] = {
-        "metapath": partial(pgs.MetaPathWalk, path, 6, seed=4),
-        "metapath edges": partial(pgs.MetaPathWalk, path, 6, edge_ids=True, seed=4),
-        "metapath weighted": partial(pgs.MetaPathWalk, path, 6, prob="w", seed=4),
-        "metapath once": partial(pgs.MetaPathWalk, [path[0], RELATIONS[2]], seed=4),
-        "metapath in": partial(pgs.MetaPathWalk, path, 5, direction="in", seed=4),
+        "metapath": partial(pgs.walks.MetaPathWalk, path, 6, seed=4),
+        "metapath edges": partial(pgs.walks.MetaPathWalk, path, 6, edge_ids=True, seed=4),
+        "metapath weighted": partial(pgs.walks.MetaPathWalk, path, 6, prob="w", seed=4),
+        "metapath once": partial(pgs.walks.MetaPathWalk, [path[0], RELATIONS[2]], seed=4),
+        "metapath in": partial(pgs.walks.MetaPathWalk, path, 5, direction="in", seed=4),
     }
     for name, sampler in typed.items():
         ids = np.arange(0, 900, 11)
         yield Sampled(name, sampler, graph="several types", seeds=ids, forms=TABLES, emulated=False)
-    of_users = partial(pgs.PinSAGE, 3, 0.4, 9, 5, metapath=path, seed=4)
+    of_users = partial(pgs.walks.PinSAGE, 3, 0.4, 9, 5, metapath=path, seed=4)
     seeds = {"user": np.arange(0, 900, 11)}
     users = partial(Sampled, graph="several types", seeds=seeds, forms=())
     yield users("pinsage of users", of_users)
     yield users("pinsage of users weighted", partial(of_users, prob="w"))
-    around = partial(pgs.RestartNeighbors, None, {"user": 3, "item": 4}, collect=20, seed=4)
+    around = partial(pgs.walks.RestartNeighbors, None, {"user": 3, "item": 4}, collect=20, seed=4)
     yield Sampled(
         "restart neighbors",
         around,
@@ -308,8 +310,8 @@ def walks() -> Iterator[Case]:
 
 
 def steps() -> Iterator[Case]:
-    hops = partial(pgs.KHop, [5, 4], seed=2)
-    layers = partial(pgs.LayerSample, [40, 30], seed=2)
+    hops = partial(pgs.research.KHop, [5, 4], seed=2)
+    layers = partial(pgs.research.LayerSample, [40, 30], seed=2)
     makers: dict[str, Callable[[], Any]] = {
         "khop": hops,
         "khop edges": partial(hops, edge_ids=True),
@@ -414,10 +416,10 @@ def programs() -> Iterator[Case]:
         "fastgcn weighted": (samplers.fastgcn, {"nodes": [64, 32], "weight": "w"}),
         "asgcn": (samplers.asgcn, {"nodes": [50, 30]}),
         "asgcn weighted": (samplers.asgcn, {"nodes": [50, 30], "weight": "w"}),
-        "pass": (samplers.pass_sampler, {"fanouts": [4, 3], **dense}),
+        "pass": (samplers.learned.pass_sampler, {"fanouts": [4, 3], **dense}),
         "kgcn": (samplers.kgcn, {"fanouts": [4, 3]}),
-        "exp3": (samplers.exp3, {"fanouts": [4, 3], "eta": 0.4}),
-        "exp3m": (samplers.exp3m, {"fanouts": [4, 3], "eta": 0.4}),
+        "exp3": (samplers.learned.exp3, {"fanouts": [4, 3], "eta": 0.4}),
+        "exp3m": (samplers.learned.exp3m, {"fanouts": [4, 3], "eta": 0.4}),
         "shadow": (samplers.shadow, {"fanouts": [4, 3]}),
         "shadow replace": (samplers.shadow, {"fanouts": [4, 3], "replace": True}),
         "shadow weighted": (samplers.shadow, {"fanouts": [4, 3], "prob": "w"}),
@@ -431,10 +433,10 @@ def programs() -> Iterator[Case]:
         "saint walks": (samplers.saint_walk, {"roots": 40, "length": 3}),
         "cluster subgraph": (samplers.cluster_gcn, {}),
         "mvs": (samplers.mvs, {"size": 60, "fanouts": [4]}),
-        "locality": (samplers.locality, {"fanouts": [4, 3]}),
-        "locality hard": (samplers.locality, {"fanouts": [4, 3], "hard": True}),
-        "locality layers": (samplers.locality_layers, {"nodes": [64, 32]}),
-        "locality saint": (samplers.locality_saint, {"budget": 200}),
+        "locality": (research.locality, {"fanouts": [4, 3]}),
+        "locality hard": (research.locality, {"fanouts": [4, 3], "hard": True}),
+        "locality layers": (research.locality_layers, {"nodes": [64, 32]}),
+        "locality saint": (research.locality_saint, {"budget": 200}),
     }
     for name, (program, options) in listed.items():
         make = partial(program, seed=5, **options)
@@ -466,7 +468,7 @@ def programs() -> Iterator[Case]:
 
 
 def _bandit(method: str) -> Any:
-    return samplers.gcn_bs(graph("scored"), fanouts=[4, 3], method=method, seed=5)
+    return samplers.learned.gcn_bs(graph("scored"), fanouts=[4, 3], method=method, seed=5)
 
 
 def sampled() -> list[Case]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 
 from .cases import SEEDS, SEEDS_BY_TYPE, Case
 from .graphs import EDGES, NODES, RELATIONS, TYPES, edges, feature_rows, graph, integers
@@ -53,12 +53,12 @@ def plain() -> Iterator[Case]:
     yield Case("saint norms of walks", partial(_norms, "saint_walk", roots=60, length=2))
     yield Case("clusters of a batch", _clusters)
     yield Case("labels of seal", _drnl)
-    yield Case("locality scores", lambda: samplers.locality_scores(graph()))
+    yield Case("locality scores", lambda: research.locality_scores(graph()))
     lists = ("pyarrow",)
     yield Case("walk arrow", partial(_arrow, pgs.RandomWalk(9, stop=0.1, seed=3)), lists)
     edge_ids = pgs.RandomWalk(9, edge_ids=True, direction="in", seed=3)
     yield Case("walk edges arrow", partial(_arrow, edge_ids), lists)
-    yield Case("khop arrow", partial(_arrow, pgs.KHop([5, 4], seed=2)), lists)
+    yield Case("khop arrow", partial(_arrow, pgs.research.KHop([5, 4], seed=2)), lists)
 
 
 def _csc() -> list[Any]:
@@ -271,8 +271,8 @@ def loaders() -> Iterator[Case]:
             "seed_time": integers(len(SEEDS), 0, 1000),
         },
         "walks": {"sampler": pgs.RandomWalk(8, seed=6)},
-        "pinsage": {"sampler": pgs.PinSAGE(2, 0.5, 9, 4, seed=6)},
-        "khop": {"sampler": pgs.KHop([4, 3], seed=6)},
+        "pinsage": {"sampler": pgs.walks.PinSAGE(2, 0.5, 9, 4, seed=6)},
+        "khop": {"sampler": pgs.research.KHop([4, 3], seed=6)},
         "ladies": {"sampler": samplers.ladies(nodes=[40, 20], seed=6)},
         "shadow": {"sampler": samplers.shadow(fanouts=[4, 3], seed=6)},
     }
@@ -288,7 +288,7 @@ def loaders() -> Iterator[Case]:
             "labels": {kind: integers(TYPES[kind], 0, 9) for kind in SEEDS_BY_TYPE},
         },
         "labor": {"labor": "poisson"},
-        "hgt": {"sampler": pgs.HGTSampler([20, 10], seed=6)},
+        "hgt": {"sampler": pgs.samplers.HGTSampler([20, 10], seed=6)},
     }
     for added, options in typed.items():
         make = partial(_loaded, "several types", SEEDS_BY_TYPE, **options)

@@ -153,7 +153,7 @@ def test_metapaths(direction: str) -> None:
     path = [kind[1] for kind in full]
     first = "author"
     options: Any = {"direction": direction, "seed": 3}
-    named, plain = (pgs.MetaPathWalk(each, 4, **options) for each in (path, full))
+    named, plain = (pgs.walks.MetaPathWalk(each, 4, **options) for each in (path, full))
     for seeds in ({first: range(9)}, range(9)):
         want = plain.sample(of, seeds, batch=0)
         for walker in (named, pickle.loads(pickle.dumps(named)), named.with_seed(3)):
@@ -165,7 +165,9 @@ def test_metapaths(direction: str) -> None:
     with pytest.raises(ValueError, match="node_types: expected a metapath of"):
         _ = named.node_types
     near = [
-        pgs.PinSAGE(2, 0.5, 5, 3, metapath=each, **options).sample(of, {first: [1, 2]}, batch=0)
+        pgs.walks.PinSAGE(2, 0.5, 5, 3, metapath=each, **options).sample(
+            of, {first: [1, 2]}, batch=0
+        )
         for each in (path, [list(kind) for kind in full], full)
     ]
     found = [{kind: ids.tolist() for kind, ids in each.nodes.items()} for each in near]
@@ -181,9 +183,9 @@ def test_metapaths(direction: str) -> None:
         ),
     ):
         with pytest.raises(ValueError, match=text):
-            pgs.MetaPathWalk(wrong, **options).sample(of, [1])
+            pgs.walks.MetaPathWalk(wrong, **options).sample(of, [1])
         with pytest.raises(ValueError, match=text):
-            pgs.PinSAGE(1, 0.5, 5, 3, metapath=wrong, **options).sample(of, {first: [1]})
+            pgs.walks.PinSAGE(1, 0.5, 5, 3, metapath=wrong, **options).sample(of, {first: [1]})
 
 
 def test_programs() -> None:

@@ -271,7 +271,7 @@ def test_a_closed_graph_keeps_what_was_taken_from_it(path):
         lambda: pickle.dumps(opened),
         lambda: pgs.PGSampler([1], seed=0).sample(opened, [0]),
     ):
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             use()
     assert x.tolist() == [1, 2]
     assert indices[0] == 1

@@ -136,14 +136,14 @@ def test_a_closed_graph_lets_go_and_refuses():
         lambda: sampler.sample(graph, [0]),
         lambda: graph.__enter__(),
     ):
-        with pytest.raises(pgs.ClosedError, match="graph: expected an open graph, got one"):
+        with pytest.raises(pgs.errors.ClosedError, match="graph: expected an open graph, got one"):
             use()
 
 
 def test_a_with_block_closes():
     with circulant(5, 2) as graph:
         assert pgs.PGSampler([2], seed=0).sample(graph, [0]).num_edges == 2
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         pgs.PGSampler([2], seed=0).sample(graph, [0])
 
 

@@ -216,7 +216,7 @@ def test_wrong_arguments() -> None:
         pgs.HeteroGraph({("a", "x", "b"): ([0, 1, 1, 1], [2])}, {"a": 1})
     assert flatten_by_type({"b": [1]}, ("a", "b"), "seeds")[1] == [0, 1]
     graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         pgs.PGSampler([1]).sample(graph, {"b": [0]})
 
 

@@ -207,7 +207,7 @@ def test_close_lets_go():
     x = graph.ndata["x"]
     graph.close()
     for use in (lambda: graph.edata, lambda: graph.ndata, lambda: graph.with_data()):
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             use()
     assert x.tolist() == POINTS.tolist()
 

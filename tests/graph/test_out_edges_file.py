@@ -69,9 +69,9 @@ def test_nothing_is_made(path: Path, made: list[int], dtype: str, plain: bool) -
     graph.save(path, out_edges=True)
     made.clear()
     opened = pgs.Graph.open(path, verify=True)
-    held = pgs.memory_stats()["live_bytes"]
+    held = pgs.engine.memory_stats()["live_bytes"]
     out = opened._source._walked("out")
-    assert pgs.memory_stats()["live_bytes"] == held
+    assert pgs.engine.memory_stats()["live_bytes"] == held
     assert out._handle() > 0
     again = pickle.loads(pickle.dumps(opened))
     for one in (opened, again, opened.with_data({"more": WEIGHTS})):

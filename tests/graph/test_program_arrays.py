@@ -73,7 +73,7 @@ def test_closed_with_its_graph(graph: pgs.Graph) -> None:
     assert gone() is None
     form = graph._source._with_arrays(["w"], [])
     graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         form._handle()
     assert form._source._lent is program_arrays.NONE_LENT
 

@@ -114,7 +114,7 @@ class Taking:
         (3, 5, ConnectionError, "got 3 from 5 on"),
         (0, 0, ConnectionError, "expected rank 1, which is gone"),
         (-1, 0, TimeoutError, "expected rank 1 within 0.1 seconds, got nothing"),
-        (3, 4, pgs.CudaError, "no way; that is memory of rank 1"),
+        (3, 4, pgs.errors.CudaError, "no way; that is memory of rank 1"),
     ],
 )
 def test_descriptors_of_others(sent: int, first: int, error: Any, text: str) -> None:
@@ -123,7 +123,7 @@ def test_descriptors_of_others(sent: int, first: int, error: Any, text: str) -> 
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     here.settimeout(0.1)
     wires.rank, wires.size, wires._timeout, wires._sockets = 0, 2, 0.1, {1: here}
-    own: Any = Taking(pgs.CudaError("no way") if error is pgs.CudaError else None)
+    own: Any = Taking(pgs.errors.CudaError("no way") if error is pgs.errors.CudaError else None)
     with there, open(os.devnull) as null:
         if sent > 0:
             socket.send_fds(there, [struct.pack("<q", first)], [null.fileno()] * sent)

@@ -218,16 +218,16 @@ def test_closing_the_graph_closes_its_forms() -> None:
     assert all(handles)
     graph.close()
     for form in forms:
-        with pytest.raises(pgs.ClosedError, match="graph: expected an open graph"):
+        with pytest.raises(pgs.errors.ClosedError, match="graph: expected an open graph"):
             form._handle()
         assert form._back is None
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         graph._source._walked("out")
 
 
 def test_their_memory_goes_with_the_graph() -> None:
     gc.collect()
-    before = pgs.memory_stats()["live_bytes"]
+    before = pgs.engine.memory_stats()["live_bytes"]
     gc.disable()
     try:
         for make in (in_memory, symmetric):
@@ -243,7 +243,7 @@ def test_their_memory_goes_with_the_graph() -> None:
             assert [known() for known in alive] == [None, None]
     finally:
         gc.enable()
-    assert pgs.memory_stats()["live_bytes"] == before
+    assert pgs.engine.memory_stats()["live_bytes"] == before
 
 
 def test_forms_are_not_pickled() -> None:

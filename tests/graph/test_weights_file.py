@@ -65,9 +65,9 @@ def test_nothing_is_made_and_samples_are_the_same(path: Path, made: list[str], n
     made.clear()
     opened = pgs.Graph.open(path, verify=True)
     again = pickle.loads(pickle.dumps(opened))
-    held = pgs.memory_stats()["live_bytes"]
+    held = pgs.engine.memory_stats()["live_bytes"]
     derived = opened._source._drawn_by("prob", name)
-    assert pgs.memory_stats()["live_bytes"] == held
+    assert pgs.engine.memory_stats()["live_bytes"] == held
     for graph in (opened, again, opened.with_data({"more": POSITIVE})):
         assert [samples(graph, name), samples(graph, name, replace=True)] == want
         assert samples(graph, name, exclude=range(0, EDGES, 3)) == exclude

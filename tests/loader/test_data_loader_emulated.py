@@ -78,7 +78,7 @@ from pygsampler._sampling.torch_group import TorchGroup
 def tensors(batch):
     if isinstance(batch, pgs.Walks):
         found = [batch.nodes, batch.lengths, batch.edge_ids, batch.slots]
-    elif isinstance(batch, pgs.StepSamples):
+    elif isinstance(batch, pgs.research.StepSamples):
         found = batch.steps
     else:
         found = [batch.nodes, batch.counts, batch.importance, batch.output_nodes]
@@ -93,10 +93,10 @@ samplers = [
     pgs.walks.Node2Vec(6, p=0.25, q=4.0, walks_per_seed=2, seed=3),
     pgs.RandomWalk(9, prob="w", stop=0.2, restart=0.1, mode_options={{"layout": "csr"}}, seed=3),
     pgs.RandomWalk(5, mode_options={{"execution": "transit", "layout": "csr"}}, seed=3),
-    pgs.PinSAGE(2, 0.5, 4, 3, seed=3),
+    pgs.walks.PinSAGE(2, 0.5, 4, 3, seed=3),
     pgs.walks.MultiRW(3, 7, edge_ids=True, seed=3),
-    pgs.KHop([3, 2], seed=3),
-    pgs.LayerSample([4, 3], seed=3),
+    pgs.research.KHop([3, 2], seed=3),
+    pgs.research.LayerSample([4, 3], seed=3),
 ]
 groups = []
 made = TorchGroup.__init__
@@ -219,7 +219,7 @@ values = content(kept)
 loader.graph.close()
 try:
     print(sum(1 for _ in batches))
-except pgs.ClosedError:
+except pgs.errors.ClosedError:
     print("closed")
 assert content(kept) == values
 # The end of the interpreter finds these in flight.
@@ -239,7 +239,7 @@ child = os.fork()
 if not child:
     try:
         next(iter(loader))
-    except pgs.CudaError as error:
+    except pgs.errors.CudaError as error:
         on_cpu = DataLoader(loader.graph, SEEDS, [5, 3], batch_size=30, seed=1, device="cpu")
         print("forked" in str(error), sum(1 for _ in on_cpu), flush=True)
     os._exit(0)
@@ -357,7 +357,7 @@ def test_an_error_in_a_group(emulator: Path) -> None:
     """Those before it are handed over; the text names the seed."""
     code = """
 there = make_graph().to("cuda")
-live = pgs.memory_stats()["live"]
+live = pgs.engine.memory_stats()["live"]
 for place in (0, 1, 3, 4, 6, 9):
     loader = DataLoader(there, SEEDS, [5, 3], batch_size=30, seed=1, prefetch=8)
     seen = []
@@ -367,7 +367,7 @@ for place in (0, 1, 3, 4, 6, 9):
             seen.append(batch.batch)
     except IndexError as error:
         print(seen == list(range(place)), error)
-    assert (pgs.cuda.memory_stats(0)["flights"], pgs.memory_stats()["live"]) == (0, live)
+    assert (pgs.cuda.memory_stats(0)["flights"], pgs.engine.memory_stats()["live"]) == (0, live)
 """
     text = "True seeds[7]: expected an id in [0, 1000), got 1234\n"
     assert run_with_driver(emulator, PRELUDE + code) == 6 * text
@@ -389,7 +389,7 @@ def work():
 
 def held():
     stats = pgs.cuda.memory_stats()
-    return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+    return stats["flights"], stats["used"], pgs.engine.memory_stats()["live"]
 
 work()
 gc.collect()
@@ -483,7 +483,7 @@ for batch in gpu:
 gpu.graph.close()
 try:
     list(gpu)
-except pgs.ClosedError:
+except pgs.errors.ClosedError:
     print("closed", end=" ")
 print(pgs.cuda.memory_stats(0)["flights"])
 """
@@ -513,7 +513,7 @@ def content(batch):
 
 seeds = {"a": torch.arange(60), "b": torch.arange(50)}
 for caps in (None, {"a": 15, "b": 3}):
-    sampler = pgs.RestartNeighbors(None, {"a": 4, "b": 2}, caps=caps, collect=18, seed=3)
+    sampler = pgs.walks.RestartNeighbors(None, {"a": 4, "b": 2}, caps=caps, collect=18, seed=3)
     for prefetch in (0, 3):
         options = dict(batch_size=32, shuffle=True, prefetch=prefetch)
         expected = [content(b) for b in DataLoader(graph, seeds, sampler, **options)]

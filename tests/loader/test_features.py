@@ -218,7 +218,7 @@ def test_what_is_changed_is_read_from_the_next_batch_on(graph: pgs.Graph) -> Non
     features.update(1, range(NODES))
     assert next(batches).x.eq(1).all() and first.x.eq(0).all()
     features.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         next(batches)
 
 
@@ -327,7 +327,7 @@ def test_names_that_batches_have(graph: pgs.Graph) -> None:
 def test_closed_features_are_refused(graph: pgs.Graph) -> None:
     closed = pgs.Features.from_tensor(X)
     closed.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         DataLoader(graph, SEEDS, [2], batch_size=8, features={"x": closed})
 
 

@@ -163,17 +163,17 @@ def test_an_error_has_its_turn(
                 return job
             if where == "launch":
                 job.result()
-                raise pgs.CudaError("launch 6")
+                raise pgs.errors.CudaError("launch 6")
             job.job = Broken()
             return job
 
     class Broken:
         def result(self) -> Any:
-            raise pgs.CudaError("result 6")
+            raise pgs.errors.CudaError("result 6")
 
     sampler = Failing([3], seed=0)
     seen = 0
-    with pytest.raises(pgs.CudaError, match=f"{where} 6"):
+    with pytest.raises(pgs.errors.CudaError, match=f"{where} 6"):
         for _ in DataLoader(graph, SEEDS, sampler, batch_size=20, prefetch=4):
             seen += 1
     assert (seen, sampler.in_flight) == (6, 0)
@@ -232,9 +232,11 @@ def test_a_torch_without_the_gpu_that_the_engine_has(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     arguments._check(0)
-    with pytest.raises(pgs.CudaError, match=r"that torch can use, got 'cuda:1'; torch .* of them"):
+    with pytest.raises(
+        pgs.errors.CudaError, match=r"that torch can use, got 'cuda:1'; torch .* of them"
+    ):
         arguments._check(1)
     monkeypatch.setattr(torch.version, "cuda", None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(pgs.CudaError, match=r"got 'cuda:0'; torch .* is built without CUDA"):
+    with pytest.raises(pgs.errors.CudaError, match=r"got 'cuda:0'; torch .* is built without CUDA"):
         arguments._check(0)

@@ -153,7 +153,9 @@ def test_device_of_the_graph(graph: pgs.Graph, device: Any) -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch finds a GPU, which is no error")
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", torch.device("cuda")])
 def test_device_that_is_not_there(graph: pgs.Graph, device: Any) -> None:
-    with pytest.raises(pgs.CudaError, match="device: expected the CUDA device cuda:0, found no"):
+    with pytest.raises(
+        pgs.errors.CudaError, match="device: expected the CUDA device cuda:0, found no"
+    ):
         DataLoader(graph, [0, 1], [2], batch_size=2, device=device)
 
 

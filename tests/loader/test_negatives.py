@@ -154,7 +154,7 @@ def test_what_is_kept_goes_with_the_graph() -> None:
     again = pickle.loads(pickle.dumps(g))
     assert NegativeSampling("structural").draw(again, two, two, seed=0).equal(wanted)
     g.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         NegativeSampling("structural").draw(g, two, two, seed=0)
 
 

@@ -48,12 +48,12 @@ def test_a_closed_graph_raises_where_the_batch_is_consumed() -> None:
     next(batches)
     graph.close()
     good = 0
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         for _ in batches:
             good += 1
     # Three jobs were in flight, and closing the graph lets jobs in flight finish.
     assert good == 3
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         next(iter(loader))
 
 
@@ -139,7 +139,7 @@ def test_a_daemon_thread_that_learns_of_the_end_frees_its_batches_before_it() ->
             try:
                 while True:
                     kept = list(loader)
-            except pgs.ClosedError:
+            except pgs.errors.ClosedError:
                 time.sleep(0.3)
                 kept.clear()
                 print("freed", flush=True)

@@ -118,7 +118,7 @@ def test_the_table_is_made_once_and_goes_with_the_graph() -> None:
     assert same(skip_gram(pickle.loads(pickle.dumps(g)), walks, 1), wanted)
     assert same(skip_gram(copy.copy(g), walks, 1), wanted)
     g.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         skip_gram(g, walks, 1)
 
 

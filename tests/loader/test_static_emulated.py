@@ -298,7 +298,7 @@ assert [content(b.trimmed()) for b in loader] == [content(b) for b in eager]
 next(iter(loader))
 assert len(list(loader)) == len(loader)
 graph.close()
-with pytest.raises(pgs.ClosedError):
+with pytest.raises(pgs.errors.ClosedError):
     next(iter(loader))
 """
     run_with_driver(emulator, PRELUDE + code)

@@ -306,7 +306,7 @@ assert batch.num_edges == sum(b.num_edges for hop in batch.blocks for b in hop.v
 empty = {"a": torch.arange(0)}
 assert list(DataLoader(there, empty, [5], **options)) == []
 there.close()
-with pytest.raises(pgs.ClosedError):
+with pytest.raises(pgs.errors.ClosedError):
     next(iter(loader))
 """
     run_with_driver(emulator, PRELUDE + code)

@@ -705,7 +705,7 @@ def test_a_file_that_becomes_shorter_is_an_error_of_its_batch(tmp_path: Path) ->
         features = pgs.Features.open(path, "x")
         loader = DataLoader(graph, range(nodes), [1], batch_size=256, features={{"x": features}})
         loader.trace({str(tmp_path / "trace.json")!r})
-        before = pgs.memory_stats()["jobs"]
+        before = pgs.engine.memory_stats()["jobs"]
         batches = iter(loader)
         for step in range(20):
             assert next(batches).x.shape == (256, 64)
@@ -720,7 +720,7 @@ def test_a_file_that_becomes_shorter_is_an_error_of_its_batch(tmp_path: Path) ->
             print(type(error).__name__, error)
         print(20 < good < 128, loader.stats()["batches"] == good)
         del batches
-        print(pgs.memory_stats()["jobs"] - before)
+        print(pgs.engine.memory_stats()["jobs"] - before)
         other = DataLoader(graph, range(nodes), [1], batch_size=256)
         print(sum(1 for _ in other))
     """)

@@ -89,7 +89,7 @@ def test_memory_is_that_of_the_batches_ahead(graph: pgs.Graph) -> None:
     gc.collect()
     # A batch takes the smallest block that is pooled, which counts by its room: other tests leave
     # larger ones.
-    pgs.trim()
+    pgs.engine.trim()
     before, most, count = in_use(), 0, 0
     for walks in pgs.stream(graph, sampler, seeds, batch_size=100, prefetch=4):
         most = max(most, in_use() - before)
@@ -149,7 +149,7 @@ def test_an_error_comes_at_its_place(graph: pgs.Graph) -> None:
     batches = pgs.stream(graph, pgs.RandomWalk(2), batch_size=100, prefetch=0)
     next(batches)
     graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         next(batches)
 
 

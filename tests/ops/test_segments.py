@@ -216,9 +216,9 @@ def test_what_is_wrong_for_a_block_is_told() -> None:
 
 def test_nothing_is_kept() -> None:
     block = sampled(seeds=600).blocks[0]
-    before = pgs.memory_stats()["live"]
+    before = pgs.engine.memory_stats()["live"]
     x = torch.randn(block.num_src_nodes, 256, requires_grad=True)
     block.mean(x).sum().backward()
-    assert pgs.memory_stats()["live"] > before
+    assert pgs.engine.memory_stats()["live"] > before
     del x
-    assert pgs.memory_stats()["live"] == before
+    assert pgs.engine.memory_stats()["live"] == before

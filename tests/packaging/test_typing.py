@@ -32,15 +32,15 @@ def check(g: pgs.Graph, h: pgs.Graph, ids: torch.Tensor, fanouts: list[int]) -> 
     reveal_type(labor.sample(h, both, exclude={"to": ids}))  # MiniBatch
     h.edata["to"]["w"].torch(), g.edata["w"].torch(), h.num_nodes["a"] + g.num_nodes
     reveal_type(h["to"])  # Graph
-    reveal_type(pgs.HGTSampler([3]).sample(h, both))  # MiniBatch
+    reveal_type(pgs.samplers.HGTSampler([3]).sample(h, both))  # MiniBatch
     reveal_type(next(iter(data(g, ids, fanouts, batch_size=3))))  # MiniBatch
     reveal_type(next(iter(data(g, ids, sampler, batch_size=3, shuffle=True))))  # MiniBatch
     reveal_type(next(iter(data(h, both, [5, 5], batch_size=3))))  # MiniBatch
     reveal_type(next(iter(data(h, both, typed, batch_size=3, features={}))))  # MiniBatch
     reveal_type(next(iter(data(h, both, labor, batch_size=3))))  # MiniBatch
     reveal_type(next(iter(data(g, ids, pgs.RandomWalk(5), batch_size=3))))  # Walks[torch
-    reveal_type(next(iter(data(g, ids, pgs.KHop([5]), batch_size=3))))  # StepSamples[torch
-    reveal_type(next(iter(data(g, ids, pgs.PinSAGE(), batch_size=3))))  # Visits
+    reveal_type(next(iter(data(g, ids, pgs.research.KHop([5]), batch_size=3))))  # StepSamples[torch
+    reveal_type(next(iter(data(g, ids, pgs.walks.PinSAGE(), batch_size=3))))  # Visits
     reveal_type(next(iter(data(g, ids, fanouts, batch_size=3, static=True))))  # StaticMiniBatch
     reveal_type(next(iter(data(h, both, [5], batch_size=3, static=True))))  # StaticMiniBatch
     reveal_type(next(iter(links(g, ids, fanouts, batch_size=3))))  # LinkBatch

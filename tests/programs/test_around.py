@@ -35,7 +35,7 @@ def related(A: Any, seeds: Any) -> Any:
 KINDS: dict[str, tuple[Any, Any, Any]] = {
     "walks": (lambda seed: wander(seed=seed), GRAPH, [0, 1]),
     "relations": (lambda seed: related(seed=seed), TYPED, {"b": [0, 1]}),
-    "learned": (lambda seed: samplers.gcn_bs(GRAPH, fanouts=[1], seed=seed), GRAPH, [0, 1]),
+    "learned": (lambda seed: samplers.learned.gcn_bs(GRAPH, fanouts=[1], seed=seed), GRAPH, [0, 1]),
     "clusters": (
         lambda seed: samplers.cluster_gcn_parts(np.array([0, 0, 1, 1]), seed=seed),
         GRAPH,
@@ -106,11 +106,11 @@ def test_a_seed_that_nobody_gave(kind: str) -> None:
     "make",
     [
         pgs.RandomWalk(2).with_gpu_share,
-        pgs.PinSAGE().with_gpu_share,
-        pgs.KHop([2]).with_gpu_share,
+        pgs.walks.PinSAGE().with_gpu_share,
+        pgs.research.KHop([2]).with_gpu_share,
         pgs.PGSampler([2]).with_gpu_share,
         pgs.LaborSampler([2], edge_weights="ht").with_gpu_share,
-        pgs.HGTSampler([2]).with_gpu_share,
+        pgs.samplers.HGTSampler([2]).with_gpu_share,
         *(KINDS[kind][0](None).with_gpu_share for kind in KINDS),
         samplers.ladies(nodes=[2]).with_gpu_share,
         samplers.kgcn_static(fanout=2).with_gpu_share,

@@ -117,7 +117,7 @@ def test_conversions_and_pickles_have_all(graph: pgs.Graph) -> None:
 
 def test_subgraphs(graph: pgs.Graph) -> None:
     made = around(seed=0).sample(graph, [7, 3, 7])
-    assert isinstance(made, pgs.Subgraph)
+    assert isinstance(made, pgs.samplers.Subgraph)
     vertices = made.nodes.tolist()
     assert vertices[-2:] in ([7, 3], [3, 7]) or {7, 3} <= set(vertices)
     src, dst = (np.asarray(part) for part in made.coo())
@@ -130,7 +130,7 @@ def test_subgraphs(graph: pgs.Graph) -> None:
     assert [vertices[i] for i in made.root_index] == [7, 3, 7]
     assert made.num_nodes == len(vertices)
     again = pickle.loads(pickle.dumps(made))
-    assert isinstance(again, pgs.Subgraph)
+    assert isinstance(again, pgs.samplers.Subgraph)
     assert again.nodes.tolist() == vertices
     tensors = pickle.loads(pickle.dumps(made.torch().to("cpu")))
     assert isinstance(tensors, Subgraph)

@@ -82,7 +82,7 @@ def test_pass_is_that_of_the_reference() -> None:
         graph, lists = stored(case, 5, "float32")
         two = {name: RNG.normal(size=(5, 8)) for name in ("W1", "W2")}
         for scope in (-1, 4):
-            sampler = samplers.pass_sampler(
+            sampler = samplers.learned.pass_sampler(
                 fanouts=[3, 2],
                 **two,
                 W3=np.array([0.1, 0.2, 1.0]),
@@ -232,7 +232,7 @@ def of_star(**given: Any) -> Any:
         "W3": [0.01, 0.01, 1],
     }
     inputs["W3"] = np.array(inputs["W3"])
-    return samplers.pass_sampler(fanouts=[4], **{**inputs, **given}, seed=1)
+    return samplers.learned.pass_sampler(fanouts=[4], **{**inputs, **given}, seed=1)
 
 
 def test_update_changes_batches_from_then_on() -> None:

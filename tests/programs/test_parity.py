@@ -15,7 +15,7 @@ from program_numbers import BatchError
 from program_parity import LAYOUTS, PASSES, Trial
 from random_programs import program
 
-from pygsampler import samplers
+from pygsampler import research, samplers
 from pygsampler.samplers import layer_wise
 
 NUMBER = int(os.environ.get("PYGSAMPLER_PROGRAMS", "400"))
@@ -47,8 +47,8 @@ SHIPPED = {
     "ladies, iid": samplers.ladies(nodes=[4, 3], method="iid"),
     "ladies, conditioned": samplers.ladies(nodes=[4, 3], method="conditioned", weight="w"),
     "ladies, poisson": samplers.ladies(nodes=[4, 3], method="poisson"),
-    "exp3": samplers.exp3(fanouts=[2, 3], eta=0.4, log_weights="w"),
-    "exp3m": samplers.exp3m(fanouts=[2, 3], eta=0.4, log_weights="w"),
+    "exp3": samplers.learned.exp3(fanouts=[2, 3], eta=0.4, log_weights="w"),
+    "exp3m": samplers.learned.exp3m(fanouts=[2, 3], eta=0.4, log_weights="w"),
     "fastgcn": samplers.fastgcn(nodes=[4, 3], weight="w"),
     "labor": layer_wise.labor(fanouts=[3, 2]),
     "labor, weighted": layer_wise.labor(fanouts=[3, 2], weight="w", normalize="mean"),
@@ -59,8 +59,8 @@ SHIPPED = {
     "saint_edge": samplers.saint_edge(budget=4),
     "saint_edge, independent": samplers.saint_edge(budget=4, method="independent"),
     "saint_walk": samplers.saint_walk(roots=3, length=2),
-    "locality_saint": samplers.locality_saint(budget=4, score="u", beta=3),
-    "locality_layers": samplers.locality_layers(nodes=[4, 3], score="u", beta=3, by="hop"),
+    "locality_saint": research.locality_saint(budget=4, score="u", beta=3),
+    "locality_layers": research.locality_layers(nodes=[4, 3], score="u", beta=3, by="hop"),
     "seal": samplers.seal(fanouts=[3, -1]),
     "seal, capped": samplers.seal(fanouts=[3, -1, 4], max_nodes_per_hop=3),
     "shadow": samplers.shadow(fanouts=[2, 3]),

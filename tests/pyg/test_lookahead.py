@@ -49,10 +49,10 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 @pytest.fixture(autouse=True)
 def none_stays() -> Iterator[None]:
     """No job of the engine is left."""
-    before = pgs.memory_stats()["jobs"]
+    before = pgs.engine.memory_stats()["jobs"]
     yield
     gc.collect()
-    assert pgs.memory_stats()["jobs"] == before
+    assert pgs.engine.memory_stats()["jobs"] == before
 
 
 def data_of(hetero: bool) -> Any:
@@ -231,13 +231,13 @@ def test_two_passes_at_once(taken: list[bool]) -> None:
 @pytest.mark.parametrize("hetero", [False, True])
 def test_a_pass_that_is_not_read_to_its_end(hetero: bool) -> None:
     of = nodes(hetero, None)
-    before = pgs.memory_stats()["live"]
+    before = pgs.engine.memory_stats()["live"]
     next(iter(of))
     held = iter(of)
     next(held)
     del held
     gc.collect()
-    assert pgs.memory_stats()["live"] == before
+    assert pgs.engine.memory_stats()["live"] == before
     assert len(list(of)) == BATCHES
 
 
@@ -327,7 +327,7 @@ def test_errors_come_in_their_turn(hetero: bool) -> None:
         batches = iter(nodes(False, None, neighbor_sampler=PGSampler(graph, [3, 2])))
         next(batches)
         graph.close()
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             next(batches)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research
 
 
 @pgs.program
@@ -147,7 +147,7 @@ def test_nextdoors_form_is_the_function_by_hand() -> None:
 def test_gnnsamplers_form_is_the_function_by_hand() -> None:
     by_class = Local(fanouts=[5, 4], beta=3.0, seed=1)
     assert by_class.code.split("\n")[-1].startswith("return blocks")
-    written = samplers.locality(fanouts=[5, 4], beta=3.0, seed=1)
+    written = research.locality(fanouts=[5, 4], beta=3.0, seed=1)
     assert sorted(_operators(by_class)) == sorted(_operators(written))
     block = Named(seed=0).sample(graph_t(), [2, 0]).blocks[0]
     assert set(block.edge_data) == {"half"} and set(block.edge_data["half"].tolist()) == {0.5}

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research
 
 # The package has a function of this name too.
-module: Any = import_module("pygsampler.samplers.locality")
+module: Any = import_module("pygsampler.research.locality")
 
 # Neighbours with the published and the repaired score.
 RUN = list(range(3, 8))
@@ -39,7 +39,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, chunk: int, place: int) -> N
     monkeypatch.setattr(module, "_CHUNK", chunk)
     graph = of_neighbors([list(row[0]) for row in LAW])
     measure = ["published", "repaired"][place - 1]
-    scores = samplers.locality_scores(graph, measure=measure)
+    scores = research.locality_scores(graph, measure=measure)
     assert scores.shape == (graph.num_nodes,)
     for score, row in zip(scores, LAW, strict=False):
         if row[place] is not None:
@@ -58,14 +58,14 @@ def test_scores_do_not_know_where_ids_lie() -> None:
 
 def test_marks() -> None:
     graph = of_neighbors([RUN, [0, 2, 4, 6], [0, 50, 100, 150], [1, 2]], num_nodes=200)
-    assert samplers.locality_scores(graph, threshold=0.4).nonzero()[0].tolist() == [0, 1]
-    assert samplers.locality_scores(graph, share=0.005).nonzero()[0].tolist() == [0]
-    assert samplers.locality_scores(graph, share=1.0).nonzero()[0].tolist() == [0, 1, 2]
+    assert research.locality_scores(graph, threshold=0.4).nonzero()[0].tolist() == [0, 1]
+    assert research.locality_scores(graph, share=0.005).nonzero()[0].tolist() == [0]
+    assert research.locality_scores(graph, share=1.0).nonzero()[0].tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="expected one of them, got both"):
-        samplers.locality_scores(graph, threshold=0.4, share=0.5)
+        research.locality_scores(graph, threshold=0.4, share=0.5)
     with pytest.raises(ValueError, match="share: expected a number above 0 and at most 1, got 0"):
-        samplers.locality_scores(graph, share=0)
+        research.locality_scores(graph, share=0)
     with pytest.raises(ValueError, match="measure: expected 'repaired' or 'published', got 'x'"):
-        samplers.locality_scores(graph, measure="x")
+        research.locality_scores(graph, measure="x")
     with pytest.raises(ValueError, match="min_neighbors"):
-        samplers.locality_scores(graph, min_neighbors=1)
+        research.locality_scores(graph, min_neighbors=1)

@@ -36,7 +36,7 @@ def parents(samples: Any, step: int, fanout: int) -> Any:
 def test_slots_have_the_edges_of_their_transits(unique: Any) -> None:
     ids = np.arange(10)[::-1].copy()
     fanouts = [3, 2, 4]
-    sampler = pgs.KHop(fanouts, unique=unique, edge_ids=True, seed=3)
+    sampler = pgs.research.KHop(fanouts, unique=unique, edge_ids=True, seed=3)
     samples = sampler.sample(tree(edge_ids=ids), [0, 5, 2, 2, 4], **AT).numpy()
     assert samples.widths == (3, 6, 24) and len(samples) == 5
     targets = np.repeat(np.arange(6), np.diff(INDPTR))
@@ -73,10 +73,12 @@ def test_unique_steps_have_no_node_twice_over_all_transits() -> None:
     # 2 draws 0 and 1, which both have the neighbors 3, 4 and 5.
     graph = pgs.Graph.from_coo([0, 1, 3, 4, 5, 3, 4, 5], [2, 2, 0, 0, 0, 1, 1, 1])
     seeds = np.full(2000, 2)
-    steps = pgs.KHop([2, 2], unique=True, seed=0).sample(graph, seeds, **AT).numpy().steps
+    steps = pgs.research.KHop([2, 2], unique=True, seed=0).sample(graph, seeds, **AT).numpy().steps
     assert (np.sort(steps[0]) == [0, 1]).all()
     assert (np.sort(steps[1]) == [-1, 3, 4, 5]).all()
-    own = pgs.KHop([2, 2], unique="transit", seed=0).sample(graph, seeds, **AT).numpy().steps
+    own = (
+        pgs.research.KHop([2, 2], unique="transit", seed=0).sample(graph, seeds, **AT).numpy().steps
+    )
     assert (own[1] >= 0).all()
 
 
@@ -102,14 +104,16 @@ def test_unique_steps_have_their_exact_law(lists: list[list[int]], fanout: int) 
     chain = pgs.Graph.from_csc(
         np.array([0, transits, *[transits] * 11]), np.arange(1, transits + 1), num_nodes=12
     )
-    first = pgs.KHop([transits], unique=True, seed=5).sample(chain, np.zeros(samples, int), **AT)
+    first = pgs.research.KHop([transits], unique=True, seed=5).sample(
+        chain, np.zeros(samples, int), **AT
+    )
     # Transits come in any order, so that of a sample says which law is its own.
     both = pgs.Graph.from_csc(
         np.concatenate([[0], transits + indptr[1:]]),
         np.concatenate([chain.indices.numpy(), graph.indices.numpy()]),
         num_nodes=12,
     )
-    drawn = pgs.KHop([transits, fanout], unique=True, seed=5).sample(
+    drawn = pgs.research.KHop([transits, fanout], unique=True, seed=5).sample(
         both, np.zeros(samples, int), **AT
     )
     before, got = drawn.numpy().steps
@@ -138,7 +142,7 @@ def test_samples_are_the_reference(name: str, unique: Any) -> None:
     for bits in (32, 64):
         graph, seeds = csc.graph(bits, bits, 0), list(range(min(csc.num_nodes, 71)))
         for fanouts in ([1], [2, 3], [6, 1, 2], [40]):
-            sampler = pgs.KHop(fanouts, unique=unique, edge_ids=True, seed=11)
+            sampler = pgs.research.KHop(fanouts, unique=unique, edge_ids=True, seed=11)
             got = sampler.sample(graph, seeds, **AT).numpy()
             want = khop(indptr, indices, seeds, fanouts, unique, 11, AT["epoch"], AT["batch"])
             for step in range(len(fanouts)):
@@ -148,7 +152,9 @@ def test_samples_are_the_reference(name: str, unique: Any) -> None:
 
 def test_layers_draw_from_the_edges_of_the_step_before() -> None:
     samples = (
-        pgs.LayerSample([4, 30, 2], edge_ids=True, seed=3).sample(tree(), [2, 5], **AT).numpy()
+        pgs.research.LayerSample([4, 30, 2], edge_ids=True, seed=3)
+        .sample(tree(), [2, 5], **AT)
+        .numpy()
     )
     targets = np.repeat(np.arange(6), np.diff(INDPTR))
     before = samples.seeds[:1]
@@ -166,7 +172,7 @@ def test_layers_draw_from_the_edges_of_the_step_before() -> None:
 
 def test_views() -> None:
     graph, seeds = tree(), [2, 0, 5]
-    samples = pgs.KHop([2, 3], edge_ids=True, seed=1).sample(graph, seeds, **AT)
+    samples = pgs.research.KHop([2, 3], edge_ids=True, seed=1).sample(graph, seeds, **AT)
     assert (len(samples), samples.num_edges, samples.device) == (3, 24, "cpu")
     assert samples.seeds.tolist() == seeds
     assert [step.shape for step in samples.steps] == [(3, 2), (3, 6)]
@@ -185,21 +191,21 @@ def test_views() -> None:
     again = pickle.loads(pickle.dumps(samples))
     assert again.steps[1].tolist() == numpy.steps[1].tolist() and again.epoch == 2
     assert "widths=[2, 6]" in repr(samples) and samples.cpu() is samples
-    without = pgs.KHop([2], seed=1).sample(graph, seeds)
+    without = pgs.research.KHop([2], seed=1).sample(graph, seeds)
     for view in (without, without.numpy(), without.torch()):
         with pytest.raises(ValueError, match="edge_ids=True, got one without"):
             _ = view.edge_ids
     with pytest.raises(TypeError, match="made by"):
-        pgs.StepSamples()
-    assert [s.shape for s in pgs.KHop([2, 2]).sample(graph, []).steps] == [(0, 2), (0, 4)]
+        pgs.research.StepSamples()
+    assert [s.shape for s in pgs.research.KHop([2, 2]).sample(graph, []).steps] == [(0, 2), (0, 4)]
 
 
 def test_samplers_are_samplers() -> None:
     graph = tree()
     for sampler in (
-        pgs.KHop([3, 2], unique="transit", seed=7),
-        pgs.KHop([3, 2], unique=True, seed=7),
-        pgs.LayerSample([3, 2], seed=7),
+        pgs.research.KHop([3, 2], unique="transit", seed=7),
+        pgs.research.KHop([3, 2], unique=True, seed=7),
+        pgs.research.LayerSample([3, 2], seed=7),
     ):
         want = sampler.sample(graph, [0, 1, 2], **AT).steps[1].tolist()
         assert sampler.result_kind == "steps"
@@ -216,10 +222,10 @@ def test_samplers_are_samplers() -> None:
         job = sampler.submit(graph, [0, 1, 2], **AT)
         many = sampler.sample_many(graph, [[3], [0, 1, 2]], epoch=2, batch=4)
         assert job.result().steps[1].tolist() == many[1].steps[1].tolist() == want
-    by_transit = pgs.KHop([3, 2], execution="transit", seed=7).sample(graph, [0, 1], **AT)
+    by_transit = pgs.research.KHop([3, 2], execution="transit", seed=7).sample(graph, [0, 1], **AT)
     assert (
         by_transit.steps[1].tolist()
-        == pgs.KHop([3, 2], seed=7).sample(graph, [0, 1], **AT).steps[1].tolist()
+        == pgs.research.KHop([3, 2], seed=7).sample(graph, [0, 1], **AT).steps[1].tolist()
     )
 
 
@@ -231,9 +237,9 @@ def test_many_threads_change_nothing() -> None:
     )
     seeds = random.integers(0, 3000, 2000)
     for sampler in (
-        pgs.KHop([6, 5], seed=1),
-        pgs.KHop([6, 5], unique=True, seed=1),
-        pgs.LayerSample([40, 30], seed=1),
+        pgs.research.KHop([6, 5], seed=1),
+        pgs.research.KHop([6, 5], unique=True, seed=1),
+        pgs.research.LayerSample([40, 30], seed=1),
     ):
         one = sampler.sample(graph, seeds, **AT, threads=1).numpy()
         all_ = sampler.sample(graph, seeds, **AT).numpy()
@@ -245,7 +251,7 @@ def test_loaders_yield_them() -> None:
     from pygsampler.torch import DataLoader
 
     graph = tree()
-    for sampler in (pgs.KHop([2, 2], seed=4), pgs.LayerSample([5], seed=4)):
+    for sampler in (pgs.research.KHop([2, 2], seed=4), pgs.research.LayerSample([5], seed=4)):
         loader = DataLoader(graph, list(range(6)), sampler, batch_size=4)
         batches = list(loader)
         assert [len(batch) for batch in batches] == [4, 2]
@@ -262,20 +268,20 @@ def test_bad_input() -> None:
         ([1 << 20, 1 << 12], "fanouts: expected at most 2147483647 vertices of a sample"),
     ):
         with pytest.raises(ValueError, match=text):
-            pgs.KHop(fanouts)
+            pgs.research.KHop(fanouts)
     for wrong in (None, 3, "ab", [2.5]):
         with pytest.raises(TypeError, match="fanouts"):
-            pgs.KHop(wrong)  # type: ignore[arg-type]
+            pgs.research.KHop(wrong)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="sizes"):
-            pgs.LayerSample(wrong)  # type: ignore[arg-type]
+            pgs.research.LayerSample(wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="execution: expected"):
-        pgs.KHop([2], execution="fast")
+        pgs.research.KHop([2], execution="fast")
     for unique in (2, "sample", None):
         with pytest.raises(TypeError, match="unique: expected True, False or 'transit', got"):
-            pgs.KHop([2], unique=unique)  # type: ignore[arg-type]
+            pgs.research.KHop([2], unique=unique)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="execution: expected 'auto' or 'sample' with unique=True"):
-        pgs.KHop([2], unique=True, execution="transit")
+        pgs.research.KHop([2], unique=True, execution="transit")
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, 6\), got 6"):
-        pgs.KHop([2]).sample(tree(), [0, 6])
+        pgs.research.KHop([2]).sample(tree(), [0, 6])
     with pytest.raises(NotImplementedError, match="exclude"):
-        pgs.KHop([2]).sample(tree(), [0], exclude=[1])
+        pgs.research.KHop([2]).sample(tree(), [0], exclude=[1])

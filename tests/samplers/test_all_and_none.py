@@ -10,7 +10,7 @@ import pytest
 from sampler_laws import BOTH, of
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 from pygsampler.samplers import layer_wise
 
 
@@ -27,8 +27,8 @@ def graph() -> pgs.Graph:
         lambda: samplers.fastgcn(nodes=[-1], weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="iid", normalize=False, weight="w", seed=1),
         lambda: samplers.ladies(nodes=[-1], method="poisson", weight="w", seed=1),
-        lambda: samplers.locality_layers(nodes=[-1], weight="w", seed=1),
-        lambda: samplers.locality_layers(nodes=[-1], by="hop", weight="w", seed=1),
+        lambda: research.locality_layers(nodes=[-1], weight="w", seed=1),
+        lambda: research.locality_layers(nodes=[-1], by="hop", weight="w", seed=1),
         lambda: samplers.asgcn(nodes=[-1], weight="w", seed=1),
     ],
 )
@@ -56,13 +56,13 @@ def test_a_bound_of_zero_brings_no_weight(graph: pgs.Graph) -> None:
 def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
     """Draws by no marks at all are uniform, and whoever made them is told."""
     with pytest.warns(UserWarning, match="locality_scores: no vertex is marked"):
-        marks = samplers.locality_scores(graph, threshold=2.0)
+        marks = research.locality_scores(graph, threshold=2.0)
     unmarked = graph.with_data(node_data={"locality": marks})
     ones = graph.with_data(node_data={"locality": np.ones(5)})
     for make in (
-        lambda: samplers.locality(fanouts=[1], hard=True, seed=3),
-        lambda: samplers.locality_saint(budget=2, hard=True, seed=3),
-        lambda: samplers.locality_layers(nodes=[2], hard=True, seed=3),
+        lambda: research.locality(fanouts=[1], hard=True, seed=3),
+        lambda: research.locality_saint(budget=2, hard=True, seed=3),
+        lambda: research.locality_layers(nodes=[2], hard=True, seed=3),
     ):
         for batch in range(5):
             found, same = (
@@ -73,7 +73,7 @@ def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
             assert getattr(found, name).tolist() == getattr(same, name).tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert samplers.locality_scores(graph, min_neighbors=2, threshold=0.0).any()
+        assert research.locality_scores(graph, min_neighbors=2, threshold=0.0).any()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_no_vertex_is_marked(graph: pgs.Graph) -> None:
     [
         (lambda: samplers.saint_node(budget=-1), r"budget: expected an integer from 0 .*got -1"),
         (lambda: samplers.saint_edge(budget=-1), r"budget: expected an integer from 0 .*got -1"),
-        (lambda: samplers.locality_saint(budget=-1), r"budget: expected an integer from 0"),
+        (lambda: research.locality_saint(budget=-1), r"budget: expected an integer from 0"),
         (lambda: samplers.saint_walk(roots=2, length=-1), r"length: expected an integer from 0"),
         (lambda: samplers.mvs(size=0), r"size: expected an integer from 1 .* got 0"),
         (lambda: samplers.ladies(nodes=[]), r"nodes: expected numbers of at least 1 hop, got none"),
@@ -103,9 +103,9 @@ def test_numbers_that_are_none(make: Any, message: str) -> None:
         ),
         (lambda: layer_wise.labor(fanouts=[2], weights=None), "weights: expected True or"),
         (lambda: layer_wise.labor(fanouts=[2], layer_dependency="x"), "layer_dependency: expected"),
-        (lambda: samplers.locality(fanouts=[2], hard=2), "hard: expected True or False"),
-        (lambda: samplers.locality(fanouts=[2], beta="3"), "beta: expected a number, got str '3'"),
-        (lambda: samplers.locality_scores(None), "graph: expected a pygsampler.Graph"),
+        (lambda: research.locality(fanouts=[2], hard=2), "hard: expected True or False"),
+        (lambda: research.locality(fanouts=[2], beta="3"), "beta: expected a number, got str '3'"),
+        (lambda: research.locality_scores(None), "graph: expected a pygsampler.Graph"),
         (lambda: samplers.clusters(None, 3), "graph: expected a pygsampler.Graph"),
         (lambda: samplers.saint_norms(None, None), "sampler: expected one of subgraphs, got None"),
     ],
@@ -126,7 +126,7 @@ def test_vectors_of_integers_are_constants() -> None:
 
 def test_samplers_around_programs_explain_themselves(graph: pgs.Graph) -> None:
     """What learns, and what takes clusters, tells its program and what it costs."""
-    bandit = samplers.gcn_bs(graph, fanouts=[2], seed=1)
+    bandit = samplers.learned.gcn_bs(graph, fanouts=[2], seed=1)
     clusters = samplers.cluster_gcn_parts(np.array([0, 0, 1, 1, 2]), seed=1)
     for sampler, name in ((bandit, "individual"), (clusters, "cross")):
         assert name in sampler.code and sampler.name in ("exp3", "cluster_gcn")

@@ -27,9 +27,9 @@ GRAPH = pgs.Graph.from_coo([1, 2, 3, 2, 3], [0, 0, 0, 1, 1], num_nodes=4)
 Q = {1: 13 / 30, 2: 17 / 60, 3: 17 / 60}
 
 
-def learned(fanouts: list[int], **options: Any) -> samplers.Bandit:
+def learned(fanouts: list[int], **options: Any) -> samplers.learned.Bandit:
     """Whose weights are 2, 1 and 1 at vertex 0."""
-    made = samplers.gcn_bs(GRAPH, fanouts=fanouts, seed=5, **options)
+    made = samplers.learned.gcn_bs(GRAPH, fanouts=fanouts, seed=5, **options)
     made.load_state_dict({"version": 3, "log_w": [math.log(2), 0, 0, 4, 5]})
     return made
 
@@ -76,7 +76,7 @@ def test_distinct_draws_have_exact_chances() -> None:
 def test_large_weights_are_capped() -> None:
     """w = 8, 1, 1, 1 and eta = 0.2: the chances are 1 and a third; and of any weights two come."""
     graph = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4, num_nodes=5)
-    sampler = samplers.thanos(graph, fanouts=[2], method="exp3m", seed=5)
+    sampler = samplers.learned.thanos(graph, fanouts=[2], method="exp3m", seed=5)
     sampler.load_state_dict({"version": 0, "log_w": [math.log(8), 0, 0, 0]})
     found: Counter[int] = Counter()
     for batch in batches(sampler, graph, [0]):
@@ -116,16 +116,16 @@ def test_rewards_of_the_papers() -> None:
     made = batch.blocks[0]
     assert made.src_nodes[made.indices].tolist() == [1, 2, 3]
     # Of three draws with q = 1.
-    bs = samplers.gcn_bs(GRAPH, fanouts=[3])
+    bs = samplers.learned.gcn_bs(GRAPH, fanouts=[3])
     assert bs.rewards(batch, 0, h, a) == pytest.approx([0.25, 0.0625, 0.125], rel=1e-6)
     assert bs.rewards(batch, 0, h) == pytest.approx(np.array([1, 1, 2]) / 9, rel=1e-6)
-    thanos = samplers.thanos(GRAPH, fanouts=[3])
+    thanos = samplers.learned.thanos(GRAPH, fanouts=[3])
     assert thanos.rewards(batch, 0, h, a) == pytest.approx([0.5, 0.1875, 0.5])
 
 
 def test_updates() -> None:
     """GCN-BS by delta / d r / q, Thanos by delta / d r, not below 0; neither above the most."""
-    sampler = samplers.gcn_bs(GRAPH, fanouts=[2], delta=0.3, max_reward=4, seed=1)
+    sampler = samplers.learned.gcn_bs(GRAPH, fanouts=[2], delta=0.3, max_reward=4, seed=1)
     batch = sampler.sample(GRAPH, [0, 1], batch=0)
     assert sampler.version_of(batch) == 0
     block = batch.blocks[0].numpy() if hasattr(batch.blocks[0], "numpy") else batch.numpy()
@@ -143,7 +143,7 @@ def test_updates() -> None:
     sampler.update(batch, [None])
     assert sampler.log_weights == pytest.approx(want, rel=1e-6)
 
-    thanos = samplers.thanos(GRAPH, fanouts=[2], delta=0.3, restart=2, seed=1)
+    thanos = samplers.learned.thanos(GRAPH, fanouts=[2], delta=0.3, restart=2, seed=1)
     same = thanos.sample(GRAPH, [0, 1], batch=0)
     assert edges.tolist() == np.asarray(same.numpy().blocks[0].edge_ids).tolist()
     thanos.update(same, [[2, -3, 7, 7]])
@@ -157,7 +157,7 @@ def test_updates() -> None:
 def test_updates_of_distinct_draws() -> None:
     """By delta / d r / p, p the chance of an edge; those that were sure learn nothing."""
     options: dict[str, Any] = {"delta": 0.3, "max_reward": 4, "method": "exp3m", "seed": 1}
-    sampler = samplers.gcn_bs(GRAPH, fanouts=[2], **options)
+    sampler = samplers.learned.gcn_bs(GRAPH, fanouts=[2], **options)
     batch = sampler.sample(GRAPH, [0, 1], batch=0)
     edges = np.asarray(batch.numpy().blocks[0].edge_ids)
     sampler.update(batch, [[1.0, 90.0, 50.0, 60.0]])
@@ -175,7 +175,7 @@ def test_updates_of_distinct_draws() -> None:
 
 def test_learning_finds_the_best_edge() -> None:
     """Edge 1 of three alone is rewarded: its chance comes near 1 - eta and a third of eta."""
-    sampler = samplers.gcn_bs(GRAPH, fanouts=[1], eta=0.3, delta=0.5, seed=2)
+    sampler = samplers.learned.gcn_bs(GRAPH, fanouts=[1], eta=0.3, delta=0.5, seed=2)
     for number in range(200):
         batch = sampler.sample(GRAPH, [0], epoch=0, batch=number).numpy()
         sampler.update(batch, [(batch.blocks[0].edge_ids == 1) * 1.0])
@@ -229,7 +229,7 @@ def test_a_loader_that_samples_ahead() -> None:
     h = rng.normal(size=(50, 4))
 
     def run(prefetch: int) -> tuple[list[int], list[list[int]], list[float]]:
-        sampler = samplers.gcn_bs(graph, fanouts=[3, 3], seed=4)
+        sampler = samplers.learned.gcn_bs(graph, fanouts=[3, 3], seed=4)
         versions, ids = [], []
         for batch in DataLoader(graph, range(50), sampler, batch_size=5, prefetch=prefetch):
             versions.append(sampler.version_of(batch))
@@ -249,7 +249,7 @@ def test_a_loader_that_samples_ahead() -> None:
 
 def test_a_graph_that_goes_is_let_go() -> None:
     graph = pgs.Graph.from_coo([1, 2, 3, 2, 3], [0, 0, 0, 1, 1], num_nodes=4)
-    sampler = samplers.gcn_bs(graph, fanouts=[2], seed=1)
+    sampler = samplers.learned.gcn_bs(graph, fanouts=[2], seed=1)
     sampler.sample(graph, [0])
     seen = weakref.ref(graph)
     del graph
@@ -264,9 +264,9 @@ def test_what_is_wrong() -> None:
         ({"method": "exp4"}, ValueError),
     ):  # fmt: skip
         with pytest.raises(error, match=f"{next(iter(options))}: expected"):
-            samplers.gcn_bs(GRAPH, **{"fanouts": [2], **options})
+            samplers.learned.gcn_bs(GRAPH, **{"fanouts": [2], **options})
     with pytest.raises(TypeError, match="graph: expected"):
-        samplers.thanos([1], fanouts=[2])  # type: ignore[arg-type]
+        samplers.learned.thanos([1], fanouts=[2])  # type: ignore[arg-type]
     sampler = learned([2])
     batch = sampler.sample(GRAPH, [0])
     for rewards in ([], [[1.0]], [[1, math.nan]]):
@@ -296,7 +296,7 @@ from pygsampler import samplers
 rng = np.random.default_rng(0)
 graph = pgs.Graph.from_coo(*rng.integers(0, 300, (2, 4000)), num_nodes=300)
 places = graph, graph.to("cuda"), graph.pin("cuda")
-ours = [samplers.gcn_bs(g, fanouts=[3, 4], seed=2) for g in places]
+ours = [samplers.learned.gcn_bs(g, fanouts=[3, 4], seed=2) for g in places]
 h = rng.normal(size=(300, 3))
 for number in range(3):
     made = [s.sample(g, range(40), epoch=0, batch=number).cpu() for s, g in zip(ours, places)]

@@ -17,7 +17,7 @@ torch: Any = partner("torch")
 
 def test_batches_are_those_of_mvs_with_the_bounds() -> None:
     graph = of(BOTH)
-    sampler = samplers.mvs_trained(graph, size=2, fanouts=[1, -1], seed=3)
+    sampler = samplers.learned.mvs_trained(graph, size=2, fanouts=[1, -1], seed=3)
     bounds = np.ones(5)
     for version in range(2):
         if version:
@@ -36,7 +36,7 @@ def test_batches_are_those_of_mvs_with_the_bounds() -> None:
 
 
 def test_hops_are_of_those_that_stay() -> None:
-    sampler = samplers.mvs_trained(of(BOTH), size=1, fanouts=[-1, -1], seed=3)
+    sampler = samplers.learned.mvs_trained(of(BOTH), size=1, fanouts=[-1, -1], seed=3)
     for made in batches(sampler, of(BOTH), [0, 4], 50):
         stays = {v for v, w in zip((0, 4), made.extra["loss_weight"], strict=True) if w > 0}
         near = {(u, v) for u, v in BOTH if v in stays}
@@ -48,7 +48,7 @@ def test_hops_are_of_those_that_stay() -> None:
 
 
 def test_bounds_are_above_a_share_of_the_mean() -> None:
-    sampler = samplers.mvs_trained(of(BOTH), size=2, seed=3)
+    sampler = samplers.learned.mvs_trained(of(BOTH), size=2, seed=3)
     sampler.update(np.array([0, 2, 3]), np.array([0.0, 6, 9]), least=0.5)
     assert sampler.state_dict()["gradient_norm"].tolist() == [2.5, 1, 6, 9, 1]
     sampler.update([0, 1], [0.0, 0.0])
@@ -62,21 +62,21 @@ def test_norms_of_gradients() -> None:
     labels = torch.arange(6) % 3
     scores = layer(x)
     losses = torch.nn.functional.cross_entropy(scores, labels, reduction="none")
-    found = samplers.gradient_norms(losses, scores)
+    found = samplers.learned.gradient_norms(losses, scores)
     beside = scores.softmax(1) - torch.nn.functional.one_hot(labels, 3)
     assert torch.allclose(found, beside.norm(dim=1), atol=1e-6)
     losses.mean().backward()
     assert layer.weight.grad is not None
     with pytest.raises(ValueError, match=r"losses: expected one for each row of scores \[6, 3\]"):
-        samplers.gradient_norms(losses[:5], scores)
+        samplers.learned.gradient_norms(losses[:5], scores)
     with pytest.raises(ValueError, match="losses: expected some with a gradient"):
-        samplers.gradient_norms(losses.detach(), scores)
+        samplers.learned.gradient_norms(losses.detach(), scores)
     with pytest.raises(TypeError, match="scores: expected a tensor, got None"):
-        samplers.gradient_norms(losses, None)  # type: ignore[arg-type]
+        samplers.learned.gradient_norms(losses, None)  # type: ignore[arg-type]
 
 
 def test_what_is_wrong() -> None:
-    sampler = samplers.mvs_trained(of(BOTH), size=2)
+    sampler = samplers.learned.mvs_trained(of(BOTH), size=2)
     for nodes, norms, wrong in (
         ([0, 1], [1.0], ValueError),
         ([0, 0], [1.0, 1], ValueError),
@@ -92,6 +92,6 @@ def test_what_is_wrong() -> None:
             sampler.update([0], [1.0], least=least)
     assert sampler.version == 0
     with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph"):
-        samplers.mvs_trained(3, size=2)  # type: ignore[arg-type]
+        samplers.learned.mvs_trained(3, size=2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="fanouts: expected a list of int"):
-        samplers.mvs_trained(pgs.Graph.from_csc([0], []), size=2, fanouts=3)  # type: ignore[arg-type]
+        samplers.learned.mvs_trained(pgs.Graph.from_csc([0], []), size=2, fanouts=3)  # type: ignore[arg-type]

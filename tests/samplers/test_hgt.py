@@ -53,7 +53,7 @@ def test_random_schemas(seed: int) -> None:
     }
     exclude = {kind: list(range(0, len(ends[0]), 3)) for kind, ends in edges.items()}
     options: Any = {"max_neighbors": most, "seed": seed}
-    sampler = pgs.HGTSampler(counts, **options)
+    sampler = pgs.samplers.HGTSampler(counts, **options)
     for number, without in ((0, None), (1, exclude)):
         want = reference_hgt.sample(edges, seeds, counts, batch=number, exclude=without, **options)
         got = sampler.sample(graph, seeds, batch=number, exclude=without)
@@ -75,7 +75,7 @@ def test_a_row_longer_than_a_tile_is_copied_and_many_rows_are_drawn() -> None:
     graph = pgs.Graph.from_coo(edges, num_nodes={"a": 3000, "b": 700})
     counts, seeds = {"a": [400, 100], "b": [90, 300]}, {"b": list(range(300))}
     for most in (None, 7):
-        sampler = pgs.HGTSampler(counts, max_neighbors=most, seed=2)
+        sampler = pgs.samplers.HGTSampler(counts, max_neighbors=most, seed=2)
         want = reference_hgt.sample(edges, seeds, counts, max_neighbors=most, seed=2, batch=4)
         check(sampler.sample(graph, seeds, batch=4), seeds, want)
 
@@ -106,7 +106,7 @@ def test_chances_are_the_papers(count: int) -> None:
     budgets = {0: 1 / 3 + 1 / 3 + 1 / 4, 1: 1 / 3, 2: 2 / 3, 3: 1 / 3 + 1 / 4, 4: 2 / 4}
     chances = ordered_chances(budgets, count)
     assert sum(chances.values()) == pytest.approx(1)
-    sampler, trials = pgs.HGTSampler({"s": [0], "a": [count]}, seed=11), 6000
+    sampler, trials = pgs.samplers.HGTSampler({"s": [0], "a": [count]}, seed=11), 6000
     found = dict.fromkeys(chances, 0)
     for batch in sampler.sample_many(graph, [{"s": [0, 1]}] * trials, batch=0):
         found[tuple(batch.input_nodes["a"].tolist())] += 1
@@ -128,7 +128,7 @@ def test_a_vertex_that_is_chosen_later_is_chosen_by_both_iterations_budgets() ->
             budgets[v] = budgets.get(v, 0) + 1 / len(rows[one])
         for (two,), q in ordered_chances(budgets, 1).items():
             chances[one, two] = p * q
-    sampler, trials = pgs.HGTSampler([1, 1], seed=5), 6000
+    sampler, trials = pgs.samplers.HGTSampler([1, 1], seed=5), 6000
     found = dict.fromkeys(chances, 0)
     for batch in sampler.sample_many(graph, [{"v": [0]}] * trials, batch=0):
         found[tuple(batch.input_nodes["v"].tolist()[1:])] += 1
@@ -140,7 +140,7 @@ def test_other_types_and_orders_change_no_choice() -> None:
     """Types by another order are the same vertices; a relation to vertices that are never chosen
     and the number of threads change nothing."""
     nodes, edges, graph = random_types(3, 4, 9, "int64", 60, 400)
-    sampler = pgs.HGTSampler([6, 6], max_neighbors=4, seed=1)
+    sampler = pgs.samplers.HGTSampler([6, 6], max_neighbors=4, seed=1)
     seeds = {"t0": [0, 1, 2]}
     want = sampler.sample(graph, seeds, batch=0)
     turned = pgs.Graph.from_coo(
@@ -176,12 +176,12 @@ def test_other_types_and_orders_change_no_choice() -> None:
 def test_wrong_numbers(given: Any, error: type[Exception], text: str) -> None:
     graph = pgs.Graph.from_coo(ONE, num_nodes={"s": 2, "a": 6})
     with pytest.raises(error, match=text):
-        pgs.HGTSampler(given).sample(graph, {"s": [0]})
+        pgs.samplers.HGTSampler(given).sample(graph, {"s": [0]})
 
 
 def test_wrong_arguments() -> None:
     graph = pgs.Graph.from_coo(ONE, num_nodes={"s": 2, "a": 6})
-    sampler = pgs.HGTSampler([1])
+    sampler = pgs.samplers.HGTSampler([1])
     with pytest.raises(IndexError, match=r'seeds\["s"\]\[1\]: expected an id in \[0, 2\), got 2'):
         sampler.sample(graph, {"s": [0, 2]})
     with pytest.raises(ValueError, match="seeds: expected types of the graph, got 'z'"):
@@ -189,7 +189,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="graph: expected a heterogeneous graph, got"):
         sampler.sample(pgs.Graph.from_coo([0], [1]), [0])
     with pytest.raises(ValueError, match="max_neighbors: expected an integer from 1"):
-        pgs.HGTSampler([1], max_neighbors=0)
-    assert repr(pgs.HGTSampler({"a": [1, 2]}, seed=3)) == (
+        pgs.samplers.HGTSampler([1], max_neighbors=0)
+    assert repr(pgs.samplers.HGTSampler({"a": [1, 2]}, seed=3)) == (
         "HGTSampler({'a': [1, 2]}, max_neighbors=50, seed=3)"
     )

@@ -28,7 +28,7 @@ def star() -> pgs.Graph:
 def test_the_worked_example(known: bool, variance: float) -> None:
     """The mean over the six pairs is the exact sum, 4.5; a history makes its variance small."""
     graph, coefficients = star(), A.flip(0)
-    history = samplers.History(graph, [1], dtype=torch.float64)
+    history = samplers.learned.History(graph, [1], dtype=torch.float64)
     if known:
         history.update(0, torch.arange(5), BEFORE)
     sampler = samplers.vrgcn(fanouts=[2], seed=3)
@@ -49,7 +49,7 @@ def test_what_is_known_is_exact() -> None:
     src, dst = rng.integers(0, 40, (2, 500))
     graph = pgs.Graph.from_coo(src, dst, num_nodes=42)
     rows = torch.from_numpy(rng.normal(size=(42, 3)))
-    history = samplers.History(graph, [3], dtype=torch.float64)
+    history = samplers.learned.History(graph, [3], dtype=torch.float64)
     assert history.update(0, torch.arange(42), rows) == 1 == history.version
     exact = torch.zeros(42, 3, dtype=torch.float64).index_add_(0, torch.from_numpy(dst), rows[src])
     exact /= torch.from_numpy(np.bincount(dst, minlength=42)).clamp(min=1)[:, None]
@@ -64,12 +64,12 @@ def test_what_is_known_is_exact() -> None:
 
 
 def test_rows_and_states() -> None:
-    history = samplers.History(star(), [2, 3])
+    history = samplers.learned.History(star(), [2, 3])
     one, other = history.tables
     history.update(1, torch.tensor([4, 2]), torch.tensor([[1.0, 2, 3], [4, 5, 6]]))
     assert history.read(1, torch.tensor([2, 0, 4])).tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3]]
     assert not one.any() and other.any()
-    again = samplers.History(star(), [2, 3])
+    again = samplers.learned.History(star(), [2, 3])
     state = history.state_dict()
     history.update(0, torch.tensor([0]), torch.ones(1, 2))
     again.load_state_dict(state)
@@ -78,7 +78,7 @@ def test_rows_and_states() -> None:
 
 
 def test_what_is_wrong() -> None:
-    history = samplers.History(star(), [2])
+    history = samplers.learned.History(star(), [2])
     for wrong in ({}, {"version": 0, "tables": []}):
         with pytest.raises(ValueError, match="state: expected"):
             history.load_state_dict(wrong)
@@ -90,7 +90,7 @@ def test_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="block: expected one of samplers"):
         history.aggregate(0, block, torch.ones(block.num_src_nodes, 2))
     with pytest.raises(ValueError, match="widths"):
-        samplers.History(star(), [0])
+        samplers.learned.History(star(), [0])
 
 
 def test_asgcn_of_features() -> None:
@@ -99,7 +99,7 @@ def test_asgcn_of_features() -> None:
     x, w = rng.normal(size=(5, 4)), rng.normal(size=(4, 2))
     graph = of(BOTH)
     options: dict[str, Any] = {"nodes": [2], "seed": 5}
-    sampler = samplers.asgcn_trained(graph, features=x, w=w, **options)
+    sampler = samplers.learned.asgcn_trained(graph, features=x, w=w, **options)
     found = []
     for version, change in enumerate((w, -w)):
         if version:
@@ -117,4 +117,4 @@ def test_asgcn_of_features() -> None:
         with pytest.raises(ValueError, match="w: expected"):
             sampler.update(wrong)
     with pytest.raises(ValueError, match="features: expected a row for each of 5"):
-        samplers.asgcn_trained(graph, features=x[:4], w=w, **options)
+        samplers.learned.asgcn_trained(graph, features=x[:4], w=w, **options)

@@ -13,7 +13,7 @@ import pytest
 from sampler_laws import BATCHES, BOTH, DEGREES, LOOPS, batches, edges_of, of, plausible
 
 import pygsampler as pgs
-from pygsampler import samplers
+from pygsampler import research, samplers
 from pygsampler.samplers import layer_wise
 
 
@@ -184,7 +184,7 @@ def test_locality_of_layers(
     graph = normalized.with_data(node_data={"locality": scores})
     p = {u: value * (1 + 2 * scores[u]) for u, value in q.items()}
     law = {u: value / sum(p.values()) for u, value in p.items()}
-    sampler = samplers.locality_layers(nodes=[3], beta=3, by=by, weight="w", seed=4)
+    sampler = research.locality_layers(nodes=[3], beta=3, by=by, weight="w", seed=4)
     w = {
         (u, v): value for u, v, value in edges_of(pgs.PGSampler([-1]).sample(graph, seeds).numpy())
     }
@@ -206,16 +206,16 @@ def test_locality_of_layers_without_it(normalized: pgs.Graph) -> None:
         ("graph", samplers.fastgcn(nodes=[2, 3], weight="w", seed=4)),
         ("hop", samplers.ladies(nodes=[2, 3], method="iid", normalize=False, weight="w", seed=4)),
     ):
-        ours = samplers.locality_layers(nodes=[2, 3], beta=1, by=by, weight="w", seed=4)
+        ours = research.locality_layers(nodes=[2, 3], beta=1, by=by, weight="w", seed=4)
         for one, other in zip(*(batches(s, graph, [0, 3], 50) for s in (ours, plain)), strict=True):
             for mine, theirs in zip(one.blocks, other.blocks, strict=True):
                 assert edges_of(mine) == edges_of(theirs)
-    marked = samplers.locality_layers(nodes=[2], hard=True, weight="w", seed=4)
+    marked = research.locality_layers(nodes=[2], hard=True, weight="w", seed=4)
     assert 0 not in {u for b in batches(marked, graph, [0, 3], 50) for u, *_ in edges_of(b)}
     with pytest.raises(ValueError, match="by: expected 'graph' or 'hop', got 'all'"):
-        samplers.locality_layers(nodes=[2], by="all")
+        research.locality_layers(nodes=[2], by="all")
     with pytest.raises(ValueError, match="beta: expected a number >= 1, got 0"):
-        samplers.locality_layers(nodes=[2], beta=0)
+        research.locality_layers(nodes=[2], beta=0)
 
 
 def test_asgcn_draws_by_scores(normalized: pgs.Graph) -> None:
@@ -441,11 +441,11 @@ def test_vrgcn_weighs_what_is_there_for_all(plain: pgs.Graph) -> None:
 def test_locality_draws_by_marks() -> None:
     graph = pgs.Graph.from_coo(np.array([1, 2, 3]), np.zeros(3, int), num_nodes=4)
     graph = graph.with_data(node_data={"locality": np.array([0, 1, 0, 0])})
-    sampler = samplers.locality(fanouts=[1], beta=3.0, seed=10)
+    sampler = research.locality(fanouts=[1], beta=3.0, seed=10)
     found = Counter(edges_of(b.blocks[0])[0][0] for b in batches(sampler, graph, [0]))
     plausible(found, {1: 3 / 5, 2: 1 / 5, 3: 1 / 5})
     with pytest.raises(ValueError, match=r"beta: expected a number >= 1, got 0\.5"):
-        samplers.locality(fanouts=[1], beta=0.5)
+        research.locality(fanouts=[1], beta=0.5)
 
 
 # ---- subgraphs -------------------------------------------------------------------------------
@@ -465,7 +465,7 @@ def test_shadow_has_all_edges_among_its_vertices(plain: pgs.Graph) -> None:
 
 def test_clusters_keep_the_edges_between_them(plain: pgs.Graph) -> None:
     made = samplers.cluster_gcn(seed=0).sample(plain, [0, 2, 3])
-    assert isinstance(made, pgs.Subgraph)
+    assert isinstance(made, pgs.samplers.Subgraph)
     graph = made.numpy()
     assert {(u, v): round(w, 4) for u, v, w in edges_of(graph)} == {
         (2, 0): 0.5, (0, 2): 0.3333, (3, 2): 0.3333, (2, 3): 0.5,
@@ -494,7 +494,7 @@ def test_mvs_keeps_seeds_by_their_gradients() -> None:
 def test_pass_draws_by_its_attention() -> None:
     x = np.array([[1], [2], [-1], [1]], np.float32)
     graph = pgs.Graph.from_coo([1, 2, 3], [0, 0, 0], num_nodes=4, node_data={"x": x})
-    sampler = samplers.pass_sampler(
+    sampler = samplers.learned.pass_sampler(
         fanouts=[1],
         W1=np.ones((1, 1)),
         W2=np.full((1, 1), 0.5),

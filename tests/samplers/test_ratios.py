@@ -40,7 +40,7 @@ def drawn(given: dict[str, Any], weighted: bool) -> tuple[pgs.Graph, Any, dict[s
     graph = pgs.Graph.from_coo(SRC, DST, num_nodes=NODES)
     graph = graph.with_data({"w": WEIGHT}, {"x": X.astype(np.float32)})
     weight = "w" if weighted else None
-    sampler = samplers.pass_sampler(fanouts=[3, 4], **given, weight=weight, seed=2)
+    sampler = samplers.learned.pass_sampler(fanouts=[3, 4], **given, weight=weight, seed=2)
     made = sampler.sample(graph, [5, 1, 7]).torch()
     return graph, made, {"weight": torch.from_numpy(WEIGHT) if weighted else None}
 
@@ -53,10 +53,10 @@ def test_ratios_are_of_now_and_then(weighted: bool) -> None:
     changed = chances(now, weight) / chances(then, weight)
     assert not np.allclose(changed, 1, atol=0.1)
     for block in made.blocks:
-        same = samplers.pass_ratio(graph, block, torch.from_numpy(X), **then, **options)
+        same = samplers.learned.pass_ratio(graph, block, torch.from_numpy(X), **then, **options)
         assert len(same) == block.num_edges > 0
         assert torch.allclose(same, torch.ones_like(same), rtol=1e-5)
-        other = samplers.pass_ratio(graph, block, torch.from_numpy(X), **now, **options)
+        other = samplers.learned.pass_ratio(graph, block, torch.from_numpy(X), **now, **options)
         assert np.allclose(other, changed[block.edge_ids], rtol=1e-4)
 
 
@@ -68,7 +68,7 @@ def test_gradients_are_those_of_log_p(weighted: bool) -> None:
     block, weight = made.blocks[0], WEIGHT if weighted else np.ones(len(SRC))
     factors = torch.randn(block.num_edges, generator=torch.Generator().manual_seed(3)).double()
     leaves = {name: W.clone().requires_grad_() for name, W in given.items()}
-    ratio = samplers.pass_ratio(graph, block, torch.from_numpy(X), **leaves, **options)
+    ratio = samplers.learned.pass_ratio(graph, block, torch.from_numpy(X), **leaves, **options)
     (factors * ratio).sum().backward()
     step = 1e-5
     for name, leaf in leaves.items():
@@ -89,13 +89,13 @@ def test_what_is_wrong() -> None:
     graph, made, _ = drawn(given, False)
     x, block = torch.from_numpy(X), made.blocks[0]
     with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph, got int 3"):
-        samplers.pass_ratio(3, block, x, **given)  # type: ignore[arg-type]
+        samplers.learned.pass_ratio(3, block, x, **given)  # type: ignore[arg-type]
     plain = pgs.PGSampler([2]).sample(graph, [0]).torch().blocks[0]
     with pytest.raises(ValueError, match=r"block: expected a Block of samplers"):
-        samplers.pass_ratio(graph, plain, x, **given)
+        samplers.learned.pass_ratio(graph, plain, x, **given)
     with pytest.raises(ValueError, match=r"x: expected shape \[12, any\], got \[11, 3\]"):
-        samplers.pass_ratio(graph, block, x[:11], **given)
+        samplers.learned.pass_ratio(graph, block, x[:11], **given)
     with pytest.raises(ValueError, match=r"W2: expected shape \[3, any\], got \[2, 2\]"):
-        samplers.pass_ratio(graph, block, x, **{**given, "W2": given["W2"][:2]})
+        samplers.learned.pass_ratio(graph, block, x, **{**given, "W2": given["W2"][:2]})
     with pytest.raises(TypeError, match="W3: expected a tensor, got list"):
-        samplers.pass_ratio(graph, block, x, **{**given, "W3": [1.0, 1, 1]})
+        samplers.learned.pass_ratio(graph, block, x, **{**given, "W3": [1.0, 1, 1]})

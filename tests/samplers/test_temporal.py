@@ -357,7 +357,7 @@ def test_it_is_a_sampler(edges: Any) -> None:
     job = sampler.submit(graph, range(9), batch=0, seed_time=np.full(9, 30))
     assert content(job.result()) == first
     graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         sampler.sample(graph, [0], seed_time=1)
 
 

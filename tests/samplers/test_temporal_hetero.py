@@ -427,5 +427,5 @@ def test_rows_by_time_go_with_the_graph_that_has_the_times() -> None:
     sampler.sample(again, {"b": [1]}, seed_time=20)
     made = again._source._times["t", None, "w"]._parts[0]
     rows.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         made.graph._open()

@@ -239,7 +239,7 @@ def test_a_closed_graph_has_no_tables() -> None:
     job = sampler.submit(graph, SEEDS)
     graph.close()
     assert drawn(job.result())
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         sampler.sample(graph, SEEDS)
 
 

@@ -533,7 +533,7 @@ def test_a_batch_of_a_hundred_types_is_one_launch(emulator, tmp_path):
             pgs.PGSampler([3, 3], prob="w", disjoint=True, seed=1): {},
             pgs.PGSampler([3, 3], temporal=carried, seed=1): {"seed_time": times},
             pgs.LaborSampler([3, 3], seed=1, edge_weights="ht"): {},
-            pgs.HGTSampler(dict.fromkeys(kinds, [3, 3]), seed=1): {},
+            pgs.samplers.HGTSampler(dict.fromkeys(kinds, [3, 3]), seed=1): {},
         }
         for one, more in samplers.items():
             one.sample(there, seeds, **more)

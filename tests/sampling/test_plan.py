@@ -91,8 +91,8 @@ def test_a_description_is_no_value():
     [
         pgs.PGSampler([2], seed=1),
         pgs.RandomWalk(3, seed=1),
-        pgs.KHop([2], seed=1),
-        pgs.HGTSampler([2], seed=1),
+        pgs.research.KHop([2], seed=1),
+        pgs.samplers.HGTSampler([2], seed=1),
         pgs.LaborSampler([2], seed=1, edge_weights="ht"),
         layer_wise.labor(fanouts=[2], seed=1),
     ],

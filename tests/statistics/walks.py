@@ -102,7 +102,7 @@ class WalkEngine:
         self, graph: Small, root: int, most: int, ends: float, count: int, at: At
     ) -> Positions:
         # One walk a seed: its two vertices at most, which stand by their first visits.
-        sampler = pgs.PinSAGE(most, ends, 1, most, seed=at.seed)
+        sampler = pgs.walks.PinSAGE(most, ends, 1, most, seed=at.seed)
         there = _there(graph, self.device)
         found = sampler.sample(there, [root] * count, epoch=at.epoch, batch=at.batch)
         here = found.cpu().numpy()

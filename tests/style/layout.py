@@ -87,11 +87,11 @@ def begins(root: Path) -> set[str]:
 
 
 def entries(package: Path) -> set[str]:
-    """The files and folders at the top of the package, without what Python and builds write."""
+    """The modules and folders at the top of the package; `py.typed` is a mark for checkers."""
     return {
         path.name
         for path in package.iterdir()
-        if path.name != "__pycache__" and path.suffix != ".so"
+        if path.name != "__pycache__" and path.suffix not in (".so", ".typed")
     }
 
 

@@ -12,7 +12,10 @@ PACKAGE = "pygsampler"
 # The values and types of the language of programs, which are counted apart from all others.
 PROGRAMS = "programs"
 # Modules that users import, besides the root. One that becomes public is added here.
-MODULES = ("cuda", "datasets", "dgl", "distributed", "errors", "flight", "pyg", "samplers", "torch")
+MODULES = (
+    *("cuda", "datasets", "dgl", "distributed", "engine", "errors", "flight", "pyg", "research"),
+    *("samplers", "samplers.learned", "torch", "walks"),
+)
 
 
 def declared(module: Module) -> list[str]:

@@ -47,4 +47,4 @@ def test_arrows_are_of_all_imports(tmp_path: Path) -> None:
     (package / "three.py").write_text("")
     (package / "py.typed").write_text("")
     assert layout.arrows(tmp_path) == {"__init__": {"one"}, "one": {"sub"}, "sub": {"three"}}
-    assert len(layout.entries(package)) == 5
+    assert len(layout.entries(package)) == 4

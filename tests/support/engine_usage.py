@@ -9,7 +9,7 @@ import pygsampler as pgs
 
 def held_now() -> tuple[int, int]:
     """Memories that the engine has given out, and jobs on their way."""
-    stats = pgs.memory_stats()
+    stats = pgs.engine.memory_stats()
     return stats["live"], stats["jobs"]
 
 

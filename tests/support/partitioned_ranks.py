@@ -40,7 +40,7 @@ WALKS = (
     pgs.RandomWalk(7, seed=5, restart=0.3, count_jumps=True, edge_ids=True),
     pgs.RandomWalk(6, seed=5, metapath=[0, 2], edge_types="k", restart=0.1, edge_ids=True),
     pgs.RandomWalk(5, seed=5, metapath=[1], edge_types="k", prob="w", edge_ids=True),
-    pgs.PinSAGE(3, num_random_walks=5, seed=5),
+    pgs.walks.PinSAGE(3, num_random_walks=5, seed=5),
     pgs.RandomWalk(0, seed=5, edge_ids=True),
     pgs.walks.Node2Vec(5, p=0.25, q=2, seed=5),
     pgs.RandomWalk(5, p=1e9, q=1e-9, seed=5, prob="w", restart=0.1, edge_ids=True),
@@ -64,9 +64,9 @@ COLUMNS = (
 
 # Of graphs with types: rows once a batch, and edges that depend on other rows.
 TOGETHER = (
-    pgs.HGTSampler([5, 4, 3], seed=5),
-    pgs.HGTSampler({"paper": [3, -1], "author": [0, 4]}, max_neighbors=3, seed=5),
-    pgs.HGTSampler([2, 0], max_neighbors=None, seed=5),
+    pgs.samplers.HGTSampler([5, 4, 3], seed=5),
+    pgs.samplers.HGTSampler({"paper": [3, -1], "author": [0, 4]}, max_neighbors=3, seed=5),
+    pgs.samplers.HGTSampler([2, 0], max_neighbors=None, seed=5),
     pgs.LaborSampler([3, -1, 2], seed=5, edge_weights="ht"),
     pgs.LaborSampler([3, 0, 2], prob="w", importance=1, frontier="new", seed=5, edge_weights="ht"),
     pgs.LaborSampler(
@@ -255,11 +255,11 @@ def typed(rank: int, world: int, folder: str) -> None:
                     assert flight_graphs.content(made) == flight_graphs.content(want), sampler
         writes = whole.edge_types[1]
         for walk in (
-            pgs.MetaPathWalk([cites, by, writes], 7, seed=3, edge_ids=True),
-            pgs.MetaPathWalk([by, writes], walks_per_seed=3, prob="w", direction="in", seed=3)
+            pgs.walks.MetaPathWalk([cites, by, writes], 7, seed=3, edge_ids=True),
+            pgs.walks.MetaPathWalk([by, writes], walks_per_seed=3, prob="w", direction="in", seed=3)
             if world < 3
-            else pgs.MetaPathWalk([cites], seed=3),
-            pgs.MetaPathWalk([writes], prob="w", direction="in", edge_ids=True, seed=3),
+            else pgs.walks.MetaPathWalk([cites], seed=3),
+            pgs.walks.MetaPathWalk([writes], prob="w", direction="in", edge_ids=True, seed=3),
         ):
             roots = rng.integers(0, whole.num_nodes[walk.node_types[0]], 30)
             for given in (roots, {walk.node_types[0]: roots}):
@@ -318,7 +318,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             fails(
                 ValueError,
                 "num_samples: expected numbers for each type",
-                partial(pgs.HGTSampler({"paper": [2]}).sample, graph, one),
+                partial(pgs.samplers.HGTSampler({"paper": [2]}).sample, graph, one),
             )
             fails(
                 ValueError,
@@ -351,11 +351,13 @@ def typed(rank: int, world: int, folder: str) -> None:
                 )
                 assert made.input_nodes["paper"].tolist() == want.input_nodes["paper"].tolist()
             ways = [
-                pgs.MetaPathWalk([way], 3, seed=3).sample(graph, [1, 7], batch=0).nodes.tolist()
+                pgs.walks.MetaPathWalk([way], 3, seed=3)
+                .sample(graph, [1, 7], batch=0)
+                .nodes.tolist()
                 for way in (cites, cites[1])
             ]
             assert ways[0] == ways[1]
-            along = pgs.MetaPathWalk([cites])
+            along = pgs.walks.MetaPathWalk([cites])
             fails(
                 IndexError,
                 "seeds[1]: expected an id in [0, 90), got 90",
@@ -374,14 +376,14 @@ def typed(rank: int, world: int, folder: str) -> None:
             fails(
                 ValueError,
                 "metapath: expected types of the graph",
-                partial(pgs.MetaPathWalk([("a", "b", "a")]).sample, graph, [1]),
+                partial(pgs.walks.MetaPathWalk([("a", "b", "a")]).sample, graph, [1]),
             )
             fails(
                 ValueError,
                 "prob: expected the name of an edge array of the graph",
-                partial(pgs.MetaPathWalk([cites], prob="z").sample, graph, one),
+                partial(pgs.walks.MetaPathWalk([cites], prob="z").sample, graph, one),
             )
-            around = pgs.PinSAGE(3, metapath=[cites])
+            around = pgs.walks.PinSAGE(3, metapath=[cites])
             fails(ValueError, f"got one in {world} parts", partial(around.sample, graph, one))
             for refuse in (
                 lambda: graph.to("cuda"),
@@ -522,7 +524,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(
             ValueError,
             "expected one of neighbours, walks or a program for a graph in parts",
-            lambda: pgs.KHop([3]).sample(graph, [1]),
+            lambda: pgs.research.KHop([3]).sample(graph, [1]),
         )
         fails(
             IndexError,
@@ -593,7 +595,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         assert os.waitpid(pid, 0)[1] == 0
     graph.close()
     fails(
-        pgs.ClosedError,
+        pgs.errors.ClosedError,
         "graph: expected an open one",
         lambda: pgs.PGSampler([2], seed=0).sample(graph, [1], epoch=0, batch=0),
     )

@@ -93,7 +93,7 @@ def one_fails(rank: int, cpu: pgs.Graph) -> None:
         os.environ["FAKE_CUDA_MEMORY"] = "65536"
     try:
         distributed.share(cpu, device=rank % 2, timeout=30)
-    except pgs.CudaError as error:
+    except pgs.errors.CudaError as error:
         assert str(error).startswith("rank 1: ") == (rank != 1), str(error)
         assert "asked for" in str(error), str(error)
     else:

@@ -13,7 +13,7 @@ sys.path.append("tests/support")
 import numpy as np, torch
 import pygsampler as pgs
 import torch_cpu
-from pygsampler import samplers
+from pygsampler import samplers, walks
 from pygsampler.programs import hetero_program as typed_program
 from pygsampler._arrays import devices
 from tests.programs.test_hetero import (
@@ -47,9 +47,9 @@ def of_program(batch):
             for name in ("input_nodes", "output_nodes", "output_index", "blocks", "num_dst_nodes",
                          "extra")]
 
-def of_walks(walks):
-    made = walks.cpu()
-    assert made.node_types == walks.node_types
+def of_walks(found):
+    made = found.cpu()
+    assert made.node_types == found.node_types
     return [made.nodes.tolist(), made.lengths.tolist()] + (
         [made.edge_ids.tolist()] if "edge_ids" in made._arrays else [])
 
@@ -72,12 +72,13 @@ cases = [
     (over(fastgcn, CITES), graph, {"paper": [7, 3]}, of_program),
     (pgs.program(lambda A, seeds: A[CITES].induce(seeds.unique()))(seed=1), graph,
      {"paper": list(range(0, 60, 2))}, of_program),
-    (pgs.MetaPathWalk([EMPLOYS, WRITES, CITES], edge_ids=True, seed=7), graph, [1, 2, 0], of_walks),
-    (pgs.MetaPathWalk([WRITES, written], 5, walks_per_seed=3, seed=7), back, authors, of_walks),
-    (pgs.PinSAGE(2, 0.5, 10, 3, metapath=[WRITES, written], seed=7), back, authors, of_visits),
-    (pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7), back, seeds, of_restarts),
+    (walks.MetaPathWalk([EMPLOYS, WRITES, CITES], edge_ids=True, seed=7), graph, [1, 2, 0],
+     of_walks),
+    (walks.MetaPathWalk([WRITES, written], 5, walks_per_seed=3, seed=7), back, authors, of_walks),
+    (walks.PinSAGE(2, 0.5, 10, 3, metapath=[WRITES, written], seed=7), back, authors, of_visits),
+    (walks.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7), back, seeds, of_restarts),
     # With walks that have to go on, for a type that fills slowly.
-    (pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, caps={"author": 9, "paper": 2000},
+    (walks.RestartNeighbors(None, {"author": 2, "paper": 3}, caps={"author": 9, "paper": 2000},
                           collect=400, max_steps=3000, seed=7), back, seeds, of_restarts),
 ]
 for sampler, on_cpu, given, of in cases:
@@ -113,7 +114,7 @@ def whole(batch):
 fanouts = [3, {WRITES: 2, EMPLOYS: 1, CITES: 4}]
 for sampler in (pgs.LaborSampler(fanouts, prob="w", seed=3, edge_weights="ht"),
                 pgs.LaborSampler([3, 2], exact=True, edge_weights=None, seed=3),
-                pgs.HGTSampler([9, 4], seed=3)):
+                pgs.samplers.HGTSampler([9, 4], seed=3)):
     without = {CITES: list(range(0, 200, 3))}
     for exclude in (None, without):
         want = whole(sampler.sample(graph, seeds, epoch=1, batch=2, exclude=exclude))
@@ -125,7 +126,7 @@ for sampler in (pgs.LaborSampler(fanouts, prob="w", seed=3, edge_weights="ht"),
             there.close()
             assert of_typed(batch) == want
 try:
-    pgs.MetaPathWalk([WRITES]).sample(back.to("cuda"), [3, 40], batch=0)
+    walks.MetaPathWalk([WRITES]).sample(back.to("cuda"), [3, 40], batch=0)
 except IndexError as error:
     print(error)
 print(pgs.cuda.memory_stats(0)["flights"])

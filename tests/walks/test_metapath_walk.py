@@ -82,7 +82,7 @@ def test_walks_take_edges_of_the_types(
 ) -> None:
     # Against the edges from an author to the papers that WRITTEN leads from, and so on.
     path = [WRITES, CITES, WRITTEN] if direction == "out" else [WRITTEN, CITES, WRITES]
-    walk = pgs.MetaPathWalk(
+    walk = pgs.walks.MetaPathWalk(
         path, length, direction=direction, walks_per_seed=3, edge_ids=True, seed=4
     )
     walks = walk.sample(graph, {"author": range(30)})
@@ -112,7 +112,9 @@ def test_walks_take_edges_of_the_types(
 
 def test_steps_are_uniform_or_by_weight(graph: pgs.Graph, edges: dict[Any, Any]) -> None:
     for prob in (None, "w"):
-        walk = pgs.MetaPathWalk([WRITES], prob=prob, walks_per_seed=20_000, edge_ids=True, seed=1)
+        walk = pgs.walks.MetaPathWalk(
+            [WRITES], prob=prob, walks_per_seed=20_000, edge_ids=True, seed=1
+        )
         taken = Counter(np.asarray(walk.sample(graph, [4]).edge_ids)[:, 0].tolist())
         own = np.flatnonzero(edges[WRITES][0] == 4)
         weights = np.ones(len(own)) if prob is None else own % 4 + 0.0
@@ -127,7 +129,7 @@ def test_walks_are_those_of_the_graph_without_types(graph: pgs.Graph) -> None:
     part = pgs.HeteroGraph(
         {kind: graph[kind] for kind in (WRITES, CITES)}, {"author": 30, "paper": 50}
     )
-    walk = pgs.MetaPathWalk([WRITES, CITES], seed=6)
+    walk = pgs.walks.MetaPathWalk([WRITES, CITES], seed=6)
     plain = pgs.RandomWalk(2, metapath=[0, 1], edge_types="_TYPE", seed=6)
     typed = np.asarray(walk.sample(graph, range(30), epoch=1, batch=2).nodes)
     joint = np.asarray(plain.sample(part.to_homogeneous(), range(30), epoch=1, batch=2).nodes)
@@ -136,7 +138,7 @@ def test_walks_are_those_of_the_graph_without_types(graph: pgs.Graph) -> None:
 
 
 def test_it_is_a_sampler(graph: pgs.Graph) -> None:
-    walk = pgs.MetaPathWalk([WRITES, WRITTEN], 6, seed=3)
+    walk = pgs.walks.MetaPathWalk([WRITES, WRITTEN], 6, seed=3)
     first = walk.sample(graph, range(30)).nodes.tolist()
     other = pickle.loads(pickle.dumps(walk))
     assert other.metapath == walk.metapath
@@ -159,7 +161,7 @@ def test_loaders_take_it(graph: pgs.Graph) -> None:
     torch = pytest.importorskip("torch")
     from pygsampler.torch import DataLoader
 
-    walk = pgs.MetaPathWalk([WRITES, WRITTEN], 4, seed=3)
+    walk = pgs.walks.MetaPathWalk([WRITES, WRITTEN], 4, seed=3)
     loader = DataLoader(graph, {"author": torch.arange(30)}, walk, batch_size=8)
     walked = list(loader)
     assert [len(each.nodes) for each in walked] == [8, 8, 8, 6]
@@ -181,11 +183,11 @@ def test_loaders_take_it(graph: pgs.Graph) -> None:
 )
 def test_wrong_arguments(arguments: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        pgs.MetaPathWalk(*arguments)
+        pgs.walks.MetaPathWalk(*arguments)
 
 
 def test_wrong_calls(graph: pgs.Graph) -> None:
-    walk = pgs.MetaPathWalk([WRITES])
+    walk = pgs.walks.MetaPathWalk([WRITES])
     with pytest.raises(ValueError, match="seeds: expected ids of 'author', where the metapath"):
         walk.sample(graph, {"paper": [1]})
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, 30\), got 30"):
@@ -196,17 +198,17 @@ def test_wrong_calls(graph: pgs.Graph) -> None:
         walk.sample(pgs.Graph.from_csc([0, 1], [0]), [0])
     text = r"metapath: expected types of the graph, got .*likes.*; there are .*writes"
     with pytest.raises(ValueError, match=text):
-        pgs.MetaPathWalk([("author", "likes", "paper")]).sample(graph, [0])
+        pgs.walks.MetaPathWalk([("author", "likes", "paper")]).sample(graph, [0])
     with pytest.raises(ValueError, match="edge_data: expected arrays of all types, got 'x'"):
-        pgs.MetaPathWalk([WRITES], prob="x").sample(graph, [0])
+        pgs.walks.MetaPathWalk([WRITES], prob="x").sample(graph, [0])
     with pytest.raises(ValueError, match="edge_ids: expected walks of a sampler with edge_ids"):
         _ = walk.sample(graph, [0]).edge_ids
 
 
 def test_a_closed_graph_says_so(edges: dict[Any, Any]) -> None:
     graph = pgs.Graph.from_coo(edges, num_nodes=NODES)
-    walk = pgs.MetaPathWalk([WRITES])
+    walk = pgs.walks.MetaPathWalk([WRITES])
     walk.sample(graph, [0])
     graph.close()
-    with pytest.raises(pgs.ClosedError):
+    with pytest.raises(pgs.errors.ClosedError):
         walk.sample(graph, [0])

@@ -296,7 +296,7 @@ def test_graphs_that_are_closed_or_none(graph: pgs.Graph) -> None:
         sampler, here = pgs.RandomWalk(3, **options), SHAPE.graph()
         sampler.sample(here, [0])
         here.close()
-        with pytest.raises(pgs.ClosedError):
+        with pytest.raises(pgs.errors.ClosedError):
             sampler.sample(here, [0])
     with pytest.raises(TypeError, match=r"graph: expected a pygsampler\.Graph"):
         pgs.RandomWalk(3).sample([[0]], [0])  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def test_visits_are_those_of_the_reference(case: int) -> None:
         seeds = [*range(shape.num_nodes), 0, shape.num_nodes - 1]
         nodes, counts = wanted(shape, seeds, given, **options)
         for bits in (32, 64):
-            sampler = pgs.PinSAGE(*given, **options, seed=9)
+            sampler = pgs.walks.PinSAGE(*given, **options, seed=9)
             got = sampler.sample(shape.graph(bits), seeds, **AT)
             assert isinstance(got, Visits) and len(got) == len(seeds)
             assert got.nodes.tolist() == nodes, name
@@ -84,7 +84,7 @@ def test_visits_are_those_of_the_reference(case: int) -> None:
 def test_however_visits_are_asked_for() -> None:
     shape = SHAPES["ids"]
     graph, seeds = shape.graph(), list(range(40))
-    sampler = pgs.PinSAGE(3, 0.3, 8, 4, seed=9)
+    sampler = pgs.walks.PinSAGE(3, 0.3, 8, 4, seed=9)
     want = wanted(shape, seeds, (3, 0.3, 8, 4))
     jobs = [
         sampler.sample(graph, seeds, **AT),
@@ -110,7 +110,7 @@ def test_however_visits_are_asked_for() -> None:
 def test_a_loader_tells_whose_visits_they_are(prefetch: int) -> None:
     shape = SHAPES["scattered"]
     graph, x = shape.graph(32), torch.randn(40, 3)
-    sampler = pgs.PinSAGE(3, 0.3, 8, 4, seed=9)
+    sampler = pgs.walks.PinSAGE(3, 0.3, 8, 4, seed=9)
     loader = DataLoader(
         graph,
         range(40),
@@ -146,7 +146,7 @@ def test_a_loader_tells_whose_visits_they_are(prefetch: int) -> None:
 def test_seeds_of_visits_are_a_copy() -> None:
     """Duplicates too, however the visits are asked for, and whatever becomes of the caller's."""
     graph = SHAPES["scattered"].graph(64)
-    sampler, given = pgs.PinSAGE(seed=9), np.array([3, 3, 7], np.int32)
+    sampler, given = pgs.walks.PinSAGE(seed=9), np.array([3, 3, 7], np.int32)
     jobs = [
         sampler.submit(graph, given, batch=0),
         sampler.submit(graph, torch.tensor([3, 3, 7]), batch=0),
@@ -169,7 +169,7 @@ def test_seeds_of_visits_are_a_copy() -> None:
 )
 @pytest.mark.parametrize("width", [32, 64])
 def test_visits_pickle(again: Any, width: int) -> None:
-    sampler = pgs.PinSAGE(seed=9)
+    sampler = pgs.walks.PinSAGE(seed=9)
     for given in ([3, 3, 7], []):
         made = sampler.sample(SHAPES["scattered"].graph(width), given, epoch=1, batch=2)
         got = again(made)
@@ -183,7 +183,7 @@ def test_visits_pickle(again: Any, width: int) -> None:
 
 def test_gradients_of_visits() -> None:
     graph = of_rows([[1, 2], [0], []], 3).graph()
-    found = pgs.PinSAGE(4, 0.2, 6, 3, direction="in", seed=5).sample(graph, [0, 2]).torch()
+    found = pgs.walks.PinSAGE(4, 0.2, 6, 3, direction="in", seed=5).sample(graph, [0, 2]).torch()
     x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
     (found.neighbor_rows(x) * found.counts.unsqueeze(2)).sum().backward()
     told = [found.counts[found.nodes == v].sum().item() for v in found.input_nodes]
@@ -195,16 +195,16 @@ def test_gradients_of_visits() -> None:
 def test_equal_counts_stand_by_the_first_visit() -> None:
     """A cycle of three visits each of its vertices as often; the start is no visit."""
     ring = of_rows([[2], [0], [1]], 3)
-    got = pgs.PinSAGE(6, 0.0, 5, 3).sample(ring.graph(), [0, 1, 2])
+    got = pgs.walks.PinSAGE(6, 0.0, 5, 3).sample(ring.graph(), [0, 1, 2])
     assert got.nodes.tolist() == [[1, 2, 0], [2, 0, 1], [0, 1, 2]]
     assert got.counts.tolist() == [[10, 10, 10]] * 3
-    first = pgs.PinSAGE(1, 1.0, 5, 3).sample(ring.graph(), [0])
+    first = pgs.walks.PinSAGE(1, 1.0, 5, 3).sample(ring.graph(), [0])
     assert first.nodes.tolist() == [[1, -1, -1]] and first.counts.tolist() == [[5, 0, 0]]
 
 
 def test_importance_and_edges() -> None:
     shape = SHAPES["scattered"]
-    visits = pgs.PinSAGE(2, 0.5, 9, 4, seed=1).sample(shape.graph(), range(40)).torch()
+    visits = pgs.walks.PinSAGE(2, 0.5, 9, 4, seed=1).sample(shape.graph(), range(40)).torch()
     sums = visits.importance.sum(1)
     none = visits.counts.sum(1) == 0
     assert none.any() and (sums[none] == 0).all()
@@ -232,7 +232,7 @@ def test_importance_and_edges() -> None:
 )
 def test_what_is_no_pinsage(options: dict[str, Any], error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
-        pgs.PinSAGE(**options)
+        pgs.walks.PinSAGE(**options)
 
 
 # ---- frontier sampling -----------------------------------------------------------------------
@@ -342,7 +342,7 @@ def test_neighbours_by_types(caps: dict[int, int], most: int) -> None:
     kinds = np.random.default_rng(4).integers(0, 4, 60)
     graph = shape.graph().with_data(node_data={"kind": kinds})
     top = {0: 3, 1: 5, 2: 2}
-    sampler = pgs.RestartNeighbors(
+    sampler = pgs.walks.RestartNeighbors(
         "kind", top, caps=caps, collect=most, restart=0.4, max_steps=200, seed=5
     )
     found = sampler.sample(graph, range(60), epoch=1, batch=2)
@@ -364,7 +364,7 @@ def test_a_loader_tells_whose_neighbours_they_are() -> None:
     shape = of_rows(np.random.default_rng(3).integers(0, 60, (60, 6)).tolist(), 60)
     kinds, x = np.random.default_rng(4).integers(0, 4, 60), torch.randn(60, 3)
     graph = shape.graph(32).with_data(node_data={"kind": kinds})
-    sampler = pgs.RestartNeighbors("kind", {0: 3, 1: 5}, collect=20, seed=5)
+    sampler = pgs.walks.RestartNeighbors("kind", {0: 3, 1: 5}, collect=20, seed=5)
     loader = DataLoader(
         graph, range(60), sampler, batch_size=16, shuffle=True, features={"x": x}, labels=x[:, 0]
     )
@@ -393,7 +393,7 @@ def test_a_loader_tells_whose_neighbours_they_are() -> None:
 
 def test_gradients_of_neighbours() -> None:
     graph = of_rows([[1, 2], [0], []], 3).graph().with_data(node_data={"kind": [0, 0, 1]})
-    sampler = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=6, direction="in", seed=5)
+    sampler = pgs.walks.RestartNeighbors("kind", {0: 2, 1: 2}, collect=6, direction="in", seed=5)
     found = sampler.sample(graph, [0, 2])
     x = torch.ones(len(found.input_nodes), 2, requires_grad=True)
     sum(rows.sum() for rows in found.neighbor_rows(x).values()).backward()
@@ -407,21 +407,21 @@ def test_rows_that_a_loader_refuses() -> None:
     graph = SHAPES["scattered"].graph()
     count, edges = graph.num_nodes, graph.num_edges
     graph = graph.with_data(node_data={"kind": np.zeros(count, int)})
-    visits, walks = pgs.RestartNeighbors("kind", {0: 2}), pgs.RandomWalk(3)
+    visits, walks = pgs.walks.RestartNeighbors("kind", {0: 2}), pgs.RandomWalk(3)
     x, w = np.zeros((count, 2)), np.zeros((edges, 2))
     how: dict[str, Any] = {"batch_size": 4}
     for sampler, given, text in (
         (visits, {"edge_features": {"w": w}}, "edge_features: .* batches are visits"),
         (walks, {"features": {"x": x}}, "features: expected None .* batches are walks"),
         (walks, {"labels": x}, "labels: expected None .* batches are walks"),
-        (pgs.PinSAGE(), {"edge_features": {"w": w}}, "edge_features: .* batches are visits"),
+        (pgs.walks.PinSAGE(), {"edge_features": {"w": w}}, "edge_features: .* batches are visits"),
     ):
         with pytest.raises(ValueError, match=text):
             DataLoader(graph, range(count), sampler, **how, **given)
     for sampler, name in (
         (visits, "neighbor_rows"),
-        (pgs.PinSAGE(), "importance"),
-        (pgs.PinSAGE(), "counts"),
+        (pgs.walks.PinSAGE(), "importance"),
+        (pgs.walks.PinSAGE(), "counts"),
     ):
         loader = DataLoader(graph, range(count), sampler, **how, features={name: x})
         with pytest.raises(ValueError, match=f"names that visits do not have, got '{name}'"):
@@ -432,7 +432,9 @@ def test_types_that_cannot_be_reached_end() -> None:
     """The public code walks on for ever there."""
     ring = of_rows([[1], [0]], 3)
     graph = ring.graph().with_data(node_data={"kind": [0, 0, 1]})
-    found = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=10, seed=5).sample(graph, [0, 2])
+    found = pgs.walks.RestartNeighbors("kind", {0: 2, 1: 2}, collect=10, seed=5).sample(
+        graph, [0, 2]
+    )
     assert found.nodes[0].tolist() == [[1, -1], [-1, -1]]
     assert found.counts[0][0, 0] == 10
     assert found.nodes[1].tolist() == [[-1, -1], [-1, -1]]
@@ -441,14 +443,14 @@ def test_types_that_cannot_be_reached_end() -> None:
 def test_what_is_no_neighbourhood() -> None:
     graph = SHAPES["scattered"].graph()
     with pytest.raises(ValueError, match="types: expected the name of a vertex array"):
-        pgs.RestartNeighbors("kind", {0: 2}).sample(graph, [0])
+        pgs.walks.RestartNeighbors("kind", {0: 2}).sample(graph, [0])
     for given, error, text in (
         (("kind", [3]), TypeError, "top: expected a mapping"),
         (("kind", {0: 0}), ValueError, r"top\[0\]: expected an integer >= 1, got 0"),
         ((3, {0: 1}), TypeError, "types: expected the name"),
     ):
         with pytest.raises(error, match=text):
-            pgs.RestartNeighbors(*given)
+            pgs.walks.RestartNeighbors(*given)
 
 
 def test_visits_of_any_walks() -> None:
@@ -478,7 +480,7 @@ def test_visits_of_any_walks() -> None:
 def test_visits_of_no_seeds_have_no_rows() -> None:
     """As tensors too, whose shape does not follow from their length then."""
     graph = pgs.Graph.from_csc(np.array([0, 1, 2]), np.array([1, 0]))
-    made = pgs.PinSAGE(num_neighbors=3, seed=1).sample(graph, np.zeros(0, np.int64))
+    made = pgs.walks.PinSAGE(num_neighbors=3, seed=1).sample(graph, np.zeros(0, np.int64))
     assert made.nodes.shape == (0, 0)
     words = [0] * at.WALK_WORDS
     words[at.WALK_PER_SEED], words[at.ID_BITS] = 10, 64

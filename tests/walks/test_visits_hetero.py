@@ -33,7 +33,7 @@ def graph() -> pgs.Graph:
 def test_pinsage_along_edge_types(graph: pgs.Graph, options: dict[str, Any]) -> None:
     against = options.get("direction") == "in"
     first, second = (BOUGHT, BUYS) if against else (BUYS, BOUGHT)
-    sampler = pgs.PinSAGE(3, 0.3, 8, 4, metapath=[first, second], seed=9, **options)
+    sampler = pgs.walks.PinSAGE(3, 0.3, 8, 4, metapath=[first, second], seed=9, **options)
     seeds = [3, 0, 29, 3]
     found = sampler.sample(graph, {"user": seeds}, **AT)
     # The metapath's relations alone, users first.
@@ -42,7 +42,7 @@ def test_pinsage_along_edge_types(graph: pgs.Graph, options: dict[str, Any]) -> 
     weights = {kind: {"w": graph.edata[kind]["w"]} for kind in kinds}
     alone = pgs.HeteroGraph({kind: graph[kind] for kind in kinds}, nodes, edge_data=weights)
     flat = alone.to_homogeneous(edge_data=["w"])
-    plain = pgs.PinSAGE(3, 0.3, 8, 4, metapath=[0, 1], edge_types="_TYPE", seed=9, **options)
+    plain = pgs.walks.PinSAGE(3, 0.3, 8, 4, metapath=[0, 1], edge_types="_TYPE", seed=9, **options)
     want = plain.sample(flat, seeds, **AT)
     assert list(found.nodes) == list(found.counts) == list(found.output_nodes) == ["user"]
     assert found.nodes["user"].tolist() == want.nodes.tolist()
@@ -62,14 +62,14 @@ def test_neighbours_by_names_of_types(graph: pgs.Graph) -> None:
     top, caps = {"user": 4, "item": 6, "shop": 2}, {"user": 20, "item": 30, "shop": 5}
     how: dict[str, Any] = {"collect": 40, "max_steps": 150, "seed": 5}
     seeds = {"item": [7, 49, 0], "user": [2]}
-    found = pgs.RestartNeighbors(None, top, caps=caps, **how).sample(graph, seeds, **AT)
+    found = pgs.walks.RestartNeighbors(None, top, caps=caps, **how).sample(graph, seeds, **AT)
     # Types stand in the order of the relations' ends there; "alone" has none.
     whole = pgs.HeteroGraph({kind: graph[kind] for kind in graph.edge_types}, NODES)
     flat = whole.to_homogeneous()
     starts = {"user": 0, "item": 30, "shop": 80}
     place = {kind: i for i, kind in enumerate(NODES)}
     joined = [starts[kind] + v for kind, ids in seeds.items() for v in ids]
-    want = pgs.RestartNeighbors(
+    want = pgs.walks.RestartNeighbors(
         "_TYPE",
         {place[kind]: count for kind, count in top.items()},
         caps={place[kind]: count for kind, count in caps.items()},
@@ -89,7 +89,7 @@ def test_a_loader_reads_rows_by_types(graph: pgs.Graph) -> None:
     x = {kind: torch.randn(count, 3) for kind, count in counts.items()}
     y = {kind: torch.arange(counts[kind]) for kind in ("item", "user")}
     seeds = {"item": torch.arange(50), "user": torch.arange(5, 30)}
-    sampler = pgs.RestartNeighbors(None, {"user": 4, "shop": 2, "alone": 1}, seed=5)
+    sampler = pgs.walks.RestartNeighbors(None, {"user": 4, "shop": 2, "alone": 1}, seed=5)
     loader = DataLoader(
         graph, seeds, sampler, batch_size=20, shuffle=True, features={"x": x}, labels=y
     )
@@ -122,7 +122,7 @@ def test_a_loader_reads_rows_by_types(graph: pgs.Graph) -> None:
 def test_a_loader_reads_rows_along_a_metapath(graph: pgs.Graph) -> None:
     """Of the type where it begins; features of other types stay where they are."""
     x = {kind: torch.randn(count, 3) for kind, count in {**NODES, "alone": 3}.items()}
-    sampler = pgs.PinSAGE(3, 0.2, 8, 4, metapath=[BUYS, BOUGHT], seed=5)
+    sampler = pgs.walks.PinSAGE(3, 0.2, 8, 4, metapath=[BUYS, BOUGHT], seed=5)
     labels = {"user": torch.arange(NODES["user"])}
     seeds = {"user": torch.arange(5, 30)}
     loader = DataLoader(
@@ -146,7 +146,7 @@ def test_a_loader_reads_rows_along_a_metapath(graph: pgs.Graph) -> None:
 
 
 def test_a_type_without_edges_is_no_neighbour(graph: pgs.Graph) -> None:
-    sampler = pgs.RestartNeighbors(None, {"alone": 2, "item": 2}, max_steps=30, seed=5)
+    sampler = pgs.walks.RestartNeighbors(None, {"alone": 2, "item": 2}, max_steps=30, seed=5)
     found = sampler.sample(graph, {"user": [0, 1]})
     assert found.nodes["alone"].tolist() == [[-1, -1], [-1, -1]]
     assert found.nodes["item"].max() >= 0
@@ -155,38 +155,50 @@ def test_a_type_without_edges_is_no_neighbour(graph: pgs.Graph) -> None:
 def test_what_does_not_fit_is_refused(graph: pgs.Graph) -> None:
     path = [BUYS, BOUGHT]
     for make, error, text in (
-        (lambda: pgs.PinSAGE(metapath=[BUYS]), ValueError, "from 'item', where"),
-        (lambda: pgs.PinSAGE(metapath=[BUYS, 1]), TypeError, "expected .source, relation"),
-        (lambda: pgs.PinSAGE(metapath=path, edge_types="t"), ValueError, "edge_types: expected"),
-        (lambda: pgs.RestartNeighbors(None, {0: 2}), TypeError, "top: expected names of types"),
-        (lambda: pgs.PinSAGE().sample(graph, [0]), TypeError, "expected a Graph, got a Hetero"),
+        (lambda: pgs.walks.PinSAGE(metapath=[BUYS]), ValueError, "from 'item', where"),
+        (lambda: pgs.walks.PinSAGE(metapath=[BUYS, 1]), TypeError, "expected .source, relation"),
         (
-            lambda: pgs.RestartNeighbors("kind", {0: 2}).sample(graph, [0]),
+            lambda: pgs.walks.PinSAGE(metapath=path, edge_types="t"),
+            ValueError,
+            "edge_types: expected",
+        ),
+        (
+            lambda: pgs.walks.RestartNeighbors(None, {0: 2}),
+            TypeError,
+            "top: expected names of types",
+        ),
+        (
+            lambda: pgs.walks.PinSAGE().sample(graph, [0]),
             TypeError,
             "expected a Graph, got a Hetero",
         ),
         (
-            lambda: pgs.RestartNeighbors(None, {"x": 2}).sample(graph, {"user": [0]}),
+            lambda: pgs.walks.RestartNeighbors("kind", {0: 2}).sample(graph, [0]),
+            TypeError,
+            "expected a Graph, got a Hetero",
+        ),
+        (
+            lambda: pgs.walks.RestartNeighbors(None, {"x": 2}).sample(graph, {"user": [0]}),
             ValueError,
             "top: expected types of vertices among .*'alone', got 'x'",
         ),
         (
-            lambda: pgs.RestartNeighbors(None, {"user": 2}).sample(graph[BUYS], [0]),
+            lambda: pgs.walks.RestartNeighbors(None, {"user": 2}).sample(graph[BUYS], [0]),
             TypeError,
             "expected a heterogeneous graph",
         ),
         (
-            lambda: pgs.PinSAGE(metapath=path).sample(graph, {"item": [0]}),
+            lambda: pgs.walks.PinSAGE(metapath=path).sample(graph, {"item": [0]}),
             ValueError,
             "seeds: expected a mapping of 'user'",
         ),
         (
-            lambda: pgs.PinSAGE(metapath=path).sample(graph, {"user": [30]}),
+            lambda: pgs.walks.PinSAGE(metapath=path).sample(graph, {"user": [30]}),
             IndexError,
             "from 0 to 29, got 30",
         ),
         (
-            lambda: pgs.PinSAGE(metapath=path).sample(graph[BUYS], {"user": [0]}),
+            lambda: pgs.walks.PinSAGE(metapath=path).sample(graph[BUYS], {"user": [0]}),
             TypeError,
             "expected a heterogeneous graph",
         ),

@@ -133,7 +133,7 @@ class DistributedGraph(Graph):
         self._refuse("rows")
 
     def share(self, devices: Any, **options: Any) -> NoReturn:
-        """ValueError for any ``over``: no process has all rows."""
+        """ValueError for any ``devices``: no process has all rows."""
         self._refuse("rows")
 
     def save(self, path: Any, **options: Any) -> NoReturn:

@@ -148,6 +148,10 @@ def write_types(
     return HeteroPartition._in(target, types)
 
 
+Partition._of_types = staticmethod(HeteroPartition._in)
+Partition._write_types = staticmethod(write_types)
+
+
 def _times(graph: Graph, kind: str, names: Sequence[str]) -> dict[str, Array]:
     """Those of the names that a type's vertices have; ValueError for one that no type's have."""
     found: dict[str, Array] = {}

@@ -7,10 +7,10 @@ import os
 import shutil
 import tempfile
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.array import Array, as_array
 from pygsampler._engine.checks import boolean, describe, integer
@@ -116,6 +116,10 @@ class Partition:
 
     folder: Path
     _about: dict[str, Any]
+    # How heterogeneous graphs are opened and written; their module, which builds on this one, sets
+    # both.
+    _of_types: ClassVar[Callable[[Path, Any], Partition]]
+    _write_types: ClassVar[Callable[..., Partition]]
 
     def __init__(self) -> None:
         raise TypeError("Partition: use open, or pygsampler.distributed.partition")
@@ -134,9 +138,7 @@ class Partition:
         target = Path(folder)
         path, about = target / _ABOUT, description(target)
         if TYPED in about:
-            from pygsampler.distributed.hetero_partition import HeteroPartition
-
-            return HeteroPartition._in(target, about[TYPED])
+            return cls._of_types(target, about[TYPED])
         made = object.__new__(cls)
         made.folder = target
         try:
@@ -302,9 +304,7 @@ def partition(
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
     if not graph.is_homogeneous:
-        from pygsampler.distributed.hetero_partition import write_types
-
-        return write_types(graph, target, count, both, names, progress)
+        return Partition._write_types(graph, target, count, both, names, progress)
     of_sources = {
         name: checked_times(f"times[{i}]", name, graph.ndata) for i, name in enumerate(names)
     }

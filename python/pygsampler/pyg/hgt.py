@@ -42,8 +42,8 @@ class HGTSampler(HeteroRequests):
     is_sorted, share_memory : bool
         Accepted for compatibility: edges are sorted if they are not, and processes share the graph.
     max_neighbors : int, optional
-        As ``pygsampler.HGTSampler`` has it: a node with more in-edges of an edge type keeps that
-        many, drawn once for the batch. None: all. PyG's number is 50.
+        As ``pygsampler.samplers.HGTSampler`` has it: a node with more in-edges of an edge type
+        keeps that many, drawn once for the batch. None: all. PyG's number is 50.
     seed : int, optional
         As for ``PGSampler``.
     device : str, int or torch.device, optional

@@ -27,7 +27,7 @@ class _HeteroWalk(RandomWalk):
     __slots__ = ()
 
     def sampled_graph(self, graph: Graph) -> Graph:
-        """As ``RandomWalk.sampled_graph``."""
+        """Returns the graph by the types of its edges, which ``graph`` caches."""
         walked: Graph = graph._source._walked("out", None, _TYPE, max(self.plan["metapath"]) + 1)
         return walked
 

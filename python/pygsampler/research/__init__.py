@@ -1,12 +1,21 @@
-"""Sampling modes that are there for comparison: NextDoor's step sampling."""
+"""Sampling of papers, for comparison: NextDoor's steps, GNNSampler's locality."""
 
 from __future__ import annotations
 
 from pygsampler._engine.public_home import set_public_module
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.research.step_sampling import KHop, LayerSample
+from pygsampler.samplers.locality import locality, locality_layers, locality_saint, locality_scores
 
-__all__ = ["KHop", "LayerSample", "StepSamples"]
+__all__ = [
+    "KHop",
+    "LayerSample",
+    "StepSamples",
+    "locality",
+    "locality_layers",
+    "locality_saint",
+    "locality_scores",
+]
 
 set_public_module(globals())
 

@@ -399,7 +399,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     def group_launcher(
         self, graph: Graph, *, epoch: int, form: str = "array"
     ) -> GroupLauncher | None:
-        """Returns a starter of groups of batches, on a GPU and in torch's memory."""
+        """Returns a starter of groups of batches of an ``epoch``; on a GPU, for ``form="torch"``.
+
+        Parameters
+        ----------
+        graph, epoch, form
+            As for ``Sampler.group_launcher``.
+        """
         if graph._relation is None or self._timed is not None:
             return None
         return TorchLauncher.of(self, PGSampler, graph, epoch, form)

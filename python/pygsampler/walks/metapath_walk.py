@@ -131,7 +131,7 @@ class MetaPathWalk(RandomWalk):
         return path
 
     def sampled_graph(self, graph: Any) -> Any:
-        """The graph without types that is walked, made once and kept with ``graph``."""
+        """Returns the homogeneous graph that is walked, which ``graph`` caches."""
         if not is_heterogeneous(graph):
             raise TypeError(f"graph: expected a heterogeneous graph, got {describe(graph)}")
         return super().sampled_graph(self._joint(graph).graph)

@@ -361,6 +361,11 @@ def DeepWalk(
 
     Source: Perozzi, Al-Rfou and Skiena, KDD 2014, section 4.2; the paper has 80 walks of 40 nodes,
     which are 39 steps.
+
+    Parameters
+    ----------
+    length, walks_per_seed, options
+        As for ``RandomWalk``.
     """
     return RandomWalk(length, walks_per_seed=walks_per_seed, **options)
 
@@ -377,6 +382,11 @@ def Node2Vec(
 
     Source: Grover and Leskovec, KDD 2016, section 3.2; the paper has 10 walks of 80 nodes, and
     searches ``p`` and ``q`` in {0.25, 0.5, 1, 2, 4}.
+
+    Parameters
+    ----------
+    length, p, q, walks_per_seed, options
+        As for ``RandomWalk``.
     """
     return RandomWalk(length, p=p, q=q, walks_per_seed=walks_per_seed, **options)
 
@@ -392,6 +402,11 @@ def PersonalizedPageRank(
 
     ``stop`` is PageRank's teleport, and ``(1 - stop) ** length`` of the walks are cut short.
     Source: Fogaras, Racz, Csalogany and Sarlos, Internet Mathematics 2005, section 2.
+
+    Parameters
+    ----------
+    stop, walks_per_seed, length, options
+        As for ``RandomWalk``.
     """
     return RandomWalk(length, stop=stop, walks_per_seed=walks_per_seed, **options)
 
@@ -409,5 +424,12 @@ def MultiRW(
     A root is chosen by its degree; one without edges never is, and where all are such the walk
     ends. GraphSAINT's and NextDoor's multi-dimensional walk. Source: Ribeiro and Towsley, IMC 2010,
     section 5.
+
+    Parameters
+    ----------
+    roots, budget
+        ``num_roots`` and ``length`` of ``RandomWalk``.
+    direction, edge_ids, seed
+        As for ``RandomWalk``.
     """
     return RandomWalk(budget, num_roots=roots, direction=direction, edge_ids=edge_ids, seed=seed)

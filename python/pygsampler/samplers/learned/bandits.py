@@ -314,7 +314,7 @@ def gcn_bs(
     Edges are drawn as ``exp3`` or ``exp3m`` says. After a training step ``update`` rewards what was
     drawn:
 
-        sampler = samplers.gcn_bs(graph, fanouts=[10, 10])
+        sampler = samplers.learned.gcn_bs(graph, fanouts=[10, 10])
         for batch in DataLoader(graph, train, sampler, batch_size=1024, prefetch=0):
             ...
             sampler.update(batch, [sampler.rewards(batch, 0, x), sampler.rewards(batch, 1, h)])

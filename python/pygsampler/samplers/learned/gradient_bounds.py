@@ -92,12 +92,12 @@ def mvs_trained(
 
     ``mvs`` has the law. A training step tells the norms of those that stayed:
 
-        sampler = samplers.mvs_trained(graph, size=512)
+        sampler = samplers.learned.mvs_trained(graph, size=512)
         for batch in DataLoader(graph, train, sampler, batch_size=1024):
             share = batch.extra["loss_weight"]              # of batch.blocks[-1].dst_nodes
             there = share > 0
             ...                                             # scores and losses of those there
-            sampler.update(nodes[there], samplers.gradient_norms(losses, scores))
+            sampler.update(nodes[there], samplers.learned.gradient_norms(losses, scores))
             (losses * share[there]).sum().backward()
 
     The paper measures a large batch of vertices every few steps, which ``update`` takes as well.

@@ -23,7 +23,7 @@ class History:
     w a (h(u) - o(u)) and that over all of a o(u), o(u) what u had when it was last computed, and w
     the d / K that ``samplers.vrgcn`` gives: unbiased, and the better the nearer o is to h.
 
-        history = samplers.History(graph, [256])
+        history = samplers.learned.History(graph, [256])
         ...
         heard = history.aggregate(0, block, rows)       # rows: of the block's sources
         history.update(0, block.src_nodes, rows)

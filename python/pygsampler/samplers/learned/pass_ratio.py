@@ -30,7 +30,7 @@ def pass_ratio(
     the mean over draws of (dL/dh_v . h_u) grad log p. Batches that a loader has sampled ahead, by
     older tensors, count by how likely they are now, and both stay unbiased:
 
-        ratio = samplers.pass_ratio(graph, block, x, W1=W1, W2=W2, W3=W3)
+        ratio = samplers.learned.pass_ratio(graph, block, x, W1=W1, W2=W2, W3=W3)
         heard = block.weighted_sum(h, ratio / K)        # K: the fanout
         ...
         loss.backward()
@@ -70,8 +70,8 @@ def pass_ratio(
     drawn = getattr(block, "edge_data", {}).get("w")
     if not isinstance(drawn, torch.Tensor):
         raise ValueError(
-            f"block: expected a Block of samplers.pass_sampler, got {describe(block)} without "
-            "chances of its edges"
+            f"block: expected a Block of samplers.learned.pass_sampler, got {describe(block)} "
+            "without chances of its edges"
         )
     _check(x, "x", (graph.num_nodes, None))
     for name, W in (("W1", W1), ("W2", W2)):
