@@ -671,8 +671,8 @@ def test_whose_elements_results_have() -> None:
         return {"w": C, "p": C * 2}, beside | {"columns": C.count(axis=0), "rows": C.sum(axis=1)}
 
     assert dict(pgs.program(made)(seed=0).extra_places) == {
-        "V": "", "all": "vertices", "given": "given", "seeds": "seeds", "columns": "seeds",
-        "rows": "",
+        "V": "", "all": "all_nodes", "given": "seeds", "seeds": "unique_seeds",
+        "columns": "unique_seeds", "rows": "",
     }  # fmt: skip
     assert not pgs.PGSampler([2]).extra_places and not with_fanouts(fanouts=[2]).extra_places
     assert samplers.saint_node(budget=2).extra_places == {"node_norm": "nodes"}

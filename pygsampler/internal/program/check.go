@@ -329,9 +329,9 @@ func (p *Program) Check() error {
 	return nil
 }
 
-// Places says of each array beside the blocks whose elements it has: "vertices" are all of the graph's, "nodes" those
-// of a subgraph, in order, "given" the seeds as they were given, and "seeds" the distinct ones. "" is for lists, and for
-// what runs along another list.
+// Places returns whose elements each array has that a program returns by name: "all_nodes" are those of the graph,
+// "nodes" those of a subgraph, in order, "seeds" the seeds with their duplicates, and "unique_seeds" the seeds without
+// duplicates. "" is for lists, and for vectors along another list.
 func (p *Program) Places() []string {
 	var places []string
 	for _, e := range p.Extras {
@@ -345,11 +345,11 @@ func (p *Program) Places() []string {
 		case p.Result == Subgraph && t.Along == p.Nodes[p.List].Type.Along:
 			place = "nodes"
 		case t.Along.Space == All:
-			place = "vertices"
+			place = "all_nodes"
 		case t.Along.Space == Of && p.Nodes[t.Along.Node].Op == Seeds:
-			place = "given"
-		case t.Along.Space != Rows && p.ofSeeds(p.Nodes[t.Along.Node]):
 			place = "seeds"
+		case t.Along.Space != Rows && p.ofSeeds(p.Nodes[t.Along.Node]):
+			place = "unique_seeds"
 		}
 		places = append(places, place)
 	}

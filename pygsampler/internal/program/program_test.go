@@ -96,10 +96,10 @@ func TestPlacesOfArraysBesideTheBlocks(t *testing.T) {
 	}, "\n") + "\n"
 	named := ` "d"=%4 "given"=%5 "s"=%6 "c"=%7 "k"=%8 "r"=%9 "l"=%10 "v"=%13 "n"=%14`
 	for kind, want := range map[string]string{
-		"return vectors":            "vertices given seeds seeds seeds - - - -",
-		"return blocks %2":          "vertices given seeds seeds seeds - - - -",
-		"return subgraph %11, %12":  "vertices given seeds seeds seeds - - nodes nodes",
-		"return subgraph %11, ~%12": "vertices given seeds seeds seeds - - nodes nodes",
+		"return vectors":            "all_nodes seeds unique_seeds unique_seeds unique_seeds - - - -",
+		"return blocks %2":          "all_nodes seeds unique_seeds unique_seeds unique_seeds - - - -",
+		"return subgraph %11, %12":  "all_nodes seeds unique_seeds unique_seeds unique_seeds - - nodes nodes",
+		"return subgraph %11, ~%12": "all_nodes seeds unique_seeds unique_seeds unique_seeds - - nodes nodes",
 	} {
 		p, err := Parse(text+kind+named, "")
 		if err != nil {

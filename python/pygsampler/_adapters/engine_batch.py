@@ -62,13 +62,13 @@ def extra_arrays(
         return result
     for name, place in sampler.extra_places.items():
         values = batch.extra[name]
-        if place == "vertices":
+        if place == "all_nodes":
             result.of_nodes[name] = values[nodes.long()]
         elif place == "nodes":
             result.of_nodes[name] = values if old is None else values[old]
-        elif place == "given":
-            result.of_seeds[name] = values
         elif place == "seeds":
+            result.of_seeds[name] = values
+        elif place == "unique_seeds":
             repeated = len(values) != len(batch.output_nodes)
             result.of_seeds[name] = (
                 values[unique_by_first(batch.output_nodes)[1]] if repeated else values
