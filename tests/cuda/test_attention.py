@@ -81,7 +81,7 @@ def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
         return torch.zeros(n, dtype=torch.int64, device="cuda")
 
     indptr, indices, nodes = zeros(rows + 1), zeros(edges), zeros(sources)
-    static = Padded(indptr, indices, indices, nodes, nodes[:rows])
+    static = Padded._of_arrays(indptr, indices, indices, nodes, nodes[:rows])
     shapes = (sources, 4, 9), (sources, 4), (rows, 4), (edges, 4)
     values = [torch.randn(*s, device="cuda") for s in shapes]
 

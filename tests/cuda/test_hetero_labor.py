@@ -61,9 +61,8 @@ def test_rows_of_every_size(options: dict[str, Any]) -> None:
     for put, fanout in ((graph.to, 1), (graph.pin, 7), (graph.to, 64)):
         there = put("cuda")
         for prob in (None, "w"):
-            sampler = pgs.LaborSampler(
-                [fanout], seed=fanout, prob=prob, edge_weights="ht", **options
-            )
+            how: dict[str, Any] = {"prob": prob, "edge_weights": "ht", **options}
+            sampler = pgs.LaborSampler([fanout], seed=fanout, **how)
             want = sampler.sample(graph, {"v": range(72)}, **NUMBERS)
             same(sampler.sample(there, {"v": range(72)}, **NUMBERS), want, sampler)
 

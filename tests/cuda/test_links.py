@@ -39,7 +39,7 @@ def test_loader_of_the_cpu(kind: str, mode: str) -> None:
     graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES)
     options: dict[str, Any] = {"batch_size": 300, "seed": 3, "shuffle": True}
     options |= {
-        "negatives": NegativeSampling(kind, 2, mode=mode),
+        "negative_sampling": NegativeSampling(kind, 2, mode=mode),
         "features": {"x": torch.eye(NODES)},
     }
     loaders = [

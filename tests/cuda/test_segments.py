@@ -165,7 +165,7 @@ def padded(torch: Any, block: Any, rows: int, edges: int) -> Any:
     indices[: block.num_edges] = block.indices
     nodes = torch.zeros(sources, dtype=block.src_nodes.dtype, device="cuda")
     nodes[: block.num_src_nodes] = block.src_nodes
-    return Padded(indptr, indices, torch.zeros_like(indices), nodes, nodes[:rows])
+    return Padded._of_arrays(indptr, indices, torch.zeros_like(indices), nodes, nodes[:rows])
 
 
 def test_a_captured_step_follows_its_tensors(torch: Any) -> None:

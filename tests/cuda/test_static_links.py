@@ -32,7 +32,7 @@ def graph() -> pgs.Graph:
 def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, mode: str) -> None:
     """In three epochs, of which most batches are replays; the last of each is not full."""
     negatives = NegativeSampling("structural", 2, mode=mode)
-    about = {**OPTIONS, "seed": 3, "negatives": negatives}
+    about = {**OPTIONS, "seed": 3, "negative_sampling": negatives}
     edges = torch.arange(0, 40000, 21)
     eager = LinkLoader(graph, edges, [4, 3], **about)
     fixed = LinkLoader(graph, edges, [4, 3], static=True, **about)
@@ -75,7 +75,8 @@ def test_edges_that_batches_leave_out(graph: pgs.Graph, name: str) -> None:
     """Their own by default, or with their reverses: most batches are replays."""
     sampler = pgs.PGSampler([6, 5], seed=3, **EXCLUDED[name])
     back, edges = torch.arange(40000).flip(0), torch.arange(0, 40000, 11)
-    options: dict[str, Any] = {"batch_size": 512, "shuffle": True, "negatives": NegativeSampling()}
+    options: dict[str, Any] = {"batch_size": 512, "shuffle": True}
+    options["negative_sampling"] = NegativeSampling()
     if name == "plain":
         options |= {"exclude": "reverse_id", "reverse_eids": back}
     eager = LinkLoader(graph, edges, sampler, **options)
@@ -106,7 +107,8 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph) -> None:
     """A batch that needs more room is trained by a call, and captured anew."""
     torch.manual_seed(1)
     x = torch.randn(NODES, WIDTH, device="cuda")
-    about = {**OPTIONS, "seed": 3, "negatives": NegativeSampling(), "features": {"x": x}}
+    about = {**OPTIONS, "seed": 3, "features": {"x": x}}
+    about["negative_sampling"] = NegativeSampling()
     edges = torch.arange(0, 40000, 21)
 
     def losses(loader: Any, captured: bool) -> Any:
@@ -156,7 +158,8 @@ def test_links_of_graphs_with_types(exclude: str | None) -> None:
     }
     graph = pgs.Graph.from_coo(edges, num_nodes=counts).to("cuda")
     given = {kinds[0]: torch.arange(0, 6000, 5), kinds[1]: torch.arange(0, 6000, 9)}
-    about = {**OPTIONS, "seed": 3, "negatives": {kinds[0]: NegativeSampling("structural", 2)}}
+    about: dict[str, Any] = {**OPTIONS, "seed": 3}
+    about["negative_sampling"] = {kinds[0]: NegativeSampling("structural", 2)}
     about["exclude"] = exclude
     eager = LinkLoader(graph, given, [4, 3], **about)
     fixed = LinkLoader(graph, given, [4, 3], static="max", **about)

@@ -52,7 +52,7 @@ def same(got: pgs.MiniBatch, want: pgs.MiniBatch, what: object) -> None:
     assert there.device == want.device == "cpu"
     # One type of either kind is sampled as a graph without types, whose arrays lie elsewhere.
     if len(want.input_nodes) > 1 or len(want.blocks[0]) > 1:
-        assert there._words == want._words, what
+        assert there._source._words == want._source._words, what
     for kind, ids in want.input_nodes.items():
         for mine, other in (
             (there.input_nodes[kind], ids),
