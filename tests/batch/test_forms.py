@@ -14,8 +14,8 @@ pytest.importorskip("pyarrow")
 
 RANDOM = np.random.default_rng(3)
 KINDS = ("user", "buys", "item"), ("item", "of", "user")
-TYPES = pgs.HeteroGraph.from_coo(
-    {kind: RANDOM.integers(0, 10, (2, 60)) for kind in KINDS}, {"user": 10, "item": 10}
+TYPES = pgs.Graph.from_coo(
+    {kind: RANDOM.integers(0, 10, (2, 60)) for kind in KINDS}, num_nodes={"user": 10, "item": 10}
 )
 GRAPH = pgs.Graph.from_coo(*RANDOM.integers(0, 30, (2, 200)), num_nodes=30)
 SAMPLER = pgs.PGSampler([3, 2], seed=1)

@@ -36,9 +36,11 @@ def test_share_of_reads_that_leave_the_device() -> None:
     values: Any = SimpleNamespace(_bits=32)
     pieces = [ArrayPiece(40, 0), ArrayPiece(40, EVERYONE), ArrayPiece(80, 1)]
     peers = SimpleNamespace(pieces=lambda of: pieces if of is values else None)
-    host = SimpleNamespace(_open=lambda: SimpleNamespace(indices=values))
+    host = SimpleNamespace(_source=SimpleNamespace(_open=lambda: SimpleNamespace(indices=values)))
     for place, want in ((0, 20 / 40), (1, 10 / 40)):
-        graph: Any = SimpleNamespace(_seat=SimpleNamespace(peers=peers, place=place), _host=host)
+        seat = SimpleNamespace(peers=peers, place=place)
+        graph: Any = SimpleNamespace(_source=SimpleNamespace(_seat=seat), _host=host)
         assert remote(graph, np.arange(40)) == want
         assert remote(graph, np.array([0, 9])) == place
-    assert remote(SimpleNamespace(_seat=None), np.arange(3)) == 0  # type: ignore[arg-type]
+    alone: Any = SimpleNamespace(_source=SimpleNamespace(_seat=None))
+    assert remote(alone, np.arange(3)) == 0

@@ -253,13 +253,13 @@ def loaders() -> Iterator[Case]:
         "shuffled": {"shuffle": True},
         "ranks": {"shuffle": True, "rank": 1, "world_size": 3},
         "ranks by batches": {"shuffle": True, "rank": 1, "world_size": 2, "shard_by": "batches"},
-        "later start": {"shuffle": True, "start": 2, "drop_last": True},
+        "later start": {"shuffle": True, "skip_batches": 2, "drop_last": True},
         "seed weights": {"seed_weights": integers(len(SEEDS), 0, 5), "num_samples": 70},
         "replace new": {"sampler": pgs.PGSampler([5, 4], frontier="new", replace=True, seed=6)},
-        "weighted": {"prob": "w", "edge_weights": "ht"},
-        "mask": {"mask": "mask"},
-        "labor": {"labor": "poisson"},
-        "labor exact": {"labor": "exact"},
+        "weighted": {"sampler": pgs.PGSampler([4, 3], prob="w", edge_weights="ht", seed=6)},
+        "mask": {"sampler": pgs.PGSampler([4, 3], mask="mask", seed=6)},
+        "labor": {"sampler": pgs.LaborSampler([4, 3], seed=6)},
+        "labor exact": {"sampler": pgs.LaborSampler([4, 3], exact=True, seed=6)},
         "features": {
             "features": {"x": feature_rows(NODES, 3)},
             "labels": integers(NODES, 0, 9),
@@ -287,7 +287,7 @@ def loaders() -> Iterator[Case]:
             "features": {"x": {kind: feature_rows(count, 3) for kind, count in TYPES.items()}},
             "labels": {kind: integers(TYPES[kind], 0, 9) for kind in SEEDS_BY_TYPE},
         },
-        "labor": {"labor": "poisson"},
+        "labor": {"sampler": pgs.LaborSampler([4, 3], seed=6)},
         "hgt": {"sampler": pgs.samplers.HGTSampler([20, 10], seed=6)},
     }
     for added, options in typed.items():
@@ -323,17 +323,17 @@ def links() -> Iterator[Case]:
     plain: dict[str, Callable[[], dict[str, Any]]] = {
         "": dict,
         "shuffled": lambda: {"shuffle": True},
-        "binary": lambda: {"negatives": _law("uniform", 2)},
-        "triplet": lambda: {"negatives": _law("degree", 2, mode="triplet")},
-        "structural": lambda: {"negatives": _law("structural", 1)},
+        "binary": lambda: {"negative_sampling": _law("uniform", 2)},
+        "triplet": lambda: {"negative_sampling": _law("degree", 2, mode="triplet")},
+        "structural": lambda: {"negative_sampling": _law("structural", 1)},
         "labels": lambda: {"labels": integers(598, 0, 5)},
         "not excluded": lambda: {"exclude": None},
         "reverse excluded": lambda: {
             "exclude": "reverse_id",
             "reverse_eids": np.arange(EDGES)[::-1].copy(),
         },
-        "weighted": lambda: {"prob": "w", "edge_weights": "ht"},
-        "labor": lambda: {"labor": "poisson"},
+        "weighted": lambda: {"sampler": pgs.PGSampler([3, 2], prob="w", edge_weights="ht", seed=6)},
+        "labor": lambda: {"sampler": pgs.LaborSampler([3, 2], seed=6)},
         "disjoint": lambda: {"sampler": pgs.PGSampler([3, 2], disjoint=True, seed=6)},
         "temporal": lambda: {
             "sampler": pgs.PGSampler([3, 2], temporal="t", seed=6),
@@ -346,8 +346,8 @@ def links() -> Iterator[Case]:
         yield _listed(f"links {added}".strip(), make, added)
     typed: dict[str, Callable[[], dict[str, Any]]] = {
         "": dict,
-        "binary": lambda: {"negatives": _law("uniform", 2)},
-        "triplet": lambda: {"negatives": _law("degree", 1, mode="triplet")},
+        "binary": lambda: {"negative_sampling": _law("uniform", 2)},
+        "triplet": lambda: {"negative_sampling": _law("degree", 1, mode="triplet")},
         "new": lambda: {"sampler": pgs.PGSampler([3, 2], frontier="new", seed=6)},
     }
     for added, options in typed.items():

@@ -151,7 +151,7 @@ def test_what_is_refused(given: dict[str, Any], kind: type[Exception], text: str
 
 def test_weights_of_a_graph_are_refused() -> None:
     graph = pgs.Graph.from_coo([0, 1], [1, 0], edge_data={"w": [1.0, 2.0]})
-    drawn = pgs.PGSampler([1], prob="w").sampled_graph(graph)
+    drawn = pgs.Graph._wrap(pgs.PGSampler([1], prob="w").sampled_graph(graph)._source)
     with pytest.raises(ValueError, match=r"^mode: expected 'auto' or 'persistent' with prob"):
         pgs.PGSampler([1], mode="reservoir").sample(drawn, [0])
 

@@ -214,7 +214,7 @@ def test_samplers_are_samplers() -> None:
             pickle.loads(pickle.dumps(sampler)),
             sampler.with_seed(7),
             sampler.with_gpu_share(0.5),
-            eval(repr(sampler), vars(pgs)),
+            eval(repr(sampler), vars(pgs.research)),
         ):
             assert other.plan == sampler.plan
             assert other.sample(graph, [0, 1, 2], **AT).steps[1].tolist() == want

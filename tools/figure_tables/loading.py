@@ -76,7 +76,7 @@ def pipeline_shares(record: Record) -> str:
     for row in record["rows"]:
         share = "none" if row["sampler_share"] is None else f"{row['sampler_share']:g}"
         rows.append([share, *(f"{row[key]:.3f}" for key in keys), f"{row['waiting_share']:.1%}"])
-    head = ["`sampler_share`", "loading alone, ms", "training alone, ms", "both, ms"]
+    head = ["`gpu_share`", "loading alone, ms", "training alone, ms", "both, ms"]
     return f"{source(record)}\n{table([*head, 'waits for samples'], rows, 5)}"
 
 

@@ -139,9 +139,9 @@ class Graph(GraphState):
         """
         if isinstance(indptr, Mapping) and indices is None:
             _refuse("from_csc", edge_ids=edge_ids)
-            return Graph._wrap(construction.group_from_csc(indptr, num_nodes, edge_data, node_data))
+            return cls._wrap(construction.group_from_csc(indptr, num_nodes, edge_data, node_data))
         given = indptr, indices, edge_ids, num_nodes, edge_data, node_data
-        return Graph._wrap(construction.relation_from_csc(*given))
+        return cls._wrap(construction.relation_from_csc(*given))
 
     @classmethod
     def from_coo(
@@ -187,8 +187,8 @@ class Graph(GraphState):
         """
         if isinstance(src, Mapping) and dst is None:
             given = src, num_nodes, renumber, edge_data, node_data
-            return Graph._wrap(construction.group_from_coo(*given))
-        return Graph._wrap(
+            return cls._wrap(construction.group_from_coo(*given))
+        return cls._wrap(
             construction.relation_from_coo(src, dst, num_nodes, renumber, edge_data, node_data)
         )
 
@@ -205,8 +205,8 @@ class Graph(GraphState):
         """
         converters.check_dgl(g)
         if g.is_homogeneous or getattr(g, "is_block", False):
-            return Graph._wrap(construction.relation_from(converters.csc_from_dgl(g)))
-        return Graph._wrap(construction.group_from(converters.hetero_from_dgl(g)))
+            return cls._wrap(construction.relation_from(converters.csc_from_dgl(g)))
+        return cls._wrap(construction.group_from(converters.hetero_from_dgl(g)))
 
     @classmethod
     def from_networkx(
@@ -244,7 +244,7 @@ class Graph(GraphState):
             For an edge or a node without an attribute.
         """
         parts = networkx_conversion.coo_from_networkx(g, edge_attrs, node_attrs)
-        return Graph._wrap(construction.relation_from(parts))
+        return cls._wrap(construction.relation_from(parts))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
@@ -268,10 +268,10 @@ class Graph(GraphState):
         that the feature store has; ``GraphStore(graph)`` gives the arrays of a heterogeneous graph.
         """
         if isinstance(data, (tuple, list)) and len(data) == 2:
-            return Graph._wrap(construction.group_from_stores(*data))
+            return cls._wrap(construction.group_from_stores(*data))
         if hasattr(data, "metadata"):
-            return Graph._wrap(construction.group_from(converters.hetero_from_pyg(data)))
-        return Graph._wrap(construction.relation_from(converters.csc_from_pyg(data)))
+            return cls._wrap(construction.group_from(converters.hetero_from_pyg(data)))
+        return cls._wrap(construction.relation_from(converters.csc_from_pyg(data)))
 
     @classmethod
     def from_scipy(
@@ -316,7 +316,7 @@ class Graph(GraphState):
         if isinstance(m, Mapping) and not hasattr(m, "tocoo"):
             _refuse("from_scipy", bipartite=both or None)
             matrices = check_relations(m, "matrices")
-            return Graph._wrap(
+            return cls._wrap(
                 construction.group_from(converters.of_scipy(matrices, num_nodes, node_data))
             )
         parts = converters.csc_from_scipy(m)
@@ -330,7 +330,7 @@ class Graph(GraphState):
             keeping = 'Graph.from_scipy({("user", "to", "item"): m}) keeps them apart'
             ways = f"{keeping}, bipartite=True numbers columns behind rows"
             converters.square(m.shape, "m", ways)
-        return Graph._wrap(construction.relation_from(parts)._add_arrays(None, node_data))
+        return cls._wrap(construction.relation_from(parts)._add_arrays(None, node_data))
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
@@ -361,7 +361,7 @@ class Graph(GraphState):
         """
         pages = graph_file.map_graph_file(path, verify, progress)
         source = RelationGroup if pages.header["typed"] else Relation
-        return Graph._wrap(source._mapped(pages))
+        return cls._wrap(source._mapped(pages))
 
     @classmethod
     def _later(cls, host: Graph, device: int, pinned: bool) -> Graph:
