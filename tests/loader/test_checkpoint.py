@@ -167,7 +167,7 @@ def test_another_sampler_seed_is_the_states() -> None:
 def test_mistakes() -> None:
     with pytest.raises(ValueError, match="shard_by: expected one of"):
         loader(shard_by="cards")
-    with pytest.raises(ValueError, match="start: expected an integer"):
+    with pytest.raises(ValueError, match="skip_batches: expected an integer"):
         loader(skip_batches=-1)
     state = loader(2, 0).state_dict()
     for name, of in (

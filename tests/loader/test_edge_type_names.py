@@ -90,7 +90,7 @@ def test_link_loaders() -> None:
     for edges in seeds:
         first, second = edges
         options: Any = {
-            "negatives": {
+            "negative_sampling": {
                 first: NegativeSampling("structural"),
                 second: NegativeSampling("uniform", 2),
             },

@@ -148,7 +148,7 @@ def test_excluded_edges() -> None:
 
 def test_options_that_change_nothing() -> None:
     graph = make()
-    options = {"negatives": NegativeSampling("structural"), "shuffle": True}
+    options = {"negative_sampling": NegativeSampling("structural"), "shuffle": True}
     wanted = [content(batch) for batch in loader(graph, **options)]
     for depth in (0, 1, 9):
         assert [content(batch) for batch in loader(graph, prefetch=depth, **options)] == wanted
@@ -170,7 +170,7 @@ def test_one_type_is_a_graph_without_types() -> None:
     plain = pgs.Graph.from_coo(src, dst, num_nodes=60)
     typed = pgs.Graph.from_coo({own: (src, dst)}, num_nodes={"a": 60})
     for kind in ("uniform", "degree", "in_batch", "structural"):
-        options = {"negatives": NegativeSampling(kind, 2), "shuffle": True}
+        options = {"negative_sampling": NegativeSampling(kind, 2), "shuffle": True}
         pairs = zip(
             loader(plain, IDS[CITES], **options),
             loader(typed, IDS[CITES], **options),
@@ -300,7 +300,7 @@ def test_times_of_edges() -> None:
             batch.minibatch.input_nodes["paper"].tolist()
             for batch in loader(graph, seed_time=given, **more)
         ]
-        for more in [{"fanouts": sampler, "negatives": negatives, "exclude": None}]
+        for more in [{"fanouts": sampler, "negative_sampling": negatives, "exclude": None}]
         for given in (30, {kind: torch.full((len(ids),), 30) for kind, ids in IDS.items()})
     )
     assert one == other
@@ -320,14 +320,14 @@ def test_times_of_edges() -> None:
         ({"edges": {CITES: [500]}}, IndexError, r"edges\[.*\]\[0\]: expected an edge id"),
         ({"edges": {WRITES: [[9], [60]]}}, IndexError, r"\[1, 0\]: expected a vertex in \[0, 60\)"),
         (
-            {"negatives": {READS: NegativeSampling()}},
+            {"negative_sampling": {READS: NegativeSampling()}},
             ValueError,
-            "negatives: expected types of the",
+            "negative_sampling: expected types of the",
         ),
         (
-            {"negatives": {CITES: 3}},
+            {"negative_sampling": {CITES: 3}},
             TypeError,
-            r"negatives\[.*\]: expected NegativeS",
+            r"negative_sampling\[.*\]: expected NegativeS",
         ),
         ({"labels": {CITES: [1]}}, ValueError, r"labels\[.*\]: expected shape \[124, ...\]"),
         ({"exclude": "reverse_types"}, TypeError, "reverse_etypes: expected a mapping"),
@@ -342,7 +342,7 @@ def test_times_of_edges() -> None:
             r"reverse_eids\[.*\]: expected shape \[500\]",
         ),
         (
-            {"negatives": NegativeSampling(time_attr="t")},
+            {"negative_sampling": NegativeSampling(time_attr="t")},
             ValueError,
             r"seed_time\[.*\]: expected a time",
         ),

@@ -68,7 +68,7 @@ def test_misspelt_keywords_are_answered_by_the_one_that_was_meant(name: str, mea
 
 
 def test_other_keywords_are_answered_by_all_options() -> None:
-    with pytest.raises(TypeError, match=r"got colour=; it has graph, seeds, .*num_samples$"):
+    with pytest.raises(TypeError, match=r"got colour=; it has graph, seeds, .*edge_features$"):
         DataLoader(GRAPH, [0], [2], batch_size=1, colour=1)
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'batch_size'"):
         DataLoader(GRAPH, [0], [2])
@@ -90,7 +90,7 @@ def test_other_keywords_are_answered_by_all_options() -> None:
         (
             lambda: LinkLoader(GRAPH, [0], [2], batch_size=1, negative_sampling=2),
             TypeError,
-            r"^negatives: expected NegativeSampling or None, got int 2; "
+            r"^negative_sampling: expected NegativeSampling or None, got int 2; "
             r"NegativeSampling\(amount=2\) draws 2",
         ),
         (
@@ -98,7 +98,7 @@ def test_other_keywords_are_answered_by_all_options() -> None:
                 TYPES, {("user", "buys", "item"): [0]}, [2], batch_size=1, negative_sampling=2
             ),
             TypeError,
-            r"^negatives: expected NegativeSampling or None, got int 2; "
+            r"^negative_sampling: expected NegativeSampling or None, got int 2; "
             r"NegativeSampling\(amount=2\) draws 2",
         ),
         (

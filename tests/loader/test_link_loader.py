@@ -148,7 +148,7 @@ def test_excluded_edges() -> None:
 def test_labels() -> None:
     graph = make()
     labels = torch.arange(len(IDS)).view(-1, 1) * 2
-    for options in ({}, {"negatives": NegativeSampling(mode="triplet")}):
+    for options in ({}, {"negative_sampling": NegativeSampling(mode="triplet")}):
         for batch in loader(graph, labels=labels, shuffle=True, **options):
             assert batch.edge_label is not None
             assert batch.edge_label.equal(labels[batch.input_id])
@@ -169,7 +169,7 @@ def test_no_edges() -> None:
 
 def test_options_that_change_nothing() -> None:
     graph = make()
-    options = {"negatives": NegativeSampling("structural", 2), "shuffle": True}
+    options = {"negative_sampling": NegativeSampling("structural", 2), "shuffle": True}
     wanted = contents(loader(graph, **options))
     for depth in (0, 1, 2, 9):
         assert contents(loader(graph, prefetch=depth, **options)) == wanted
@@ -265,7 +265,8 @@ def test_disjoint() -> None:
 def test_weights_and_features() -> None:
     graph = make()
     x, e = torch.randn(NODES, 3), torch.randn(EDGES, 2)
-    made = loader(graph, prob="w", features={"x": x}, edge_features={"e": e}, edge_weights="ht")
+    sampler = pgs.PGSampler([4, 3], prob="w", edge_weights="ht", seed=1)
+    made = loader(graph, fanouts=sampler, features={"x": x}, edge_features={"e": e})
     for batch in made:
         minibatch: Any = batch.minibatch
         assert minibatch.x.equal(x[minibatch.input_nodes])
@@ -343,10 +344,13 @@ def test_times() -> None:
         ({"fanouts": sampler, "exclude": None}, "seed_time: expected a time for each edge with a"),
         ({"seed_time": when}, "seed_time: expected None for a sampler and negatives without time"),
         (
-            {"negatives": law},
+            {"negative_sampling": law},
             "seed_time: expected a time for each edge with negatives of time_attr=",
         ),
-        ({"negatives": law, "seed_time": when[1:]}, "seed_time: expected a time for each of 428"),
+        (
+            {"negative_sampling": law, "seed_time": when[1:]},
+            "seed_time: expected a time for each of 428",
+        ),
     ):
         with pytest.raises(ValueError, match=text):
             loader(graph, **options)
@@ -374,7 +378,11 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
         ({"edges": [0.5]}, TypeError, "edges: expected int32 or int64"),
         ({"edges": "x"}, TypeError, "edges: expected an array"),
         ({"edges": [[0], [1]]}, ValueError, "exclude: expected None with pairs of vertices"),
-        ({"negatives": 2}, TypeError, "negatives: expected NegativeSampling or None"),
+        (
+            {"negative_sampling": 2},
+            TypeError,
+            "negative_sampling: expected NegativeSampling or None",
+        ),
         ({"exclude": "all"}, ValueError, "exclude: expected 'self', 'reverse_id', a callable"),
         ({"exclude": 3}, TypeError, "exclude: expected a string, a callable or None"),
         ({"exclude": "reverse_id"}, ValueError, "reverse_eids: expected an edge id for each"),
@@ -386,13 +394,12 @@ def test_errors_of_negatives_come_in_their_turn() -> None:
         ),
         ({"labels": [1]}, ValueError, r"labels: expected shape \[428, ...\]"),
         (
-            {"labels": IDS, "negatives": NegativeSampling()},
+            {"labels": IDS, "negative_sampling": NegativeSampling()},
             ValueError,
             "labels: expected None with negatives of mode 'binary'",
         ),
         ({"fanouts": pgs.RandomWalk(3)}, ValueError, "sampler: expected one of blocks"),
         ({"batch_size": 0}, ValueError, "batch_size: expected"),
-        ({"fanouts": pgs.PGSampler([1]), "prob": "w"}, ValueError, "prob: expected None"),
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], kind: type[Exception], text: str) -> None:

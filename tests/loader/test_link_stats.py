@@ -20,7 +20,8 @@ EDGES = torch.arange(0, 12000, 6)
 
 def loader_of(graph: pgs.Graph, **options: Any) -> LinkLoader:  # noqa: F811
     known: dict[str, Any] = {
-        "batch_size": 100, "seed": 1, "shuffle": True, "negatives": NegativeSampling(amount=2),
+        "batch_size": 100, "seed": 1, "shuffle": True,
+        "negative_sampling": NegativeSampling(amount=2),
         **options,
     }  # fmt: skip
     return LinkLoader(graph, EDGES, [5, 3], **known)

@@ -178,6 +178,13 @@ LABOR = pytest.mark.parametrize("labor", [None, "poisson", "exact"])
 PROB = pytest.mark.parametrize("prob", [None, "w"])
 
 
+def sampler_of(labor: str | None, prob: str | None) -> Any:
+    how: dict[str, Any] = {"prob": prob, "edge_weights": "ht", "seed": 1}
+    if labor is None:
+        return pgs.PGSampler([3], **how)
+    return pgs.LaborSampler([3], exact=labor == "exact", **how)
+
+
 @LABOR
 @PROB
 @pytest.mark.parametrize("types", [False, True])
@@ -186,10 +193,9 @@ def test_of_loaders(labor: str | None, prob: str | None, types: bool) -> None:
     from pygsampler.torch import DataLoader
 
     seeds: Any = torch.arange(ROWS)
-    options: Any = {"batch_size": ROWS, "labor": labor, "prob": prob, "edge_weights": "ht"}
-    loader: Any = DataLoader(
-        typed() if types else plain(), {"v": seeds} if types else seeds, [3], seed=1, **options
-    )
+    graph: Any = typed() if types else plain()
+    sampler = sampler_of(labor, prob)
+    loader: Any = DataLoader(graph, {"v": seeds} if types else seeds, sampler, batch_size=ROWS)
     (batch,) = loader
     fair(*of_block(batch.blocks[0][KIND] if types else batch.blocks[0]))
 
@@ -202,10 +208,7 @@ def test_of_link_loaders(labor: str | None, prob: str | None, types: bool) -> No
     from pygsampler.torch import LinkLoader
 
     edges: Any = torch.arange(0, EDGES * ROWS, EDGES)
-    how: dict[str, Any] = {"prob": prob, "edge_weights": "ht", "seed": 1}
-    sampler: Any = pgs.PGSampler([3], **how)
-    if labor is not None:
-        sampler = pgs.LaborSampler([3], exact=labor == "exact", **how)
+    sampler = sampler_of(labor, prob)
     loader: Any = LinkLoader(
         typed() if types else plain(),
         {KIND: edges} if types else edges,

@@ -39,7 +39,7 @@ class EdgeSeeds:
         edges: Any,
         sampler: Sampler[Any],
         *,
-        negatives: Any,
+        negative_sampling: Any,
         labels: Any,
         seed_time: Any,
         exclude: Any,
@@ -52,13 +52,14 @@ class EdgeSeeds:
         check_blocks(sampler)
         if not sampler.is_rooted:
             raise ValueError(f"sampler: expected one around its seeds, got {sampler!r}")
-        rules = negatives.values() if isinstance(negatives, Mapping) else [negatives]
+        given = negative_sampling
+        rules = given.values() if isinstance(given, Mapping) else [given]
         rule = getattr(sampler, "temporal", None)
         names = dict.fromkeys(getattr(each, "time_attr", None) for each in rules)
         names[None if rule is None else rule.attr] = None
         check_dates(seed_time, graph, *names)
         self._links = all_links(
-            graph, edges, negatives=negatives, labels=labels, seed_time=seed_time
+            graph, edges, negative_sampling=negative_sampling, labels=labels, seed_time=seed_time
         )
         self._is_temporal = rule is not None
         self._check_times(seed_time)

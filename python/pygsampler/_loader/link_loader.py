@@ -151,7 +151,7 @@ class LinkLoader(LoaderBase[LinkBatch]):
                 graph,
                 edges,
                 sampler,
-                negatives=negative_sampling,
+                negative_sampling=negative_sampling,
                 labels=labels,
                 seed_time=seed_time,
                 exclude=exclude,

@@ -50,13 +50,13 @@ class SeedEdges:
         edges: Any,
         *,
         dtype: str,
-        negatives: NegativeSampling | None,
+        negative_sampling: NegativeSampling | None,
         labels: Any,
         times: Any,
         where: str = "",
     ) -> None:
         self._relation = relation
-        self._negatives = _negatives(negatives, where)
+        negatives = self._negatives = _negatives(negative_sampling, where)
         # Of edge ids: those, and their ends. Else the ends alone.
         self.ids, ends = _links(relation, edges, where)
         self._ends = ends.to(getattr(torch, dtype)).contiguous()
@@ -149,8 +149,10 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
     # Pairs of vertices may be of a type that the graph has no edges of.
     others = [kind for kind in edges if isinstance(kind, tuple) and kind not in graph.edge_types]
     edges = check_by_type(edges, "edges", [*graph.edge_types, *others])
-    if not isinstance(options["negatives"], Mapping) and _negatives(options["negatives"], ""):
-        options["negatives"] = dict.fromkeys(edges, options["negatives"])
+    if not isinstance(options["negative_sampling"], Mapping) and _negatives(
+        options["negative_sampling"], ""
+    ):
+        options["negative_sampling"] = dict.fromkeys(edges, options["negative_sampling"])
     known = [kind for kind in graph.edge_types if kind in edges]
     order = [*known, *(kind for kind in edges if kind not in known)]
     options["times"] = dict.fromkeys(order, times) if is_scalar_time(times) else times
