@@ -132,7 +132,8 @@ def main() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     # A subgraph needs two ends. LinkLoader deals links and draws negatives, and samples nothing.
     known = torch.stack([seen_src, seen_dst])[:, seen_src != seen_dst]
-    options: dict[str, Any] = {"exclude": None, "negatives": NegativeSampling("structural")}
+    negatives = NegativeSampling("structural")
+    options: dict[str, Any] = {"exclude": None, "negative_sampling": negatives}
     for epoch in range(arguments.epochs):
         start, losses = time.perf_counter(), []
         links = known[:, torch.randperm(known.shape[1])[: arguments.links]]

@@ -130,8 +130,8 @@ def weighted_batches(device: str) -> Iterator[Any]:
         weights = random.pareto(1.2, len(indices)) * (random.random(len(indices)) < 0.8)
         graph = plain.with_data(edge_data={"w": weights})
         loaders = [
-            DataLoader(graph, seeds, [5, 5], device=device, **options, **{by: "w"})
-            for by in ("prob", "mask")
+            DataLoader(graph, seeds, sampler, device=device, **options)
+            for sampler in (pgs.PGSampler([5, 5], prob="w"), pgs.PGSampler([5, 5], mask="w"))
         ]
         # Else small batches take the pooled memory of the former pass's tables, now and then.
         pgs.engine.trim()

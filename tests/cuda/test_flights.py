@@ -219,7 +219,7 @@ def test_a_batch_is_one_call_of_the_driver(
         from pathlib import Path
         import torch
         import pygsampler as pgs
-        from pygsampler import samplers
+        from pygsampler.samplers import layer_wise
         from tests.support import torch_cpu
         from tests.support.parity import random_graph
 

@@ -20,9 +20,10 @@ def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path, dtype: st
     code = f"""
 graph = make_graph(torch.{dtype}, ids={dtype == "int32"}).to("cuda")
 for options in ({{}}, {{"drop_last": True, "rank": 1, "world_size": 3}}, {{"prob": "w"}}):
+    sampler = pgs.PGSampler([5, 3], prob=options.pop("prob", None), seed=3)
     options |= dict(batch_size=64, shuffle=True, seed=3)
-    eager = DataLoader(graph, SEEDS, [5, 3], **options)
-    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
+    eager = DataLoader(graph, SEEDS, sampler, **options)
+    fixed = DataLoader(graph, SEEDS, sampler, static=True, **options)
     assert fixed.static and not eager.static and fixed.capacities is None
     for _ in range(2):
         seen = set()

@@ -35,14 +35,14 @@ pairs = torch.stack([torch.arange(200), torch.arange(200).flip(0) + 300])
 ones = torch.ones(1000)
 for given, options in (
     (edges, {}),
-    (edges, {"negatives": NegativeSampling("structural", 2), "prob": "w"}),
-    (pairs, {"negatives": NegativeSampling("uniform", 3, src_weight=ones), "rank": 1,
+    (edges, {"negative_sampling": NegativeSampling("structural", 2), "prob": "w"}),
+    (pairs, {"negative_sampling": NegativeSampling("uniform", 3, src_weight=ones), "rank": 1,
              "world_size": 3}),
-    (edges, {"negatives": NegativeSampling("in_batch", 2, mode="triplet"), "drop_last": True}),
+    (edges, {"negative_sampling": NegativeSampling("in_batch", 2, mode="triplet"), "drop_last": True}),
     (pairs, {"labels": torch.arange(200)}),
     # Far fewer seeds than there might be.
-    (pairs % 3, {"negatives": NegativeSampling("in_batch", 2)}),
-    (pairs, {"labels": torch.rand(200, 3), "negatives": NegativeSampling(mode="triplet")}),
+    (pairs % 3, {"negative_sampling": NegativeSampling("in_batch", 2)}),
+    (pairs, {"labels": torch.rand(200, 3), "negative_sampling": NegativeSampling(mode="triplet")}),
 ):
     options |= dict(batch_size=64, shuffle=True, seed=3, exclude=None)
     eager = LinkLoader(graph, given, [5, 3], **options)
@@ -185,7 +185,7 @@ for wide, how, more in (
 ):
     sampler = pgs.PGSampler([6, -1 if not how else 4], seed=3, **how)
     options = dict(batch_size=64, shuffle=True, seed=5) | more
-    options.setdefault("negatives", NegativeSampling("structural"))
+    options.setdefault("negative_sampling", NegativeSampling("structural"))
     eager = LinkLoader(graphs[wide], edges, sampler, **options)
     every = LinkLoader(graphs[wide], edges, sampler, **more_of_all(options))
     assert eager.exclude in ("self", "reverse_id")

@@ -381,7 +381,9 @@ options = dict(batch_size=32, shuffle=True)
 for sampler in (pgs.PGSampler([5, 3], seed=3), Own([5, 3], seed=3)):
     expected = [content(b) for b in DataLoader(graph, SEEDS, sampler, **options)]
     for pipeline in {PIPELINES!r}:
-        share = None if type(sampler) is Own else [None, 0.001, 0.25, 1][pipeline["prefetch"] % 4]
+        ahead = pipeline["prefetch"]
+        ahead = ahead[1] if isinstance(ahead, tuple) else ahead
+        share = None if type(sampler) is Own else [None, 0.001, 0.25, 1][ahead % 4]
         loader = DataLoader(there, SEEDS, sampler, gpu_share=share, **pipeline, **options)
         assert [content(b) for b in loader] == expected, pipeline
         stats = loader.stats()

@@ -85,15 +85,15 @@ def test_a_pinned_graph_stays_on_the_host(emulator):
         batch = sampler.sample(pinned, SEEDS, batch=2)
         print(batch.device, lists(batch) == want)
         pinned.close()
-        print(pinned._pins, error(sampler.sample, pinned, SEEDS))
+        print(pinned._source._pins, error(sampler.sample, pinned, SEEDS))
         import torch
         tensors = [torch.tensor(part.tolist()) for part in (cpu.indptr, cpu.indices)]
         moving = pgs.Graph.from_csc(*tensors).pin()
-        before = moving._pins
+        before = moving._source._pins
         for tensor in tensors:
             tensor.share_memory_()
         print(lists(sampler.sample(moving, SEEDS, batch=2)) == want)
-        print(moving._pins is not before, moving.indices._address == tensors[1].data_ptr())
+        print(moving._source._pins is not before, moving.indices._address == tensors[1].data_ptr())
         again = cpu.pin("cuda:1")
         print(again.device, lists(sampler.sample(again, SEEDS, batch=2)) == want)
         """,
@@ -214,10 +214,10 @@ def test_a_pickled_graph_goes_to_its_device_when_it_is_used(emulator):
         for g in (cpu.to("cuda"), cpu.to("cuda:1"), cpu.pin()):
             copy = pickle.loads(pickle.dumps(g))
             print(copy.device == g.device, copy.pinned == g.pinned, repr(copy) == repr(g))
-            print(copy._number)
-            print(lists(sampler.sample(copy, SEEDS, batch=2)) == want, copy._number == 0)
+            print(copy._source._number)
+            print(lists(sampler.sample(copy, SEEDS, batch=2)) == want, copy._source._number == 0)
             again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(g))))
-            print(again.indices.device, again._number == 0)
+            print(again.indices.device, again._source._number == 0)
         batch = sampler.sample(copy, SEEDS, batch=2)
         print(error(pickle.dumps, batch))
         print(error(pickle.dumps, batch.input_nodes))
@@ -432,12 +432,13 @@ def test_a_batch_in_torchs_memory(emulator):
                         assert mine.coo()[1].tolist() == theirs.coo()[1].tolist()
                         assert mine.edge_index.tolist() == theirs.edge_index.tolist()
                     assert repr(batch) == repr(plain)
-                there._capacity = dict.fromkeys(there._capacity, 8)
+                source = there._source
+                source._capacity = dict.fromkeys(source._capacity, 8)
                 del sizes[:]
                 job = sampler.launch(there, SEEDS, **IN_FLIGHT)
                 assert job.result().input_nodes.tolist() == plain.input_nodes.tolist()
                 assert sizes[0] == 8 and len(sizes) > 1, sizes
-                assert list(there._capacity.values())[0] >= sizes[-1]
+                assert list(source._capacity.values())[0] >= sizes[-1]
         job = sampler.launch(there, SEEDS, **IN_FLIGHT)
         job.cancel()
         print(error(job.result))

@@ -444,8 +444,9 @@ def loaders(rank: int, world: int, folder: str) -> None:
                         assert torch.equal(p.indices, q.indices) and torch.equal(
                             p.edge_ids, q.edge_ids
                         )
-        about = {"batch_size": 64, "shuffle": True, "seed": 3, "labor": "exact", "prob": "w"}
-        pair = (DataLoader(g, np.arange(NODES), [3, 4], **about) for g in (graph, whole))
+        labor = pgs.LaborSampler([3, 4], exact=True, prob="w", seed=3)
+        about = {"batch_size": 64, "shuffle": True, "seed": 3}
+        pair = (DataLoader(g, np.arange(NODES), labor, **about) for g in (graph, whole))
         for a, b in zip(*pair, strict=True):
             assert torch.equal(a.input_nodes, b.input_nodes)
             for p, q in zip(a.blocks, b.blocks, strict=True):

@@ -102,7 +102,7 @@ there.close()
 
 def of_typed(batch):
     made = batch.cpu()
-    assert batch.device == "cuda:0" and made.device == "cpu" and made.to("cuda").cpu()._words
+    assert batch.device == "cuda:0" and made.device == "cpu" and made.to("cuda").cpu()._source._words
     return whole(made)
 
 def whole(batch):

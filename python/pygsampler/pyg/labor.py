@@ -150,7 +150,7 @@ class LaborSampler(Sampler):
         made = self._result(seeds, identity, times)
         if type(made) is not Memory:
             # A graph in parts is sampled on the CPU.
-            made = made.to(self._place)
+            made = made.to(self.device)
         schema = self._typed()._schema
         found = hetero_output(made, schema, _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]
