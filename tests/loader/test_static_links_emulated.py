@@ -38,15 +38,17 @@ for given, options in (
     (edges, {"negative_sampling": NegativeSampling("structural", 2), "prob": "w"}),
     (pairs, {"negative_sampling": NegativeSampling("uniform", 3, src_weight=ones), "rank": 1,
              "world_size": 3}),
-    (edges, {"negative_sampling": NegativeSampling("in_batch", 2, mode="triplet"), "drop_last": True}),
+    (edges, {"negative_sampling": NegativeSampling("in_batch", 2, mode="triplet"),
+             "drop_last": True}),
     (pairs, {"labels": torch.arange(200)}),
     # Far fewer seeds than there might be.
     (pairs % 3, {"negative_sampling": NegativeSampling("in_batch", 2)}),
     (pairs, {"labels": torch.rand(200, 3), "negative_sampling": NegativeSampling(mode="triplet")}),
 ):
+    sampler = pgs.PGSampler([5, 3], prob=options.pop("prob", None), seed=3)
     options |= dict(batch_size=64, shuffle=True, seed=3, exclude=None)
-    eager = LinkLoader(graph, given, [5, 3], **options)
-    fixed = LinkLoader(graph, given, [5, 3], static=True, **options)
+    eager = LinkLoader(graph, given, sampler, **options)
+    fixed = LinkLoader(graph, given, sampler, static=True, **options)
     assert fixed.static and not eager.static and fixed.capacities is None
     for _ in range(2):
         seen = set()
@@ -226,7 +228,7 @@ def with_others(ids):
 
 reverse = pgs.Graph.from_coo(
     {r: torch.randint(0, 200, (2, 800), generator=random),
-     s: torch.randint(0, 200, (2, 800), generator=random)}, {"a": 300, "b": 200},
+     s: torch.randint(0, 200, (2, 800), generator=random)}, num_nodes={"a": 300, "b": 200},
 ).to("cuda")
 for of, links, how, more in (
     (graph, given, {}, {}),

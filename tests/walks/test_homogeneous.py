@@ -102,7 +102,8 @@ there.close()
 
 def of_typed(batch):
     made = batch.cpu()
-    assert batch.device == "cuda:0" and made.device == "cpu" and made.to("cuda").cpu()._source._words
+    assert batch.device == "cuda:0" and made.device == "cpu"
+    assert made.to("cuda").cpu()._source._words
     return whole(made)
 
 def whole(batch):
