@@ -18,7 +18,7 @@ are sampled too; with a GPU they are copied there by ``batch.to``. ``file``: lik
 ``pinned``: page-locked, read by the GPU that samples. ``cached``: likewise, with ``--cache`` of the
 rows on that GPU, those that the epoch reads most. ``device``: on that GPU. Beside what comes over
 the link stand how long a copy of as many bytes takes, and its part of a step: less of a step cannot
-be spent on reading. ``--share`` takes turns over values of ``sampler_share``.
+be spent on reading. ``--share`` takes turns over values of ``gpu_share``.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             told = ", ".join(
                 f"{key} {value:.3f}" for key, value in found.items() if isinstance(value, float)
             )
-            said = place if share is None else f"{place}, sampler_share {share}"
+            said = place if share is None else f"{place}, gpu_share {share}"
             tqdm.write(f"{said}: {told}")
             features.close()
     if options.out:
@@ -335,7 +335,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         default=[None],
-        help="values of the loader's sampler_share",
+        help="values of the loader's gpu_share",
     )
     parser.add_argument("--note", help="as in python -m benchmarks")
     parser.add_argument(
