@@ -222,9 +222,20 @@ class EngineSource(HeaderSource):
     def block_arrays(self, place: int, name: str) -> Mapping[str, Array | None]:
         words, row, start = self._words, BLOCK_ROWS.get(name), self._start + at.WORDS * place
         if row is not None:
-            widths = 0, words[at.ID_BITS], self._edge_id_bits(place) if name == "edge_ids" else 0
-            of_block, where = words[start : start + at.WORDS], (self._data, self._memory)
-            return {name: Array._of_row(row, of_block, widths, *where, self._device)}
+            _, width, length, more, offset = row
+            first = words[start + offset]
+            if not first:
+                return {name: None}
+            where = self._data + first, words[start + length] + more
+            if width == at.WIDTH_IDS:
+                bits = words[at.ID_BITS]
+            elif width == at.WIDTH_EDGE_IDS:
+                bits = self._edge_id_bits(place)
+            else:
+                values = Array._of(*where, 32, self._memory, device=self._device)
+                values._shown_as("float32", (values._length,))
+                return {name: values}
+            return {name: Array._of(*where, bits, self._memory, device=self._device)}
         src, dst = (0, 0) if self.schema is None else self._end_types(place)
         if name == "src_nodes":
             nodes, first, count = src, 0, words[start + at.NUM_SRC]

@@ -31,8 +31,11 @@ B = TypeVar("B", bound="Block")
 
 def _of_block(attributes: dict[str, Any], source: ArraySource, name: str) -> Any:
     arrays = source.block_arrays(attributes["_place"], name)
+    if len(arrays) == 1:
+        result = attributes[name] = arrays[name]
+        return result
     # Arrays that were handed out stay the same objects.
-    attributes.update({**arrays, **attributes} if len(arrays) > 1 else arrays)
+    attributes.update({**arrays, **attributes})
     return attributes[name]
 
 

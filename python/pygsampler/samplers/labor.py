@@ -255,7 +255,7 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
 
         Parameters
         ----------
-        graph, seeds, and all that has a name
+        graph, seeds, epoch, batch, exclude, threads, form, asynchronous
             As for ``Sampler.launch``.
         """
         how: dict[str, Any] = {
