@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,11 @@ def test_truth_values_of_numpy_and_torch_are_accepted(true: Any) -> None:
 def test_other_values_are_no_truth_values(value: Any) -> None:
     with pytest.raises(TypeError, match="here: expected True or False, got"):
         boolean(value, "here")
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [(pgs.PGSampler, 13), (DataLoader, 22), (LinkLoader, 24)]
+)
+def test_the_number_of_arguments_is_bounded(kind: type, most: int) -> None:
+    """An option of one sampler or one mode belongs to that sampler or to ``mode_options``."""
+    assert len(inspect.signature(kind).parameters) <= most
