@@ -441,7 +441,10 @@ def types() -> None:
             pgs.PGSampler([40, 2], replace=True, frontier="new", seed=1),
             pgs.PGSampler([3, 2], disjoint=True, seed=1),
             pgs.samplers.HGTSampler([8, 40], seed=1),
-            *(pgs.LaborSampler([3, 2], seed=1, edge_weights="ht", **options) for options in labor),
+            *(
+                pgs.LaborSampler([3, 2], seed=1, **{"edge_weights": "ht", **options})
+                for options in labor
+            ),
         ]
         for sampler in made:
             for exclude in (
