@@ -153,8 +153,10 @@ def test_the_reference_has_every_public_name() -> None:
         # Read, not imported: no environment has the partners of all.
         found = re.search(r"(?ms)^__all__ = \[(.*?)\]", source.read_text())
         assert found is not None, module
-        # The root's names have their place there.
-        own = {one for one in re.findall(r'"(\w+)"', found[1]) if one not in pygsampler.__all__}
+        own = set(re.findall(r'"(\w+)"', found[1]))
+        if module in ("errors", "walks"):
+            # The root has some of their names, which have their place there.
+            own -= set(pygsampler.__all__)
         public |= {f"pygsampler.{module}.{one}" for one in own}
     missing = {one for one in public if one not in listed and one.rpartition(".")[0] not in listed}
     assert not missing
