@@ -30,7 +30,7 @@ class LinkBatch(NamedTuple):
     """
 
     minibatch: MiniBatch
-    """What the sampler returns for the nodes, each once, with rows of features if requested."""
+    """The sampled neighborhood of the nodes, each once, with rows of features if requested."""
     input_id: PerEdgeType
     """The place of each edge among those of the loader, of its type: shape [edges]. On the CPU, of
     a static batch on the GPU."""
@@ -47,8 +47,7 @@ class LinkBatch(NamedTuple):
     dst_neg_index: PerEdgeType
     """With triplets the negatives: shape [edges, amount]."""
     counts: PerEdgeType = None
-    """Of a static batch the numbers of its edges and links: int64, shape [2], on the GPU. Else
-    None."""
+    """The numbers of edges and links of a static batch: int64, shape [2], on the GPU; else None."""
 
     @property
     def edge_mask(self) -> PerEdgeType:

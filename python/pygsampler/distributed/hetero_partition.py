@@ -33,7 +33,7 @@ class HeteroShard(Shard):
     relations: tuple[Shard, ...]
     """In the order of ``edge_types``; each has bounds of its own."""
     nodes: Mapping[str, Shard]
-    """Of each type of nodes with arrays: ``ndata`` has those of its part."""
+    """The part of each node type that has arrays; its ``ndata`` are the rows of the part."""
     graph: Graph
     """The relations' rows; row i of one is of its part's node i."""
     outward: tuple[Shard, ...]
@@ -44,7 +44,7 @@ class HeteroShard(Shard):
 
 
 class HeteroPartition(Partition):
-    """Where the parts of a heterogeneous graph are, of which ``Partition.open`` makes it."""
+    """The parts of a heterogeneous graph in a folder, as ``Partition.open`` returns them."""
 
     __slots__ = ("_counts", "edge_types", "nodes", "relations")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._engine.checks import describe
-from pygsampler._sampling.hetero_only import HeteroOnlySampler
+from pygsampler._sampling.hetero_plan_sampler import HeteroPlanSampler
 from pygsampler._sampling.plan import ByRelation, Plan
 from pygsampler._sampling.sampler import from_pickle
 
@@ -21,7 +21,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class HGTSampler(HeteroOnlySampler):
+class HGTSampler(HeteroPlanSampler):
     """Samples a subgraph around seeds, by the budgets of the Heterogeneous Graph Transformer.
 
     Each in-edge of a chosen vertex gives its source 1/d of budget, d being how many in-edges of

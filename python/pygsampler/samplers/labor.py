@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.graph import is_heterogeneous
-from pygsampler._sampling.dispatch import dispatch
-from pygsampler._sampling.engine_sampler import HeteroEngineSampler
+from pygsampler._sampling.hetero_plan_sampler import HeteroPlanSampler
 from pygsampler._sampling.plan import Plan
-from pygsampler._sampling.request import HeteroRequest
-from pygsampler._sampling.sampler import Sampler, from_pickle
+from pygsampler._sampling.sampler import from_pickle
 from pygsampler.samplers.layer_wise import labor
 from pygsampler.samplers.neighbor_plan import fanouts_by_name
 
@@ -48,7 +45,7 @@ _HETERO_ONLY = {
 }
 
 
-class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
+class LaborSampler(HeteroPlanSampler):
     """Samples by LABOR: fewer nodes for the same variance, as destinations share random numbers.
 
     An edge u to v stays where the uniform number of u is at most the chance of the edge. A hop has
@@ -121,9 +118,8 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
     One sampler may be used from many threads at once.
     """
 
-    __slots__ = ("__weakref__", "_fanouts", "_numbers", "_program")
+    __slots__ = ("_fanouts", "_program")
 
-    _takes_types = True
     _program: Program | None
 
     def __init__(
@@ -159,17 +155,11 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
             edge_weights=edge_weights,
             map_bytes=map_bytes,
         )
-        Sampler.__init__(self, seed)
-        HeteroEngineSampler.__init__(self, plan, self._numbers.seed)
+        super().__init__(plan, seed)
         self._program = None
         self._fanouts = plan["fanouts"]
         if isinstance(fanouts, (list, tuple)):
             self._fanouts = tuple(dict(n) if isinstance(n, Mapping) else n for n in fanouts)
-
-    @property
-    def plan(self) -> Plan:
-        """The options: immutable, hashable, and picklable."""
-        return self._plan
 
     @property
     def fanouts(self) -> tuple[int | Mapping[Any, int], ...]:
@@ -264,10 +254,11 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
             "exclude": exclude,
             "threads": threads,
             "form": form,
+            "asynchronous": asynchronous,
         }
         if is_heterogeneous(graph):
-            return dispatch(HeteroRequest(self, graph, seeds, **how, asynchronous=asynchronous))
-        return self._homogeneous().launch(graph, seeds, **how, asynchronous=asynchronous)
+            return super().launch(graph, seeds, **how)
+        return self._homogeneous().launch(graph, seeds, **how)
 
     def group_launcher(
         self, graph: Any, *, epoch: int, form: str = "array"
@@ -291,10 +282,6 @@ class LaborSampler(HeteroEngineSampler, Sampler[MiniBatch]):
     def _rows_of_parts(self) -> Plan:
         # Which edges stay depends on all rows of a hop.
         return Plan(family="rows", prob=self.prob, mask=self.mask)
-
-    def with_gpu_share(self, share: float) -> LaborSampler:
-        """Returns a sampler of the same batches whose launches take that ``share`` of a GPU."""
-        return self._bounded(self.with_seed(self.seed), share)
 
     def with_seed(self, seed: int | None) -> LaborSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

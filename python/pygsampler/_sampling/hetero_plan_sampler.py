@@ -1,4 +1,4 @@
-"""``HeteroOnlySampler``: a sampler of graphs with types, and of no others."""
+"""``HeteroPlanSampler``: base class of samplers with a plan for heterogeneous graphs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pygsampler._sampling.request import HeteroRequest
 from pygsampler._sampling.sampler import Sampler
 
 if TYPE_CHECKING:
-    from pygsampler._sampling.job import SampleJob
+    from pygsampler._sampling.pending import PendingBatch
     from pygsampler._sampling.plan import Plan
 
-S = TypeVar("S", bound="HeteroOnlySampler")
+S = TypeVar("S", bound="HeteroPlanSampler")
 
 
-class HeteroOnlySampler(HeteroEngineSampler, Sampler[MiniBatch]):
-    """What ``HGTSampler`` and ``LaborSampler`` are beside their plans."""
+class HeteroPlanSampler(HeteroEngineSampler, Sampler[MiniBatch]):
+    """Base class of ``HGTSampler`` and ``LaborSampler``, which bring their plans."""
 
     __slots__ = ("__weakref__", "_numbers")
 
@@ -48,7 +48,7 @@ class HeteroOnlySampler(HeteroEngineSampler, Sampler[MiniBatch]):
         threads: int = 0,
         form: str = "array",
         asynchronous: bool = False,
-    ) -> SampleJob:
+    ) -> PendingBatch[Any]:
         """As ``Sampler.launch``; TypeError for a graph without types."""
         if not is_heterogeneous(graph):
             raise TypeError(
