@@ -115,7 +115,10 @@ class Installation:
     """
 
     def __init__(
-        self, replaced: Mapping[str, str], skipped: Mapping[str, str], imported_before: Sequence[str]
+        self,
+        replaced: Mapping[str, str],
+        skipped: Mapping[str, str],
+        imported_before: Sequence[str],
     ) -> None:
         self.replaced = dict(replaced)
         self.skipped = dict(skipped)
@@ -125,7 +128,9 @@ class Installation:
         width = max(map(len, self.replaced), default=0)
         lines = [f"{name:{width}}  {ours}" for name, ours in self.replaced.items()]
         lines += [f"{name}: {why}" for name, why in self.skipped.items()]
-        lines += [f"{name}: imported before, still the framework's own" for name in self.imported_before]
+        lines += [
+            f"{name}: imported before, still the framework's own" for name in self.imported_before
+        ]
         return "\n".join(lines)
 
 

@@ -11,11 +11,12 @@ import torch
 from dgl import EID, NID, graph_index, heterograph_index, utils
 from dgl._ffi.object_generic import convert_to_object
 from dgl.frame import Column, Frame
-from dgl.heterograph import DGLBlock, DGLGraph
+from dgl.heterograph import DGLGraph
 
 from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._batch.repeated_seeds import index_with_repeats, rows_with_repeats, select_rows
 from pygsampler.dgl.id_range import id_range
+from pygsampler.dgl.sampled_block import DGLBlock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -190,7 +191,7 @@ def block_from_types(
         return made
     about, lists = known[0]
     made = DGLBlock.__new__(DGLBlock)
-    attributes = vars(made)
+    attributes = made.__dict__
     attributes.update(about, _graph=index, _node_frames=node_frames, _edge_frames=edge_frames)
     for name in lists:
         attributes[name] = about[name][:]
