@@ -13,13 +13,13 @@ import (
 // not keep the graph open: after Graph.Close every method refuses. Any goroutine
 // may call it; calls wait for each other.
 type Degrees struct {
-	graph *Graph
+	graph *Relation
 	mu    sync.Mutex
 	count *csc.Degrees // nil once closed
 }
 
 // NewDegrees begins to count; parallel asks for parallel edges too.
-func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
+func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one in the host's memory, got one on a device")
 	}

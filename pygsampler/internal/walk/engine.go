@@ -19,7 +19,7 @@ import (
 type Request struct {
 	Rule
 	request.Batch
-	Graph *csc.Graph
+	Graph *csc.Relation
 	// Pack has uniform steps read packed edges, which the first call makes and the graph keeps. It
 	// changes no walk.
 	Pack bool
@@ -470,4 +470,4 @@ func fetchAt[T prefetch.Element](table []T, places []int64, of []int32, scratch 
 }
 
 // indicesOf are a graph's ids, of the type that walks have.
-func indicesOf[I csc.Index](g *csc.Graph) []I { return csc.Of[I](g.Indices) }
+func indicesOf[I csc.Index](g *csc.Relation) []I { return csc.Of[I](g.Indices) }

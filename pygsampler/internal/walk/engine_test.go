@@ -24,7 +24,7 @@ var (
 	treeWeights = []float64{1, 2, 1, 3, 2, 3, 4, 4, 5, 5}
 )
 
-func tree(weighted bool) *csc.Graph {
+func tree(weighted bool) *csc.Relation {
 	var weight func(int) float64
 	if weighted {
 		weight = func(p int) float64 { return treeWeights[p] }
@@ -42,7 +42,7 @@ func walks(t *testing.T, r Request) walktest.Walks {
 }
 
 // many is n walks from a vertex.
-func many(t *testing.T, g *csc.Graph, from, n int64, rule Rule) walktest.Walks {
+func many(t *testing.T, g *csc.Relation, from, n int64, rule Rule) walktest.Walks {
 	t.Helper()
 	rule.PerSeed = often(n)
 	seeds := csctest.Array([]int64{from}, g.Indices.Bits)
@@ -169,7 +169,7 @@ func TestSecondOrder(t *testing.T) {
 }
 
 // exact is the chance of each next vertex, by the definition.
-func exact(g *csc.Graph, weight func(p int) float64, p, q float64, t, v int64) map[string]float64 {
+func exact(g *csc.Relation, weight func(p int) float64, p, q float64, t, v int64) map[string]float64 {
 	law, total := make(map[string]float64), 0.0
 	edge := func(a, b int64) bool {
 		return slices.Contains(csctestRow(g, a), b)
@@ -195,7 +195,7 @@ func exact(g *csc.Graph, weight func(p int) float64, p, q float64, t, v int64) m
 	return law
 }
 
-func csctestRow(g *csc.Graph, v int64) (row []int64) {
+func csctestRow(g *csc.Relation, v int64) (row []int64) {
 	if v >= g.Rows() {
 		return nil
 	}
@@ -569,7 +569,7 @@ func BenchmarkSteps(b *testing.B) {
 			slices.Sort(rows[indptr[v-1]:indptr[v]])
 		}
 	}
-	g := &csc.Graph{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(rows, 32), NumNodes: nodes}
+	g := &csc.Relation{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(rows, 32), NumNodes: nodes}
 	g.Back = g
 	ids := make([]int64, seeds)
 	for i := range ids {

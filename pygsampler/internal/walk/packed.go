@@ -36,7 +36,7 @@ func (r *Request) plain() bool {
 }
 
 // packedOf is the packed edges of a graph, made by the first who asks.
-func packedOf(g *csc.Graph, crew csc.Crew, stop *atomic.Bool) (*packed, error) {
+func packedOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*packed, error) {
 	p := g.Kept.Put(packedText, new(packed)).(*packed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ const packUnit = 1 << 16
 // packAhead is how many rows are asked for together.
 const packAhead = 256
 
-func pack[P, I csc.Index](words []uint64, g *csc.Graph, crew csc.Crew, stop *atomic.Bool) {
+func pack[P, I csc.Index](words []uint64, g *csc.Relation, crew csc.Crew, stop *atomic.Bool) {
 	indptr, indices := csc.Of[P](g.Indptr), csc.Of[I](g.Indices)
 	units := (int64(len(indices)) + packUnit - 1) / packUnit
 	var next atomic.Int64

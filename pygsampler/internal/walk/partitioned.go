@@ -323,7 +323,7 @@ func takenOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int) (vertices []
 // PartEdges asks for an edge of each of some rows of a part of a graph, or what else walks ask of them.
 type PartEdges struct {
 	*Rule
-	Graph    *csc.Graph // row i is of vertex First + i
+	Graph    *csc.Relation // row i is of vertex First + i
 	First    int64
 	Hop      int64     // the step, or what Rule makes of it
 	Vertices csc.Array // the vertices of an answer are as wide
@@ -438,7 +438,7 @@ func (p *PartEdges) row(v, step int64) (start, degree int64) {
 }
 
 // proposed is the place of an edge of a row by a draw alone.
-func proposed(g *csc.Graph, start, degree int64, draw uint64) int64 {
+func proposed(g *csc.Relation, start, degree int64, draw uint64) int64 {
 	if g.Alias != nil {
 		return start + g.Weights(start, degree).At(draw)
 	}

@@ -20,11 +20,11 @@ import (
 
 // cut is rows of vertices cut at those bounds, with weights by the places of edges where weight is given: the graph
 // without rows, and who answers for its parts.
-func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Graph, *cpu.Partition) {
+func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Relation, *cpu.Partition) {
 	hollow := walktest.Graph(nil, nodes, bits, 64, false, nil)
 	hollow.EdgeIDs = csctest.Array([]int64{}, bits)
 	hollow.EdgeIDs.Bits = bits
-	var parts []*csc.Graph
+	var parts []*csc.Relation
 	var edges []int64
 	at := 0
 	for p := range len(bounds) - 1 {

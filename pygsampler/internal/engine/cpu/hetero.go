@@ -17,7 +17,7 @@ import (
 // batch is made.
 type HeteroRequest struct {
 	request.Batch // its seeds are those of the first type, then those of the second, and so on
-	Graph         *csc.HeteroGraph
+	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
 	Fanouts       [][]int64 // of each relation those of its hops, outermost first
 	Exclude       []*csc.Exclusions
@@ -180,15 +180,15 @@ func (r *HeteroRequest) Expected() int64 {
 	total := 0.0
 	for hop := range r.Hops() {
 		more := make([]float64, len(vertices))
-		for i, rel := range r.Graph.Relations {
+		for i, rel := range r.Graph.EdgeTypes {
 			rule := request.Rule{Fanout: r.Fanouts[i][r.Hops()-1-hop], Replace: r.Replace}
-			degree := float64(rel.Graph.NumEdges()) / float64(max(r.Graph.Kinds[rel.Dst].Nodes, 1))
+			degree := float64(r.Graph.Relations[i].NumEdges()) / float64(max(r.Graph.NodeTypes[rel.Dst].Nodes, 1))
 			edges := vertices[rel.Dst] * rule.Mean(degree)
 			more[rel.Src] += edges
 			total += edges
 		}
 		for t := range vertices {
-			vertices[t] = min(vertices[t]+more[t], float64(max(r.Graph.Kinds[t].Nodes, 1)))
+			vertices[t] = min(vertices[t]+more[t], float64(max(r.Graph.NodeTypes[t].Nodes, 1)))
 		}
 	}
 	return int64(min(total, 1<<62))
@@ -219,7 +219,7 @@ func (r *HeteroRequest) bound() float64 {
 func sampleHetero[I csc.Index](req *HeteroRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
 	s := &heteroBatch[I]{
-		HeteroRequest: req, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: req, heteroScratch: takeHeteroScratch(len(g.NodeTypes), len(g.Relations)),
 		team: muster(crew, req.Expected()), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
@@ -253,28 +253,29 @@ func (s *heteroBatch[I]) made(sampled func(hop int) error) (memory.Memory, error
 // begin numbers the seeds.
 func (s *heteroBatch[I]) begin() error {
 	g := s.Graph
-	l := batch.Layout{Hops: s.hops, Types: len(g.Kinds), Relations: len(g.Relations)}
+	l := batch.Layout{Hops: s.hops, Types: len(g.NodeTypes), Relations: len(g.Relations)}
 	total := s.Batch.Seeds.Len()
 	var err error
 	if s.out, err = batch.NewBuilder(l, total*2*idBits[I]()/8+4096); err != nil {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]nodeType[I], len(g.Kinds))
+	s.kinds = make([]nodeType[I], len(g.NodeTypes))
 	first := int64(0)
 	for t := range s.kinds {
 		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.Kinds[t], s.heteroScratch.kinds[t]
+		k.NodeType, k.kindScratch = g.NodeTypes[t], s.heteroScratch.kinds[t]
 		if err := s.plant(t, first, total); err != nil {
 			return err
 		}
 		first += s.HeteroRequest.Seeds[t]
 	}
 	s.rels = make([]relation[I], len(g.Relations))
-	for i, about := range g.Relations {
+	for i, about := range g.EdgeTypes {
+		rel := g.Relations[i]
 		r := &s.rels[i]
 		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
-		r.req = Request{Graph: about.Graph, EdgeWeights: s.EdgeWeights}
+		r.req = Request{Graph: rel, EdgeWeights: s.EdgeWeights}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: s.HeteroRequest.Fanouts[i], Replace: s.Replace}
 		if s.Exclude != nil {
@@ -283,7 +284,7 @@ func (s *heteroBatch[I]) begin() error {
 		if s.Times != nil {
 			r.req.Times = s.Times[i]
 		}
-		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
+		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(rel.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{
 			Request: &r.req, hopRows: s.heteroScratch.rows[i], trees: r.dst.trees,
 			salt: about.Salt, mixed: g.Mixed(),

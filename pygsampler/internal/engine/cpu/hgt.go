@@ -19,7 +19,7 @@ import (
 // read-only while a batch is made.
 type HGTRequest struct {
 	request.Batch // as that of TypedRequest
-	Graph         *csc.HeteroGraph
+	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
 	Samples       [][]int64 // of each type how many vertices each iteration takes; -1: all
 	Exclude       []*csc.Exclusions
@@ -95,8 +95,8 @@ func (r *HGTRequest) Iterations() int {
 // Expected is a rough guess of the edges that a batch reads.
 func (r *HGTRequest) Expected() int64 {
 	total, rule := 0.0, request.Rule{Fanout: r.MaxNeighbors}
-	for _, rel := range r.Graph.Relations {
-		nodes := float64(max(r.Graph.Kinds[rel.Dst].Nodes, 1))
+	for i, rel := range r.Graph.EdgeTypes {
+		nodes := float64(max(r.Graph.NodeTypes[rel.Dst].Nodes, 1))
 		rows := float64(r.Seeds[rel.Dst])
 		for _, n := range r.Samples[rel.Dst] {
 			if n < 0 {
@@ -104,14 +104,14 @@ func (r *HGTRequest) Expected() int64 {
 			}
 			rows += float64(n)
 		}
-		total += min(rows, nodes) * rule.Mean(float64(rel.Graph.NumEdges())/nodes)
+		total += min(rows, nodes) * rule.Mean(float64(r.Graph.Relations[i].NumEdges())/nodes)
 	}
 	return int64(min(total, 1<<62))
 }
 
 func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
-	s := &hgtBatch[I]{HGTRequest: req, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)), stop: stop}
+	s := &hgtBatch[I]{HGTRequest: req, heteroScratch: takeHeteroScratch(len(g.NodeTypes), len(g.Relations)), stop: stop}
 	defer s.heteroScratch.put()
 	complete := false
 	defer func() {
@@ -143,33 +143,34 @@ func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, 
 // begin numbers the seeds.
 func (s *hgtBatch[I]) begin() error {
 	g := s.Graph
-	l := batch.Layout{Hops: 1, Types: len(g.Kinds), Relations: len(g.Relations)}
+	l := batch.Layout{Hops: 1, Types: len(g.NodeTypes), Relations: len(g.Relations)}
 	var err error
 	if s.out, err = batch.NewBuilder(l, s.Batch.Seeds.Len()*2*idBits[I]()/8+4096); err != nil {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]hgtKind[I], len(g.Kinds))
+	s.kinds = make([]hgtKind[I], len(g.NodeTypes))
 	first := int64(0)
 	for t := range s.kinds {
 		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.Kinds[t], s.heteroScratch.kinds[t]
+		k.NodeType, k.kindScratch = g.NodeTypes[t], s.heteroScratch.kinds[t]
 		if err := s.plant(t, first); err != nil {
 			return err
 		}
 		first += s.Seeds[t]
 	}
 	s.rels = make([]hgtRelation[I], len(g.Relations))
-	for i, about := range g.Relations {
+	for i, about := range g.EdgeTypes {
+		rel := g.Relations[i]
 		r := &s.rels[i]
 		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
-		r.req = Request{Graph: about.Graph}
+		r.req = Request{Graph: rel}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: []int64{s.MaxNeighbors}}
 		if s.Exclude != nil {
 			r.req.Exclude = s.Exclude[i]
 		}
-		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
+		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(rel.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{Request: &r.req, hopRows: s.heteroScratch.rows[i], salt: about.Salt, mixed: g.Mixed()}
 		if r.source = &r.tiled; s.Ask != nil {
 			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}

@@ -88,7 +88,7 @@ func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (
 	g := req.Graph
 	s := &laborBatch[I]{Labor: req.Labor, kept: make([]laborKept, len(g.Relations))}
 	s.heteroBatch = heteroBatch[I]{
-		HeteroRequest: &req.HeteroRequest, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: &req.HeteroRequest, heteroScratch: takeHeteroScratch(len(g.NodeTypes), len(g.Relations)),
 		team: muster(crew, 0), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
@@ -387,7 +387,7 @@ func (s *laborBatch[I]) read(relation int) error {
 }
 
 // weightAt is the integer weight of an edge, of whose row the first position is start.
-func weightAt(g *csc.Graph, start, p int64) uint64 {
+func weightAt(g *csc.Relation, start, p int64) uint64 {
 	if p == start {
 		return g.Sums[p]
 	}

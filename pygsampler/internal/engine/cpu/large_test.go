@@ -18,11 +18,11 @@ import (
 // nobody wrote: its pages read as zero and occupy nothing. It is not validated, as
 // that would read them all. Its rows: a hub of more than 2^31 in-neighbours, then,
 // from a position above 2^31 on, rows of 3, 0, 2000 and 49,997,545 edges.
-func beyond(t *testing.T, idBits int) *csc.Graph {
+func beyond(t *testing.T, idBits int) *csc.Relation {
 	t.Helper()
 	const edges = 2_200_000_000
 	ends := []int64{0, 1<<31 + 100, 1<<31 + 103, 1<<31 + 103, 1<<31 + 2103, edges}
-	g := &csc.Graph{Indptr: csctest.Array(ends, 64), NumNodes: 9}
+	g := &csc.Relation{Indptr: csctest.Array(ends, 64), NumNodes: 9}
 	if idBits == 32 {
 		g.Indices = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, edges)}
 		for p := ends[1]; p < ends[4]; p++ {
@@ -105,7 +105,7 @@ func TestEdgeIDsBeyondInt32(t *testing.T) {
 // only the batch does.
 func TestHubCostsItsFanout(t *testing.T) {
 	const degree = 10_000_000
-	g := &csc.Graph{
+	g := &csc.Relation{
 		Indptr:   csctest.Array([]int64{0, degree, degree + 100}, 64),
 		Indices:  csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, degree+100)},
 		NumNodes: 2,

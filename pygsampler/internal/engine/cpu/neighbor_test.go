@@ -198,7 +198,7 @@ func TestRandomGraphs(t *testing.T) {
 	seeds := csctest.Squares(300, 3000)
 	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
 		for _, replace := range []bool{false, true} {
-			for _, g := range []*csc.Graph{g32, g64} {
+			for _, g := range []*csc.Relation{g32, g64} {
 				checkOnce(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))}}})
 			}
 		}

@@ -42,7 +42,7 @@ func TestNumberBy(t *testing.T) {
 		// Products beyond any integer.
 		{1000, 10, slices.Repeat([]int64{1<<31 - 1}, 256), 0, narrowMap, 1001},
 	} {
-		r := Request{Graph: &csc.Graph{NumNodes: k.nodes}, MapBytes: k.limit, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts}}}
+		r := Request{Graph: &csc.Relation{NumNodes: k.nodes}, MapBytes: k.limit, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts}}}
 		r.Seeds = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, k.seeds)}
 		if got, bound := r.numberBy(), r.bound(); got != k.want || bound != k.bound {
 			t.Errorf("%d nodes, %d seeds, %.40v, limit %d: got %d with bound %d, want %d with %d",

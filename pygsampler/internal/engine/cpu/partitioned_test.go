@@ -17,7 +17,7 @@ import (
 
 // inParts is rows of vertices cut at those bounds: the graph without rows, and its parts, with the place of the first
 // edge of each.
-func inParts(rows [][]int64, nodes int64, bits int, bounds []int64) (hollow *csc.Graph, parts []*csc.Graph, edges []int64) {
+func inParts(rows [][]int64, nodes int64, bits int, bounds []int64) (hollow *csc.Relation, parts []*csc.Relation, edges []int64) {
 	at := int64(0)
 	for p := range len(bounds) - 1 {
 		own := rows[min(bounds[p], int64(len(rows))):min(bounds[p+1], int64(len(rows)))]
@@ -38,7 +38,7 @@ func bytesOf(m memory.Memory) RowReply {
 }
 
 // asked answers by the parts themselves.
-func asked(t *testing.T, r *Request, parts []*csc.Graph, bounds, edges []int64, bits int) func(*RowRequest) ([]RowReply, error) {
+func asked(t *testing.T, r *Request, parts []*csc.Relation, bounds, edges []int64, bits int) func(*RowRequest) ([]RowReply, error) {
 	return func(a *RowRequest) (answers []RowReply, err error) {
 		for p, g := range parts {
 			lo, hi := a.Starts[p], a.Starts[p+1]

@@ -18,7 +18,7 @@ type RemoteRows[I csc.Index] struct {
 	remoteSource[I]
 	// Graph has no Indptr: Rows says where rows stand. Its EdgeData are by the places of edges, not by their ids. With
 	// weights it has Sums, and an Alias without elements: nobody draws single edges by it.
-	Graph csc.Graph
+	Graph csc.Relation
 
 	numbers *NodeMap // of the vertices whose rows are here
 	known   []I      // these vertices, with one more than used, as Claim has it
@@ -72,7 +72,7 @@ func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
 	}
 }
 
-// Copies are those of the rows that are here, as csc.Graph has them; nobody else may ask for those of Graph.
+// Copies are those of the rows that are here, as csc.Relation has them; nobody else may ask for those of Graph.
 func (r *RemoteRows[I]) Copies() csc.Copies {
 	var scratch csc.RowCopies[I]
 	for ; r.copied < len(r.ends); r.copied++ {

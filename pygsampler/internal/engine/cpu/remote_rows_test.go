@@ -14,7 +14,7 @@ import (
 )
 
 // wholeRows answers with whole rows of parts and what stands beside their edges, of which each asks without.
-func wholeRows(t *testing.T, parts []*csc.Graph, bounds, edges []int64, without []int64, weights bool, asks *[]int64) func(*RowRequest) ([]RowReply, error) {
+func wholeRows(t *testing.T, parts []*csc.Relation, bounds, edges []int64, without []int64, weights bool, asks *[]int64) func(*RowRequest) ([]RowReply, error) {
 	return func(a *RowRequest) (answers []RowReply, err error) {
 		*asks = append(*asks, a.Vertices.Len())
 		for p, g := range parts {
@@ -36,7 +36,7 @@ func wholeRows(t *testing.T, parts []*csc.Graph, bounds, edges []int64, without 
 }
 
 // cut is a graph of rows in parts whose edges have two arrays and weights, which the ids of edges tell.
-func cut(rows [][]int64, bounds []int64) (parts []*csc.Graph, edges []int64) {
+func cut(rows [][]int64, bounds []int64) (parts []*csc.Relation, edges []int64) {
 	_, parts, edges = inParts(rows, int64(len(rows)), 64, bounds)
 	for p, g := range parts {
 		x, y := make([]int32, g.NumEdges()), make([]float64, g.NumEdges())

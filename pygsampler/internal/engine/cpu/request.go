@@ -22,7 +22,7 @@ import (
 // is made, and its arrays must stay valid until then.
 type Request struct {
 	request.Request
-	Graph   *csc.Graph
+	Graph   *csc.Relation
 	Exclude *csc.Exclusions
 	// MapBytes bounds the bytes of a direct map of all vertices; a larger graph
 	// takes a hash table sized to the batch.

@@ -138,7 +138,7 @@ func TestExpected(t *testing.T) {
 	g := csctest.Graph(slices.Repeat([][]int64{{1, 2, 3, 4}}, 1000), 1000, 64, 64, false)
 	empty := csctest.Graph(nil, 0, 64, 64, false)
 	for _, k := range []struct {
-		graph   *csc.Graph
+		graph   *csc.Relation
 		seeds   int64
 		fanouts []int64
 		replace bool

@@ -346,7 +346,7 @@ func grow(a *[]int64, n int64) []int64 {
 
 // gather fetches the neighbours and edge ids at CSC positions into the block from
 // edge at on.
-func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
 	switch g.EdgeIDs.Bits {
 	case 32:
@@ -374,7 +374,7 @@ func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) 
 }
 
 // gatherSources is gather of the neighbours alone. Its loads are independent, so their cache misses overlap.
-func gatherSources[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	source := csc.Of[I](g.Indices)
 	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
 	prefetch.At(source, positions)
@@ -384,7 +384,7 @@ func gatherSources[I csc.Index](g *csc.Graph, positions []int64, at int64, b blo
 }
 
 // copyRow is gather for a whole row of n edges from CSC position start on.
-func copyRow[I csc.Index](g *csc.Graph, start, n, at int64, b block[I]) {
+func copyRow[I csc.Index](g *csc.Relation, start, n, at int64, b block[I]) {
 	copy(b.indices[at:at+n], csc.Of[I](g.Indices)[start:start+n])
 	switch {
 	case g.EdgeIDs.Bits == 32:

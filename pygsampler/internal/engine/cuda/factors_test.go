@@ -107,7 +107,7 @@ func TestFactorsWithEveryOption(t *testing.T) {
 }
 
 // everyThird excludes every third edge.
-func everyThird(t *testing.T, g *csc.Graph) *csc.Exclusions {
+func everyThird(t *testing.T, g *csc.Relation) *csc.Exclusions {
 	t.Helper()
 	x, err := g.Exclude(csctest.Steps(int(g.NumEdges()/3), 3))
 	if err != nil {

@@ -63,13 +63,13 @@ func (g *Graph) edgeIDBits() uint32 {
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 
 // Upload copies a graph to the device, its named arrays and its transposed one; free gives the copies back.
-func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
+func (e *Engine) Upload(g *csc.Relation) (d *Graph, free func() error, err error) {
 	if g.Back != nil {
 		back, freeBack, err := e.Upload(g.Back)
 		if err != nil {
 			return nil, nil, err
 		}
-		plain := &csc.Graph{
+		plain := &csc.Relation{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes,
 			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds, EdgeData: g.EdgeData, VertexData: g.VertexData,
 		}

@@ -48,7 +48,7 @@ type Schema struct {
 	Names     []string // of the types of vertices
 	Nodes     []int64  // of each type
 	Relations []Relation
-	Mixed     bool // rows draw by their relation too, as csc.HeteroGraph has it
+	Mixed     bool // rows draw by their relation too, as csc.Graph has it
 }
 
 // Relation is a type of edges, as csc.Relation has it.

@@ -56,7 +56,7 @@ func ladies(t testing.TB, hops, k int) *program.Program {
 
 // withData is a graph's arrays: w of edges, positive and of many sizes, t that is 0 to 4, n of
 // vertices.
-func withData(g *csc.Graph) *csc.Graph {
+func withData(g *csc.Relation) *csc.Relation {
 	n := int(g.NumEdges())
 	w, kinds, x := make([]float64, n), make([]int8, n), make([]float32, g.NumNodes)
 	for i := range w {
@@ -98,7 +98,7 @@ func programDevice(t testing.TB) (*Engine, gpu.Stream) {
 }
 
 // checkProgram compares a batch of a device, made by several grids, with the CPU's.
-func checkProgram(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, d *Graph, p *program.Program, seeds []int64, grids ...int) {
+func checkProgram(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, d *Graph, p *program.Program, seeds []int64, grids ...int) {
 	t.Helper()
 	b := request.Batch{Seed: 5, Epoch: 1, Number: 2, Seeds: csctest.Array(seeds, 64)}
 	var stop atomic.Bool

@@ -148,7 +148,7 @@ func sample(e *Engine, d *Graph, c Call) (Batch, error) {
 }
 
 // upload is a graph on the device, until the end of the test.
-func upload(t *testing.T, e *Engine, g *csc.Graph) *Graph {
+func upload(t *testing.T, e *Engine, g *csc.Relation) *Graph {
 	t.Helper()
 	d, free, err := e.Upload(g)
 	if err != nil {
@@ -163,7 +163,7 @@ func upload(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 }
 
 // graphOf is csctest.Graph, here and on the device.
-func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) (*csc.Graph, *Graph) {
+func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) (*csc.Relation, *Graph) {
 	t.Helper()
 	g := csctest.Graph(rows, numNodes, idBits, indptrBits, withIDs)
 	return g, upload(t, e, g)

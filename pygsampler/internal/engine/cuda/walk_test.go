@@ -14,7 +14,7 @@ import (
 )
 
 // walker is a graph on the device, with adjacency, until the end of the test.
-func walker(t *testing.T, e *Engine, g *csc.Graph) *Graph {
+func walker(t *testing.T, e *Engine, g *csc.Relation) *Graph {
 	t.Helper()
 	d := upload(t, e, g)
 	t.Cleanup(func() {

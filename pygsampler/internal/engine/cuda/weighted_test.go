@@ -23,7 +23,7 @@ var weightings = map[string]func(p int) float64{
 }
 
 // weigh gives a graph tables.
-func weigh(g *csc.Graph, weight func(p int) float64) *csc.Graph {
+func weigh(g *csc.Relation, weight func(p int) float64) *csc.Relation {
 	var s weights.Scratch
 	g.Alias, g.Sums = make([]uint64, g.NumEdges()), make([]uint64, g.NumEdges())
 	for v := range g.Rows() {
@@ -38,7 +38,7 @@ func weigh(g *csc.Graph, weight func(p int) float64) *csc.Graph {
 }
 
 // weighted is graphOf with weights.
-func weighted(t *testing.T, e *Engine, rows [][]int64, nodes int64, bits int, withIDs bool, weight func(p int) float64) (*csc.Graph, *Graph) {
+func weighted(t *testing.T, e *Engine, rows [][]int64, nodes int64, bits int, withIDs bool, weight func(p int) float64) (*csc.Relation, *Graph) {
 	t.Helper()
 	g := weigh(csctest.Graph(rows, nodes, bits, 96-bits, withIDs), weight)
 	return g, upload(t, e, g)

@@ -16,7 +16,7 @@ const mostRows = 1 << 23
 // asks can stop in between. It borrows the graph and keeps a counter of each
 // vertex; one goroutine at a time may use it. The zero value is of no use.
 type Degrees struct {
-	graph    *Graph
+	graph    *Relation
 	parallel bool // whether to count parallel edges, which sorts each row
 	pages    *memory.Pages
 	out32    []uint32 // out-degrees; nil where a count may not fit
@@ -50,7 +50,7 @@ type Profile struct {
 
 // NewDegrees takes the memory for the counters: 4 bytes for each vertex, 8 where
 // there are 2^32 edges and more.
-func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
+func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	width := int64(4)
 	if g.NumEdges() >= 1<<32 {
 		width = 8

@@ -18,7 +18,7 @@ var ErrStopped = errors.New("stopped")
 // u*kinds + k lists those of type k. It borrows the graph and the types until Run has returned;
 // any goroutine may stop it and look how far it is.
 type Transposition struct {
-	Graph *Graph // whose rows are not split by type
+	Graph *Relation // whose rows are not split by type
 	// Kind is the type of the edge of an id, of which there are Len; nil: rows are not split.
 	Kind func(id int64) int64
 	Len  int64
@@ -268,7 +268,7 @@ func transpose[T, E Index](s transposing, m memory.Memory, offIndices, offIDs in
 }
 
 // rowOf is the row of the edge at a CSC position.
-func (g *Graph) rowOf(p int64) int64 {
+func (g *Relation) rowOf(p int64) int64 {
 	lo, hi := int64(0), g.Rows()
 	for lo < hi {
 		if middle := (lo + hi) / 2; g.Indptr.At(middle+1) <= p {
@@ -281,14 +281,14 @@ func (g *Graph) rowOf(p int64) int64 {
 }
 
 // Ascends says whether the neighbours of each row ascend, as they do in a transposed graph.
-func (g *Graph) Ascends() bool {
+func (g *Relation) Ascends() bool {
 	if g.Indices.Bits == 32 {
 		return ascends(g, g.Indices.I32)
 	}
 	return ascends(g, g.Indices.I64)
 }
 
-func ascends[T Index](g *Graph, indices []T) bool {
+func ascends[T Index](g *Relation, indices []T) bool {
 	var falls atomic.Bool
 	Parallel(0, g.Rows(), func(lo, hi int64) {
 		for v := lo; v < hi && !falls.Load(); v++ {
@@ -304,7 +304,7 @@ func ascends[T Index](g *Graph, indices []T) bool {
 }
 
 // SameRows says whether two graphs have the same arrays but for the ids of edges.
-func SameRows(a, b *Graph) bool {
+func SameRows(a, b *Relation) bool {
 	return a.NumNodes == b.NumNodes && a.Kinds == b.Kinds && same(a.Indptr, b.Indptr) && same(a.Indices, b.Indices)
 }
 

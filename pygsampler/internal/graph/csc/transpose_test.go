@@ -33,15 +33,15 @@ func readForm(m memory.Memory) (f form) {
 }
 
 // csc is the form as a graph.
-func (f form) csc(nodes int64) *csc.Graph {
-	return &csc.Graph{
+func (f form) csc(nodes int64) *csc.Relation {
+	return &csc.Relation{
 		Indptr: csctest.Array(f.indptr, 64), Indices: csctest.Array(f.indices, int(f.idBits)),
 		EdgeIDs: csctest.Array(f.ids, int(f.edgeIDBits)), NumNodes: nodes, Kinds: f.kinds,
 	}
 }
 
 // transposed is the form by sorting a list of all edges, stably.
-func transposed(g *csc.Graph, kind func(id int64) int64, kinds int64) form {
+func transposed(g *csc.Relation, kind func(id int64) int64, kinds int64) form {
 	type edge struct{ row, to, id int64 }
 	var edges []edge
 	for v := range g.Rows() {
@@ -75,8 +75,8 @@ func transposed(g *csc.Graph, kind func(id int64) int64, kinds int64) form {
 
 // graphs are those that tests transpose, by name: with parallel edges, self loops, vertices
 // without edges and behind the last row.
-func graphs(idBits, indptrBits int, withIDs bool) map[string]*csc.Graph {
-	found := make(map[string]*csc.Graph)
+func graphs(idBits, indptrBits int, withIDs bool) map[string]*csc.Relation {
+	found := make(map[string]*csc.Relation)
 	for name, rows := range csctest.Awkward(9000) {
 		found[name] = csctest.Graph(rows, max(int64(len(rows)), 3), idBits, indptrBits, withIDs)
 	}
@@ -185,11 +185,11 @@ func TestTranspositionFindsHowManyTypes(t *testing.T) {
 func TestTranspositionErrors(t *testing.T) {
 	before := memory.Count().Live
 	g := csctest.Graph([][]int64{{0, 1, 1}, {2}}, 3, 64, 64, true)
-	wide := &csc.Graph{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 47}
-	huge := &csc.Graph{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 44}
-	split := &csc.Graph{Indptr: csctest.Array([]int64{0, 0, 0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1, Kinds: 2}
+	wide := &csc.Relation{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 47}
+	huge := &csc.Relation{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 44}
+	split := &csc.Relation{Indptr: csctest.Array([]int64{0, 0, 0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1, Kinds: 2}
 	for _, k := range []struct {
-		graph      *csc.Graph
+		graph      *csc.Relation
 		types      []int64
 		kinds, len int64
 		want       string
@@ -245,7 +245,7 @@ func TestTranspositionStops(t *testing.T) {
 // Files are not read before they are used, so that anything may stand in their arrays.
 func TestTranspositionOfDamagedArrays(t *testing.T) {
 	before := memory.Count().Live
-	for name, g := range map[string]*csc.Graph{
+	for name, g := range map[string]*csc.Relation{
 		"a source that is no vertex": {Indptr: csctest.Array([]int64{0, 2}, 64), Indices: csctest.Array([]int64{0, 9}, 64), NumNodes: 2},
 		"a negative source":          {Indptr: csctest.Array([]int64{0, 2}, 64), Indices: csctest.Array([]int64{0, -9}, 32), NumNodes: 2},
 		"rows that end too early":    {Indptr: csctest.Array([]int64{0, 1}, 64), Indices: csctest.Array([]int64{0, 1}, 64), NumNodes: 2},
@@ -283,7 +283,7 @@ func TestSameRows(t *testing.T) {
 	a := csctest.Graph(rows, 3, 64, 64, true)
 	for _, k := range []struct {
 		name string
-		b    *csc.Graph
+		b    *csc.Relation
 		want bool
 	}{
 		{"without edge ids", csctest.Graph(rows, 3, 64, 64, false), true},

@@ -14,8 +14,8 @@ import (
 // Sort makes the rows of a graph in the order of time; those at one time stay in theirs. Its exported
 // fields are the caller's to set; any goroutine may halt it and look how far it is.
 type Sort struct {
-	Graph    *csc.Graph // on the CPU
-	Name     string     // of the times, for errors
+	Graph    *csc.Relation // on the CPU
+	Name     string        // of the times, for errors
 	ByVertex bool
 	// One time for each edge id, or for each vertex: Int or Float, whichever is not nil.
 	Int   func(int64) int64

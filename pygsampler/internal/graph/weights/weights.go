@@ -22,7 +22,7 @@ var ErrValue = errors.New("value error")
 // Build is a graph's edges by a value each. Its fields but the graph's arrays are
 // Build's own; any goroutine may stop it and look how far it is.
 type Build struct {
-	Graph *csc.Graph
+	Graph *csc.Relation
 	// Value is the weight of the edge of an id; the array has so many.
 	Value func(id int64) float64
 	Len   int64
@@ -187,7 +187,7 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 
 // Check reads the tables of a validated CSC, which somebody else may have made: that each
 // look at them stays within its row, and that the sums of a row ascend. Kernels rely on that.
-func Check(g *csc.Graph) error {
+func Check(g *csc.Relation) error {
 	b := Build{Graph: g, Name: "tables"}
 	b.lowest.Store(math.MaxInt64)
 	err := b.each(func(lo, hi int64) {

@@ -291,7 +291,7 @@ func TestLargeFanout(t *testing.T) {
 }
 
 // build is Build of a graph and weights by edge id.
-func build(g *csc.Graph, weights []float64, mask bool) (memory.Memory, error) {
+func build(g *csc.Relation, weights []float64, mask bool) (memory.Memory, error) {
 	b := &Build{Graph: g, Len: int64(len(weights)), Name: "w", Mask: mask, Value: func(id int64) float64 { return weights[id] }}
 	return b.Run()
 }

@@ -167,7 +167,7 @@ func degreesOf[I csc.Index](out *outEdges, vertices []I) (sum int64) {
 func (c *call[I]) turned() *outEdges {
 	g := c.Graph
 	// Without ids an edge is called by its place.
-	t := &csc.Transposition{Graph: &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}}
+	t := &csc.Transposition{Graph: &csc.Relation{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}}
 	done := make(chan struct{})
 	go func() {
 		ticks := time.NewTicker(10 * time.Millisecond)

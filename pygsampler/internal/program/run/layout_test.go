@@ -63,7 +63,7 @@ func TestLayouts(t *testing.T) {
 	}
 	rows := csctest.RandomRows(3000, 9)
 	rows[7] = append(rows[7], 49, 49, 7, 0, 49) // parallel edges, in no order
-	for bits, g := range map[int]*csc.Graph{
+	for bits, g := range map[int]*csc.Relation{
 		32: weightedGraph(csctest.Graph(rows, 3001, 32, 64, true)),
 		64: weightedGraph(csctest.Graph(rows, 3001, 64, 32, false)),
 	} {

@@ -31,7 +31,7 @@ import (
 type Request struct {
 	*program.Program
 	request.Batch
-	Graph   *csc.Graph
+	Graph   *csc.Relation
 	Exclude *csc.Exclusions // of a program that asks for them; nil: none
 	// Parts is where the rows lie of a graph that has none itself, and Arrays what a program that Apart takes reads of
 	// their edges, of which the parts leave those out that the batch does; nil: here.

@@ -64,7 +64,7 @@ func read(m memory.Memory, p *program.Program) result {
 	return r
 }
 
-func attempt(p *program.Program, g *csc.Graph, of request.Batch, crew csc.Crew) (r result, err error) {
+func attempt(p *program.Program, g *csc.Relation, of request.Batch, crew csc.Crew) (r result, err error) {
 	var stop atomic.Bool
 	m, err := Sample(&Request{Program: p, Batch: of, Graph: g}, crew, &stop)
 	if err == nil {
@@ -74,7 +74,7 @@ func attempt(p *program.Program, g *csc.Graph, of request.Batch, crew csc.Crew) 
 	return r, err
 }
 
-func sampled(t testing.TB, p *program.Program, g *csc.Graph, of request.Batch) result {
+func sampled(t testing.TB, p *program.Program, g *csc.Relation, of request.Batch) result {
 	t.Helper()
 	r, err := attempt(p, g, of, lender(0))
 	if err != nil {
@@ -89,7 +89,7 @@ func batchOf(number uint64, seeds ...int64) request.Batch {
 }
 
 // weighted gives a graph weights by edge ids, some of them 0, and an array of vertices.
-func weightedGraph(g *csc.Graph) *csc.Graph {
+func weightedGraph(g *csc.Relation) *csc.Relation {
 	w, x := make([]float32, g.NumEdges()), make([]int16, g.NumNodes)
 	for i := range w {
 		w[i] = float32(rng.Mix(uint64(i)) % 5)

@@ -16,7 +16,7 @@ import (
 type Request struct {
 	Rule
 	request.Batch
-	Graph *csc.Graph
+	Graph *csc.Relation
 }
 
 // side is how many reads a worker has under way, and unitSlots about how many vertices of a step it takes at

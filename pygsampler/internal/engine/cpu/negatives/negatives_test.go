@@ -36,7 +36,7 @@ func drawn(t testing.TB, r Request, bits int, workers lent) []int64 {
 }
 
 // tableOf is the alias table of a graph.
-func tableOf(t testing.TB, g *csc.Graph, power float64) []uint64 {
+func tableOf(t testing.TB, g *csc.Relation, power float64) []uint64 {
 	t.Helper()
 	m, err := (&Table{Graph: g, Power: power}).Run()
 	if err != nil {
@@ -90,7 +90,7 @@ func TestChances(t *testing.T) {
 	}
 	indices := make([]int64, indptr[len(indptr)-1])
 	// One vertex more, beyond the rows.
-	g := &csc.Graph{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 32), NumNodes: 9}
+	g := &csc.Relation{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 32), NumNodes: 9}
 	for _, power := range []float64{0, .5, .75, .8, 1} {
 		by, total := make([]float64, g.NumNodes), 0.0
 		for v := range by {

@@ -15,8 +15,8 @@ import (
 // in-edges; a vertex without any counts as one with one. Its exported fields are the caller's to
 // set; any goroutine may halt it and look how far it is.
 type Table struct {
-	Graph *csc.Graph // on the CPU
-	Power float64    // in [0, 1]
+	Graph *csc.Relation // on the CPU
+	Power float64       // in [0, 1]
 
 	stop atomic.Bool
 	done atomic.Int64

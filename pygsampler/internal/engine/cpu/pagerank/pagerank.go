@@ -30,7 +30,7 @@ const (
 // Its exported fields are the caller's to set; any goroutine may halt it and look how far
 // it is.
 type Scores struct {
-	Graph     *csc.Graph // on the CPU, rows whole
+	Graph     *csc.Relation // on the CPU, rows whole
 	Roots     csc.Array
 	Most      int64   // vertices of a root, itself among them, which is always there
 	Alpha     float64 // in [MinAlpha, 1]
