@@ -30,11 +30,11 @@ type derivation interface {
 // an array over its edges. It is finished exactly once; until then it reads the graph's
 // memory and the array.
 type DeriveJob struct {
-	graph  *Relation
-	build  derivation
-	done   chan struct{}
-	memory memory.Memory
-	err    error
+	relation *Relation
+	build    derivation
+	done     chan struct{}
+	memory   memory.Memory
+	err      error
 }
 
 // deriving holds every DeriveJob that is not finished, so that Shutdown can end them.
@@ -111,7 +111,7 @@ func startTables(g *Relation, name, dtype string, address, length int64, mask bo
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}
-	return derive(g, &weights.Build{Graph: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
+	return derive(g, &weights.Build{Relation: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
 }
 
 // startTranspose begins to transpose a graph. Where dtype is not "", rows are split by the
@@ -119,7 +119,7 @@ func startTables(g *Relation, name, dtype string, address, length int64, mask bo
 // as many as there are where that is 0. name is the array's, for errors. bare is without
 // edge ids.
 func startTranspose(g *Relation, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
-	t := &csc.Transposition{Graph: &g.csc, Name: name, Bare: bare}
+	t := &csc.Transposition{Relation: &g.csc, Name: name, Bare: bare}
 	if dtype != "" {
 		read := types[dtype]
 		if read == nil {
@@ -141,7 +141,7 @@ func derive(g *Relation, build derivation) (*DeriveJob, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
-	j := &DeriveJob{graph: g, build: build, done: make(chan struct{})}
+	j := &DeriveJob{relation: g, build: build, done: make(chan struct{})}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (j *DeriveJob) run() {
 		if p := recover(); p != nil {
 			j.err = Errorf(KindOther, "derived graph: %v", p)
 		}
-		j.graph.leave()
+		j.relation.leave()
 		deriving.Lock()
 		delete(deriving.jobs, j)
 		deriving.Unlock()
@@ -269,7 +269,7 @@ func startTimes(g *Relation, name, dtype string, address, length int64, byVertex
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}
-	s := &times.Sort{Graph: &g.csc, Name: name, ByVertex: byVertex, Len: length}
+	s := &times.Sort{Relation: &g.csc, Name: name, ByVertex: byVertex, Len: length}
 	switch dtype {
 	case "int32", "int64":
 		s.Int = types[dtype](address, length)
@@ -292,7 +292,7 @@ func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, e
 		return nil, err
 	}
 	return derive(g, &pagerank.Scores{
-		Graph: &g.csc, Roots: csc.Borrow(roots, count, rootBits), Most: most,
+		Relation: &g.csc, Roots: csc.Borrow(roots, count, rootBits), Most: most,
 		Alpha: math.Float64frombits(uint64(alpha)), Epsilon: math.Float64frombits(uint64(epsilon)),
 		Threshold: math.Float64frombits(uint64(threshold)),
 	})
@@ -301,5 +301,5 @@ func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, e
 // startNegatives begins to make the table by which vertices are drawn in proportion to their number
 // of in-edges to a power, whose bits are given.
 func startNegatives(g *Relation, power int64) (*DeriveJob, error) {
-	return derive(g, &negatives.Table{Graph: &g.csc, Power: math.Float64frombits(uint64(power))})
+	return derive(g, &negatives.Table{Relation: &g.csc, Power: math.Float64frombits(uint64(power))})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
-// them; at ends are the types that each relation of a batch with types leads from and to.
+// them; at ends are the types that each relation of a heterogeneous batch leads from and to.
 func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err

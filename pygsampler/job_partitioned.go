@@ -167,7 +167,7 @@ func hopwise(p *Sampler) (interface {
 	case *wholerows.Plan:
 		return plan, nil
 	}
-	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks, HGT, LABOR or a program for a graph in parts, got one of another family")
+	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
 }
 
 // ask hands a question out and waits for its answer.
@@ -332,7 +332,7 @@ func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
-	degree := float64(req.Graph.NumEdges()) / float64(max(req.Graph.Rows(), 1))
+	degree := float64(req.Relation.NumEdges()) / float64(max(req.Relation.Rows(), 1))
 	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges && len(t.without) == 0
 	return t.begin(t, few), nil
 }
@@ -368,7 +368,7 @@ func (t *rowsTask) ofPlan(relation int64) error {
 	default:
 		return Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a heterogeneous graph in parts, got one of another family")
 	}
-	req := &cpu.Request{Graph: own, EdgeWeights: about.EdgeWeights}
+	req := &cpu.Request{Relation: own, EdgeWeights: about.EdgeWeights}
 	req.Batch = about.Batch
 	req.Hops = request.Hops{Fanouts: about.Fanouts[relation], Replace: about.Replace, Disjoint: about.Disjoint}
 	if about.Times != nil {
@@ -379,7 +379,7 @@ func (t *rowsTask) ofPlan(relation int64) error {
 }
 
 func (t *rowsTask) do() (memory.Memory, error) {
-	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Graph.ExcludeOf(t.without, t.rows.Edge)
+	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Relation.ExcludeOf(t.without, t.rows.Edge)
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
 }
 
@@ -414,7 +414,7 @@ func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c *Request) (Job, error
 		return nil, err
 	}
 	t.edges = walk.PartEdges{
-		Rule: &plan.Rule, Graph: &relation.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
+		Rule: &plan.Rule, Relation: &relation.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
 		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
 	}
 	if c.IDs != 0 {

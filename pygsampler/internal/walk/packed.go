@@ -25,13 +25,13 @@ const packedText = "walk: packed edges"
 // packable says whether walks go by packed edges: where they are asked to and nothing but the row
 // decides a step, on graphs whose ids and degrees have room there.
 func (r *Request) packable() bool {
-	g := r.Graph
+	g := r.Relation
 	return r.Pack && r.plain() && g.NumNodes <= 1<<32 && g.NumEdges() < 1<<32 && g.NumEdges() > 0
 }
 
 // plain says whether nothing but the row decides a step, and a walk ends at dead ends alone.
 func (r *Request) plain() bool {
-	return r.Stop == 0 && r.Restart == 0 && r.Graph.Kinds <= 1 && len(r.Path) == 0 && r.Graph.Alias == nil &&
+	return r.Stop == 0 && r.Restart == 0 && r.Relation.Kinds <= 1 && len(r.Path) == 0 && r.Relation.Alias == nil &&
 		!r.Second() && r.Roots == 0
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// HeteroRequest says what to sample of a graph with types, and how. It is read-only while a
+// HeteroRequest says what to sample of a heterogeneous graph, and how. It is read-only while a
 // batch is made.
 type HeteroRequest struct {
 	request.Batch // its seeds are those of the first type, then those of the second, and so on
@@ -38,7 +38,7 @@ type HeteroRequest struct {
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
-// heteroBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
+// heteroBatch is a batch of a heterogeneous graph in the making. A hop has a list of rows, those of
 // the first relation, then those of the second, and so on; its tiles are pieces of that list,
 // none of which has rows of two relations. So vertices of a type are numbered by their first
 // occurrence in that list, and each type by itself.
@@ -134,7 +134,7 @@ func (s *heteroScratch) put() {
 	heteroShelf.free = append(heteroShelf.free, s)
 }
 
-// trimHetero frees the scratch of idle batches of graphs with types.
+// trimHetero frees the scratch of idle batches of heterogeneous graphs.
 func trimHetero() {
 	heteroShelf.Lock()
 	defer heteroShelf.Unlock()
@@ -275,7 +275,7 @@ func (s *heteroBatch[I]) begin() error {
 		rel := g.Relations[i]
 		r := &s.rels[i]
 		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
-		r.req = Request{Graph: rel, EdgeWeights: s.EdgeWeights}
+		r.req = Request{Relation: rel, EdgeWeights: s.EdgeWeights}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: s.HeteroRequest.Fanouts[i], Replace: s.Replace}
 		if s.Exclude != nil {

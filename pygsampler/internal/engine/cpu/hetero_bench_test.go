@@ -84,9 +84,9 @@ func mag(b *testing.B) *csc.Graph {
 	return g
 }
 
-// BenchmarkTyped is batches of 1024 papers of a graph like ogbn-mag, uniform and by weight, on one core and on two: of the
+// BenchmarkHetero is batches of 1024 papers of a graph like ogbn-mag, uniform and by weight, on one core and on two: of the
 // batches the least time that the processor has spent and that has passed, and the medians.
-func BenchmarkTyped(b *testing.B) {
+func BenchmarkHetero(b *testing.B) {
 	uniform := mag(b)
 	weighted := &csc.Graph{Schema: uniform.Schema, Relations: slices.Clone(uniform.Relations)}
 	pareto := some(func(u float64) float64 { return math.Pow(u, -1/1.2) })

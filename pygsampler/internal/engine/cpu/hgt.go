@@ -14,11 +14,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// HGTRequest says what to sample of a graph with types by the budgets of HGT (Z. Hu, Y. Dong,
+// HGTRequest says what to sample of a heterogeneous graph by the budgets of HGT (Z. Hu, Y. Dong,
 // K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2). It is
 // read-only while a batch is made.
 type HGTRequest struct {
-	request.Batch // as that of TypedRequest
+	request.Batch // as that of HeteroRequest
 	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
 	Samples       [][]int64 // of each type how many vertices each iteration takes; -1: all
@@ -28,7 +28,7 @@ type HGTRequest struct {
 	MaxNeighbors int64
 	MapBytes     int64
 	Most         int64 // edges of an iteration; 0: any number
-	// Where the rows of each relation lie elsewhere, as TypedRequest has them; nil: here.
+	// Where the rows of each relation lie elsewhere, as HeteroRequest has them; nil: here.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
@@ -164,7 +164,7 @@ func (s *hgtBatch[I]) begin() error {
 		rel := g.Relations[i]
 		r := &s.rels[i]
 		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
-		r.req = Request{Graph: rel}
+		r.req = Request{Relation: rel}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: []int64{s.MaxNeighbors}}
 		if s.Exclude != nil {

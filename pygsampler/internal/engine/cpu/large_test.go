@@ -53,7 +53,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 				if replace && k.fanouts[0] < 0 {
 					continue
 				}
-				check(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: replace}, Batch: request.Batch{Seed: 77, Seeds: csctest.Array(k.seeds, 64)}}})
+				check(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: replace}, Batch: request.Batch{Seed: 77, Seeds: csctest.Array(k.seeds, 64)}}})
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 // that they come from.
 func TestEdgeIDsBeyondInt32(t *testing.T) {
 	g := beyond(t, 32)
-	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{100}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}}}
+	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{100}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}}}
 	var stop atomic.Bool
 	m, err := Sample(&r, idle(0), &stop)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestHubCostsItsFanout(t *testing.T) {
 		NumNodes: 2,
 	}
 	cost := func(seed int64, r Request) (allocated uint64, size int64) {
-		r.Graph, r.Seeds = g, csctest.Array([]int64{seed}, 32)
+		r.Relation, r.Seeds = g, csctest.Array([]int64{seed}, 32)
 		var before, after runtime.MemStats
 		var stop atomic.Bool
 		var bytes int64
@@ -161,7 +161,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 		for _, limit := range []int64{0, 1} {
 			var counts []float64
 			for _, seeds := range []int64{256, 4096} {
-				r := Request{Graph: g, MapBytes: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
+				r := Request{Relation: g, MapBytes: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
 				var stop atomic.Bool
 				run := func() {
 					r.Number++

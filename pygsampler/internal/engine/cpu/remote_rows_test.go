@@ -18,7 +18,7 @@ func wholeRows(t *testing.T, parts []*csc.Relation, bounds, edges []int64, witho
 	return func(a *RowRequest) (answers []RowReply, err error) {
 		*asks = append(*asks, a.Vertices.Len())
 		for p, g := range parts {
-			r := &Request{Graph: g, First: bounds[p], Exclude: g.ExcludeOf(without, edges[p])}
+			r := &Request{Relation: g, First: bounds[p], Exclude: g.ExcludeOf(without, edges[p])}
 			r.Hops = request.Hops{Fanouts: []int64{-1}}
 			part := &PartRows{Request: r, Edge: edges[p], EdgeBits: 64, Weights: weights, Ask: &RowRequest{Vertices: slice(a.Vertices, a.Starts[p], a.Starts[p+1])}}
 			if !weights {
@@ -91,7 +91,7 @@ func TestWholeRowsOfParts(t *testing.T) {
 					if slices.Contains(without, id) {
 						continue
 					}
-					g := &near.Graph
+					g := &near.Relation
 					if g.Indices.I64[at] != u || g.EdgeIDs.I64[at] != id {
 						t.Fatalf("vertex %d: edge %d from %d, expected %d from %d", v, g.EdgeIDs.I64[at], g.Indices.I64[at], id, u)
 					}

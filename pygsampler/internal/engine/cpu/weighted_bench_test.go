@@ -50,7 +50,7 @@ func powerLaw(b *testing.B, nodes, edges int64) *csc.Relation {
 
 // byWeight is the graph with tables of weights that draw gives.
 func byWeight(b *testing.B, g *csc.Relation, draw func(id int64) float64) *csc.Relation {
-	build := weights.Build{Graph: g, Value: draw, Len: g.NumEdges(), Name: "weight"}
+	build := weights.Build{Relation: g, Value: draw, Len: g.NumEdges(), Name: "weight"}
 	m, err := build.Run()
 	if err != nil {
 		b.Fatal(err)
@@ -100,7 +100,7 @@ func BenchmarkWeighted(b *testing.B) {
 					for round := 0; b.Loop(); round++ {
 						for i := range graphs {
 							which := (i + round) % 3
-							r.Graph = graphs[which]
+							r.Relation = graphs[which]
 							total := time.Duration(0)
 							for range turn {
 								for i := range seeds {

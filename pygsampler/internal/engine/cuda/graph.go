@@ -28,8 +28,8 @@ type Graph struct {
 	packing packing      // what walks read
 	named   named        // what programs read
 	made    derivedCache // and what is made of it once
-	alone   *Graph       // the same with types; nil: nobody asked
-	schema  *Schema      // of a graph with types, which has no arrays of its own; nil: one without
+	alone   *Graph       // the same as a heterogeneous one; nil: nobody asked
+	schema  *Schema      // of a heterogeneous graph, which has no arrays of its own; nil: homogeneous
 
 	engine *Engine
 

@@ -43,7 +43,7 @@ type heteroArgs struct {
 	Window                                                  float64
 }
 
-// Schema is what a graph with types has beside the arrays of its relations.
+// Schema is what a heterogeneous graph has beside the arrays of its relations.
 type Schema struct {
 	Names     []string // of the types of vertices
 	Nodes     []int64  // of each type
@@ -59,7 +59,7 @@ type Relation struct {
 	Salt     uint64
 }
 
-// NewHetero is a graph with types, of relations that are on the device. It holds none of them.
+// NewHetero is a heterogeneous graph, of relations that are on the device. It holds none of them.
 func (e *Engine) NewHetero(s Schema) *Graph {
 	a := Arrays{IDBits: 64}
 	if len(s.Relations) > 0 {
@@ -110,7 +110,7 @@ func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
 	return m.Address, nil
 }
 
-// Hetero is neighbour sampling of a graph with types, of one call: all hops in one launch.
+// Hetero is neighbour sampling of a heterogeneous graph, of one call: all hops in one launch.
 type Hetero struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
@@ -160,7 +160,7 @@ func loadHetero(e *Engine) (k *heteroKernels, err error) {
 	return k, err
 }
 
-// roomOf is the dynamic shared memory that a block of kernels of graphs with types may have, which they are allowed to ask
+// roomOf is the dynamic shared memory that a block of kernels of heterogeneous graphs may have, which they are allowed to ask
 // for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables and so much beside them.
 func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, err error) {
 	static := 0
@@ -188,7 +188,7 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 
 func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
 
-// LoadHetero is Load for a graph with types.
+// LoadHetero is Load for a heterogeneous graph.
 func (g *Graph) LoadHetero() error {
 	_, err := g.heteroKernels()
 	return err
@@ -219,7 +219,7 @@ func (p *Hetero) Check(g *Graph, c *Call) error {
 
 func (p *Hetero) checkTypes(g *Graph) error {
 	if g.schema == nil {
-		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
 	}
 	if hops := p.hops(); hops > mostHops {
 		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
@@ -331,7 +331,7 @@ func (p *Hetero) outside(f *Flight, i int64) error {
 	return fmt.Errorf("seed %d of %d: a fault of pygsampler", i, f.call.NumSeeds)
 }
 
-// heteroSpace is what a batch of a graph with types needs beside what hops need.
+// heteroSpace is what a batch of a heterogeneous graph needs beside what hops need.
 type heteroSpace struct {
 	lists  buffer     // the vertices of each type by their numbers
 	trees  buffer     // and their trees

@@ -20,7 +20,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// heteroParts is what describes a batch of a graph with types, and all of its arrays.
+// heteroParts is what describes a batch of a heterogeneous graph, and all of its arrays.
 func heteroParts(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
 	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
 	ids := words[batch.WordIDBits]
@@ -66,7 +66,7 @@ func uploadHetero(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 func heteroPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, err error) {
 	p = &Hetero{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
 	for i := range r.Exclude {
-		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i], Exclude: r.Exclude[i]})
+		own := excluded(&cpu.Request{Relation: r.Graph.Relations[i], Exclude: r.Exclude[i]})
 		p.Excluded = append(p.Excluded, int64(len(own)))
 		positions = append(positions, own...)
 	}
@@ -172,7 +172,7 @@ func randomTypes(random *rand.Rand, types, bits int) *csc.Graph {
 
 // Random schemas of 1 to 40 types: seeds of several types, some repeated; fanouts of every kind by relation
 // and hop; both frontiers, replacement, exclusions, factors, ids of both widths.
-func TestTyped(t *testing.T) {
+func TestHetero(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 2))
 	for i, types := range []int{1, 1, 2, 3, 4, 7, 12, 40} {
@@ -239,7 +239,7 @@ func testHetero(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Gra
 }
 
 // Every small degree with every small fanout by weight.
-func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
+func TestHeteroEveryDegreeAndFanoutByWeight(t *testing.T) {
 	e, s := device(t)
 	rows, seeds := csctest.EveryDegree()
 	for _, name := range []string{"ramp", "heavy", "equal"} {
@@ -261,7 +261,7 @@ func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
 }
 
 // A row of more edges than a warp takes alone, and one of more than a tile.
-func TestTypedHub(t *testing.T) {
+func TestHeteroHub(t *testing.T) {
 	e, s := device(t)
 	star := csctest.Awkward(9000)["star"]
 	g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 5001}, {Name: "b", Nodes: 5001}}}}
@@ -278,7 +278,7 @@ func TestTypedHub(t *testing.T) {
 }
 
 // A seed that is no vertex names its type and its place there, and harms no later batch.
-func TestTypedRefuses(t *testing.T) {
+func TestHeteroRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 3, 64)
 	d := uploadHetero(t, e, g)
@@ -301,6 +301,6 @@ func TestTypedRefuses(t *testing.T) {
 	}
 	_, plain := graphOf(t, e, [][]int64{{0}}, 1, 64, 64, false)
 	if _, err := sample(e, plain, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()}); !errors.Is(err, request.ErrValue) {
-		t.Fatalf("a graph without types: got %v", err)
+		t.Fatalf("a homogeneous graph: got %v", err)
 	}
 }

@@ -22,8 +22,8 @@ type hgtArgs struct {
 	Iterations, _           uint32
 }
 
-// HGT is HGT's subgraphs of a graph with types, of one call: all iterations in one launch. Iterations are the hops of
-// a Typed, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
+// HGT is HGT's subgraphs of a heterogeneous graph, of one call: all iterations in one launch. Iterations are the hops of
+// a Hetero, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
 type HGT struct {
 	hops    Hetero
 	samples [][]int64 // of each type those of the iterations; -1: all
@@ -77,10 +77,10 @@ func (p *HGT) tables() int {
 	return tablesOf(len(p.hops.Seeds), len(p.hops.Fanouts)) + 8*len(p.hops.Seeds)
 }
 
-// Check refuses graphs without types, and those of more than the device has room for.
+// Check refuses homogeneous graphs, and those of more than the device has room for.
 func (p *HGT) Check(g *Graph, c *Call) error {
 	if g.schema == nil {
-		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
 	}
 	k, err := Kept(g.engine, "hgt", loadHGT)
 	if err != nil {

@@ -33,7 +33,7 @@ func hgtPlan(r *cpu.HGTRequest) (p *HGT, positions []int64) {
 
 // positionsOf is the CSC positions that are excluded of a relation.
 func positionsOf(g *csc.Relation, x *csc.Exclusions) []int64 {
-	return excluded(&cpu.Request{Graph: g, Exclude: x})
+	return excluded(&cpu.Request{Relation: g, Exclude: x})
 }
 
 // hgtAlike compares subgraphs of the GPU, by several grids, with the CPU's: every word and every array.
@@ -164,6 +164,6 @@ func TestHGTRefuses(t *testing.T) {
 	}
 	_, plain := graphOf(t, e, [][]int64{{0}}, 1, 64, 64, false)
 	if _, err := sample(e, plain, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()}); !errors.Is(err, request.ErrValue) {
-		t.Fatalf("a graph without types: got %v", err)
+		t.Fatalf("a homogeneous graph: got %v", err)
 	}
 }

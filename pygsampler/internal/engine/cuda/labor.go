@@ -18,7 +18,7 @@ type heteroLaborArgs struct {
 	_                                            uint32
 }
 
-// Labor is LABOR on a graph with types, of one call: all hops in one launch. NewLabor makes one.
+// Labor is LABOR on a heterogeneous graph, of one call: all hops in one launch. NewLabor makes one.
 type Labor struct {
 	Hetero
 	Rounds     int64 // of LABOR-i; -1: until the expected number of vertices hardly falls
@@ -126,7 +126,7 @@ func (p *Labor) Arrived(f *Flight, status, detail int64) (again bool, err error)
 	return true, nil
 }
 
-// laborSpace is what choosing edges needs beside what batches of graphs with types do.
+// laborSpace is what choosing edges needs beside what batches of heterogeneous graphs do.
 type laborSpace struct{ work, cells, slots buffer }
 
 // Forget has nothing to do: every launch begins anew.

@@ -39,7 +39,7 @@ var laborKinds = []cpu.Labor{
 	{}, {Exact: true}, {Rounds: 1}, {Rounds: 3, SameLayers: true}, {Rounds: -1}, {Batches: 3}, {Exact: true, SameLayers: true, Batches: 5},
 }
 
-// Random schemas of 1 to 40 types, as TestTyped has them.
+// Random schemas of 1 to 40 types, as TestHetero has them.
 func TestLabor(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 3))

@@ -78,7 +78,7 @@ func hopsOf(p Plan) request.Hops {
 func requests(g *csc.Relation, calls []*Call) []cpu.Request {
 	kept := make([]cpu.Request, len(calls))
 	for i, c := range calls {
-		kept[i] = cpu.Request{Graph: g, Request: request.Request{Hops: hopsOf(c.Plan), Batch: c.Batch}}
+		kept[i] = cpu.Request{Relation: g, Request: request.Request{Hops: hopsOf(c.Plan), Batch: c.Batch}}
 	}
 	return kept
 }

@@ -102,7 +102,7 @@ func checkProgram(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, d *Gra
 	t.Helper()
 	b := request.Batch{Seed: 5, Epoch: 1, Number: 2, Seeds: csctest.Array(seeds, 64)}
 	var stop atomic.Bool
-	m, wrong := run.Sample(&run.Request{Program: p, Batch: b, Graph: g}, nil, &stop)
+	m, wrong := run.Sample(&run.Request{Program: p, Batch: b, Relation: g}, nil, &stop)
 	want := ""
 	if wrong == nil {
 		want = outcome(m)
@@ -288,7 +288,7 @@ func TestProgramsInFlight(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := request.Batch{Number: uint64(number), Seeds: csctest.Array(csctest.Steps(100, 5), 32)}
-		want, err := run.Sample(&run.Request{Program: p, Batch: b, Graph: g}, nil, new(atomic.Bool))
+		want, err := run.Sample(&run.Request{Program: p, Batch: b, Relation: g}, nil, new(atomic.Bool))
 		if err != nil {
 			t.Fatal(err)
 		}

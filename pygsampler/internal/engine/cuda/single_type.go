@@ -6,7 +6,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// SingleType has a plan of graphs without types make the batches of a graph with one type of vertices and one of
+// SingleType has a plan of homogeneous graphs make the batches of a graph with one type of vertices and one of
 // edges, which are the same bytes: it knows of neither what the kernel of many types looks up.
 type SingleType struct {
 	Plan

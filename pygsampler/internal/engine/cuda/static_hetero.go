@@ -10,7 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// heteroPass is what a pass has in a TypedState, which it begins.
+// heteroPass is what a pass has in a HeteroState, which it begins.
 type heteroPass struct {
 	Seeds, Steps, Counts, Times, Excluded, ExcludedAt gpu.Address
 	NumSteps, Sampled, Spread                         uint64
@@ -45,7 +45,7 @@ const (
 	fillBehind
 )
 
-// wordOfZero is a word of the header that is 0 in batches of graphs with types.
+// wordOfZero is a word of the header that is 0 in batches of heterogeneous graphs.
 const wordOfZero = batch.WordNumExtras
 
 // chunkBytes is what a block copies at a time.
@@ -150,7 +150,7 @@ func (p *StaticHeteroPlan) numSeeds() (all int64) {
 	return all
 }
 
-// StaticHetero is Static for a graph with types.
+// StaticHetero is Static for a heterogeneous graph.
 type StaticHetero struct {
 	passes
 	plan   StaticHeteroPlan

@@ -21,7 +21,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// heteroCase is a pass over seeds of a graph with types.
+// heteroCase is a pass over seeds of a heterogeneous graph.
 type heteroCase struct {
 	t       *testing.T
 	e       *Engine

@@ -241,7 +241,7 @@ func (c *staticCase) run(t *testing.T, e *Engine, s gpu.Stream) {
 	}
 	bits := c.g.Indices.Bits
 	onHost := func(epoch uint32, number uint64, part Seeds) (batchtest.Batch, error) {
-		return onCPU(&cpu.Request{Graph: c.g, Request: request.Request{Hops: c.hops, Batch: request.Batch{
+		return onCPU(&cpu.Request{Relation: c.g, Request: request.Request{Hops: c.hops, Batch: request.Batch{
 			Seed: 9, Epoch: epoch, Number: number, Seeds: csctest.Array(c.seeds[part.First:][:part.Count], bits),
 		}}})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// timedGraph is a graph without types as one of one type, on the device, with the keys of its edges there.
+// timedGraph is a homogeneous graph as one of one type, on the device, with the keys of its edges there.
 func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, keys []int64) (*Graph, gpu.Address) {
 	t.Helper()
 	m, err := e.pool.Alloc(s, uint64(len(keys))*8)
@@ -107,14 +107,14 @@ func TestTimes(t *testing.T) {
 				batch := request.Batch{Seed: 7, Epoch: 1, Number: uint64(variant), Seeds: csctest.Array(seeds, bits)}
 				given := times.Rows{Edges: keys, Of: of, Float: float}
 				r, on := &cpu.Request{
-					Graph: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
+					Relation: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
 					EdgeWeights: how >= 4,
 				}, d
 				if how == 1 || how == 3 || how == 4 && variant%2 == 0 || how == 6 {
 					r.Exclude = x
 				}
 				if how == 2 || how == 3 || how > 4 {
-					r.Graph, on = byWeight, weighed
+					r.Relation, on = byWeight, weighed
 				}
 				want, err := onCPU(r)
 				if err != nil {
@@ -144,7 +144,7 @@ func TestTimes(t *testing.T) {
 
 // Random schemas of which some relations have times, some weights, and some both: under every rule, with
 // excluded edges, and with factors.
-func TestTypedTimes(t *testing.T) {
+func TestHeteroTimes(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
 	for round := range 12 {

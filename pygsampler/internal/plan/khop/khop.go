@@ -67,7 +67,7 @@ func (p *khopPlan) CPU(w *plan.Work) (memory.Memory, error) {
 	if w.Excluded(0) != nil {
 		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for samples by steps, got some", request.ErrValue)
 	}
-	return khop.Sample(&khop.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph.Relation(0)}, w.Crew, w.Stop)
+	return khop.Sample(&khop.Request{Rule: p.Rule, Batch: w.Batch, Relation: w.Graph.Relation(0)}, w.Crew, w.Stop)
 }
 
 // CUDA is how a device makes them.

@@ -174,7 +174,7 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 		}
 		sampled = without.program
 	}
-	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Graph: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
+	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Relation: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
 }
 
 // Apart is the same program of a graph in parts: who asks for its rows knows which arrays there are.
@@ -192,7 +192,7 @@ func (*apart) Check(plan.Arrays) error { return nil }
 
 // CPU makes the batch of the rows that it asks for.
 func (p *apart) CPU(w *plan.Work) (memory.Memory, error) {
-	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Graph: w.Graph.Relation(0), Parts: w.Parts, Arrays: p.edges}, w.Crew, w.Stop)
+	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Relation: w.Graph.Relation(0), Parts: w.Parts, Arrays: p.edges}, w.Crew, w.Stop)
 }
 
 // CUDA is how a device makes batches.

@@ -72,7 +72,7 @@ func (p *Plan) Static(_ *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.He
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	r := &cpu.Request{
-		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph.Relation(0), Parts: w.Parts, Exclude: w.Excluded(0), Most: w.Most, EdgeWeights: p.edgeWeights,
+		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Relation: w.Graph.Relation(0), Parts: w.Parts, Exclude: w.Excluded(0), Most: w.Most, EdgeWeights: p.edgeWeights,
 	}
 	if w.Times != nil {
 		r.Times = w.Times.CPU(p.Rule)[0]

@@ -31,7 +31,7 @@ func all() []int64 { return []int64{-1} }
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
-	r := &cpu.Request{Graph: w.Graph.Relation(0), Exclude: w.Excluded(0), Most: w.Most}
+	r := &cpu.Request{Relation: w.Graph.Relation(0), Exclude: w.Excluded(0), Most: w.Most}
 	r.Batch, r.Hops = w.Batch, request.Hops{Fanouts: all()}
 	return r
 }

@@ -110,7 +110,7 @@ func Measure() (c costs.Costs, err error) {
 func turned(g *csc.Relation) (float64, error) {
 	best := math.Inf(1)
 	for range repeats {
-		t, begin := &csc.Transposition{Graph: g}, time.Now()
+		t, begin := &csc.Transposition{Relation: g}, time.Now()
 		m, err := t.Run()
 		if err != nil {
 			return 0, err
@@ -152,7 +152,7 @@ func timed(g *csc.Relation, w way, lines []string) ([]float64, error) {
 	var best []float64
 	for range repeats {
 		var stop atomic.Bool
-		m, err := run.Sample(&run.Request{Program: p, Batch: request.Batch{Seeds: csc.Array{Bits: 64, I64: all}}, Graph: g}, nil, &stop)
+		m, err := run.Sample(&run.Request{Program: p, Batch: request.Batch{Seeds: csc.Array{Bits: 64, I64: all}}, Relation: g}, nil, &stop)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func scored(t *testing.T, s *Scores) [][]Scored {
 }
 
 func of(g *csc.Relation, roots ...int64) *Scores {
-	return &Scores{Graph: g, Roots: csctest.Array(roots, 32), Most: 1 << 20, Alpha: .5, Epsilon: 1e-11}
+	return &Scores{Relation: g, Roots: csctest.Array(roots, 32), Most: 1 << 20, Alpha: .5, Epsilon: 1e-11}
 }
 
 // A path has the law that linear equations give.
