@@ -94,14 +94,11 @@ func NewGraph(document string, relations []*Relation) (made *Graph, err error) {
 // bring makes the graph that a device samples, of relations that are there.
 func (g *Graph) bring() error {
 	d := g.relations[0].device
-	s := cuda.Schema{Mixed: g.csc.Mixed()}
-	for _, t := range g.csc.NodeTypes {
-		s.Names, s.Nodes = append(s.Names, t.Name), append(s.Nodes, t.Nodes)
+	var relations []*cuda.Graph
+	for _, r := range g.relations {
+		relations = append(relations, r.device.graph)
 	}
-	for i, e := range g.csc.EdgeTypes {
-		s.Relations = append(s.Relations, cuda.Relation{Graph: g.relations[i].device.graph, Name: e.Name, Src: e.Src, Dst: e.Dst, Salt: e.Salt})
-	}
-	graph := d.engine.NewHetero(s)
+	graph := d.engine.NewHetero(g.csc.Schema, relations)
 	if err := graph.LoadHetero(); err != nil {
 		return onDevice(err)
 	}

@@ -29,7 +29,9 @@ type Graph struct {
 	named   named        // what programs read
 	made    derivedCache // and what is made of it once
 	alone   *Graph       // the same as a heterogeneous one; nil: nobody asked
-	schema  *Schema      // of a heterogeneous graph, which has no arrays of its own; nil: homogeneous
+	// Of a heterogeneous graph, which has no arrays of its own: its schema, and the relations. Nil: homogeneous.
+	schema    *csc.Schema
+	relations []*Graph
 
 	engine *Engine
 

@@ -52,14 +52,11 @@ func heteroParts(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int
 // uploadHetero is a heterogeneous graph on the device, until the end of the test.
 func uploadHetero(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 	t.Helper()
-	s := Schema{Mixed: g.Mixed()}
-	for _, k := range g.NodeTypes {
-		s.Names, s.Nodes = append(s.Names, k.Name), append(s.Nodes, k.Nodes)
+	var relations []*Graph
+	for _, r := range g.Relations {
+		relations = append(relations, upload(t, e, r))
 	}
-	for i, of := range g.EdgeTypes {
-		s.Relations = append(s.Relations, Relation{upload(t, e, g.Relations[i]), of.Name, of.Src, of.Dst, of.Salt})
-	}
-	return e.NewHetero(s)
+	return e.NewHetero(g.Schema, relations)
 }
 
 // heteroPlan is the plan of a request to a graph that is on the device, and the positions that it samples around.
@@ -78,7 +75,7 @@ func heteroPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, e
 			continue
 		}
 		p.Times.Rule, p.Times.Float = t.Rule, t.Float
-		if p.Times.Keys[i], err = d.schema.Relations[i].Graph.Keys(t.Edges); err != nil {
+		if p.Times.Keys[i], err = d.relations[i].Keys(t.Edges); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -68,9 +68,9 @@ func (p *Labor) Check(g *Graph, c *Call) error {
 		return err
 	}
 	if p.Exact && p.copies == nil {
-		copies := make([]gpu.Address, len(g.schema.Relations))
-		for i, r := range g.schema.Relations {
-			if copies[i], err = r.Graph.copies(); err != nil {
+		copies := make([]gpu.Address, len(g.relations))
+		for i, r := range g.relations {
+			if copies[i], err = r.copies(); err != nil {
 				return err
 			}
 		}
@@ -88,8 +88,8 @@ func (p *Labor) Shape() string {
 func (p *Labor) Guess(g *Graph, seeds int64) Needs {
 	n := p.Hetero.Guess(g, seeds)
 	most := 0.0
-	for _, r := range g.schema.Relations {
-		most = max(most, 2*float64(r.Graph.Edges)/float64(max(g.schema.Nodes[r.Dst], 1)))
+	for i, r := range g.schema.EdgeTypes {
+		most = max(most, 2*float64(g.relations[i].Edges)/float64(max(g.schema.NodeTypes[r.Dst].Nodes, 1)))
 	}
 	n.Work = uint64(min(leastWork+float64(n.Rows)*(32+most*p.perCandidate(g)), mostWork))
 	return n
@@ -148,8 +148,8 @@ func (p *Labor) Fit(f *Flight) error {
 func (p *Labor) cells() uint64 { return laborCells * uint64(max(p.hops(), 1)) }
 
 func (p *Labor) weighted(g *Graph) bool {
-	for _, r := range g.schema.Relations {
-		if r.Graph.Alias != 0 {
+	for _, r := range g.relations {
+		if r.Alias != 0 {
 			return true
 		}
 	}

@@ -141,7 +141,7 @@ func (c *heteroCase) place(p *StaticHeteroPlan) {
 		var hop []SpreadHeteroBlock
 		for r, relation := range c.g.EdgeTypes {
 			var b SpreadHeteroBlock
-			b.Size = BlockSize{room(p.sources(i, relation.Src)), room(p.rows(c.d.schema.Relations, i, relation.Dst)), uint64(p.Edges[i][r]) + 5}
+			b.Size = BlockSize{room(p.sources(i, relation.Src)), room(p.rows(c.d.schema.EdgeTypes, i, relation.Dst)), uint64(p.Edges[i][r]) + 5}
 			if p.Edges[i][r] == 0 {
 				b.Size.Edges = 0
 			}
@@ -259,7 +259,7 @@ func (c *heteroCase) run() {
 	if c.rule != nil {
 		plan.Times = &Times{Rule: *c.rule}
 		for r, rows := range c.keys {
-			keys, err := c.d.schema.Relations[r].Graph.Keys(rows.Edges)
+			keys, err := c.d.relations[r].Keys(rows.Edges)
 			c.step(err)
 			plan.Times.Keys = append(plan.Times.Keys, keys)
 		}
@@ -418,7 +418,7 @@ func timesOf(g *csc.Graph) (all []*times.Rows) {
 
 // Batches of random schemas that replayed launches make are the CPU's, whatever the widths, weights, the sampler and
 // the grid, past the end of the map's tags.
-func TestStaticTypedEqualsTheCPU(t *testing.T) {
+func TestStaticHeteroEqualsTheCPU(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 3))
 	for i, types := range []int{1, 3, 12} {
@@ -463,7 +463,7 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 }
 
 // A batch that is larger than it may be is found, and the others are what they are.
-func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
+func TestStaticHeteroFindsWhatDoesNotFit(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
 	g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 500}, {Name: "b", Nodes: 500}}}}
@@ -480,7 +480,7 @@ func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
 }
 
 // What no launch with the same arguments can make is refused, and nothing is held afterwards.
-func TestStaticTypedRefuses(t *testing.T) {
+func TestStaticHeteroRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 2, 64)
 	d := uploadHetero(t, e, g)
@@ -536,7 +536,7 @@ func TestStaticTypedRefuses(t *testing.T) {
 }
 
 // What mirrors the kernels' structs and is written by the host is as large as there.
-func TestStaticTypedState(t *testing.T) {
+func TestStaticHeteroState(t *testing.T) {
 	if got := unsafe.Offsetof(heteroState{}.Launches); got != unsafe.Sizeof(heteroPass{}) {
 		t.Error(got)
 	}

@@ -34,7 +34,7 @@ func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, keys []i
 			t.Error(err)
 		}
 	})
-	return e.NewHetero(Schema{Names: []string{""}, Nodes: []int64{g.NumNodes}, Relations: []Relation{{Graph: upload(t, e, g)}}}), m.Address
+	return upload(t, e, g).Alone(), m.Address
 }
 
 // Graphs of every kind under every rule, with times that are often alike, at the ends of the integers
