@@ -201,7 +201,7 @@ func (s *DeviceStatic) Place(count, list int64) error {
 		if is {
 			return hetero.Place(to)
 		}
-		nodes := to.Kinds[0]
+		nodes := to.NodeTypes[0]
 		s.plain = &cuda.Spread{
 			Nodes: nodes.Nodes, OutputNodes: nodes.OutputNodes, OutputIndex: nodes.OutputIndex, Outputs: nodes.Outputs, Counts: to.Counts,
 		}
@@ -216,7 +216,7 @@ func (s *DeviceStatic) Place(count, list int64) error {
 func spreadAt(w []int64, kinds, relations, hops int64) *cuda.SpreadHetero {
 	to := new(cuda.SpreadHetero)
 	for range kinds {
-		to.Kinds = append(to.Kinds, cuda.SpreadKind{
+		to.NodeTypes = append(to.NodeTypes, cuda.SpreadNodeType{
 			Nodes: gpu.Address(w[0]), Trees: gpu.Address(w[1]), OutputNodes: gpu.Address(w[2]), OutputIndex: gpu.Address(w[3]),
 			Size: uint64(max(w[4], 0)), Outputs: uint64(max(w[5], 0)),
 		})

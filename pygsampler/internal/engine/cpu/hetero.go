@@ -45,18 +45,18 @@ type HeteroRequest struct {
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
 	*heteroScratch
-	team  *team
-	stop  *atomic.Bool
-	out   *batch.Builder
-	hops  int
-	kinds []nodeType[I]
-	rels  []relation[I]
+	team      *team
+	stop      *atomic.Bool
+	out       *batch.Builder
+	hops      int
+	nodeTypes []nodeType[I]
+	rels      []relation[I]
 }
 
-// nodeType is what a batch has of a type of vertices.
+// nodeType is what a batch has of a node type.
 type nodeType[I csc.Index] struct {
 	csc.NodeType
-	*kindScratch
+	*nodeTypeScratch
 	n, expanded int64 // as those of sampling
 	first, rows int64 // of the hop: the vertices that it expands
 	coming      int64 // edges of the hop that lead from it
@@ -66,7 +66,7 @@ type nodeType[I csc.Index] struct {
 	trees    *disjointMap[I]
 }
 
-// relation is what a batch has of a type of edges.
+// relation is what a batch has of an edge type.
 type relation[I csc.Index] struct {
 	tiled[I]
 	req      Request
@@ -84,15 +84,15 @@ type tile struct{ relation, lo, hi, first, edges int64 }
 
 // heteroScratch is what such a batch needs beside graph and output, kept between batches.
 type heteroScratch struct {
-	kinds []*kindScratch
-	rows  []*hopRows // of each relation
-	here  []*NodeMap // likewise: which rows are here, of those that lie elsewhere
-	tiles []tile
-	drawn []int32
+	nodeTypes []*nodeTypeScratch
+	rows      []*hopRows // of each relation
+	here      []*NodeMap // likewise: which rows are here, of those that lie elsewhere
+	tiles     []tile
+	drawn     []int32
 	crewScratch
 }
 
-type kindScratch struct {
+type nodeTypeScratch struct {
 	lists
 	numbers NodeMap
 	around  NodeMap   // of one relation's rows in a hop
@@ -104,15 +104,15 @@ var heteroShelf struct {
 	free []*heteroScratch
 }
 
-func takeHeteroScratch(kinds, relations int) *heteroScratch {
+func takeHeteroScratch(types, relations int) *heteroScratch {
 	heteroShelf.Lock()
 	s := &heteroScratch{}
 	if last := len(heteroShelf.free) - 1; last >= 0 {
 		s, heteroShelf.free[last], heteroShelf.free = heteroShelf.free[last], nil, heteroShelf.free[:last]
 	}
 	heteroShelf.Unlock()
-	for len(s.kinds) < kinds {
-		s.kinds = append(s.kinds, &kindScratch{})
+	for len(s.nodeTypes) < types {
+		s.nodeTypes = append(s.nodeTypes, &nodeTypeScratch{})
 	}
 	for len(s.rows) < relations {
 		s.rows = append(s.rows, &hopRows{})
@@ -139,7 +139,7 @@ func trimHetero() {
 	heteroShelf.Lock()
 	defer heteroShelf.Unlock()
 	for _, s := range heteroShelf.free {
-		for _, k := range s.kinds {
+		for _, k := range s.nodeTypes {
 			k.lists.free()
 			k.numbers.Free()
 			k.around.Free()
@@ -260,11 +260,11 @@ func (s *heteroBatch[I]) begin() error {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]nodeType[I], len(g.NodeTypes))
+	s.nodeTypes = make([]nodeType[I], len(g.NodeTypes))
 	first := int64(0)
-	for t := range s.kinds {
-		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.NodeTypes[t], s.heteroScratch.kinds[t]
+	for t := range s.nodeTypes {
+		k := &s.nodeTypes[t]
+		k.NodeType, k.nodeTypeScratch = g.NodeTypes[t], s.heteroScratch.nodeTypes[t]
 		if err := s.plant(t, first, total); err != nil {
 			return err
 		}
@@ -274,7 +274,7 @@ func (s *heteroBatch[I]) begin() error {
 	for i, about := range g.EdgeTypes {
 		rel := g.Relations[i]
 		r := &s.rels[i]
-		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
+		r.src, r.dst = &s.nodeTypes[about.Src], &s.nodeTypes[about.Dst]
 		r.req = Request{Relation: rel, EdgeWeights: s.EdgeWeights}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: s.HeteroRequest.Fanouts[i], Replace: s.Replace}
@@ -303,7 +303,7 @@ func (s *heteroBatch[I]) begin() error {
 
 // plant numbers the seeds of a type, which are those from one on of the batch's.
 func (s *heteroBatch[I]) plant(t int, first, total int64) error {
-	k, count, word := &s.kinds[t], s.HeteroRequest.Seeds[t], s.out.Type(t)
+	k, count, word := &s.nodeTypes[t], s.HeteroRequest.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -414,8 +414,8 @@ func (s *heteroBatch[I]) hop(hop int) error {
 
 // advance says which vertices the next hop expands.
 func (s *heteroBatch[I]) advance() {
-	for t := range s.kinds {
-		k := &s.kinds[t]
+	for t := range s.nodeTypes {
+		k := &s.nodeTypes[t]
 		k.first, k.coming = 0, 0
 		if s.OnlyNew {
 			k.first, k.expanded = k.expanded, k.n
@@ -434,8 +434,8 @@ func (s *heteroBatch[I]) tell(hop int) {
 		s.out.SetWords(s.out.Block(s.hops-1-hop, i), r.src.n, r.dst.rows, r.edges,
 			r.offsets[0], r.offsets[1], r.offsets[2], r.dst.first, r.offsets[3])
 	}
-	for t := range s.kinds {
-		s.out.Set(s.out.Count(t, hop+1), s.kinds[t].n)
+	for t := range s.nodeTypes {
+		s.out.Set(s.out.Count(t, hop+1), s.nodeTypes[t].n)
 	}
 }
 
@@ -500,8 +500,8 @@ func (s *heteroBatch[I]) place(hop int) error {
 			clear(r.block.indptr)
 		}
 	}
-	for t := range s.kinds {
-		if err := s.kinds[t].reserve(s.kinds[t].coming); err != nil {
+	for t := range s.nodeTypes {
+		if err := s.nodeTypes[t].reserve(s.nodeTypes[t].coming); err != nil {
 			return err
 		}
 	}
@@ -525,8 +525,8 @@ func (s *heteroBatch[I]) claim(t *tile) {
 
 // finish copies the lists of vertices into the region.
 func (s *heteroBatch[I]) finish() error {
-	for t := range s.kinds {
-		k, word := &s.kinds[t], s.out.Type(t)
+	for t := range s.nodeTypes {
+		k, word := &s.nodeTypes[t], s.out.Type(t)
 		s.out.Set(word+batch.TypeNumNodes, k.n)
 		list := k.vertices
 		if k.trees != nil {

@@ -38,15 +38,15 @@ type HGTRequest struct {
 type hgtBatch[I csc.Index] struct {
 	*HGTRequest
 	*heteroScratch
-	stop  *atomic.Bool
-	out   *batch.Builder
-	kinds []hgtKind[I]
-	rels  []hgtRelation[I]
+	stop      *atomic.Bool
+	out       *batch.Builder
+	nodeTypes []hgtNodeType[I]
+	rels      []hgtRelation[I]
 }
 
-// hgtKind is what a batch has of a type of vertices. The numbers of kind are those of the
+// hgtNodeType is what a batch has of a node type. The numbers of nodeType are those of the
 // vertices that were met, chosen ones and others; the seeds are the first of both.
-type hgtKind[I csc.Index] struct {
+type hgtNodeType[I csc.Index] struct {
 	nodeType[I]
 	budget []uint64 // of the vertices that were met
 	place  []int64  // of them: where they are among the chosen ones; -1: nowhere
@@ -58,7 +58,7 @@ type hgtKind[I csc.Index] struct {
 type hgtRelation[I csc.Index] struct {
 	tiled[I]
 	req      Request
-	src, dst *hgtKind[I]
+	src, dst *hgtNodeType[I]
 	source   rows[I] // tiled, or far
 	far      remoteSource[I]
 	widths   batch.Widths
@@ -126,8 +126,8 @@ func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, 
 		if err := s.expand(true); err != nil {
 			return memory.Memory{}, err
 		}
-		for t := range s.kinds {
-			s.choose(&s.kinds[t], s.Samples[t][i], i)
+		for t := range s.nodeTypes {
+			s.choose(&s.nodeTypes[t], s.Samples[t][i], i)
 		}
 	}
 	if err := s.expand(false); err != nil {
@@ -149,11 +149,11 @@ func (s *hgtBatch[I]) begin() error {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]hgtKind[I], len(g.NodeTypes))
+	s.nodeTypes = make([]hgtNodeType[I], len(g.NodeTypes))
 	first := int64(0)
-	for t := range s.kinds {
-		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.NodeTypes[t], s.heteroScratch.kinds[t]
+	for t := range s.nodeTypes {
+		k := &s.nodeTypes[t]
+		k.NodeType, k.nodeTypeScratch = g.NodeTypes[t], s.heteroScratch.nodeTypes[t]
 		if err := s.plant(t, first); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (s *hgtBatch[I]) begin() error {
 	for i, about := range g.EdgeTypes {
 		rel := g.Relations[i]
 		r := &s.rels[i]
-		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
+		r.src, r.dst = &s.nodeTypes[about.Src], &s.nodeTypes[about.Dst]
 		r.req = Request{Relation: rel}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: []int64{s.MaxNeighbors}}
@@ -184,7 +184,7 @@ func (s *hgtBatch[I]) begin() error {
 
 // plant chooses the seeds of a type, which are those from one on of the batch's.
 func (s *hgtBatch[I]) plant(t int, first int64) error {
-	k, count, word := &s.kinds[t], s.Seeds[t], s.out.Type(t)
+	k, count, word := &s.nodeTypes[t], s.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 }
 
 // meet numbers vertices, in place.
-func (k *hgtKind[I]) meet(ids []I) error {
+func (k *hgtNodeType[I]) meet(ids []I) error {
 	if err := k.reserve(int64(len(ids))); err != nil {
 		return err
 	}
@@ -257,14 +257,14 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 		}
 		r.spend(len(rows))
 	}
-	for t := range s.kinds {
-		s.kinds[t].done = int64(len(s.kinds[t].chosen))
+	for t := range s.nodeTypes {
+		s.nodeTypes[t].done = int64(len(s.nodeTypes[t].chosen))
 	}
 	return nil
 }
 
 // coming is the vertices that were chosen and whose rows have not been drawn.
-func (k *hgtKind[I]) coming() []I { return k.chosen[k.done:] }
+func (k *hgtNodeType[I]) coming() []I { return k.chosen[k.done:] }
 
 // bring asks for the rows of the vertices that were chosen last, of all relations together: a row is drawn as that of
 // a first hop.
@@ -357,7 +357,7 @@ func (r *hgtRelation[I]) spend(rows int) {
 
 // choose takes count of the vertices that were met and not chosen, one after another by the squares
 // of their budgets: those of the smallest keys, which are exponential variates of these rates.
-func (s *hgtBatch[I]) choose(k *hgtKind[I], count int64, iteration int) {
+func (s *hgtBatch[I]) choose(k *hgtNodeType[I], count int64, iteration int) {
 	if count == 0 {
 		return
 	}
@@ -419,8 +419,8 @@ func (s *hgtBatch[I]) finish() error {
 			return err
 		}
 	}
-	for t := range s.kinds {
-		k, word := &s.kinds[t], s.out.Type(t)
+	for t := range s.nodeTypes {
+		k, word := &s.nodeTypes[t], s.out.Type(t)
 		n := int64(len(k.chosen))
 		s.out.Set(word+batch.TypeNumNodes, n)
 		s.out.Set(s.out.Count(t, 1), n)

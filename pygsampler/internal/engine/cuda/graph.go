@@ -17,7 +17,7 @@ type Arrays struct {
 	IndptrBits, IDBits, EdgeIDBits int
 	Rows, Nodes, Edges             int64
 	Alias, Sums                    gpu.Address // what rows draw by, as csc.Graph has it; 0: uniformly
-	Kinds                          int64       // how many types of edges rows are split by, as csc.Graph has it
+	Kinds                          int64       // how many types of edges rows are split by, as csc.Relation has it
 	Shared                         bool        // several devices share the arrays of edges, so that none is to have copies
 }
 

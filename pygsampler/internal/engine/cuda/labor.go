@@ -26,7 +26,7 @@ type Labor struct {
 	SameLayers bool
 	Batches    uint64
 	Scaled     bool
-	Salts      []uint64 // of each type of vertices, as csc.NodeType has them
+	Salts      []uint64 // of each node type, as csc.NodeType has them
 }
 
 // NewLabor is a plan of which Replace, Disjoint and Times are not set.

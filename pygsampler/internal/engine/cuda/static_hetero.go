@@ -426,8 +426,8 @@ func (s *StaticHetero) Sample(stream gpu.Stream) error {
 
 // SpreadHetero is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
 type SpreadHetero struct {
-	Kinds  []SpreadKind
-	Blocks [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
+	NodeTypes []SpreadNodeType
+	Blocks    [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
 	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
 	// of each type its vertices when each hop began, and in the end.
 	Counts gpu.Address
@@ -440,8 +440,8 @@ type SpreadHeteroBlock struct {
 	EdgeWeights, DstNodes gpu.Address
 }
 
-// SpreadKind is the arrays of a type of vertices: of Size, and of Outputs each.
-type SpreadKind struct {
+// SpreadNodeType is the arrays of a node type: of Size, and of Outputs each.
+type SpreadNodeType struct {
 	Nodes, OutputNodes, OutputIndex gpu.Address
 	Trees                           gpu.Address // of Size too, where seeds have some
 	Size, Outputs                   uint64
@@ -477,9 +477,9 @@ func (s *StaticHetero) Place(to *SpreadHetero) error {
 // pieces are the arrays, those that have room for something, and the words of what is counted.
 func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPiece, counts []uint64, err error) {
 	about, l := g.schema, p.Plan.layout()
-	if len(to.Kinds) != len(about.NodeTypes) || len(to.Blocks) != l.Hops {
+	if len(to.NodeTypes) != len(about.NodeTypes) || len(to.Blocks) != l.Hops {
 		return nil, nil, fmt.Errorf("%w: static: expected arrays of %d types and %d hops, got %d and %d",
-			request.ErrValue, len(about.NodeTypes), l.Hops, len(to.Kinds), len(to.Blocks))
+			request.ErrValue, len(about.NodeTypes), l.Hops, len(to.NodeTypes), len(to.Blocks))
 	}
 	add := func(x heteroPiece) {
 		if x.To%16 != 0 {
@@ -493,7 +493,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 		return fmt.Errorf("%w: static: %s %d of hop %d: expected more room than batches may need", request.ErrValue, what, j, i)
 	}
 	ids := uint32(g.IDBits)
-	for t, k := range to.Kinds {
+	for t, k := range to.NodeTypes {
 		if k.Outputs < uint64(p.Plan.Seeds[t]) || !roomy(k.Size, p.Vertices[0][t]) {
 			return nil, nil, small("type", 0, t)
 		}
@@ -553,7 +553,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 			}
 		}
 	}
-	for t := range to.Kinds {
+	for t := range to.NodeTypes {
 		for hop := range l.Hops + 1 {
 			counts = append(counts, uint64(l.Count(t, hop)))
 		}

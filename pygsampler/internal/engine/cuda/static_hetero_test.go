@@ -130,12 +130,12 @@ func (c *heteroCase) place(p *StaticHeteroPlan) {
 	}
 	counts := len(c.g.NodeTypes) * (len(p.Edges) + 2)
 	for t := range c.g.NodeTypes {
-		k := SpreadKind{Size: room(p.Vertices[0][t]), Outputs: room(p.Plan.Seeds[t])}
+		k := SpreadNodeType{Size: room(p.Vertices[0][t]), Outputs: room(p.Plan.Seeds[t])}
 		k.Nodes, k.OutputNodes, k.OutputIndex = next(k.Size, bits), next(k.Outputs, bits), next(k.Outputs, bits)
 		if c.trees {
 			k.Trees = next(k.Size, bits)
 		}
-		c.to.Kinds = append(c.to.Kinds, k)
+		c.to.NodeTypes = append(c.to.NodeTypes, k)
 	}
 	for i := range p.Edges {
 		var hop []SpreadHeteroBlock
@@ -169,8 +169,8 @@ func (c *heteroCase) place(p *StaticHeteroPlan) {
 		}
 	})
 	c.to.Counts += m.Address
-	for t := range c.to.Kinds {
-		k := &c.to.Kinds[t]
+	for t := range c.to.NodeTypes {
+		k := &c.to.NodeTypes[t]
 		for _, a := range []*gpu.Address{&k.Nodes, &k.Trees, &k.OutputNodes, &k.OutputIndex} {
 			*a += m.Address
 		}
@@ -210,7 +210,7 @@ func (c *heteroCase) read() (arrays [][]int64) {
 	kinds := len(c.g.NodeTypes)
 	found := kinds + 3*relations*hops
 	counts := c.ints(c.to.Counts, uint64(found+kinds*(hops+1)), 64)
-	for t, k := range c.to.Kinds {
+	for t, k := range c.to.NodeTypes {
 		vertex := func(i int64) int64 { return i % c.g.NodeTypes[t].Nodes }
 		nodes := counts[found+t*(hops+1)+hops]
 		take(k.Nodes, k.Size, bits, nodes, vertex)
@@ -231,7 +231,7 @@ func (c *heteroCase) read() (arrays [][]int64) {
 				if i+1 < hops {
 					first = ends(kind)[hops-2-i]
 				}
-				nodes := c.ints(c.to.Kinds[kind].Nodes, c.to.Kinds[kind].Size, bits)
+				nodes := c.ints(c.to.NodeTypes[kind].Nodes, c.to.NodeTypes[kind].Size, bits)
 				take(b.DstNodes, b.Size.Dst, bits, dst, func(j int64) int64 { return j % c.g.NodeTypes[kind].Nodes })
 				if last := len(arrays) - 1; !slices.Equal(arrays[last], nodes[first:first+dst]) {
 					c.t.Fatalf("hop %d, relation %d: destinations are %v, want %v", i, r, arrays[last], nodes[first:first+dst])
@@ -512,7 +512,7 @@ func TestStaticHeteroRefuses(t *testing.T) {
 	if err := made.Spread(s); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
-	for i, to := range []*SpreadHetero{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadHeteroBlock{make([]SpreadHeteroBlock, 3)}}} {
+	for i, to := range []*SpreadHetero{{}, {NodeTypes: make([]SpreadNodeType, 2), Blocks: [][]SpreadHeteroBlock{make([]SpreadHeteroBlock, 3)}}} {
 		if err := made.Place(to); !errors.Is(err, request.ErrValue) {
 			t.Errorf("%d: %v", i, err)
 		}
