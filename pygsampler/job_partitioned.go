@@ -126,7 +126,7 @@ func submitWalkRelations(g *Graph, p *Sampler, r *Request) (Job, error) {
 	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || r.NumBounds%relations != 0 || r.NumBounds/relations < 2 {
 		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, r.NumBounds)
 	}
-	if err := r.check(); err != nil {
+	if err := r.onCPU(g); err != nil {
 		return nil, err
 	}
 	t := &partitionedTask{asking: newAsking()}
@@ -284,10 +284,7 @@ func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
 	if plan, is := p.Plan.(*walks.Plan); is {
 		return submitEdges(g, p, plan, c)
 	}
-	if g.device != nil {
-		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
-	}
-	if err := c.check(); err != nil {
+	if err := c.onCPU(g); err != nil {
 		return nil, err
 	}
 	if c.Relation < 0 || c.Relation >= int64(len(g.relations)) {

@@ -141,6 +141,20 @@ func (r *Request) check() error {
 	return checkBatch(r.Epoch, r.Batch)
 }
 
+// onCPU refuses what the CPU makes no batch of.
+func (r *Request) onCPU(g *Graph) error {
+	if g.device != nil {
+		return Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.OnDevice || r.OwnStream || r.Out != 0 {
+		return Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	return nil
+}
+
 // checkBatch refuses numbers that no batch has.
 func checkBatch(epoch, batch int64) error {
 	if epoch < 0 || epoch > rng.MaxEpoch {
@@ -163,14 +177,8 @@ type sampleTask struct {
 
 // newTask checks and copies what a request says, and enters the graph: begin must be called next.
 func newTask(g *Graph, p *Sampler, r *Request) (*sampleTask, error) {
-	if g.device != nil {
-		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
-	}
-	if err := r.check(); err != nil {
+	if err := r.onCPU(g); err != nil {
 		return nil, err
-	}
-	if r.OnDevice || r.OwnStream || r.Out != 0 {
-		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
 	if err := p.check(g); err != nil {
 		return nil, err
