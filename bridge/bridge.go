@@ -29,26 +29,35 @@ func ArrowImport(schema, array int64) (description string, err error) {
 	return core.ArrowImport(schema, array)
 }
 
-// graphAt is the graph of a handle; nil where that is 0.
-func graphAt(handle int64) (*core.Graph, error) {
+// relationAt is the relation of a handle; nil where that is 0.
+func relationAt(handle int64) (*core.Relation, error) {
 	if handle == 0 {
 		return nil, nil
 	}
-	return graphOf(handle)
+	return relationOf(handle)
 }
 
-// graphOf is the homogeneous graph of a handle.
+// graphOf is the graph of a handle.
 func graphOf(handle int64) (*core.Graph, error) { return itemOf[*core.Graph](&graphs, handle, "graph") }
 
-// GraphNew is the handle of a graph that the words at an address describe, on the CPU or on a device, as
-// core.NewGraphAt says. arrays is where the arrays lie that programs read, as core.CSC has it; "" without them.
+// relationOf is the relation of a handle's homogeneous graph.
+func relationOf(handle int64) (*core.Relation, error) {
+	g, err := graphOf(handle)
+	if err != nil {
+		return nil, err
+	}
+	return g.Relation()
+}
+
+// GraphNew is the handle of a homogeneous graph that the words at an address describe, on the CPU or on a device, as
+// core.NewRelationAt says. arrays is where the arrays lie that programs read, as core.CSC has it; "" without them.
 func GraphNew(words int64, arrays string) (graph int64, err error) {
 	defer finish(&err)
-	g, err := core.NewGraphAt(words, arrays, graphAt)
+	r, err := core.NewRelationAt(words, arrays, relationAt)
 	if err != nil {
 		return 0, err
 	}
-	return graphs.add(g), nil
+	return graphs.add(core.Homogeneous(r)), nil
 }
 
 // GraphClose waits for the jobs that read the graph and forgets it.
@@ -106,9 +115,9 @@ func SamplerClose(sampler int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// open is the graph, of a kind, and the sampler with those handles.
-func open[G core.SampledGraph](graph, sampler int64) (g G, o *core.Sampler, err error) {
-	if g, err = itemOf[G](&graphs, graph, "graph"); err != nil {
+// open is the graph and the sampler with those handles.
+func open(graph, sampler int64) (g *core.Graph, o *core.Sampler, err error) {
+	if g, err = graphOf(graph); err != nil {
 		return g, nil, err
 	}
 	o, err = itemOf[*core.Sampler](&samplers, sampler, "sampler")

@@ -8,7 +8,7 @@ var degrees table[*core.Degrees]
 // edges too where that is not 0.
 func DegreesNew(graph, parallel int64) (count int64, err error) {
 	defer finish(&err)
-	g, err := graphOf(graph)
+	g, err := relationOf(graph)
 	if err != nil {
 		return 0, err
 	}

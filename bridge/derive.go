@@ -10,7 +10,7 @@ var derivedJobs table[*core.DeriveJob]
 // ("" without one), and the numbers of each kind are at the address words, as core.StartDerivation says.
 func DeriveStart(graph int64, kind, name, dtype string, words int64) (job int64, err error) {
 	defer finish(&err)
-	g, err := graphOf(graph)
+	g, err := relationOf(graph)
 	if err != nil {
 		return 0, err
 	}
@@ -58,7 +58,7 @@ func DeriveCancel(job int64) (zero int64, err error) {
 // GraphAscends is 1 where the neighbours of each row ascend, else 0.
 func GraphAscends(graph int64) (yes int64, err error) {
 	defer finish(&err)
-	g, err := graphOf(graph)
+	g, err := relationOf(graph)
 	if err != nil {
 		return 0, err
 	}
@@ -68,11 +68,11 @@ func GraphAscends(graph int64) (yes int64, err error) {
 // GraphEqualRows is 1 where two graphs have the same rows, else 0.
 func GraphEqualRows(graph, other int64) (yes int64, err error) {
 	defer finish(&err)
-	a, err := graphOf(graph)
+	a, err := relationOf(graph)
 	if err != nil {
 		return 0, err
 	}
-	b, err := graphOf(other)
+	b, err := relationOf(other)
 	if err != nil {
 		return 0, err
 	}

@@ -111,7 +111,7 @@ func DeviceDestinations(batch, stream int64) (mem int64, err error) {
 // how many would do for the next one.
 func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	defer finish(&err)
-	g, o, err := open[*core.Graph](graph, sampler)
+	g, o, err := open(graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +121,7 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 // DeviceConcurrency is how many batches of so many seeds may be on their way at a time, at most so many, as core.DeviceConcurrency says.
 func DeviceConcurrency(graph, sampler, numSeeds, most int64) (n int64, err error) {
 	defer finish(&err)
-	g, o, err := open[*core.Graph](graph, sampler)
+	g, o, err := open(graph, sampler)
 	if err != nil {
 		return 0, err
 	}

@@ -61,7 +61,7 @@ func itemOf[K, T any](t *table[T], handle int64, what string) (K, error) {
 }
 
 var (
-	graphs   table[core.SampledGraph]
+	graphs   table[*core.Graph]
 	samplers table[*core.Sampler]
 	jobs     table[canceller]
 )

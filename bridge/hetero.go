@@ -6,8 +6,8 @@ import (
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
-// GraphCompose is the handle of a graph with types that a document describes; the document names the
-// handle of a graph for each relation.
+// GraphCompose is the handle of a heterogeneous graph that a document describes; the document names the
+// handle of a homogeneous graph for each edge type.
 func GraphCompose(document string) (graph int64, err error) {
 	defer finish(&err)
 	var named struct {
@@ -16,26 +16,24 @@ func GraphCompose(document string) (graph int64, err error) {
 	if err := json.Unmarshal([]byte(document), &named); err != nil {
 		return 0, core.Errorf(core.KindValue, "graph: expected a JSON object, got %v", err)
 	}
-	relations := make([]*core.Graph, len(named.Graphs))
+	relations := make([]*core.Relation, len(named.Graphs))
 	for i, handle := range named.Graphs {
-		g, err := graphOf(handle)
-		if err != nil {
+		if relations[i], err = relationOf(handle); err != nil {
 			return 0, err
 		}
-		relations[i] = g
 	}
-	g, err := core.NewHetero(document, relations)
+	g, err := core.NewGraph(document, relations)
 	if err != nil {
 		return 0, err
 	}
 	return graphs.add(g), nil
 }
 
-// GraphHomogeneous is the memory of the graph without types of a graph with types; ids is the address of where
+// GraphHomogeneous is the memory of the homogeneous graph of a heterogeneous one; ids is the address of where
 // those of each relation's edges begin, and of where they end.
 func GraphHomogeneous(graph, ids int64) (mem int64, err error) {
 	defer finish(&err)
-	g, err := itemOf[*core.HeteroGraph](&graphs, graph, "graph")
+	g, err := graphOf(graph)
 	if err != nil {
 		return 0, err
 	}

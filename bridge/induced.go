@@ -6,7 +6,7 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 // core.InducedEdges says.
 func InducedEdges(graph, vertices, trees, count, vertexBits, treeBits int64) (mem int64, err error) {
 	defer finish(&err)
-	g, err := graphOf(graph)
+	g, err := relationOf(graph)
 	if err != nil {
 		return 0, err
 	}

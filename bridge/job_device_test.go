@@ -110,6 +110,12 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 	runtime.KeepAlive(seeds)
 }
 
+// Words of a batch's header, as package batch has them.
+const (
+	headCapacity  = 7
+	headNumOutput = 10
+)
+
 // The batches of a launch come together, or the first error does, and cancelling it
 // leaves nothing.
 func TestDeviceLaunch(t *testing.T) {
@@ -139,8 +145,8 @@ func TestDeviceLaunch(t *testing.T) {
 		t.Fatalf("got %d, %v", done, err)
 	}
 	for i, mem := range out {
-		if header := view(view(mem, 4)[3], 16); header[4] != int64(i) {
-			t.Errorf("batch %d has %d seeds", i, header[4])
+		if header := view(view(mem, 4)[3], 16); header[headNumOutput] != int64(i) {
+			t.Errorf("batch %d has %d seeds", i, header[headNumOutput])
 		}
 	}
 	if _, err := WaitMany(launch, 0, address(out)); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: job") {
@@ -209,15 +215,15 @@ func TestDeviceLaunchInto(t *testing.T) {
 			w := out[words*i:]
 			switch {
 			case i == c.bad:
-				if w[0] != 0 || w[11] != 0 {
-					t.Errorf("%+v: batch %d, which failed, has signature %d and capacity %d", c, i, w[0], w[11])
+				if w[0] != 0 || w[headCapacity] != 0 {
+					t.Errorf("%+v: batch %d, which failed, has signature %d and capacity %d", c, i, w[0], w[headCapacity])
 				}
 			case i == c.small:
-				if w[0] != 0 || w[11] <= 64 {
-					t.Errorf("%+v: batch %d, which did not fit, has signature %d and capacity %d", c, i, w[0], w[11])
+				if w[0] != 0 || w[headCapacity] <= 64 {
+					t.Errorf("%+v: batch %d, which did not fit, has signature %d and capacity %d", c, i, w[0], w[headCapacity])
 				}
-			case w[0] == 0 || w[4] != int64(i) || w[11] == 0:
-				t.Errorf("%+v: batch %d has signature %d, %d seeds and capacity %d", c, i, w[0], w[4], w[11])
+			case w[0] == 0 || w[headNumOutput] != int64(i) || w[headCapacity] == 0:
+				t.Errorf("%+v: batch %d has signature %d, %d seeds and capacity %d", c, i, w[0], w[headNumOutput], w[headCapacity])
 			}
 		}
 	}

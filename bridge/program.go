@@ -7,7 +7,7 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 // aligned columns.
 func ProgramExplain(graph int64, document string, seeds int64) (text string, err error) {
 	defer finish(&err)
-	g, err := graphOf(graph)
+	g, err := relationOf(graph)
 	if err != nil {
 		return "", err
 	}

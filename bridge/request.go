@@ -10,7 +10,7 @@ func Submit(address, size int64) (zero int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	g, o, err := open[core.SampledGraph](r.Graph, r.Sampler)
+	g, o, err := open(r.Graph, r.Sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -29,7 +29,7 @@ func SubmitMany(address, size, calls, count int64) (zero int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	g, o, err := open[core.SampledGraph](r.Graph, r.Sampler)
+	g, o, err := open(r.Graph, r.Sampler)
 	if err != nil {
 		return 0, err
 	}

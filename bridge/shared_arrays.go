@@ -27,7 +27,7 @@ func DeviceUUID(device int64) (uuid string, err error) {
 // GraphAccess says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
 func GraphAccess(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
 	defer finish(&err)
-	g, err := graphOf(graph)
+	g, err := relationOf(graph)
 	if err != nil {
 		return 0, err
 	}

@@ -15,7 +15,7 @@ func staticAt(handle int64) (*core.DeviceStatic, error) {
 // StaticNew makes room for batches that launches of a CUDA graph make, as core.NewStaticAt says of the words at an address.
 func StaticNew(words int64) (handle int64, err error) {
 	defer finish(&err)
-	s, err := core.NewStaticAt(words, open[core.SampledGraph])
+	s, err := core.NewStaticAt(words, open)
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ func StaticEdges(handle, bits, list, stream int64) (zero int64, err error) {
 	return 0, s.Edges(bits, list, stream)
 }
 
-// StaticEdgeBits is how wide the ids of a relation's edges in such batches are; without types the relation is 0.
+// StaticEdgeBits is how wide the ids of a relation's edges in such batches are; that of a homogeneous graph is 0.
 func StaticEdgeBits(handle, relation int64) (bits int64, err error) {
 	defer finish(&err)
 	s, err := staticAt(handle)

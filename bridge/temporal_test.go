@@ -69,7 +69,7 @@ func TestTimesOfARing(t *testing.T) {
 	}
 }
 
-// A graph with types without its types, walks by type, and what is refused.
+// A heterogeneous graph without its types, walks by type, and what is refused.
 func TestTypesThatGo(t *testing.T) {
 	r := newRing(t, 20)
 	document := `{"types": ["v"], "nodes": [20], "salts": ["1"], "relations": [{"name": "v__to__v", "src": 0, "dst": 0, "salt": "2"}], "graphs": [%d]}`

@@ -94,7 +94,7 @@ func TestAFamilyOfOnesOwn(t *testing.T) {
 	g, seeds := random(10).open(t), []int64{4, 2, 4}
 	defer runtime.KeepAlive(seeds)
 	c := Request{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}
-	for _, how := range []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample} {
+	for _, how := range []func(*Relation, *Sampler, Request) (*HostJob, error){submit, sample} {
 		j, err := how(g, p, c)
 		if err != nil {
 			t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 // not keep the graph open: after Graph.Close every method refuses. Any goroutine
 // may call it; calls wait for each other.
 type Degrees struct {
-	graph *Graph
-	mu    sync.Mutex
-	count *csc.Degrees // nil once closed
+	relation *Relation
+	mu       sync.Mutex
+	count    *csc.Degrees // nil once closed
 }
 
 // NewDegrees begins to count; parallel asks for parallel edges too.
-func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
+func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one in the host's memory, got one on a device")
 	}
@@ -27,7 +27,7 @@ func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Degrees{graph: g, count: count}, nil
+	return &Degrees{relation: g, count: count}, nil
 }
 
 // Advance counts about the given number of edges; see csc.Degrees.
@@ -53,7 +53,7 @@ func (d *Degrees) Profile() (text string, err error) {
 // counted so far.
 func (d *Degrees) Out() (address int64, err error) {
 	err = d.within(func() error {
-		n := d.graph.csc.NumNodes
+		n := d.relation.csc.NumNodes
 		if err := memory.Affordable(8 * n); err != nil {
 			return err
 		}
@@ -87,9 +87,9 @@ func (d *Degrees) within(work func() error) (err error) {
 	if d.count == nil {
 		return Errorf(KindClosed, "degrees: expected an open count, got a closed one")
 	}
-	if err := d.graph.enter(); err != nil {
+	if err := d.relation.enter(); err != nil {
 		return err
 	}
-	defer d.graph.leave()
+	defer d.relation.leave()
 	return work()
 }

@@ -30,11 +30,11 @@ type derivation interface {
 // an array over its edges. It is finished exactly once; until then it reads the graph's
 // memory and the array.
 type DeriveJob struct {
-	graph  *Graph
-	build  derivation
-	done   chan struct{}
-	memory memory.Memory
-	err    error
+	relation *Relation
+	build    derivation
+	done     chan struct{}
+	memory   memory.Memory
+	err      error
 }
 
 // deriving holds every DeriveJob that is not finished, so that Shutdown can end them.
@@ -82,7 +82,7 @@ var types = map[string]func(address, length int64) func(int64) int64{
 // "times" the address and length of times and whether nodes have them, of "transpose" the address and length of the
 // types of edges, how many types, and whether edge ids are left out, of "pagerank" the address, number and bits of roots,
 // how many nodes each has at most, and alpha, epsilon and threshold as bits, of "negatives" the power as bits.
-func StartDerivation(g *Graph, kind, name, dtype string, list int64) (*DeriveJob, error) {
+func StartDerivation(g *Relation, kind, name, dtype string, list int64) (*DeriveJob, error) {
 	length := map[string]int64{"tables": 3, "times": 3, "transpose": 4, "pagerank": 7, "negatives": 1}[kind]
 	if length == 0 || list == 0 {
 		return nil, Errorf(KindValue, "derivation: expected a known kind and an address, got %q and %#x", kind, list)
@@ -103,7 +103,7 @@ func StartDerivation(g *Graph, kind, name, dtype string, list int64) (*DeriveJob
 
 // startTables begins to make what rows draw by, of values by edge id at an address, which must stay
 // until the job has ended. name is the array's, for errors.
-func startTables(g *Graph, name, dtype string, address, length int64, mask bool) (*DeriveJob, error) {
+func startTables(g *Relation, name, dtype string, address, length int64, mask bool) (*DeriveJob, error) {
 	read := readers[dtype]
 	if read == nil {
 		return nil, Errorf(KindType, "%s: expected bool, integers, float32 or float64, got %s", name, dtype)
@@ -111,15 +111,15 @@ func startTables(g *Graph, name, dtype string, address, length int64, mask bool)
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}
-	return derive(g, &weights.Build{Graph: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
+	return derive(g, &weights.Build{Relation: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
 }
 
 // startTranspose begins to transpose a graph. Where dtype is not "", rows are split by the
 // types at an address, by edge id, which must stay until the job has ended: kinds of them, or
 // as many as there are where that is 0. name is the array's, for errors. bare is without
 // edge ids.
-func startTranspose(g *Graph, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
-	t := &csc.Transposition{Graph: &g.csc, Name: name, Bare: bare}
+func startTranspose(g *Relation, name, dtype string, address, length, kinds int64, bare bool) (*DeriveJob, error) {
+	t := &csc.Transposition{Relation: &g.csc, Name: name, Bare: bare}
 	if dtype != "" {
 		read := types[dtype]
 		if read == nil {
@@ -137,11 +137,11 @@ func startTranspose(g *Graph, name, dtype string, address, length, kinds int64, 
 }
 
 // derive begins a derivation of a graph.
-func derive(g *Graph, build derivation) (*DeriveJob, error) {
+func derive(g *Relation, build derivation) (*DeriveJob, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
-	j := &DeriveJob{graph: g, build: build, done: make(chan struct{})}
+	j := &DeriveJob{relation: g, build: build, done: make(chan struct{})}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (j *DeriveJob) run() {
 		if p := recover(); p != nil {
 			j.err = Errorf(KindOther, "derived graph: %v", p)
 		}
-		j.graph.leave()
+		j.relation.leave()
 		deriving.Lock()
 		delete(deriving.jobs, j)
 		deriving.Unlock()
@@ -234,12 +234,12 @@ func endDeriving() {
 }
 
 // Ascends says whether the neighbours of each row of a graph on the CPU ascend.
-func (g *Graph) Ascends() (ascends bool, err error) {
+func (g *Relation) Ascends() (ascends bool, err error) {
 	return g.asked(func() bool { return g.csc.Ascends() })
 }
 
 // HasRowsOf says whether a graph has the same rows as another, both on the CPU.
-func (g *Graph) HasRowsOf(other *Graph) (same bool, err error) {
+func (g *Relation) HasRowsOf(other *Relation) (same bool, err error) {
 	var inner error
 	same, err = g.asked(func() (same bool) {
 		same, inner = other.asked(func() bool { return csc.SameRows(&g.csc, &other.csc) })
@@ -249,7 +249,7 @@ func (g *Graph) HasRowsOf(other *Graph) (same bool, err error) {
 }
 
 // asked answers a question that takes a look at all arrays of a graph on the CPU.
-func (g *Graph) asked(question func() bool) (answer bool, err error) {
+func (g *Relation) asked(question func() bool) (answer bool, err error) {
 	if g.device != nil {
 		return false, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
@@ -265,11 +265,11 @@ func (g *Graph) asked(question func() bool) (answer bool, err error) {
 
 // startTimes begins to put the rows of a graph into the order of time: times are at an address, one for
 // each edge id or each vertex, and must stay until the job has ended. name is theirs, for errors.
-func startTimes(g *Graph, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
+func startTimes(g *Relation, name, dtype string, address, length int64, byVertex bool) (*DeriveJob, error) {
 	if length < 0 {
 		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
 	}
-	s := &times.Sort{Graph: &g.csc, Name: name, ByVertex: byVertex, Len: length}
+	s := &times.Sort{Relation: &g.csc, Name: name, ByVertex: byVertex, Len: length}
 	switch dtype {
 	case "int32", "int64":
 		s.Int = types[dtype](address, length)
@@ -284,7 +284,7 @@ func startTimes(g *Graph, name, dtype string, address, length int64, byVertex bo
 // startPageRank begins to find the vertices around each of some roots by personalised
 // PageRank, as pagerank.Scores says; of numbers the bits are given. The roots must stay
 // until the job has ended.
-func startPageRank(g *Graph, roots, count int64, rootBits int, most, alpha, epsilon, threshold int64) (*DeriveJob, error) {
+func startPageRank(g *Relation, roots, count int64, rootBits int, most, alpha, epsilon, threshold int64) (*DeriveJob, error) {
 	if rootBits != 32 && rootBits != 64 || count < 0 {
 		return nil, Errorf(KindType, "roots: expected at least 0 of 32 or 64 bits, got %d of %d", count, rootBits)
 	}
@@ -292,7 +292,7 @@ func startPageRank(g *Graph, roots, count int64, rootBits int, most, alpha, epsi
 		return nil, err
 	}
 	return derive(g, &pagerank.Scores{
-		Graph: &g.csc, Roots: csc.Borrow(roots, count, rootBits), Most: most,
+		Relation: &g.csc, Roots: csc.Borrow(roots, count, rootBits), Most: most,
 		Alpha: math.Float64frombits(uint64(alpha)), Epsilon: math.Float64frombits(uint64(epsilon)),
 		Threshold: math.Float64frombits(uint64(threshold)),
 	})
@@ -300,6 +300,6 @@ func startPageRank(g *Graph, roots, count int64, rootBits int, most, alpha, epsi
 
 // startNegatives begins to make the table by which vertices are drawn in proportion to their number
 // of in-edges to a power, whose bits are given.
-func startNegatives(g *Graph, power int64) (*DeriveJob, error) {
-	return derive(g, &negatives.Table{Graph: &g.csc, Power: math.Float64frombits(uint64(power))})
+func startNegatives(g *Relation, power int64) (*DeriveJob, error) {
+	return derive(g, &negatives.Table{Relation: &g.csc, Power: math.Float64frombits(uint64(power))})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-func transposeJob(t *testing.T, g *Graph, types []int8) *DeriveJob {
+func transposeJob(t *testing.T, g *Relation, types []int8) *DeriveJob {
 	t.Helper()
 	j, err := startTranspose(g, "t", "int8", address(types), int64(len(types)), 0, false)
 	if err != nil {

@@ -42,7 +42,7 @@ func empty(t *testing.T) {
 
 // copied is a graph on the host and its copy on the device.
 type copied struct {
-	host, device *Graph
+	host, device *Relation
 	memories     []memory.Memory
 }
 
@@ -56,7 +56,7 @@ func (c *copied) close() {
 }
 
 // copyOf uploads a graph; what it has made is in the result also after an error.
-func copyOf(host *Graph, trusted bool, with *Graph) (c *copied, err error) {
+func copyOf(host *Relation, trusted bool, with *Relation) (c *copied, err error) {
 	c = &copied{host: host}
 	s := &host.csc
 	d := CSC{
@@ -77,7 +77,7 @@ func copyOf(host *Graph, trusted bool, with *Graph) (c *copied, err error) {
 		c.memories = append(c.memories, m)
 		*part.to = int64(uintptr(m.Data()))
 	}
-	c.device, err = NewDeviceGraph(0, d, trusted, with)
+	c.device, err = NewDeviceRelation(0, d, trusted, with)
 	return c, err
 }
 
@@ -94,7 +94,7 @@ func pair(t *testing.T, n int, withIDs, trusted bool) *copied {
 		c.EdgeIDs, c.EdgeIDBits = address(ids), 64
 		t.Cleanup(func() { runtime.KeepAlive(ids) })
 	}
-	g, err := NewGraph(c)
+	g, err := NewRelation(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestDeviceBatches(t *testing.T) {
 						t.Fatalf("options %+v, call %d, %d: got %s, want %s", o, i, k, got, want)
 					}
 				}
-				many, err := submitMany(g.device, o, calls[:4])
+				many, err := submitMany(Homogeneous(g.device), o, calls[:4])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -259,7 +259,7 @@ func TestDeviceJobsEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := submitMany(g.device, o, []Request{c, c, c})
+		jobs, err := submitMany(Homogeneous(g.device), o, []Request{c, c, c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	exclude := with(func(c *Request) { c.Exclude, c.NumExclude = address(bad), 1 })
 	for _, k := range []struct {
-		graph *Graph
+		graph *Relation
 		call  Request
 		kind  Kind
 		text  string // how it begins
@@ -334,7 +334,7 @@ func TestDeviceErrors(t *testing.T) {
 			t.Errorf("got %s: %s, want %s: %s", kind, text, k.kind, k.text)
 		}
 	}
-	_, err = NewDeviceGraph(0, random(10).csc(), true, nil)
+	_, err = NewDeviceRelation(0, random(10).csc(), true, nil)
 	if kind, text := KindOf(err); kind != KindValue || !strings.HasPrefix(text, "indptr: expected memory that cuda:0 can read") {
 		t.Errorf("got %v", err)
 	}

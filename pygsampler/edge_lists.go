@@ -9,7 +9,7 @@ import (
 )
 
 // EdgeLists is the address of a memory with the hops of a batch on the CPU joined, as edgelists.Joined has
-// them; at ends are the types that each relation of a batch with types leads from and to.
+// them; at ends are the types that each relation of a heterogeneous batch leads from and to.
 func EdgeLists(data, ends int64) (int64, error) {
 	if err := aligned(8, "batch", data, "ends", ends); err != nil {
 		return 0, err
@@ -30,7 +30,7 @@ func joined(m memory.Memory, ends []int64) (memory.Memory, error) {
 // InducedEdges is the address of a memory with the edges of a graph on the CPU among the
 // vertices of each tree, as induced.Edges has them; at the addresses are so many vertices,
 // and the tree of each. The caller's thread works, and those that are idle.
-func InducedEdges(g *Graph, vertices, trees, count int64, vertexBits, treeBits int) (address int64, err error) {
+func InducedEdges(g *Relation, vertices, trees, count int64, vertexBits, treeBits int) (address int64, err error) {
 	if g.device != nil || g.csc.Kinds > 0 {
 		return 0, Errorf(KindValue, "graph: expected one on the CPU whose edges have no types, got another")
 	}

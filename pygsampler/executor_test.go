@@ -34,7 +34,7 @@ func TestThreadsAgree(t *testing.T) {
 		if _, err := SetThreads(threads); err != nil {
 			t.Fatal(err)
 		}
-		for _, how := range []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample} {
+		for _, how := range []func(*Relation, *Sampler, Request) (*HostJob, error){submit, sample} {
 			var flying [jobs]*HostJob
 			for i := range flying {
 				o, c := call(i)
@@ -58,7 +58,7 @@ func TestThreadsAgree(t *testing.T) {
 			wg.Go(func() {
 				for i := w; i < jobs; i += 3 {
 					o, c := call(i)
-					j, err := []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample}[i%2](g, o, c)
+					j, err := []func(*Relation, *Sampler, Request) (*HostJob, error){submit, sample}[i%2](g, o, c)
 					if err != nil {
 						t.Error(err)
 					} else if got := result(t, j); got != want[i] {

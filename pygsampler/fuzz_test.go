@@ -40,7 +40,7 @@ func FuzzGraph(f *testing.F) {
 			fanouts = append(fanouts, int64(int8(b)))
 		}
 		rows, edges := int64(len(indptr)-1), int64(len(ids))
-		g, err := NewGraph(CSC{
+		g, err := NewRelation(CSC{
 			Indptr: address(indptr), IndptrBits: 64, NumRows: rows,
 			Indices: address(ids), IDBits: 64, NumEdges: edges, NumNodes: rows + extra,
 		})

@@ -114,6 +114,6 @@ func (t *gathering) over() {
 	}
 }
 
-func (t *gathering) reads(*Graph) bool { return false }
+func (t *gathering) reads(*Relation) bool { return false }
 
 func (t *gathering) fault() string { return "an array changed while its rows were read" }

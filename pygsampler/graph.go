@@ -1,268 +1,271 @@
 package pygsampler
 
 import (
-	"sync"
+	"encoding/json"
+	"errors"
+	"strconv"
 
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/memory/finalizer"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-// Graph is a CSC over borrowed arrays, validated or trusted, counted by the jobs
-// that read it. The arrays must stay valid and unchanged until Close returns.
+// Graph is relations, all of them on the CPU or all on one device, and the schema of a heterogeneous one. A
+// homogeneous graph is closed with its relation. A heterogeneous one holds none of its relations: a job enters those
+// that it reads, and they are closed by their owner.
 type Graph struct {
-	csc    csc.Graph    // none where device is
-	device *deviceGraph // nil: the arrays are the host's, for its engine
-	mu     sync.Mutex
-	idle   *sync.Cond
-	jobs   int
-	flying map[*DeviceJob]struct{} // those of jobs that run on the device
-	static map[*DeviceStatic]struct{}
-	closed bool
+	csc       csc.Graph // on the CPU wherever the relations are
+	relations []*Relation
+	device    *deviceGraph // all of them; nil: they are on the CPU
 }
 
-// CSC is the addresses and lengths of a caller's arrays; bits are 32 or 64, and
-// EdgeIDs 0 means that an edge's id is its position.
-type CSC struct {
-	Indptr     int64
-	IndptrBits int
-	NumRows    int64
-	Indices    int64
-	IDBits     int
-	NumEdges   int64
-	EdgeIDs    int64
-	EdgeIDBits int
-	NumNodes   int64
-	Alias      int64 // what rows draw by, uint64 for each edge; 0: they draw uniformly
-	Sums       int64
-	Whole      *Graph // the graph on the host of which this one has some edges; nil: it has all there are
-	Kinds      int64  // how many types of edges rows are split by; 0: one row a vertex
-	Back       *Graph // the transposed graph, on the same device; nil: none
-	Data       string // arrays that programs read, as readData has them; "": none
+// Homogeneous is the graph of one relation.
+func Homogeneous(r *Relation) *Graph {
+	return &Graph{csc: csc.Graph{Relations: []*csc.Relation{&r.csc}}, relations: []*Relation{r}, device: r.device}
 }
 
-// Words of the list that describes a graph; the parent of a graph on the CPU is the one of which it has some edges, of a
-// graph on a device the same graph on the CPU.
-const (
-	graphDevice = iota // -1: the CPU
-	graphIndptr
-	graphIndptrBits
-	graphRows
-	graphIndices
-	graphIDBits
-	graphEdges
-	graphEdgeIDs
-	graphEdgeIDBits
-	graphNodes
-	graphAlias
-	graphSums
-	graphTrusted // not 0: validated before
-	graphParent
-	graphKinds
-	graphBack
-	graphWords
-)
+// schemaDocument is a schema as Python writes it.
+type schemaDocument struct {
+	Types     []string `json:"types"`
+	Nodes     []int64  `json:"nodes"`
+	Salts     []string `json:"salts"` // of the types, decimal
+	Relations []struct {
+		Name  string `json:"name"`
+		Short string `json:"short"`
+		Src   int    `json:"src"`
+		Dst   int    `json:"dst"`
+		Salt  string `json:"salt"` // decimal
+	} `json:"relations"`
+}
 
-// NewGraphAt makes the graph that the list at an address describes: NewGraph, NewMappedGraph for arrays that are
-// trusted, or NewDeviceGraph. find is the graph of a handle, nil for 0, and data as CSC has it.
-func NewGraphAt(list int64, data string, find func(handle int64) (*Graph, error)) (*Graph, error) {
-	if list == 0 {
-		return nil, Errorf(KindValue, "graph: expected an address, got 0")
+// NewGraph makes a heterogeneous graph of a document and of a relation for each of its edge types.
+func NewGraph(document string, relations []*Relation) (made *Graph, err error) {
+	var d schemaDocument
+	if err := json.Unmarshal([]byte(document), &d); err != nil {
+		return nil, Errorf(KindValue, "graph: expected a JSON object, got %v", err)
 	}
-	w := memory.View[int64](list, graphWords)
-	parent, err := find(w[graphParent])
-	if err != nil {
+	if len(d.Types) != len(d.Nodes) || len(d.Types) != len(d.Salts) || len(d.Relations) != len(relations) {
+		return nil, Errorf(KindValue, "graph: expected a size and a salt for each node type and a relation for each edge type, got %d, %d, %d, %d and %d",
+			len(d.Types), len(d.Nodes), len(d.Salts), len(d.Relations), len(relations))
+	}
+	g := &Graph{csc: csc.Graph{Schema: new(csc.Schema)}, relations: relations}
+	for i, name := range d.Types {
+		salt, err := strconv.ParseUint(d.Salts[i], 10, 64)
+		if err != nil {
+			return nil, Errorf(KindValue, "types[%q]: expected a salt of 64 bits, got %q", name, d.Salts[i])
+		}
+		g.csc.NodeTypes = append(g.csc.NodeTypes, csc.NodeType{Name: name, Nodes: d.Nodes[i], Salt: salt})
+	}
+	// Of relations on a device too it is the arrays on the CPU that are looked at.
+	on := make([]*Relation, len(relations))
+	for i, e := range d.Relations {
+		salt, err := strconv.ParseUint(e.Salt, 10, 64)
+		if err != nil {
+			return nil, Errorf(KindValue, "relations[%q]: expected a salt of 64 bits, got %q", e.Name, e.Salt)
+		}
+		r := relations[i]
+		on[i] = r.onHost()
+		if on[i] == nil || (r.device == nil) != (relations[0].device == nil) || r.device != nil && r.device.index != relations[0].device.index {
+			return nil, Errorf(KindValue, "relations[%q]: expected all relations on the CPU, or all brought from there to one device, got another", e.Name)
+		}
+		g.csc.Add(csc.EdgeType{Name: e.Name, Short: e.Short, Src: e.Src, Dst: e.Dst, Salt: salt}, &on[i].csc)
+	}
+	if err := enterAll(on); err != nil {
 		return nil, err
 	}
-	back, err := find(w[graphBack])
-	if err != nil {
-		return nil, err
-	}
-	c := CSC{
-		Indptr: w[graphIndptr], IndptrBits: int(w[graphIndptrBits]), NumRows: w[graphRows],
-		Indices: w[graphIndices], IDBits: int(w[graphIDBits]), NumEdges: w[graphEdges],
-		EdgeIDs: w[graphEdgeIDs], EdgeIDBits: int(w[graphEdgeIDBits]), NumNodes: w[graphNodes],
-		Alias: w[graphAlias], Sums: w[graphSums], Kinds: w[graphKinds], Back: back, Data: data,
-	}
-	if w[graphDevice] != -1 {
-		return NewDeviceGraph(w[graphDevice], c, w[graphTrusted] != 0, parent)
-	}
-	c.Whole = parent
-	if w[graphTrusted] != 0 {
-		return NewMappedGraph(c)
-	}
-	return NewGraph(c)
-}
-
-// check refuses sizes and widths that no graph has.
-func (c *CSC) check() error {
-	if c.NumRows < 0 || c.NumEdges < 0 || c.NumNodes < 0 {
-		return Errorf(KindValue, "graph: expected sizes >= 0, got %d rows, %d edges, %d nodes", c.NumRows, c.NumEdges, c.NumNodes)
-	}
-	if c.IndptrBits != 32 && c.IndptrBits != 64 {
-		return Errorf(KindType, "indptr: expected 32 or 64 bits, got %d", c.IndptrBits)
-	}
-	if c.IDBits != 32 && c.IDBits != 64 {
-		return Errorf(KindType, "indices: expected 32 or 64 bits, got %d", c.IDBits)
-	}
-	if (c.Alias == 0) != (c.Sums == 0) && c.NumEdges > 0 {
-		return Errorf(KindValue, "graph: expected both tables of weights or none, got addresses %#x and %#x", c.Alias, c.Sums)
-	}
-	if c.Whole != nil && c.Whole.device != nil {
-		return Errorf(KindValue, "graph: expected the whole one on the CPU, got one on cuda:%d", c.Whole.device.index)
-	}
-	if b := c.Back; b != nil && b.nodes() != c.NumNodes {
-		return Errorf(KindValue, "graph: expected a transposed one of %d nodes, got %d", c.NumNodes, b.nodes())
-	}
-	if c.EdgeIDs != 0 && c.EdgeIDBits != 32 && c.EdgeIDBits != 64 {
-		return Errorf(KindType, "edge_ids: expected 32 or 64 bits, got %d", c.EdgeIDBits)
-	}
-	return nil
-}
-
-// NewGraph borrows the arrays of a CSC and validates them once, on all cores.
-func NewGraph(c CSC) (*Graph, error) {
-	g, err := newHostGraph(c)
-	if err != nil {
-		return nil, err
-	}
+	defer leaveAll(on)
+	// The arrays may be those of a file, of which a page cannot be read.
+	defer graphfile.RecoverFault(&err, "graph file")
+	defer graphfile.FaultsPanic()()
 	if err := g.csc.Validate(); err != nil {
 		return nil, err
 	}
+	if len(relations) > 0 && relations[0].device != nil {
+		return g, g.bring()
+	}
 	return g, nil
 }
 
-// newHostGraph borrows the arrays of a CSC as they are.
-func newHostGraph(c CSC) (*Graph, error) {
-	if err := c.check(); err != nil {
-		return nil, err
+// bring makes the graph that a device samples, of relations that are there.
+func (g *Graph) bring() error {
+	d := g.relations[0].device
+	var relations []*cuda.Graph
+	for _, r := range g.relations {
+		relations = append(relations, r.device.graph)
 	}
-	g := &Graph{csc: csc.Graph{
-		Indptr:   csc.Borrow(c.Indptr, c.NumRows+1, c.IndptrBits),
-		Indices:  csc.Borrow(c.Indices, c.NumEdges, c.IDBits),
-		NumNodes: c.NumNodes,
-		Kinds:    c.Kinds,
-	}}
-	if c.EdgeIDs != 0 {
-		g.csc.EdgeIDs = csc.Borrow(c.EdgeIDs, c.NumEdges, c.EdgeIDBits)
+	graph := d.engine.NewHetero(g.csc.Schema, relations)
+	if err := graph.LoadHetero(); err != nil {
+		return onDevice(err)
 	}
-	if c.Alias != 0 {
-		g.csc.Alias, g.csc.Sums = memory.View[uint64](c.Alias, c.NumEdges), memory.View[uint64](c.Sums, c.NumEdges)
-	}
-	if c.Whole != nil {
-		g.csc.Whole = &c.Whole.csc
-	}
-	if c.Back != nil {
-		if c.Back.device != nil {
-			return nil, Errorf(KindValue, "graph: expected its transposed one on the CPU, got one on cuda:%d", c.Back.device.index)
-		}
-		g.csc.Back = &c.Back.csc
-	}
-	if c.Data != "" {
-		if err := g.readData(c.Data); err != nil {
-			return nil, err
-		}
-	}
-	g.idle = sync.NewCond(&g.mu)
-	return g, nil
-}
-
-// nodes is the number of vertices.
-func (g *Graph) nodes() int64 {
-	if g.device != nil {
-		return g.device.graph.Nodes
-	}
-	return g.csc.NumNodes
-}
-
-// Close waits for the jobs that read the graph; later jobs are refused. What jobs
-// on a device have made is kept for who waits for it.
-func (g *Graph) Close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-	for s := range g.static {
-		g.mu.Unlock()
-		s.Close()
-		g.mu.Lock()
-	}
-	for g.jobs > 0 {
-		// The device's work ends by itself, but only a look at it finds out.
-		for j := range g.flying {
-			g.mu.Unlock()
-			j.settle(-1)
-			g.mu.Lock()
-			break
-		}
-		if g.jobs > 0 && len(g.flying) == 0 {
-			g.idle.Wait()
-		}
-	}
-	if g.device != nil {
-		// What it cannot give back is lost with the device.
-		_ = g.device.graph.Close()
-	}
-}
-
-func (g *Graph) enter() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return Errorf(KindClosed, "graph: expected an open graph, got a closed one")
-	}
-	g.jobs++
+	g.device = &deviceGraph{index: d.index, engine: d.engine, graph: graph}
 	return nil
 }
 
-func (g *Graph) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.jobs--; g.jobs == 0 {
-		g.idle.Broadcast()
+// Relation is the relation of a homogeneous graph.
+func (g *Graph) Relation() (*Relation, error) {
+	if g.csc.Schema != nil {
+		return nil, Errorf(KindValue, "graph: expected a homogeneous one, got a heterogeneous one")
+	}
+	return g.relations[0], nil
+}
+
+// Close waits for the jobs that read a homogeneous graph; the relations of a heterogeneous one are closed by themselves.
+func (g *Graph) Close() {
+	if g.csc.Schema == nil {
+		g.relations[0].Close()
 	}
 }
 
-func (g *Graph) reads(other *Graph) bool { return g == other }
-
-func (g *Graph) onDevice() *deviceGraph { return g.device }
-
-// FromCOO builds a CSC from edge lists at the given addresses; numNodes -1 takes
-// the largest id plus one. The memory's address is returned with one reference.
-func FromCOO(src, dst int64, bits int, numEdges, numNodes int64) (int64, error) {
-	if bits != 32 && bits != 64 {
-		return 0, Errorf(KindType, "src: expected 32 or 64 bits, got %d", bits)
+// Drop is Close for a graph whose jobs nobody waits for any more: they are cancelled.
+func (g *Graph) Drop() {
+	if g.csc.Schema == nil {
+		g.relations[0].Drop()
 	}
-	if numEdges < 0 || numNodes < -1 {
-		return 0, Errorf(KindValue, "num_nodes: expected at least 0, got %d", numNodes)
+}
+
+func enterAll(relations []*Relation) error {
+	for i, r := range relations {
+		if err := r.enter(); err != nil {
+			leaveAll(relations[:i])
+			return err
+		}
 	}
-	m, err := csc.FromCOO(csc.Borrow(src, numEdges, bits), csc.Borrow(dst, numEdges, bits), numNodes)
+	return nil
+}
+
+func leaveAll(relations []*Relation) {
+	for _, r := range relations {
+		r.leave()
+	}
+}
+
+// Join is the memory of the homogeneous graph of a heterogeneous one; ids is the address of where those of each
+// relation's edges begin, and of where they end.
+func (g *Graph) Join(ids int64) (int64, error) {
+	if g.csc.Schema == nil || g.device != nil {
+		return 0, Errorf(KindValue, "graph: expected a heterogeneous one on the CPU, got another")
+	}
+	if err := enterAll(g.relations); err != nil {
+		return 0, err
+	}
+	defer leaveAll(g.relations)
+	m, err := g.csc.ToHomogeneous(memory.View[int64](ids, int64(len(g.relations)+1)), crewOf(0))
 	if err != nil {
 		return 0, err
 	}
 	return m.Address(), nil
 }
 
-// ExpandRows is the row of every edge of a block, counted from first on: the
-// destination half of its COO form. indptr has numRows+1 elements of the given width, and so has the memory
-// that is returned indptr[numRows].
-func ExpandRows(indptr, numRows, first int64, bits int) (int64, error) {
-	if numRows < 0 || bits != 32 && bits != 64 {
-		return 0, Errorf(KindValue, "indptr: expected at least 0 rows of 32 or 64 bits, got %d rows of %d", numRows, bits)
+// times are the times of a request's edges and seeds; nil: it has none.
+func (g *Graph) times(r *Request) (*plan.Times, error) {
+	if r.Sorted == 0 {
+		return nil, nil
 	}
-	m, err := csc.ExpandRows(csc.Borrow(indptr, numRows+1, bits), first)
-	if err != nil {
-		return 0, err
+	t := &plan.Times{Of: make([]*times.Rows, len(g.relations))}
+	words, err := memory.View[[2]int64](r.Sorted, int64(len(g.relations))), error(nil)
+	for i, relation := range g.relations {
+		if words[i][0] == 0 && g.csc.Schema != nil {
+			continue
+		}
+		if t.Of[i], err = relation.sortedRows(words[i]); err != nil {
+			return nil, err
+		}
 	}
-	return m.Address(), nil
+	t.Seeds, err = seedKeys(r.SeedTimes, r.NumSeeds, t.Float())
+	return t, err
 }
 
-// Symbol is the address of a C function that Python calls directly.
-func Symbol(name string) (int64, error) {
-	if name == "destructor" {
-		return finalizer.Destructor(), nil
+// keys are where the device has the keys of the times of each relation; 0: nowhere.
+func (g *Graph) keys(t *plan.Times) (keys []gpu.Address, err error) {
+	keys = make([]gpu.Address, len(g.relations))
+	for i, r := range g.relations {
+		if t == nil || t.Of[i] == nil {
+			continue
+		}
+		if keys[i], err = r.device.graph.Keys(t.Of[i].Edges); err != nil {
+			return nil, err
+		}
 	}
-	if address := memory.Symbol(name); address != 0 {
-		return address, nil
+	return keys, nil
+}
+
+// split is how many seeds a request has of each type of a heterogeneous graph, and copies of the excluded edges of each
+// relation, none where there are none at all.
+func (g *Graph) split(r *Request) (seeds []int64, exclude [][]int64, err error) {
+	var all []int64
+	if r.NumExclude > 0 {
+		all = append(all, memory.View[int64](r.Exclude, r.NumExclude)...)
+		exclude = [][]int64{all}
 	}
-	return 0, Errorf(KindValue, "symbol: expected a known name, got %q", name)
+	if g.csc.Schema == nil {
+		return nil, exclude, nil
+	}
+	types, of := len(g.csc.NodeTypes), [2]int64{}
+	counts := append([]int64(nil), memory.View[int64](r.Counts, int64(types+len(g.relations)))...)
+	for i, n := range counts {
+		if i < types {
+			of[0] += max(n, 0)
+		} else {
+			of[1] += max(n, 0)
+		}
+	}
+	if of[0] != r.NumSeeds || of[1] != r.NumExclude {
+		return nil, nil, Errorf(KindValue, "seeds: expected numbers that add up to %d and %d, got %v", r.NumSeeds, r.NumExclude, counts)
+	}
+	if r.NumExclude > 0 {
+		exclude = exclude[:0]
+		for _, n := range counts[types:] {
+			exclude = append(exclude, all[:n])
+			all = all[n:]
+		}
+	}
+	return counts[:types], exclude, nil
+}
+
+// about says which relation of a heterogeneous graph the error of an excluded edge is of.
+func (g *Graph) about(relation int, err error) error {
+	var value *csc.ValueError
+	if g.csc.Schema != nil && errors.As(err, &value) {
+		return &csc.ValueError{Text: g.csc.EdgeTypes[relation].Name + ": " + value.Text}
+	}
+	return err
+}
+
+// excludes are the excluded edges of each relation; nil: there are none.
+func (g *Graph) excludes(ids [][]int64) (list []*csc.Exclusions, err error) {
+	for i, of := range ids {
+		found, err := g.csc.Relations[i].Exclude(of)
+		if err != nil {
+			return nil, g.about(i, err)
+		}
+		list = append(list, found)
+	}
+	return list, nil
+}
+
+// ends are the node types that each relation of a heterogeneous graph leads from and to.
+func (g *Graph) ends() (ends []int64) {
+	if g.csc.Schema == nil {
+		return nil
+	}
+	for _, e := range g.csc.EdgeTypes {
+		ends = append(ends, int64(e.Src), int64(e.Dst))
+	}
+	return ends
+}
+
+// WalksByType has the ids of walks along a metapath of so many steps count within their types. nodes
+// and edges are the addresses of where the ids of each step's type begin, roots is how many nodes the
+// first has.
+func WalksByType(walks, nodes, edges, steps, roots int64) error {
+	if steps < 0 || steps > walk.MaxLength {
+		return Errorf(KindValue, "length: expected 0 to %d steps, got %d", walk.MaxLength, steps)
+	}
+	m := memory.FromAddress(walks)
+	return walk.ByType(m, memory.View[int64](nodes, steps+1), memory.View[int64](edges, steps), roots)
 }

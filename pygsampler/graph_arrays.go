@@ -19,7 +19,7 @@ type dataArray struct {
 // readData borrows the arrays of a text, which must stay as long as the graph: a JSON object
 // {"edges": {name: {"dtype": ..., "address": ..., "length": ...}}, "vertices": {...}}. Floats of 16
 // bits and unsigned integers are copied.
-func (g *Graph) readData(text string) error {
+func (g *Relation) readData(text string) error {
 	var data struct{ Edges, Vertices map[string]dataArray }
 	if err := json.Unmarshal([]byte(text), &data); err != nil {
 		return Errorf(KindValue, "graph: expected arrays in JSON, got %v", err)

@@ -18,7 +18,7 @@ type deviceGraph struct {
 	index  int
 	engine *cuda.Engine
 	graph  *cuda.Graph
-	host   *Graph // the same graph on the host, for lookups of edge ids; nil: there is none
+	host   *Relation // the same graph on the host, for lookups of edge ids; nil: there is none
 }
 
 // opened is the engines in use, so that questions for figures open none. It is read at
@@ -58,11 +58,11 @@ func openDevice(device int64) (*cuda.Engine, error) {
 	return e, nil
 }
 
-// NewDeviceGraph borrows the arrays of a CSC that a device reads: its own memory, or
+// NewDeviceRelation borrows the arrays of a CSC that a device reads: its own memory, or
 // the host's page-locked. Unless they are trusted a kernel validates them, once all
 // work of the device has been done. host, if there is one, is the same graph; of its named arrays
 // the device has copies.
-func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, error) {
+func NewDeviceRelation(device int64, c CSC, trusted bool, host *Relation) (*Relation, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 			return nil, onDevice(err)
 		}
 	}
-	g := &Graph{device: &deviceGraph{int(device), e, graph, host}, flying: make(map[*DeviceJob]struct{})}
+	g := &Relation{device: &deviceGraph{int(device), e, graph, host}, flying: make(map[*DeviceJob]struct{})}
 	g.idle = sync.NewCond(&g.mu)
 	return g, nil
 }

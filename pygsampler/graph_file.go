@@ -54,13 +54,13 @@ func GraphFileChecksum(before, address, n int64) (sum int64, err error) {
 	return int64(graphfile.Checksum(uint32(before), memory.View[byte](address, n))), nil
 }
 
-// NewMappedGraph borrows the arrays of a graph file. Whoever wrote the file has
+// NewMappedRelation borrows the arrays of a graph file. Whoever wrote the file has
 // validated them, so that only their ends are looked at; the CPU engine's reads are
 // checked against their bounds whatever they hold.
-func NewMappedGraph(c CSC) (g *Graph, err error) {
+func NewMappedRelation(c CSC) (g *Relation, err error) {
 	defer graphfile.RecoverFault(&err, "graph file")
 	defer graphfile.FaultsPanic()()
-	if g, err = newHostGraph(c); err != nil {
+	if g, err = newHostRelation(c); err != nil {
 		return nil, err
 	}
 	if err := csc.CheckSizes(g.csc.Rows(), g.csc.NumNodes, g.csc.Kinds, g.csc.Indices.Bits); err != nil {

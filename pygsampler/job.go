@@ -37,8 +37,8 @@ type jobTask interface {
 	do() (memory.Memory, error)
 	// over is called once, when do will not be called any more.
 	over()
-	// reads says whether it is on this graph.
-	reads(g *Graph) bool
+	// reads says whether it is on this relation.
+	reads(r *Relation) bool
 	// fault is what a panic of do tells of the arrays that it reads.
 	fault() string
 }
@@ -204,8 +204,8 @@ func (j *HostJob) end() {
 	}
 }
 
-// Drop closes a graph whose jobs nobody waits for any more: they are cancelled.
-func (g *Graph) Drop() {
+// Drop closes a relation whose jobs nobody waits for any more: they are cancelled.
+func (g *Relation) Drop() {
 	running.Lock()
 	jobs := make([]*HostJob, 0, 1)
 	for j := range running.jobs {

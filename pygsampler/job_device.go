@@ -11,7 +11,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -41,9 +40,9 @@ func (r *Request) each(calls, count int64) ([]Request, error) {
 // error; until then the device reads the graph, and the seeds if they are there.
 // Nobody waits for it but its callers: it ends when one of them looks.
 type DeviceJob struct {
-	graphs []*Graph // of a graph with types several, each as often as it was entered
-	device int
-	out    int64
+	relations []*Relation // each as often as it was entered
+	device    int
+	out       int64
 
 	started chan struct{} // closed when flight is what it will be
 	flight  *cuda.Flight  // nil where the start failed
@@ -100,44 +99,93 @@ func (p *Sampler) checkOnDevice(g *Graph) error {
 	return p.check(g)
 }
 
-// flightPlan is a batch that a device is about to begin.
+// flightPlan is a batch that a device is about to begin, and what is looked up for it once its relations are entered.
 type flightPlan struct {
-	call *cuda.Call
-	// prepare looks up what the call needs in graphs that are entered, and returns the graph that the device samples.
-	prepare func() (*cuda.Graph, error)
+	call    *cuda.Call
+	plan    plan.Plan
+	seeds   []int64   // how many there are of each node type
+	exclude [][]int64 // of each relation
+	times   *plan.Times
 }
 
-// submitOnDevice puts a batch into a stream of the graph's device and returns.
-func submitOnDevice(g SampledGraph, p *Sampler, r *Request) (_ Job, err error) {
-	if r.EdgeLists {
-		return nil, Errorf(KindValue, "graph: expected one on the CPU for edge lists, got one on cuda:%d", g.onDevice().index)
+// flightPlan checks and copies what a request for a batch on a device says.
+func (g *Graph) flightPlan(p *Sampler, r *Request) (f *flightPlan, err error) {
+	if err := p.checkOnDevice(g); err != nil {
+		return nil, err
 	}
-	var f flightPlan
-	graphs := []*Graph{nil}
-	switch g := g.(type) {
-	case *Graph:
-		graphs[0] = g
-		f, err = g.flightPlan(p, r)
-	case *HeteroGraph:
-		graphs = g.graphs
-		f, err = g.flightPlan(p, r)
+	f = &flightPlan{plan: p.Plan}
+	if f.call, err = g.device.call(p, r); err != nil {
+		return nil, err
 	}
+	if f.seeds, f.exclude, err = g.split(r); err == nil {
+		f.times, err = g.times(r)
+	}
+	return f, err
+}
+
+// prepare looks up what the call needs in the relations, and returns the graph that the device samples.
+func (f *flightPlan) prepare(g *Graph) (*cuda.Graph, error) {
+	var excluded []int64
+	for i, ids := range f.exclude {
+		positions, err := g.relations[i].device.positions(ids)
+		if err != nil {
+			return nil, g.about(i, err)
+		}
+		excluded = append(excluded, int64(len(positions)))
+		f.call.Exclude = append(f.call.Exclude, positions...)
+	}
+	made, is := f.plan.(plan.PerCall)
+	if !is {
+		if f.times != nil {
+			return nil, Errorf(KindValue, "sampler: expected one of edges with times, got one of another family")
+		}
+		var err error
+		if of, has := f.plan.(plan.Excluding); has && f.exclude != nil {
+			f.call.Plan, err = of.CUDAExcluding()
+		}
+		return g.device.graph, err
+	}
+	keys, err := g.keys(f.times)
 	if err != nil {
 		return nil, err
 	}
-	d := g.onDevice()
-	j := newDeviceJob(d, r.Out)
-	for _, g := range graphs {
-		if err := g.enterDevice([]*DeviceJob{j}); err != nil {
+	f.call.Plan, err = made.Device(&g.csc, f.seeds, excluded, f.times, keys)
+	if _, single := f.call.Plan.(*cuda.SingleType); single {
+		return g.relations[0].device.graph, err
+	}
+	return g.hetero(), err
+}
+
+// hetero is the graph on its device for the kernel of heterogeneous graphs.
+func (g *Graph) hetero() *cuda.Graph {
+	if g.csc.Schema == nil {
+		return g.device.graph.Alone()
+	}
+	return g.device.graph
+}
+
+// submitOnDevice puts a batch into a stream of the graph's device and returns.
+func submitOnDevice(g *Graph, p *Sampler, r *Request) (_ Job, err error) {
+	d := g.device
+	if r.EdgeLists {
+		return nil, Errorf(KindValue, "graph: expected one on the CPU for edge lists, got one on cuda:%d", d.index)
+	}
+	f, err := g.flightPlan(p, r)
+	if err != nil {
+		return nil, err
+	}
+	j := &DeviceJob{device: d.index, out: r.Out, started: make(chan struct{})}
+	for _, relation := range g.relations {
+		if err := relation.enterDevice([]*DeviceJob{j}); err != nil {
 			j.leave()
 			return nil, err
 		}
-		j.graphs = append(j.graphs, g)
+		j.relations = append(j.relations, relation)
 	}
 	var flight *cuda.Flight
 	// Whatever happens: Close and Shutdown wait for jobs that were let in.
 	defer func() { j.begun(flight, err) }()
-	of, err := f.prepare()
+	of, err := f.prepare(g)
 	if err == nil {
 		flight, err = d.engine.Start(of, f.call)
 	}
@@ -145,35 +193,6 @@ func submitOnDevice(g SampledGraph, p *Sampler, r *Request) (_ Job, err error) {
 		return nil, onDevice(err)
 	}
 	return j, nil
-}
-
-// flightPlan checks and copies what a request for a batch on a device says.
-func (g *Graph) flightPlan(p *Sampler, r *Request) (f flightPlan, err error) {
-	timed, is := p.Plan.(*temporal.Plan)
-	switch {
-	case r.Sorted == 0:
-		err = p.checkOnDevice(g)
-	case !is:
-		err = Errorf(KindValue, "sampler: expected one of edges with times, got one of another family")
-	}
-	if err != nil {
-		return f, err
-	}
-	if f.call, err = g.device.call(p, r); err != nil {
-		return f, err
-	}
-	given, err := g.times(r)
-	f.prepare = func() (*cuda.Graph, error) {
-		if given == nil {
-			return g.device.graph, nil
-		}
-		keys, err := g.device.graph.Keys(given.Of[0].Edges)
-		if err == nil {
-			f.call.Plan = timed.Device(keys, given, len(f.call.Exclude))
-		}
-		return g.device.graph.Alone(), err
-	}
-	return f, err
 }
 
 // begun says what has become of the start of a job that was let in.
@@ -188,19 +207,16 @@ func (j *DeviceJob) begun(f *cuda.Flight, err error) {
 // submitMany puts several batches into a stream together, as one launch where
 // the engine can.
 func submitMany(g *Graph, p *Sampler, calls []Request) (jobs []*DeviceJob, err error) {
-	if err := p.checkOnDevice(g); err != nil {
-		return nil, err
-	}
-	batches := make([]*cuda.Call, len(calls))
+	plans := make([]*flightPlan, len(calls))
 	for i := range calls {
-		if batches[i], err = g.device.call(p, &calls[i]); err != nil {
+		if plans[i], err = g.flightPlan(p, &calls[i]); err != nil {
 			return nil, err
 		}
 	}
 	for _, c := range calls {
-		jobs = append(jobs, newDeviceJob(g.device, c.Out, g))
+		jobs = append(jobs, &DeviceJob{relations: g.relations, device: g.device.index, out: c.Out, started: make(chan struct{})})
 	}
-	if err := g.enterDevice(jobs); err != nil {
+	if err := g.relations[0].enterDevice(jobs); err != nil {
 		return nil, err
 	}
 	var flights []*cuda.Flight
@@ -214,11 +230,19 @@ func submitMany(g *Graph, p *Sampler, calls []Request) (jobs []*DeviceJob, err e
 			j.begun(f, err)
 		}
 	}()
-	flights, err = g.device.engine.StartMany(g.device.graph, batches)
+	var of *cuda.Graph
+	batches := make([]*cuda.Call, len(calls))
+	for i, f := range plans {
+		if of, err = f.prepare(g); err != nil {
+			return jobs, err
+		}
+		batches[i] = f.call
+	}
+	flights, err = g.device.engine.StartMany(of, batches)
 	return jobs, onDevice(err)
 }
 
-// call copies what stays the caller's and looks excluded edges up.
+// call copies what stays the caller's.
 func (d *deviceGraph) call(p *Sampler, c *Request) (*cuda.Call, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -244,24 +268,11 @@ func (d *deviceGraph) call(p *Sampler, c *Request) (*cuda.Call, error) {
 	} else {
 		call.Batch.Seeds = csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	}
-	var err error
-	if c.NumExclude > 0 {
-		if call.Exclude, err = d.positions(memory.View[int64](c.Exclude, c.NumExclude)); err != nil {
-			return nil, err
-		}
-		if of, has := p.Plan.(plan.Excluding); has {
-			call.Plan, err = of.CUDAExcluding()
-		}
-	}
-	return call, err
-}
-
-func newDeviceJob(d *deviceGraph, out int64, graphs ...*Graph) *DeviceJob {
-	return &DeviceJob{graphs: graphs, device: d.index, out: out, started: make(chan struct{})}
+	return call, nil
 }
 
 // enterDevice lets all jobs in, or none.
-func (g *Graph) enterDevice(jobs []*DeviceJob) error {
+func (g *Relation) enterDevice(jobs []*DeviceJob) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -280,12 +291,12 @@ func (g *Graph) enterDevice(jobs []*DeviceJob) error {
 	return nil
 }
 
-// leave lets go of the graphs.
+// leave lets go of the relations.
 func (j *DeviceJob) leave() {
 	flying.Lock()
 	delete(flying.jobs, j)
 	flying.Unlock()
-	for _, g := range j.graphs {
+	for _, g := range j.relations {
 		g.mu.Lock()
 		delete(g.flying, j)
 		g.mu.Unlock()

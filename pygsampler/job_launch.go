@@ -13,16 +13,15 @@ type DeviceLaunch struct{ jobs []*DeviceJob }
 
 // SubmitMany begins several batches, as one launch where the engine can: each is r with the 8 words that it has at
 // the address calls.
-func SubmitMany(g SampledGraph, p *Sampler, r Request, calls, count int64) (*DeviceLaunch, error) {
-	of, is := g.(*Graph)
-	if !is {
-		return nil, Errorf(KindValue, "graph: expected one without types, got one with types")
+func SubmitMany(g *Graph, p *Sampler, r Request, calls, count int64) (*DeviceLaunch, error) {
+	if _, err := g.Relation(); err != nil {
+		return nil, err
 	}
 	list, err := r.each(calls, count)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := submitMany(of, p, list)
+	jobs, err := submitMany(g, p, list)
 	if err != nil {
 		return nil, err
 	}

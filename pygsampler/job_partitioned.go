@@ -56,17 +56,12 @@ const pollStop = 20 * time.Millisecond
 // submitPartitioned begins a batch of a graph without rows, whose partitions begin at the nodes in Bounds: as many
 // numbers of each relation, one behind another. With SeedTimes the edges have times: of a heterogeneous graph those of
 // the relations in Timed.
-func submitPartitioned(g SampledGraph, p *Sampler, r *Request) (Job, error) {
-	relations, err := int64(1), error(nil)
-	if hetero, is := g.(*HeteroGraph); is {
-		relations = int64(len(hetero.graphs))
-		err = hetero.checkPartitioned(p, r)
-	} else {
-		p, err = p.apart()
-	}
+func submitPartitioned(g *Graph, p *Sampler, r *Request) (Job, error) {
+	p, err := g.partitionedBy(p, r)
 	if err != nil {
 		return nil, err
 	}
+	relations := int64(len(g.relations))
 	if relations == 0 || r.NumBounds%relations != 0 || r.NumBounds/relations < 2 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, got %d", relations, r.NumBounds)
 	}
@@ -102,10 +97,13 @@ func (t *partitionedTask) run() *HostJob {
 	return t.waiting
 }
 
-// apart is the sampler by which a graph's partitions are sampled.
-func (p *Sampler) apart() (*Sampler, error) {
+// partitionedBy is the sampler by which a graph's partitions are sampled.
+func (g *Graph) partitionedBy(p *Sampler, r *Request) (*Sampler, error) {
+	if g.csc.Schema != nil && (r.NumExclude > 0 || r.Sorted != 0) {
+		return nil, Errorf(KindValue, "exclude: expected excluded edges and times that the partitions have, got some")
+	}
 	switch plan := p.Plan.(type) {
-	case *walks.Plan:
+	case *walks.Plan, *hetero.Plan, *hgt.Plan, *labor.Plan:
 	case *program.Plan:
 		apart, err := plan.Apart()
 		if err != nil {
@@ -120,27 +118,15 @@ func (p *Sampler) apart() (*Sampler, error) {
 	return p, nil
 }
 
-// checkPartitioned refuses what no batch of a partitioned heterogeneous graph can be made of.
-func (t *HeteroGraph) checkPartitioned(p *Sampler, r *Request) error {
-	if r.NumExclude > 0 || r.Sorted != 0 {
-		return Errorf(KindValue, "exclude: expected excluded edges and times that the partitions have, got some")
-	}
-	switch p.Plan.(type) {
-	case *hetero.Plan, *hgt.Plan, *labor.Plan:
-		return nil
-	}
-	return Errorf(KindValue, "sampler: expected one of neighbours, HGT or LABOR for a graph with types in parts, got one of another family")
-}
-
 // submitWalkRelations begins walks along relations of a partitioned heterogeneous graph: Bounds as submitPartitioned
 // has them, and for each edge type of the plan its relation, and how many nodes there are where that leads to.
-func submitWalkRelations(g *HeteroGraph, p *Sampler, r *Request) (Job, error) {
-	relations := int64(len(g.graphs))
+func submitWalkRelations(g *Graph, p *Sampler, r *Request) (Job, error) {
+	relations := int64(len(g.relations))
 	walked, is := p.Plan.(*walks.Plan)
 	if !is || walked.Second() || walked.Roots > 0 || relations == 0 || r.NumBounds%relations != 0 || r.NumBounds/relations < 2 {
 		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, r.NumBounds)
 	}
-	if err := r.check(); err != nil {
+	if err := r.onCPU(g); err != nil {
 		return nil, err
 	}
 	t := &partitionedTask{asking: newAsking()}
@@ -157,13 +143,13 @@ func submitWalkRelations(g *HeteroGraph, p *Sampler, r *Request) (Job, error) {
 		}
 	}
 	wide := csc.Array{Bits: 64}
-	graph := &csc.Graph{NumNodes: r.Roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
-	t.sampleTask = &sampleTask{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Graph: graph, Batch: p.batch(r), Crew: crewOf(r.Threads), Parts: parts}}
+	roots := csc.Homogeneous(&csc.Relation{NumNodes: r.Roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide})
+	t.sampleTask = &sampleTask{graph: g, plan: p, work: plan.Work{Graph: roots, Batch: p.batch(r), Crew: crewOf(r.Threads), Parts: parts}}
 	for i, seeds := int64(0), csc.Borrow(r.Seeds, r.NumSeeds, r.SeedBits); i < r.NumSeeds; i++ {
 		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
 	}
 	t.work.Batch.Seeds.Bits = 64
-	if err := g.enter(); err != nil {
+	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
 	return t.run(), nil
@@ -285,159 +271,44 @@ func (j *HostJob) Fail(why string) error {
 	return nil
 }
 
-// rowsTask are rows of a part as a job's task.
+// rowsTask are rows of a relation of a part as a job's task.
 type rowsTask struct {
-	*sampleTask
-	rows cpu.PartRows
-}
-
-// submitRows begins to draw rows of a partition; few rows are drawn at once. Excluded edges are ids of the whole graph,
-// or with IDs the places of the partition's edges.
-func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
-	if plan, is := p.Plan.(*walks.Plan); is {
-		return submitEdges(g, p, plan, c)
-	}
-	hops, err := hopwise(p)
-	if err != nil {
-		return nil, err
-	}
-	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 {
-		return nil, Errorf(KindValue, "rows: expected edge ids of 32 or 64 bits and a hop and first ids >= 0, got %d, %d, %d and %d",
-			c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
-	}
-	ask := &cpu.RowRequest{Hop: int(c.Hop)}
-	if c.SubgraphIDs != 0 {
-		ask.Trees = ownArray(csc.Borrow(c.SubgraphIDs, c.NumSeeds, c.SeedBits))
-	}
-	if c.RowBounds != 0 {
-		ask.Bounds = append(ask.Bounds, memory.View[int64](c.RowBounds, c.NumSeeds)...)
-	}
-	t := &rowsTask{}
-	if t.sampleTask, err = newTask(g, p, c); err != nil {
-		return nil, err
-	}
-	ask.Vertices = t.work.Batch.Seeds
-	req := hops.Request(&t.work)
-	if req.First = c.First; c.Hop >= int64(len(req.Fanouts)) || req.Graph.Indices.Bits != c.SeedBits || (t.work.Times != nil) != (c.RowBounds != 0) {
-		t.over()
-		return nil, Errorf(KindValue, "rows: expected one of %d hops, ids of %d bits, and bounds where edges have times, got hop %d, %d bits",
-			len(req.Fanouts), req.Graph.Indices.Bits, c.Hop, c.SeedBits)
-	}
-	var ids csc.Array
-	if c.IDs != 0 {
-		ids = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
-	}
-	t.rows = cpu.PartRows{IDs: ids, Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits}
-	if whole, is := p.Plan.(*wholerows.Plan); is {
-		t.rows.Beside = whole.Beside(&g.csc)
-		t.rows.Weights = len(t.rows.Beside) == 0 && g.csc.Alias != nil
-	}
-	return t.begin(t, t.few()), nil
-}
-
-// few guesses that the rows are drawn in a moment.
-func (t *rowsTask) few() bool {
-	degree := float64(t.rows.Graph.NumEdges()) / float64(max(t.rows.Graph.Rows(), 1))
-	mean := t.rows.Rule(t.rows.Ask.Hop).Mean(degree)
-	return float64(t.rows.Ask.Vertices.Len())*mean <= promptEdges && len(t.exclude) == 0
-}
-
-func (t *rowsTask) do() (memory.Memory, error) {
-	req := t.rows.Request
-	if len(t.exclude) > 0 {
-		req.Exclude = req.Graph.ExcludeOf(t.exclude[0], t.rows.Edge)
-	}
-	// The caller's thread may have bounded the edges since.
-	req.Most = t.work.Most
-	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
-}
-
-// edgesTask are edges that walks take, of rows of a part, as a job's task.
-type edgesTask struct {
-	*sampleTask
-	edges walk.PartEdges
-}
-
-// submitEdges begins to choose an edge of each row, or to tell what else walks ask: Hop is the step, or what the rule
-// makes of it, Bounds are its draws, and Trees are where the walks came from.
-func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c *Request) (Job, error) {
-	first := plan.Roots == 0 && !plan.Second()
-	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || g.csc.Indices.Bits != c.SeedBits && (!first || c.SeedBits == 32) {
-		return nil, Errorf(KindValue, "rows: expected ids of %d bits, or 64 for walks of first order, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
-			g.csc.Indices.Bits, c.SeedBits, c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
-	}
-	var draws []int64
-	var last csc.Array
-	if c.RowBounds != 0 {
-		draws = append(draws, memory.View[int64](c.RowBounds, c.NumSeeds)...)
-	}
-	if c.SubgraphIDs != 0 {
-		last = ownArray(csc.Borrow(c.SubgraphIDs, c.NumSeeds, c.SeedBits))
-	}
-	t := &edgesTask{}
-	var err error
-	if t.sampleTask, err = newTask(g, p, c); err != nil {
-		return nil, err
-	}
-	t.edges = walk.PartEdges{
-		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
-		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
-	}
-	if c.IDs != 0 {
-		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.IDsBits)
-	}
-	return t.begin(t, c.NumSeeds <= promptEdges), nil
-}
-
-func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }
-
-// heteroRowsTask are rows of a relation of a part as a job's task.
-type heteroRowsTask struct {
 	*sampleTask
 	rows    cpu.PartRows
 	without []int64 // ids of excluded edges
 }
 
-// submitHeteroRows begins to draw rows of a relation of a partition, whose relations are those of g.
-func submitHeteroRows(g *HeteroGraph, p *Sampler, c *Request) (Job, error) {
-	relation := c.Relation
-	if err := c.check(); err != nil {
+// submitRows begins to draw rows of a relation of a partition; few rows are drawn at once. Excluded edges are ids of the
+// whole relation, or with IDs the places of the partition's edges.
+func submitRows(g *Graph, p *Sampler, c *Request) (Job, error) {
+	if plan, is := p.Plan.(*walks.Plan); is {
+		return submitEdges(g, p, plan, c)
+	}
+	if err := c.onCPU(g); err != nil {
 		return nil, err
 	}
-	t := &heteroRowsTask{sampleTask: &sampleTask{graph: g, plan: p, work: plan.Work{Hetero: &g.csc, Batch: p.batch(c)}}}
-	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
-	if c.Sorted != 0 && relation >= 0 && relation < int64(len(g.graphs)) {
-		sorted, err := g.graphs[relation].times(c)
+	if c.Relation < 0 || c.Relation >= int64(len(g.relations)) {
+		return nil, Errorf(KindValue, "rows: expected one of %d relations, got %d", len(g.relations), c.Relation)
+	}
+	t := &rowsTask{sampleTask: &sampleTask{graph: g, plan: p, work: plan.Work{Graph: &g.csc, Batch: p.batch(c), Crew: crewOf(c.Threads)}}}
+	relation := g.relations[c.Relation]
+	if c.Sorted != 0 {
+		sorted, err := relation.sortedRows(memory.View[[2]int64](c.Sorted, 1)[0])
 		if err != nil {
 			return nil, err
 		}
-		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.graphs))}
-		t.work.Times.Of[relation] = sorted.Of[0]
+		t.work.Times = &plan.Times{Of: make([]*times.Rows, len(g.relations))}
+		t.work.Times.Of[c.Relation] = sorted
 	}
-	var about *cpu.HeteroRequest
-	weights := false
-	switch plan := p.Plan.(type) {
-	case *hetero.Plan:
-		var err error
-		if about, err = plan.Request(&t.work); err != nil {
-			return nil, err
-		}
-	case *wholerows.Plan:
-		about, weights = plan.Hetero(&t.work), true
-	default:
-		return nil, Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a graph with types in parts, got one of another family")
+	if err := t.ofPlan(c.Relation); err != nil {
+		return nil, err
 	}
-	if relation < 0 || relation >= int64(len(g.graphs)) || c.Hop < 0 || c.Hop >= int64(about.Hops()) || g.csc.IDBits() != c.SeedBits ||
-		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.SubgraphIDs != 0) && c.NumSeeds > 0 ||
+	req := t.rows.Request
+	if req.First = c.First; c.Hop < 0 || c.Hop >= int64(len(req.Fanouts)) || relation.csc.Indices.Bits != c.SeedBits ||
+		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || req.Disjoint != (c.SubgraphIDs != 0) && c.NumSeeds > 0 ||
 		c.Sorted != 0 && c.RowBounds == 0 && c.NumSeeds > 0 {
-		return nil, Errorf(KindValue, "rows: expected some of %d relations and %d hops, ids of %d bits, trees where seeds have their own and bounds where edges have times, got relation %d, hop %d, %d bits",
-			len(g.graphs), about.Hops(), g.csc.IDBits(), relation, c.Hop, c.SeedBits)
-	}
-	own := g.csc.Relations[relation]
-	req := &cpu.Request{Graph: own.Graph, EdgeWeights: about.EdgeWeights, First: c.First}
-	req.Batch, req.Hops = about.Batch, request.Hops{Fanouts: about.Fanouts[relation], Replace: about.Replace}
-	if about.Times != nil {
-		req.Times = about.Times[relation]
+		return nil, Errorf(KindValue, "rows: expected one of %d hops, ids of %d bits, edge ids of 32 or 64 bits, first ids >= 0, subgraphs where seeds have their own and bounds where edges have times, got hop %d, %d bits, %d bits, %d and %d",
+			len(req.Fanouts), relation.csc.Indices.Bits, c.Hop, c.SeedBits, c.EdgeIDBits, c.First, c.FirstEdge)
 	}
 	ask := &cpu.RowRequest{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
 	if c.SubgraphIDs != 0 {
@@ -450,22 +321,103 @@ func submitHeteroRows(g *HeteroGraph, p *Sampler, c *Request) (Job, error) {
 	if c.NumExclude > 0 {
 		t.without = append(t.without, memory.View[int64](c.Exclude, c.NumExclude)...)
 	}
-	t.rows = cpu.PartRows{Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits, Salt: own.Salt, Mixed: g.csc.Mixed()}
-	t.rows.Weights = weights && own.Graph.Alias != nil
+	t.rows.Ask, t.rows.Edge, t.rows.EdgeBits = ask, c.FirstEdge, c.EdgeIDBits
 	if c.IDs != 0 {
 		t.rows.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
-	t.work.Crew = crewOf(c.Threads)
 	// Only now, as newTask says.
-	if err := g.enter(); err != nil {
+	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
-	degree := float64(own.Graph.NumEdges()) / float64(max(own.Graph.Rows(), 1))
+	degree := float64(req.Relation.NumEdges()) / float64(max(req.Relation.Rows(), 1))
 	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges && len(t.without) == 0
 	return t.begin(t, few), nil
 }
 
-func (t *heteroRowsTask) do() (memory.Memory, error) {
-	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Graph.ExcludeOf(t.without, t.rows.Edge)
+// ofPlan fills in which rows of a relation the plan draws, and what is beside them.
+func (t *rowsTask) ofPlan(relation int64) error {
+	g, own := &t.graph.csc, t.graph.csc.Relations[relation]
+	if g.Schema == nil {
+		hops, err := hopwise(t.plan)
+		if err == nil {
+			err = t.plan.check(t.graph)
+		}
+		if err != nil {
+			return err
+		}
+		t.rows.Request = hops.Request(&t.work)
+		if whole, is := t.plan.Plan.(*wholerows.Plan); is {
+			t.rows.Beside = whole.Beside(own)
+			t.rows.Weights = len(t.rows.Beside) == 0 && own.Alias != nil
+		}
+		return nil
+	}
+	var about *cpu.HeteroRequest
+	t.work.SeedCounts = make([]int64, len(g.NodeTypes))
+	switch plan := t.plan.Plan.(type) {
+	case *hetero.Plan:
+		var err error
+		if about, err = plan.Request(&t.work); err != nil {
+			return err
+		}
+	case *wholerows.Plan:
+		about, t.rows.Weights = plan.Hetero(&t.work), own.Alias != nil
+	default:
+		return Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a heterogeneous graph in parts, got one of another family")
+	}
+	req := &cpu.Request{Relation: own, EdgeWeights: about.EdgeWeights}
+	req.Batch = about.Batch
+	req.Hops = request.Hops{Fanouts: about.Fanouts[relation], Replace: about.Replace, Disjoint: about.Disjoint}
+	if about.Times != nil {
+		req.Times = about.Times[relation]
+	}
+	t.rows.Request, t.rows.Salt, t.rows.Mixed = req, g.EdgeTypes[relation].Salt, g.Mixed()
+	return nil
+}
+
+func (t *rowsTask) do() (memory.Memory, error) {
+	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Relation.ExcludeOf(t.without, t.rows.Edge)
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
 }
+
+// edgesTask are edges that walks take, of rows of a part, as a job's task.
+type edgesTask struct {
+	*sampleTask
+	edges walk.PartEdges
+}
+
+// submitEdges begins to choose an edge of each row, or to tell what else walks ask: Hop is the step, or what the rule
+// makes of it, Bounds are its draws, and Trees are where the walks came from.
+func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c *Request) (Job, error) {
+	relation, err := g.Relation()
+	if err != nil {
+		return nil, err
+	}
+	first, bits := plan.Roots == 0 && !plan.Second(), relation.csc.Indices.Bits
+	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || bits != c.SeedBits && (!first || c.SeedBits == 32) {
+		return nil, Errorf(KindValue, "rows: expected ids of %d bits, or 64 for walks of first order, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
+			bits, c.SeedBits, c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
+	}
+	var draws []int64
+	var last csc.Array
+	if c.RowBounds != 0 {
+		draws = append(draws, memory.View[int64](c.RowBounds, c.NumSeeds)...)
+	}
+	if c.SubgraphIDs != 0 {
+		last = ownArray(csc.Borrow(c.SubgraphIDs, c.NumSeeds, c.SeedBits))
+	}
+	t := &edgesTask{}
+	if t.sampleTask, err = newTask(g, p, c); err != nil {
+		return nil, err
+	}
+	t.edges = walk.PartEdges{
+		Rule: &plan.Rule, Relation: &relation.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
+		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
+	}
+	if c.IDs != 0 {
+		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.IDsBits)
+	}
+	return t.begin(t, c.NumSeeds <= promptEdges), nil
+}
+
+func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }

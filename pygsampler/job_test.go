@@ -52,9 +52,9 @@ func (a *arrays) csc() CSC {
 }
 
 // open is a graph over the arrays, closed at the test's end.
-func (a *arrays) open(t *testing.T) *Graph {
+func (a *arrays) open(t *testing.T) *Relation {
 	t.Helper()
-	g, err := NewGraph(a.csc())
+	g, err := NewRelation(a.csc())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func quiet(t *testing.T) {
 }
 
 // long is a call that keeps the engine busy for long: 250 hops of the whole graph.
-func long(t *testing.T) (*Graph, *Sampler, Request) {
+func long(t *testing.T) (*Relation, *Sampler, Request) {
 	t.Helper()
 	a := random(20000)
 	seeds := csctest.Steps(2000, 1)
@@ -252,7 +252,7 @@ func TestJobErrors(t *testing.T) {
 			KindValue, "exclude[0]: expected the id of an edge of the graph, got 1099511627776",
 		},
 	} {
-		for _, how := range []func(*Graph, *Sampler, Request) (*HostJob, error){submit, sample} {
+		for _, how := range []func(*Relation, *Sampler, Request) (*HostJob, error){submit, sample} {
 			j, err := how(g, options(t, "auto", false, 3), k.call)
 			if err != nil {
 				t.Fatal(err)

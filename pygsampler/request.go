@@ -2,6 +2,7 @@ package pygsampler
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
@@ -10,19 +11,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
-
-// SampledGraph is a graph that batches are sampled of: a *Graph or a *HeteroGraph.
-type SampledGraph interface {
-	// Close waits for the jobs that read the graph, and Drop cancels them.
-	Close()
-	Drop()
-	// enter holds the graph until leave is called.
-	enter() error
-	leave()
-	// reads is true if the graph is this one, or has it as a relation.
-	reads(g *Graph) bool
-	onDevice() *deviceGraph // nil: the graph is on the CPU
-}
 
 // Job is a memory that the engine makes. It ends once, by a result, an error or a cancellation.
 type Job interface {
@@ -124,21 +112,15 @@ func (p *PackedRequest) AnswerJob(handle int64) { p.words[request.WordJob] = han
 
 // Submit begins what a request asks for. A small batch of a prompt request is finished when it returns, without the
 // wake-ups that handing it to another thread costs.
-func Submit(g SampledGraph, p *Sampler, r *Request) (Job, error) {
-	hetero, is := g.(*HeteroGraph)
-	if is && r.Rows {
-		return submitHeteroRows(hetero, p, r)
-	}
-	if is && r.WalkRelations != 0 {
-		return submitWalkRelations(hetero, p, r)
-	}
-	if r.Rows {
-		return submitRows(g.(*Graph), p, r)
-	}
-	if r.NumBounds != 0 {
+func Submit(g *Graph, p *Sampler, r *Request) (Job, error) {
+	switch {
+	case r.Rows:
+		return submitRows(g, p, r)
+	case r.WalkRelations != 0:
+		return submitWalkRelations(g, p, r)
+	case r.NumBounds != 0:
 		return submitPartitioned(g, p, r)
-	}
-	if g.onDevice() != nil {
+	case g.device != nil:
 		return submitOnDevice(g, p, r)
 	}
 	t, err := newTask(g, p, r)
@@ -159,6 +141,20 @@ func (r *Request) check() error {
 	return checkBatch(r.Epoch, r.Batch)
 }
 
+// onCPU refuses what the CPU makes no batch of.
+func (r *Request) onCPU(g *Graph) error {
+	if g.device != nil {
+		return Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.OnDevice || r.OwnStream || r.Out != 0 {
+		return Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	return nil
+}
+
 // checkBatch refuses numbers that no batch has.
 func checkBatch(epoch, batch int64) error {
 	if epoch < 0 || epoch > rng.MaxEpoch {
@@ -172,63 +168,33 @@ func checkBatch(epoch, batch int64) error {
 
 // sampleTask is a batch of a graph on the CPU as a job's task.
 type sampleTask struct {
-	graph     SampledGraph
+	graph     *Graph
 	plan      *Sampler
 	work      plan.Work
 	exclude   [][]int64 // of each relation; empty: nothing is excluded
 	edgeLists bool
 }
 
-// heteroPlan is a plan that samples heterogeneous graphs.
-type heteroPlan interface {
-	plan.Plan
-	// Fits refuses graphs whose types the plan does not name, or that have others.
-	Fits(g *csc.HeteroGraph) error
-}
-
 // newTask checks and copies what a request says, and enters the graph: begin must be called next.
-func newTask(g SampledGraph, p *Sampler, r *Request) (*sampleTask, error) {
-	if d := g.onDevice(); d != nil {
-		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", d.index)
-	}
-	if err := r.check(); err != nil {
+func newTask(g *Graph, p *Sampler, r *Request) (*sampleTask, error) {
+	if err := r.onCPU(g); err != nil {
 		return nil, err
 	}
-	if r.OnDevice || r.OwnStream || r.Out != 0 {
-		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	if err := p.check(g); err != nil {
+		return nil, err
 	}
-	t := &sampleTask{graph: g, plan: p, work: plan.Work{Batch: p.batch(r), Crew: crewOf(r.Threads)}, edgeLists: r.EdgeLists}
+	t := &sampleTask{graph: g, plan: p, work: plan.Work{Graph: &g.csc, Batch: p.batch(r), Crew: crewOf(r.Threads)}, edgeLists: r.EdgeLists}
 	var err error
-	switch g := g.(type) {
-	case *Graph:
-		t.work.Graph = &g.csc
-		if err := p.check(g); err != nil {
-			return nil, err
-		}
-		if r.NumExclude > 0 {
-			t.exclude = [][]int64{append([]int64(nil), memory.View[int64](r.Exclude, r.NumExclude)...)}
-		}
-		t.work.Times, err = g.times(r)
-	case *HeteroGraph:
-		t.work.Hetero = &g.csc
-		fitted, is := p.Plan.(heteroPlan)
-		if !is {
-			return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
-		}
-		if err := fitted.Fits(&g.csc); err != nil {
-			return nil, err
-		}
-		if t.work.SeedCounts, t.exclude, err = g.split(r); err == nil {
-			t.work.Times, err = g.times(r)
-		}
+	if t.work.SeedCounts, t.exclude, err = g.split(r); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if t.work.Times, err = g.times(r); err != nil {
 		return nil, err
 	}
 	t.work.Batch.Seeds = ownArray(csc.Borrow(r.Seeds, r.NumSeeds, r.SeedBits))
 	// Only now: nothing that panics on a bad address may stand between entering the
 	// graph and the job that leaves it, or Close would wait for ever.
-	if err := g.enter(); err != nil {
+	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -244,39 +210,23 @@ func (t *sampleTask) begin(task jobTask, small bool) *HostJob {
 // prompt guesses that the batch is done in a moment. The first lookup of edge ids takes
 // longer.
 func (t *sampleTask) prompt() bool {
-	g, is := t.graph.(*Graph)
-	return t.plan.Expected(&t.work) <= promptEdges && (len(t.exclude) == 0 || is && g.csc.EdgeIDs.Bits == 0)
+	own := func(r *csc.Relation) bool { return r.EdgeIDs.Bits != 0 }
+	return t.plan.Expected(&t.work) <= promptEdges && (len(t.exclude) == 0 || !slices.ContainsFunc(t.work.Graph.Relations, own))
 }
 
-func (t *sampleTask) do() (memory.Memory, error) {
-	var ends []int64
-	switch g := t.graph.(type) {
-	case *Graph:
-		if len(t.exclude) > 0 {
-			var err error
-			if t.work.Exclude, err = g.csc.Exclude(t.exclude[0]); err != nil {
-				return memory.Memory{}, err
-			}
-		}
-	case *HeteroGraph:
-		var err error
-		if t.work.Excludes, err = g.excludes(t.exclude); err != nil {
-			return memory.Memory{}, err
-		}
-		if t.edgeLists {
-			ends = g.ends()
-		}
-	}
-	m, err := t.plan.CPU(&t.work)
-	if err != nil || !t.edgeLists {
+func (t *sampleTask) do() (m memory.Memory, err error) {
+	if t.work.Exclude, err = t.graph.excludes(t.exclude); err != nil {
 		return m, err
 	}
-	return joined(m, ends)
+	if m, err = t.plan.CPU(&t.work); err != nil || !t.edgeLists {
+		return m, err
+	}
+	return joined(m, t.graph.ends())
 }
 
-func (t *sampleTask) over() { t.graph.leave() }
+func (t *sampleTask) over() { leaveAll(t.graph.relations) }
 
-func (t *sampleTask) reads(g *Graph) bool { return t.graph.reads(g) }
+func (t *sampleTask) reads(r *Relation) bool { return slices.Contains(t.graph.relations, r) }
 
 func (t *sampleTask) fault() string { return "the graph's arrays changed while a batch was sampled" }
 
@@ -285,51 +235,22 @@ func ownArray(a csc.Array) csc.Array {
 	return csc.Array{Bits: a.Bits, I32: append([]int32(nil), a.I32...), I64: append([]int64(nil), a.I64...)}
 }
 
-// times are the times of a request's edges and seeds; nil: it has none.
-func (g *Graph) times(r *Request) (*plan.Times, error) {
-	if r.Sorted == 0 {
-		return nil, nil
+// sortedRows are the rows by time of the relation's edges: the memory that startTimes has made of them, and whether their
+// times are nodes'.
+func (g *Relation) sortedRows(words [2]int64) (*times.Rows, error) {
+	if words[0] == 0 {
+		return nil, Errorf(KindValue, "seed_time: expected the memory of sorted rows, got none")
+	}
+	m := memory.FromAddress(words[0])
+	w := memory.At[int64](m, 0, times.TimesWords)
+	rows := &times.Rows{
+		Edges:    memory.At[int64](m, w[times.TimesKeys], w[times.TimesNumEdges]),
+		Of:       memory.At[int64](m, w[times.TimesGiven], w[times.TimesNumGiven]),
+		ByVertex: words[1] != 0, Float: w[times.TimesFloat] != 0,
 	}
 	edges := g.csc.NumEdges()
 	if g.device != nil {
 		edges = g.device.graph.Edges
-	}
-	t, err := timesOf(r, edges)
-	if err == nil && t.Of[0] == nil {
-		err = Errorf(KindValue, "seed_time: expected the memory of sorted rows, got none")
-	}
-	return t, err
-}
-
-// timesOf are the times of a request for relations of so many edges each, and of its seeds.
-func timesOf(r *Request, edges ...int64) (*plan.Times, error) {
-	t := &plan.Times{Of: make([]*times.Rows, len(edges))}
-	for i, w := range memory.View[[2]int64](r.Sorted, int64(len(edges))) {
-		if w[0] == 0 {
-			continue
-		}
-		var err error
-		if t.Of[i], err = sortedRows(w[0], edges[i], w[1] != 0); err != nil {
-			return nil, err
-		}
-	}
-	if r.Rows {
-		// The bounds of rows are keys already.
-		return t, nil
-	}
-	var err error
-	t.Seeds, err = seedKeys(r.SeedTimes, r.NumSeeds, t.Float())
-	return t, err
-}
-
-// sortedRows is what startTimes has made, of a graph of so many edges.
-func sortedRows(address, edges int64, byVertex bool) (*times.Rows, error) {
-	m := memory.FromAddress(address)
-	words := memory.At[int64](m, 0, times.TimesWords)
-	rows := &times.Rows{
-		Edges:    memory.At[int64](m, words[times.TimesKeys], words[times.TimesNumEdges]),
-		Of:       memory.At[int64](m, words[times.TimesGiven], words[times.TimesNumGiven]),
-		ByVertex: byVertex, Float: words[times.TimesFloat] != 0,
 	}
 	if int64(len(rows.Edges)) != edges {
 		return nil, Errorf(KindValue, "graph: expected one of %d edges, got %d", len(rows.Edges), edges)

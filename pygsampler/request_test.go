@@ -1,8 +1,8 @@
 package pygsampler
 
 // submit begins a request for a graph on the CPU.
-func submit(g *Graph, p *Sampler, r Request) (*HostJob, error) {
-	j, err := Submit(g, p, &r)
+func submit(g *Relation, p *Sampler, r Request) (*HostJob, error) {
+	j, err := Submit(Homogeneous(g), p, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -10,14 +10,14 @@ func submit(g *Graph, p *Sampler, r Request) (*HostJob, error) {
 }
 
 // sample is submit for a caller who waits at once.
-func sample(g *Graph, p *Sampler, r Request) (*HostJob, error) {
+func sample(g *Relation, p *Sampler, r Request) (*HostJob, error) {
 	r.Prompt = true
 	return submit(g, p, r)
 }
 
 // deviceSubmit begins a request for a graph on a device.
-func deviceSubmit(g *Graph, p *Sampler, r Request) (*DeviceJob, error) {
-	j, err := submitOnDevice(g, p, &r)
+func deviceSubmit(g *Relation, p *Sampler, r Request) (*DeviceJob, error) {
+	j, err := submitOnDevice(Homogeneous(g), p, &r)
 	if err != nil {
 		return nil, err
 	}

@@ -71,17 +71,29 @@ func NewSampler(document string, seed uint64) (*Sampler, error) {
 
 // check refuses graphs that the plan cannot sample.
 func (p *Sampler) check(g *Graph) error {
+	if g.csc.Schema != nil {
+		fitted, is := p.Plan.(plan.Heterogeneous)
+		if !is {
+			return Errorf(KindValue, "sampler: expected one of heterogeneous graphs, got one of another family")
+		}
+		return fitted.Fits(&g.csc)
+	}
+	checked, is := p.Plan.(plan.Homogeneous)
+	if !is {
+		return Errorf(KindValue, "graph: expected a heterogeneous one, got a homogeneous one")
+	}
+	own := g.csc.Relation(0)
 	if g.device != nil {
 		d := g.device.graph
 		has := plan.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds}
 		if host := g.device.host; host != nil {
 			has.EdgeData, has.VertexData = host.csc.EdgeData, host.csc.VertexData
 		}
-		return p.Check(has)
+		return checked.Check(has)
 	}
-	return p.Check(plan.Arrays{
-		Edges: g.csc.NumEdges(), Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds,
-		EdgeData: g.csc.EdgeData, VertexData: g.csc.VertexData,
+	return checked.Check(plan.Arrays{
+		Edges: own.NumEdges(), Weights: own.Alias != nil, Adjacency: own.Back != nil, Kinds: own.Kinds,
+		EdgeData: own.EdgeData, VertexData: own.VertexData,
 	})
 }
 
@@ -143,7 +155,7 @@ func CalibrateDevice(device int64) (string, error) {
 
 // Explain says what a program does on a graph, and what a batch of so many seeds costs
 // there: text for people.
-func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {
+func (p *Sampler) Explain(g *Relation, seeds int64) (string, error) {
 	plan, is := p.Plan.(*program.Plan)
 	if !is {
 		return "", Errorf(KindValue, "plan: expected one of a program, got one of another family")

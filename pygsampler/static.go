@@ -6,26 +6,26 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
 )
 
 // DeviceStatic makes batches of a graph on a device by launches that a CUDA graph can hold:
 // cuda.Static, or cuda.StaticHetero. It is closed with the graphs that it reads at the latest; goroutines take turns.
 type DeviceStatic struct {
-	device *deviceGraph
-	graphs []*Graph
-	mu     sync.Mutex
-	made   cuda.Standing // nil: closed
-	plain  *cuda.Spread  // of a cuda.Static where its batches go; nil: not placed
+	graph *Graph
+	mu    sync.Mutex
+	made  cuda.Standing // nil: closed
+	plain *cuda.Spread  // of a cuda.Static where its batches go; nil: not placed
 }
 
 // Words of the list that describes a static batch. The sizes are at an address, as newStatic and newStaticHetero have them.
 const (
 	staticGraph = iota // handles
 	staticSampler
-	staticPlain  // not 0: the kernel for neither types nor times
-	staticSorted // as a Request has it; without types the memory of the sorted times
-	staticByNode // without types: those times are nodes'
+	staticPlain  // not 0: the kernel for homogeneous graphs without times
+	staticSorted // as a Request has it
 	staticSeeds  // for that kernel alone: at most so many
 	staticSeedBits
 	staticHops
@@ -34,44 +34,43 @@ const (
 )
 
 // NewStaticAt makes room for batches as the list at an address describes them; find is the graph and the sampler of handles.
-func NewStaticAt(list int64, find func(graph, sampler int64) (SampledGraph, *Sampler, error)) (*DeviceStatic, error) {
+func NewStaticAt(list int64, find func(graph, sampler int64) (*Graph, *Sampler, error)) (*DeviceStatic, error) {
 	if list == 0 {
 		return nil, Errorf(KindValue, "static: expected an address, got 0")
 	}
 	w := memory.View[int64](list, staticWords)
-	graph, p, err := find(w[staticGraph], w[staticSampler])
+	g, p, err := find(w[staticGraph], w[staticSampler])
 	if err != nil {
 		return nil, err
 	}
-	g, single := graph.(*Graph)
-	switch {
-	case !single:
-		return newStaticHetero(graph.(*HeteroGraph), p, w[staticSorted], w[staticSeedBits], w[staticHops], w[staticSizes])
-	case w[staticPlain] == 0:
-		return newStaticSingle(g, p, w[staticSorted], w[staticByNode] != 0, w[staticSeedBits], w[staticHops], w[staticSizes])
+	if err := p.checkOnDevice(g); err != nil {
+		return nil, err
+	}
+	if g.csc.Schema != nil || w[staticPlain] == 0 {
+		return newStaticHetero(g, p, w[staticSorted], w[staticSeedBits], w[staticHops], w[staticSizes])
 	}
 	return newStatic(g, p, w[staticSeeds], w[staticSeedBits], w[staticHops], w[staticSizes])
 }
 
-// hold makes what makes batches of graphs on a device, which all see to its end.
-func hold(device *deviceGraph, graphs []*Graph, f func() (cuda.Standing, error)) (*DeviceStatic, error) {
+// hold makes what makes batches of a graph on a device, which all its relations see to the end of.
+func hold(g *Graph, f func() (cuda.Standing, error)) (*DeviceStatic, error) {
 	// None is closed before it is known there.
-	if err := enterAll(graphs); err != nil {
+	if err := enterAll(g.relations); err != nil {
 		return nil, err
 	}
-	defer leaveAll(graphs)
-	s, err := &DeviceStatic{device: device, graphs: graphs}, error(nil)
+	defer leaveAll(g.relations)
+	s, err := &DeviceStatic{graph: g}, error(nil)
 	if s.made, err = f(); err != nil {
 		return nil, onDevice(err)
 	}
-	for _, g := range graphs {
-		g.mu.Lock()
-		closed := g.closed
-		if g.static == nil {
-			g.static = make(map[*DeviceStatic]struct{})
+	for _, r := range g.relations {
+		r.mu.Lock()
+		closed := r.closed
+		if r.static == nil {
+			r.static = make(map[*DeviceStatic]struct{})
 		}
-		g.static[s] = struct{}{}
-		g.mu.Unlock()
+		r.static[s] = struct{}{}
+		r.mu.Unlock()
 		if closed {
 			s.Close()
 			return nil, Errorf(KindClosed, "graph: expected an open graph, got a closed one")
@@ -84,12 +83,6 @@ func hold(device *deviceGraph, graphs []*Graph, f func() (cuda.Standing, error))
 // most are 3 integers for each block, outermost first: how many sources, destinations and edges it
 // may have.
 func newStatic(g *Graph, p *Sampler, seeds, seedBits, count, most int64) (*DeviceStatic, error) {
-	if g.device == nil {
-		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
-	}
-	if err := p.check(g); err != nil {
-		return nil, err
-	}
 	plan, ok := p.CUDA().(*cuda.Neighbors)
 	switch {
 	case !ok:
@@ -106,9 +99,7 @@ func newStatic(g *Graph, p *Sampler, seeds, seedBits, count, most int64) (*Devic
 		}
 		options.Most = append(options.Most, cuda.BlockSize{Src: uint64(w[0]), Dst: uint64(w[1]), Edges: uint64(w[2])})
 	}
-	return hold(g.device, []*Graph{g}, func() (cuda.Standing, error) {
-		return g.device.engine.NewStatic(g.device.graph, options)
-	})
+	return hold(g, func() (cuda.Standing, error) { return g.device.engine.NewStatic(g.device.graph, options) })
 }
 
 // with calls f with what is open, and a stream.
@@ -118,7 +109,7 @@ func (s *DeviceStatic) with(stream int64, f func(cuda.Standing, gpu.Stream) erro
 	if s.made == nil {
 		return Errorf(KindClosed, "static: expected an open graph and loader, got closed ones")
 	}
-	to, err := s.device.engine.Context().Wrap(uintptr(stream))
+	to, err := s.graph.device.engine.Context().Wrap(uintptr(stream))
 	if err == nil {
 		err = f(s.made, to)
 	}
@@ -132,7 +123,7 @@ const (
 	epochNumSeeds         // how many in all
 	epochCount            // of batches
 	epochParts            // 2 integers a batch: the first of its seeds, and how many
-	epochSeedTypes        // with types: of each batch how many of its seeds are of which type
+	epochSeedTypes        // of a cuda.StaticHetero: of each batch how many of its seeds are of which type
 	epochExclude          // int64 ids of edges that are not sampled
 	epochStarts           // where those of each batch and relation begin, and the end of all; 0: there are none
 	epochNumber
@@ -168,13 +159,13 @@ func (s *DeviceStatic) Begin(list int64) error {
 	})
 }
 
-// parts are those of a pass over so many seeds on the device, each of which has at most most.
+// parts are those of an epoch over so many seeds on the device, each of which has at most most.
 func (s *DeviceStatic) parts(seeds, numSeeds, count, parts, most int64) ([]cuda.Seeds, error) {
 	all := make([]cuda.Seeds, count)
 	if count == 0 {
 		return all, nil
 	}
-	if err := readable("seeds", seeds, s.device.index); err != nil {
+	if err := readable("seeds", seeds, s.graph.device.index); err != nil {
 		return nil, err
 	}
 	for i, w := range memory.View[[2]int64](parts, count) {
@@ -191,11 +182,11 @@ func (s *DeviceStatic) Sample(stream int64) error {
 	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error { return made.Sample(to) })
 }
 
-// Place says where batches go, for Fill. At the address list are of each type 6 integers: where its vertices go, their
-// trees, the seeds and their positions, how many vertices have room and how many seeds; then of each block, outermost
+// Place says where batches go, for Fill. At the address list are of each node type 6 integers: where its nodes go, their
+// trees, the seeds and their positions, how many nodes have room and how many seeds; then of each block, outermost
 // first, and each relation 8: where indptr, indices, edge ids, factors and destinations go, and how many sources,
 // destinations and edges have room; then where what is counted goes. Trees, factors and destinations are 0 without some;
-// a graph without types is one of one type and one relation.
+// a homogeneous graph has one type and one relation.
 func (s *DeviceStatic) Place(count, list int64) error {
 	return s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
 		kinds, relations, hops := int64(1), int64(1), (count-7)/8
@@ -210,7 +201,7 @@ func (s *DeviceStatic) Place(count, list int64) error {
 		if is {
 			return hetero.Place(to)
 		}
-		nodes := to.Kinds[0]
+		nodes := to.NodeTypes[0]
 		s.plain = &cuda.Spread{
 			Nodes: nodes.Nodes, OutputNodes: nodes.OutputNodes, OutputIndex: nodes.OutputIndex, Outputs: nodes.Outputs, Counts: to.Counts,
 		}
@@ -225,7 +216,7 @@ func (s *DeviceStatic) Place(count, list int64) error {
 func spreadAt(w []int64, kinds, relations, hops int64) *cuda.SpreadHetero {
 	to := new(cuda.SpreadHetero)
 	for range kinds {
-		to.Kinds = append(to.Kinds, cuda.SpreadKind{
+		to.NodeTypes = append(to.NodeTypes, cuda.SpreadNodeType{
 			Nodes: gpu.Address(w[0]), Trees: gpu.Address(w[1]), OutputNodes: gpu.Address(w[2]), OutputIndex: gpu.Address(w[3]),
 			Size: uint64(max(w[4], 0)), Outputs: uint64(max(w[5], 0)),
 		})
@@ -300,7 +291,7 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 	return state, err
 }
 
-// EdgeBits is how wide the ids of a relation's edges are; without types there is relation 0 alone.
+// EdgeBits is how wide the ids of a relation's edges are; that of a homogeneous graph is 0.
 func (s *DeviceStatic) EdgeBits(relation int64) (bits int64, err error) {
 	err = s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
 		hetero, is := made.(*cuda.StaticHetero)
@@ -332,9 +323,152 @@ func (s *DeviceStatic) Close() {
 	}
 	// What goes wrong here is told by whoever uses the device next.
 	_ = made.Close()
-	for _, g := range s.graphs {
-		g.mu.Lock()
-		delete(g.static, s)
-		g.mu.Unlock()
+	for _, r := range s.graph.relations {
+		r.mu.Lock()
+		delete(r.static, s)
+		r.mu.Unlock()
 	}
+}
+
+// newStaticHetero makes room for batches of the kernel of heterogeneous graphs, whose seeds have seedBits each. It samples
+// a homogeneous graph as one of one type, for what newStatic does not make: edges with times, factors, subgraphs. At the
+// address most are integers: how many seeds of each node type a batch may have; then for each of count blocks, outermost
+// first, how many nodes of each type and edges of each relation. sorted is as a Request has it.
+func newStaticHetero(g *Graph, p *Sampler, sorted, seedBits, count, most int64) (*DeviceStatic, error) {
+	given, err := g.times(&Request{Sorted: sorted})
+	if err != nil {
+		return nil, err
+	}
+	by, is := p.Plan.(interface {
+		Static(g *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error)
+	})
+	alone := aloneOf(p)
+	if !is && (alone == nil || given != nil) {
+		return nil, Errorf(KindValue, `static: expected a sampler of neighbours of mode "auto" or "persistent", and times where it reads them, got another`)
+	}
+	return hold(g, func() (cuda.Standing, error) {
+		made := alone
+		if is {
+			keys, err := g.keys(given)
+			if err != nil {
+				return nil, err
+			}
+			if made, err = by.Static(&g.csc, given, keys); err != nil {
+				return nil, err
+			}
+		}
+		return g.standing(p, made, seedBits, count, most)
+	})
+}
+
+// aloneOf is a sampler of neighbours of homogeneous graphs as one of a graph of one type; nil for others.
+func aloneOf(p *Sampler) *cuda.Hetero {
+	var hops cuda.Neighbors
+	made := new(cuda.Hetero)
+	switch plan := p.CUDA().(type) {
+	case *cuda.Neighbors:
+		hops = *plan
+	case *cuda.Factors:
+		hops, made.EdgeWeights = plan.Neighbors, true
+	default:
+		return nil
+	}
+	made.Fanouts, made.Replace, made.OnlyNew, made.Disjoint = [][]int64{hops.Fanouts}, hops.Replace, hops.OnlyNew, hops.Disjoint
+	return made
+}
+
+// standing makes room for batches of a plan, as newStaticHetero says.
+func (g *Graph) standing(p *Sampler, plan *cuda.Hetero, seedBits, count, most int64) (cuda.Standing, error) {
+	kinds, relations := 1, len(plan.Fanouts)
+	if g.csc.Schema != nil {
+		kinds = len(g.csc.NodeTypes)
+	}
+	switch {
+	case seedBits != 32 && seedBits != 64:
+		return nil, Errorf(KindValue, "static: expected seeds of 32 or 64 bits, got %d", seedBits)
+	case relations == 0 || count != int64(len(plan.Fanouts[0])) || most == 0:
+		return nil, Errorf(KindValue, "static: expected sizes of each hop of some relations at an address, got %d at %#x", count, most)
+	}
+	sizes := memory.View[int64](most, int64(kinds)+count*int64(kinds+relations))
+	for i, n := range sizes {
+		if n < 0 {
+			return nil, Errorf(KindValue, "static: expected sizes >= 0, got %d at place %d", n, i)
+		}
+	}
+	take := func(n int) []int64 {
+		own := append([]int64(nil), sizes[:n]...)
+		sizes = sizes[n:]
+		return own
+	}
+	plan.Seeds, plan.Excluded = take(kinds), nil
+	options := cuda.StaticHeteroPlan{Plan: plan, Seed: p.Seed, SeedBits: int(seedBits)}
+	for range count {
+		options.Vertices = append(options.Vertices, take(kinds))
+		options.Edges = append(options.Edges, take(relations))
+	}
+	return g.device.engine.NewStaticHetero(g.hetero(), options)
+}
+
+// beginHetero is Begin for a cuda.StaticHetero.
+func (s *DeviceStatic) beginHetero(made *cuda.StaticHetero, to gpu.Stream, w []int64) error {
+	count, counts := w[epochCount], w[epochSeedTypes]
+	if count > 0 && counts == 0 {
+		return Errorf(KindValue, "static: expected an address of the seeds of each type, got 0 for %d batches", count)
+	}
+	all, err := s.parts(w[epochSeeds], w[epochNumSeeds], count, w[epochParts], w[epochNumSeeds])
+	if err != nil {
+		return err
+	}
+	most := made.Seeds()
+	var of []int64
+	if count > 0 {
+		of = memory.View[int64](counts, count*int64(len(most)))
+	}
+	for i, part := range all {
+		own, left := of[i*len(most):][:len(most)], part.Count
+		for t, n := range own {
+			if left -= n; n < 0 || n > most[t] {
+				return Errorf(KindValue, "static: batch %d: expected at most %d seeds of type %d, got %d", i, most[t], t, n)
+			}
+		}
+		if left != 0 {
+			return Errorf(KindValue, "static: batch %d: expected counts that add up to %d seeds, got %v", i, part.Count, own)
+		}
+	}
+	epoch := &cuda.HeteroPass{
+		Parts: all, Counts: of, Epoch: uint32(w[epochNumber]), First: uint64(w[epochFirst]), Stride: uint64(w[epochStride]),
+	}
+	if w[epochTimes] != 0 {
+		if epoch.Keys, err = seedKeys(w[epochTimes], w[epochNumSeeds], made.FloatTimes()); err != nil {
+			return err
+		}
+	}
+	if w[epochStarts] != 0 {
+		if epoch.Excluded, epoch.ExcludedAt, err = s.excluded(w[epochExclude], w[epochStarts], count*int64(made.Relations())); err != nil {
+			return err
+		}
+	}
+	return made.Begin(to, gpu.Address(w[epochSeeds]), epoch)
+}
+
+// excluded is where the edges of so many lists stand, the first of the first relation's and so on in turns, and where
+// each list of positions begins.
+func (s *DeviceStatic) excluded(ids, starts, lists int64) (positions, at []int64, err error) {
+	bounds := memory.View[int64](starts, lists+1)
+	for i, from := range bounds[:lists] {
+		if from < 0 || bounds[i+1] < from || bounds[i+1] > from && ids == 0 {
+			return nil, nil, Errorf(KindValue, "exclude: expected lists one behind another at an address, got %#x from %d to %d", ids, from, bounds[i+1])
+		}
+	}
+	positions, at = make([]int64, 0, bounds[lists]-bounds[0]), make([]int64, 1, lists+1)
+	for i, from := range bounds[:lists] {
+		own := memory.View[int64](ids, bounds[i+1])[from:]
+		found, err := s.graph.relations[i%len(s.graph.relations)].device.positions(own)
+		if err != nil {
+			return nil, nil, err
+		}
+		positions = append(positions, found...)
+		at = append(at, int64(len(positions)))
+	}
+	return positions, at, nil
 }

@@ -317,7 +317,7 @@ def typed(rank: int, world: int, folder: str) -> None:
             )
             fails(
                 ValueError,
-                "num_samples: expected numbers for each type",
+                "num_samples: expected numbers for each node type",
                 partial(pgs.samplers.HGTSampler({"paper": [2]}).sample, graph, one),
             )
             fails(

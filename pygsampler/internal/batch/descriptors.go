@@ -26,7 +26,7 @@ var StepRows = []descriptor.Row{
 	{Name: "edge_ids", Bits: StepEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
 }
 
-// TypeRows are those of a type of vertices: their lengths and offsets are words of the type.
+// TypeRows are those of a node type: their lengths and offsets are words of the type.
 var TypeRows = []descriptor.Row{
 	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
 	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},

@@ -94,7 +94,7 @@ func (w *Writer) validate() error {
 	}
 	h.NumNodes = w.NumNodes
 	for i, name := range h.graphs() {
-		g := csc.Graph{Indptr: arrayOf(h, w.data, name+"indptr"), Indices: arrayOf(h, w.data, name+"indices"), EdgeIDs: arrayOf(h, w.data, name+"edge_ids")}
+		g := csc.Relation{Indptr: arrayOf(h, w.data, name+"indptr"), Indices: arrayOf(h, w.data, name+"indices"), EdgeIDs: arrayOf(h, w.data, name+"edge_ids")}
 		if h.NumNodes < 0 {
 			h.NumNodes = g.Rows()
 		}

@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the newest format that this package reads, that of graphs with types.
+// Version is the newest format that this package reads, that of heterogeneous graphs.
 // Graphs without are written as version 1.
 const Version = 2
 

@@ -6,6 +6,7 @@ package plan
 import (
 	"sync/atomic"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
@@ -15,9 +16,8 @@ import (
 
 // Plan is what a sampler does to every batch: its options, checked. It is immutable and
 // serves any number of batches at once, each a function of plan, graph, and request.Batch.
+// It is Homogeneous or Heterogeneous.
 type Plan interface {
-	// Check refuses graphs whose arrays the plan cannot draw by.
-	Check(g Arrays) error
 	// Expected guesses how many edges a batch touches; what is done in a moment is not
 	// worth another thread.
 	Expected(w *Work) int64
@@ -27,6 +27,26 @@ type Plan interface {
 	CPU(w *Work) (memory.Memory, error)
 	// CUDA is how batches are made on a device: the same plan at each call.
 	CUDA() cuda.Plan
+}
+
+// Homogeneous is a plan that samples homogeneous graphs.
+type Homogeneous interface {
+	// Check refuses graphs whose arrays the plan cannot draw by.
+	Check(g Arrays) error
+}
+
+// Heterogeneous is a plan that samples heterogeneous graphs.
+type Heterogeneous interface {
+	PerCall
+	// Fits refuses graphs whose types the plan does not name, or that have others.
+	Fits(g *csc.Graph) error
+}
+
+// PerCall is a plan whose calls have plans of their own on a device.
+type PerCall interface {
+	// Device is how a device makes the batches of a call that has so many seeds of each node type, and so many positions
+	// to sample around of each relation; nil: none. keys are where it has those of the times of each relation.
+	Device(g *csc.Graph, seeds, excluded []int64, t *Times, keys []gpu.Address) (cuda.Plan, error)
 }
 
 // Excluding is a plan that has another way where a batch leaves edges out.
@@ -47,21 +67,26 @@ type Arrays struct {
 // Work is a batch to be made on the CPU.
 type Work struct {
 	Graph   *csc.Graph
-	Exclude *csc.Exclusions
-	// Typed is in the place of Graph where the graph has types, Excludes in that of Exclude, for
-	// each relation; the batch's seeds are so many of each type of vertices, one behind another.
-	Hetero     *csc.HeteroGraph
-	Excludes   []*csc.Exclusions
+	Exclude []*csc.Exclusions // of each relation; nil: nothing is excluded
+	// SeedCounts is how many of the batch's seeds are of each type of a heterogeneous graph's nodes, one behind another.
 	SeedCounts []int64
-	// Times is when the edges of Graph are, or of each relation of Typed, whose rows are in their order, and
-	// the batch's seeds; nil: not asked for.
+	// Times is when the edges of each relation are, whose rows are in their order, and the batch's seeds; nil: not asked
+	// for.
 	Times *Times
-	// Parts is where the rows of Graph lie, which has none itself then; nil: there.
+	// Parts is where the rows of the relations lie, which have none themselves then; nil: there.
 	Parts *cpu.Partition
 	Batch request.Batch
 	Most  int64 // edges of a hop; 0: any number
 	Crew  cpu.Crew
 	Stop  *atomic.Bool
+}
+
+// Excluded is what is excluded of the relation at a place; nil: nothing.
+func (w *Work) Excluded(i int) *csc.Exclusions {
+	if w.Exclude == nil {
+		return nil
+	}
+	return w.Exclude[i]
 }
 
 // Parse makes a plan of a document whose family it is. It takes every field that it

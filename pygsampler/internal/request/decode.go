@@ -18,7 +18,7 @@ func Decode(words []int64) (w Words, err error) {
 	}
 	size := words[WordSize]
 	switch size {
-	case SizePlain, SizeDevice, SizeTyped, SizePartition, SizeRows:
+	case SizePlain, SizeDevice, SizeHetero, SizePartition, SizeRows:
 	default:
 		return w, fmt.Errorf("%w: request: expected 16, 24, 32, 40 or 56 words, got %d", ErrValue, size)
 	}

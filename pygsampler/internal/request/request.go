@@ -42,7 +42,7 @@ func (b *Batch) CheckSeeds(nodes int64) error {
 	return nil
 }
 
-// CheckSeedsOf does so for the count seeds from first on, which are of a type of vertices.
+// CheckSeedsOf does so for the count seeds from first on, which are of a node type.
 func (b *Batch) CheckSeedsOf(name string, first, count, nodes int64) error {
 	for i := range count {
 		if v := b.Seeds.At(first + i); uint64(v) >= uint64(nodes) {

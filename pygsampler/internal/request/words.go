@@ -70,7 +70,7 @@ const (
 const (
 	SizePlain     = 16
 	SizeDevice    = 24
-	SizeTyped     = 32
+	SizeHetero    = 32
 	SizePartition = 40
 	SizeRows      = 56
 )

@@ -26,7 +26,7 @@ func Advance(state uint64, n int) uint64 { return state + uint64(n)*golden }
 func Part(state, t uint64) uint64 { return Mix(state ^ (t+1)*golden) }
 
 // OfType is the state of a row for edges of a type, whose hash h is, of the state that the
-// row has in a graph without types.
+// row has in a homogeneous graph.
 func OfType(state, h uint64) uint64 { return Mix(state ^ h) }
 
 // Below reduces a draw to [0, n) by the high half of a 64-bit multiplication.

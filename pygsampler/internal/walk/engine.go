@@ -19,7 +19,7 @@ import (
 type Request struct {
 	Rule
 	request.Batch
-	Graph *csc.Graph
+	Relation *csc.Relation
 	// Pack has uniform steps read packed edges, which the first call makes and the graph keeps. It
 	// changes no walk.
 	Pack bool
@@ -39,7 +39,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", p)
 		}
 	}()
-	g := r.Graph
+	g := r.Relation
 	if r.Second() && g.Back == nil {
 		return m, fmt.Errorf("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	}
@@ -120,7 +120,7 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 	e := &engine[P, I]{
 		Request: r, edges: edgesOf(made), joined: joined, chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream: rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
-		indptr: csc.Of[P](r.Graph.Indptr), indices: csc.Of[I](r.Graph.Indices), kinds: max(r.Graph.Kinds, 1),
+		indptr: csc.Of[P](r.Relation.Indptr), indices: csc.Of[I](r.Relation.Indices), kinds: max(r.Relation.Kinds, 1),
 		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
 		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
 	}
@@ -347,10 +347,10 @@ func (e *engine[P, I]) putEdge(step, w, id int64) {
 
 // id is the edge at a place.
 func (e *engine[P, I]) id(place int64) int64 {
-	if e.Graph.EdgeIDs.Bits == 0 {
+	if e.Relation.EdgeIDs.Bits == 0 {
 		return place
 	}
-	return e.Graph.EdgeIDs.At(place)
+	return e.Relation.EdgeIDs.At(place)
 }
 
 // row is the first place and the number of the edges of a row.
@@ -432,12 +432,12 @@ func (u *unit[P, I]) propose(walks []int32) {
 	for _, i := range walks {
 		u.pos[i] = u.start[i] + int64(rng.Below(u.draws[i], uint64(u.degree[i])))
 	}
-	if u.Graph.Alias == nil {
+	if u.Relation.Alias == nil {
 		return
 	}
-	fetchAt(u.Graph.Alias, u.pos[:], walks, u.scratch[:])
+	fetchAt(u.Relation.Alias, u.pos[:], walks, u.scratch[:])
 	for _, i := range walks {
-		u.pos[i] = u.start[i] + u.Graph.Weights(u.start[i], u.degree[i]).At(u.draws[i])
+		u.pos[i] = u.start[i] + u.Relation.Weights(u.start[i], u.degree[i]).At(u.draws[i])
 	}
 }
 
@@ -470,4 +470,4 @@ func fetchAt[T prefetch.Element](table []T, places []int64, of []int32, scratch 
 }
 
 // indicesOf are a graph's ids, of the type that walks have.
-func indicesOf[I csc.Index](g *csc.Graph) []I { return csc.Of[I](g.Indices) }
+func indicesOf[I csc.Index](g *csc.Relation) []I { return csc.Of[I](g.Indices) }

@@ -24,7 +24,7 @@ var (
 	treeWeights = []float64{1, 2, 1, 3, 2, 3, 4, 4, 5, 5}
 )
 
-func tree(weighted bool) *csc.Graph {
+func tree(weighted bool) *csc.Relation {
 	var weight func(int) float64
 	if weighted {
 		weight = func(p int) float64 { return treeWeights[p] }
@@ -42,11 +42,11 @@ func walks(t *testing.T, r Request) walktest.Walks {
 }
 
 // many is n walks from a vertex.
-func many(t *testing.T, g *csc.Graph, from, n int64, rule Rule) walktest.Walks {
+func many(t *testing.T, g *csc.Relation, from, n int64, rule Rule) walktest.Walks {
 	t.Helper()
 	rule.PerSeed = often(n)
 	seeds := csctest.Array([]int64{from}, g.Indices.Bits)
-	return walks(t, Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 7, Epoch: 1, Number: 2, Seeds: seeds}})
+	return walks(t, Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 7, Epoch: 1, Number: 2, Seeds: seeds}})
 }
 
 // follows compares counts of outcomes with their chances; none of chance 0 may come.
@@ -169,7 +169,7 @@ func TestSecondOrder(t *testing.T) {
 }
 
 // exact is the chance of each next vertex, by the definition.
-func exact(g *csc.Graph, weight func(p int) float64, p, q float64, t, v int64) map[string]float64 {
+func exact(g *csc.Relation, weight func(p int) float64, p, q float64, t, v int64) map[string]float64 {
 	law, total := make(map[string]float64), 0.0
 	edge := func(a, b int64) bool {
 		return slices.Contains(csctestRow(g, a), b)
@@ -195,7 +195,7 @@ func exact(g *csc.Graph, weight func(p int) float64, p, q float64, t, v int64) m
 	return law
 }
 
-func csctestRow(g *csc.Graph, v int64) (row []int64) {
+func csctestRow(g *csc.Relation, v int64) (row []int64) {
 	if v >= g.Rows() {
 		return nil
 	}
@@ -221,7 +221,7 @@ func TestSecondOrderOfRandomGraphs(t *testing.T) {
 				seen := make(map[[2]int64]map[string]float64)
 				// One call, whose walks have random numbers of their own.
 				seeds := csctest.Array([]int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 32)
-				w := walks(t, Request{Rule: Rule{Length: 4, P: p, Q: q, PerSeed: often(20_000)}, Graph: g, Batch: request.Batch{Seed: 5, Seeds: seeds}})
+				w := walks(t, Request{Rule: Rule{Length: 4, P: p, Q: q, PerSeed: often(20_000)}, Relation: g, Batch: request.Batch{Seed: 5, Seeds: seeds}})
 				for _, nodes := range w.Nodes {
 					for s := 2; s < len(nodes) && nodes[s] >= 0; s++ {
 						key := [2]int64{nodes[s-2], nodes[s-1]}
@@ -304,7 +304,7 @@ func TestRestart(t *testing.T) {
 	// Where there is no edge a walk goes back; from a root without edges there is nowhere to go.
 	dead := walktest.Graph([][]int64{{1}, {}}, 3, 32, 64, false, nil)
 	for _, jumps := range []bool{false, true} {
-		w = walks(t, Request{Rule: Rule{Length: 3, Restart: 1e-9, Jumps: jumps, EdgeIDs: true}, Graph: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1, 2}, 32)}})
+		w = walks(t, Request{Rule: Rule{Length: 3, Restart: 1e-9, Jumps: jumps, EdgeIDs: true}, Relation: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1, 2}, 32)}})
 		want := walktest.Walks{Nodes: [][]int64{{0, 1, 1, 1}, {1, -1, -1, -1}, {2, -1, -1, -1}}, EdgeIDs: [][]int64{{0, 0, 0}, {-1, -1, -1}, {-1, -1, -1}}, Lengths: []int64{3, 0, 0}}
 		if jumps {
 			want.Nodes[0], want.EdgeIDs[0] = []int64{0, 1, 0, 1}, []int64{0, -1, 0}
@@ -330,7 +330,7 @@ func TestWalksAreWalks(t *testing.T) {
 				for v := range int64(310) {
 					seeds = append(seeds, 309-v)
 				}
-				r := Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, bits)}}
+				r := Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, bits)}}
 				w := walks(t, r)
 				for i, nodes := range w.Nodes {
 					if nodes[0] != seeds[i/3] {
@@ -396,7 +396,7 @@ func TestVisits(t *testing.T) {
 	seeds, per := int(often(40_000)), 5
 	ids := make([]int64, seeds)
 	w := walks(t, Request{
-		Rule: Rule{Length: 4, Every: 2, Stop: .5, PerSeed: int64(per), Top: 3}, Graph: g,
+		Rule: Rule{Length: 4, Every: 2, Stop: .5, PerSeed: int64(per), Top: 3}, Relation: g,
 		Batch: request.Batch{Seed: 11, Seeds: csctest.Array(ids, 32)},
 	})
 	sums, lengths := make([]float64, 5), make(map[string]float64)
@@ -445,7 +445,7 @@ func TestRoots(t *testing.T) {
 		seeds = append(seeds, 2, 4)
 	}
 	w := walks(t, Request{
-		Rule: Rule{Length: 6, Roots: 2, EdgeIDs: true}, Graph: tree(false),
+		Rule: Rule{Length: 6, Roots: 2, EdgeIDs: true}, Relation: tree(false),
 		Batch: request.Batch{Seed: 4, Seeds: csctest.Array(seeds, 32)},
 	})
 	first := make(map[string]float64)
@@ -463,12 +463,12 @@ func TestRoots(t *testing.T) {
 	follows(t, first, map[string]float64{"0 0": .25, "0 1": .25, "0 3": .25, "1 3": .25}, "edges of the frontier")
 	// A root without edges is never left; where all are such there is no step.
 	dead := walktest.Graph([][]int64{{1}, {0}, {}}, 4, 32, 64, false, nil)
-	w = walks(t, Request{Rule: Rule{Length: 3, Roots: 2}, Graph: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{2, 0, 3, 2}, 32)}})
+	w = walks(t, Request{Rule: Rule{Length: 3, Roots: 2}, Relation: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{2, 0, 3, 2}, 32)}})
 	want := walktest.Walks{Nodes: [][]int64{{2, 1, 0, 1}, {3, -1, -1, -1}}, Lengths: []int64{3, 0}, Slots: [][]int64{{1, 1, 1}, {-1, -1, -1}}}
 	if !reflect.DeepEqual(w, want) {
 		t.Errorf("%v, want %v", w, want)
 	}
-	_, err := walktest.Sample(&Request{Rule: Rule{Length: 3, Roots: 2}, Graph: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{2, 0, 3}, 32)}})
+	_, err := walktest.Sample(&Request{Rule: Rule{Length: 3, Roots: 2}, Relation: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{2, 0, 3}, 32)}})
 	if !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
@@ -505,7 +505,7 @@ func TestWidthsAndNumbers(t *testing.T) {
 	for i, bits := range []int{32, 64} {
 		g := walktest.Graph(rows, 200, bits, 96-bits, false, nil)
 		seeds := csctest.Array([]int64{5, 5, 0, 199, 17}, bits)
-		r := Request{Rule: Rule{Length: 50, P: 2, Q: .5, PerSeed: 101}, Graph: g, Batch: request.Batch{Seed: 1 << 63, Epoch: 4, Number: 9, Seeds: seeds}}
+		r := Request{Rule: Rule{Length: 50, P: 2, Q: .5, PerSeed: 101}, Relation: g, Batch: request.Batch{Seed: 1 << 63, Epoch: 4, Number: 9, Seeds: seeds}}
 		w := walks(t, r)
 		if i == 0 {
 			first = w
@@ -526,11 +526,11 @@ func TestWidthsAndNumbers(t *testing.T) {
 
 func TestSeedOutOfRange(t *testing.T) {
 	g := tree(false)
-	_, err := walktest.Sample(&Request{Rule: Rule{Length: 1}, Graph: g, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 5, -1}, 32)}})
+	_, err := walktest.Sample(&Request{Rule: Rule{Length: 1}, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 5, -1}, 32)}})
 	if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "seeds[1]: expected an id in [0, 5), got 5") {
 		t.Error(err)
 	}
-	_, err = walktest.Sample(&Request{Rule: Rule{Length: math.MaxInt32, PerSeed: math.MaxInt32}, Graph: g, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1}, 32)}})
+	_, err = walktest.Sample(&Request{Rule: Rule{Length: math.MaxInt32, PerSeed: math.MaxInt32}, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1}, 32)}})
 	if !errors.Is(err, request.ErrOverflow) {
 		t.Error(err)
 	}
@@ -569,7 +569,7 @@ func BenchmarkSteps(b *testing.B) {
 			slices.Sort(rows[indptr[v-1]:indptr[v]])
 		}
 	}
-	g := &csc.Graph{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(rows, 32), NumNodes: nodes}
+	g := &csc.Relation{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(rows, 32), NumNodes: nodes}
 	g.Back = g
 	ids := make([]int64, seeds)
 	for i := range ids {
@@ -579,7 +579,7 @@ func BenchmarkSteps(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			steps := 0.0
 			for range b.N {
-				w, err := walktest.Memory(&Request{Rule: rule, Graph: g, Batch: request.Batch{Seeds: csctest.Array(ids, 32)}})
+				w, err := walktest.Memory(&Request{Rule: rule, Relation: g, Batch: request.Batch{Seeds: csctest.Array(ids, 32)}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -26,7 +26,7 @@ type pairs struct {
 const pairsText = "walk: pairs of vertices"
 
 // pairsOf is the pairs of a graph's edges, made by the first who asks.
-func pairsOf(g *csc.Graph, crew csc.Crew, stop *atomic.Bool) (*pairs, error) {
+func pairsOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*pairs, error) {
 	p := g.Kept.Put(pairsText, new(pairs)).(*pairs)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +60,7 @@ func pairsOf(g *csc.Graph, crew csc.Crew, stop *atomic.Bool) (*pairs, error) {
 const rowsOfUnit = 1 << 12
 
 // gather sets the bits of all edges, and returns the longest run of one neighbour in a row.
-func gather[I csc.Index](words []uint32, back *csc.Graph, ids []I, crew csc.Crew, stop *atomic.Bool) int64 {
+func gather[I csc.Index](words []uint32, back *csc.Relation, ids []I, crew csc.Crew, stop *atomic.Bool) int64 {
 	units := (back.Rows() + rowsOfUnit - 1) / rowsOfUnit
 	var next, longest atomic.Int64
 	csc.Crewed(crew, units, func() {

@@ -31,7 +31,7 @@ func TestPairs(t *testing.T) {
 			for _, p := range []float64{.1, .5, 1, 4} {
 				for _, q := range []float64{.25, 1, 2} {
 					rule := Rule{Length: 12, P: p, Q: q, EdgeIDs: true, Restart: .1}
-					r := Request{Rule: rule, Graph: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 64), Seed: 5}, Lean: true}
+					r := Request{Rule: rule, Relation: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 64), Seed: 5}, Lean: true}
 					want := walks(t, r)
 					r.Lean = false
 					if got := walks(t, r); !reflect.DeepEqual(got, want) {
@@ -47,7 +47,7 @@ func TestPairs(t *testing.T) {
 func TestPairsAreKept(t *testing.T) {
 	const kept = "walk: pairs of vertices"
 	g := walktest.Graph(randomRows(50, 51), 50, 32, 64, false, nil)
-	r := Request{Rule: Rule{Length: 10, P: .5, Q: 2}, Graph: g, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}, Lean: true}
+	r := Request{Rule: Rule{Length: 10, P: .5, Q: 2}, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}, Lean: true}
 	want := walks(t, r)
 	if g.Kept.Get(kept) != nil {
 		t.Fatal("made where it was asked not to be")

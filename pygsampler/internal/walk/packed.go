@@ -25,18 +25,18 @@ const packedText = "walk: packed edges"
 // packable says whether walks go by packed edges: where they are asked to and nothing but the row
 // decides a step, on graphs whose ids and degrees have room there.
 func (r *Request) packable() bool {
-	g := r.Graph
+	g := r.Relation
 	return r.Pack && r.plain() && g.NumNodes <= 1<<32 && g.NumEdges() < 1<<32 && g.NumEdges() > 0
 }
 
 // plain says whether nothing but the row decides a step, and a walk ends at dead ends alone.
 func (r *Request) plain() bool {
-	return r.Stop == 0 && r.Restart == 0 && r.Graph.Kinds <= 1 && len(r.Path) == 0 && r.Graph.Alias == nil &&
+	return r.Stop == 0 && r.Restart == 0 && r.Relation.Kinds <= 1 && len(r.Path) == 0 && r.Relation.Alias == nil &&
 		!r.Second() && r.Roots == 0
 }
 
 // packedOf is the packed edges of a graph, made by the first who asks.
-func packedOf(g *csc.Graph, crew csc.Crew, stop *atomic.Bool) (*packed, error) {
+func packedOf(g *csc.Relation, crew csc.Crew, stop *atomic.Bool) (*packed, error) {
 	p := g.Kept.Put(packedText, new(packed)).(*packed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ const packUnit = 1 << 16
 // packAhead is how many rows are asked for together.
 const packAhead = 256
 
-func pack[P, I csc.Index](words []uint64, g *csc.Graph, crew csc.Crew, stop *atomic.Bool) {
+func pack[P, I csc.Index](words []uint64, g *csc.Relation, crew csc.Crew, stop *atomic.Bool) {
 	indptr, indices := csc.Of[P](g.Indptr), csc.Of[I](g.Indices)
 	units := (int64(len(indices)) + packUnit - 1) / packUnit
 	var next atomic.Int64

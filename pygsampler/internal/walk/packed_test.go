@@ -38,7 +38,7 @@ func TestPackedEdges(t *testing.T) {
 				g := walktest.Graph(randomRows(nodes, none), nodes, bits[0], bits[1], withIDs, nil)
 				for _, length := range []int64{0, 1, 30} {
 					for _, rule := range []Rule{{Length: length}, {Length: length, EdgeIDs: true, PerSeed: 3}, {Length: length, Stop: .2}} {
-						r := Request{Rule: rule, Graph: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 64), Seed: 5}}
+						r := Request{Rule: rule, Relation: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 64), Seed: 5}}
 						want := walks(t, r)
 						r.Pack = true
 						if got := walks(t, r); !reflect.DeepEqual(got, want) {
@@ -55,7 +55,7 @@ func TestPackedEdges(t *testing.T) {
 func TestPackedEdgesAreKept(t *testing.T) {
 	const kept = "walk: packed edges"
 	g := walktest.Graph(randomRows(50, 51), 50, 32, 64, false, nil)
-	r := Request{Rule: Rule{Length: 10}, Graph: g, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}}
+	r := Request{Rule: Rule{Length: 10}, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}}
 	want := walks(t, r)
 	if g.Kept.Get(kept) != nil {
 		t.Fatal("packed without being asked to")

@@ -32,10 +32,10 @@ func SampleParts(r *Request, parts *cpu.Partition, crew csc.Crew, stop *atomic.B
 	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
 		return m, r.WrongRoots(r.Seeds.Len())
 	}
-	if err := r.CheckSeeds(r.Graph.NumNodes); err != nil {
+	if err := r.CheckSeeds(r.Relation.NumNodes); err != nil {
 		return m, err
 	}
-	idBits, edgeBits := int64(r.Graph.Indices.Bits), int64(r.Graph.EdgeIDBits())
+	idBits, edgeBits := int64(r.Relation.Indices.Bits), int64(r.Relation.EdgeIDBits())
 	if err := r.Affordable(r.Seeds.Len(), idBits, edgeBits); err != nil {
 		return m, err
 	}
@@ -200,7 +200,7 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 // nodesAfter is how many vertices there are where a step may lead to.
 func (p *party[I]) nodesAfter(step int64) int64 {
 	if p.parts.Along == nil {
-		return p.Graph.NumNodes
+		return p.Relation.NumNodes
 	}
 	return p.parts.Along[p.Kind(step)].Nodes
 }
@@ -323,7 +323,7 @@ func takenOf[I csc.Index](a cpu.RowReply, rows int64, edgeBits int) (vertices []
 // PartEdges asks for an edge of each of some rows of a part of a graph, or what else walks ask of them.
 type PartEdges struct {
 	*Rule
-	Graph    *csc.Graph // row i is of vertex First + i
+	Relation *csc.Relation // row i is of vertex First + i
 	First    int64
 	Hop      int64     // the step, or what Rule makes of it
 	Vertices csc.Array // the vertices of an answer are as wide
@@ -346,8 +346,8 @@ func Take(p *PartEdges) (m memory.Memory, err error) {
 	}()
 	rows := p.Vertices.Len()
 	for i := range rows {
-		if v := p.Vertices.At(i); v < p.First || v >= p.Graph.NumNodes {
-			return m, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Graph.NumNodes, v)
+		if v := p.Vertices.At(i); v < p.First || v >= p.Relation.NumNodes {
+			return m, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
 	draws, last := p.needs(p.Hop)
@@ -401,11 +401,11 @@ func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int6
 		if degree > 0 {
 			at := start + p.Draws[i]
 			if p.Roots == 0 {
-				at = proposed(p.Graph, start, degree, uint64(p.Draws[i]))
+				at = proposed(p.Relation, start, degree, uint64(p.Draws[i]))
 			} else if p.Draws[i] < 0 || p.Draws[i] >= degree {
 				panic(fmt.Sprintf("an edge of %d, got number %d", degree, p.Draws[i]))
 			}
-			vertices[i], id = I(p.Graph.Indices.At(at)), p.id(at)
+			vertices[i], id = I(p.Relation.Indices.At(at)), p.id(at)
 		}
 		setID(ids, int64(i), id)
 	}
@@ -429,16 +429,16 @@ func setID(ids csc.Array, place, id int64) {
 
 // row is the first place and the number of the edges that a step at a vertex chooses from.
 func (p *PartEdges) row(v, step int64) (start, degree int64) {
-	row := (v-p.First)*max(p.Graph.Kinds, 1) + p.Kind(step)
-	if row >= p.Graph.Rows() {
+	row := (v-p.First)*max(p.Relation.Kinds, 1) + p.Kind(step)
+	if row >= p.Relation.Rows() {
 		return 0, 0
 	}
-	start = p.Graph.Indptr.At(row)
-	return start, p.Graph.Indptr.At(row+1) - start
+	start = p.Relation.Indptr.At(row)
+	return start, p.Relation.Indptr.At(row+1) - start
 }
 
 // proposed is the place of an edge of a row by a draw alone.
-func proposed(g *csc.Graph, start, degree int64, draw uint64) int64 {
+func proposed(g *csc.Relation, start, degree int64, draw uint64) int64 {
 	if g.Alias != nil {
 		return start + g.Weights(start, degree).At(draw)
 	}
@@ -447,8 +447,8 @@ func proposed(g *csc.Graph, start, degree int64, draw uint64) int64 {
 
 // id is that of the edge at a place, in the whole graph.
 func (p *PartEdges) id(place int64) int64 {
-	if p.Graph.EdgeIDs.Bits != 0 {
-		place = p.Graph.EdgeIDs.At(place)
+	if p.Relation.EdgeIDs.Bits != 0 {
+		place = p.Relation.EdgeIDs.At(place)
 	}
 	if p.IDs.Bits != 0 {
 		return p.IDs.At(place)

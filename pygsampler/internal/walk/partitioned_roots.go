@@ -94,8 +94,8 @@ func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) 
 		}
 		for i, j := range which {
 			v, w := vertices[i], walks[j]
-			if v < 0 || int64(v) >= p.Graph.NumNodes {
-				return p.noVertex(int64(v), p.Graph.NumNodes)
+			if v < 0 || int64(v) >= p.Relation.NumNodes {
+				return p.noVertex(int64(v), p.Relation.NumNodes)
 			}
 			arrived[j], p.nodes[(step+1)*p.walks+w] = v, v
 			p.slots[step*p.walks+w] = int32(places[j] - w*p.Roots)

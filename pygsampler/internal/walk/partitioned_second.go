@@ -159,8 +159,8 @@ func (p *party[I]) proposed(walks []int32, step, hop int64, weighted bool) (made
 			made.first[j], made.end[j], made.state[j] = before+first, before+end, state
 		}
 		for _, v := range t.vertices {
-			if v < 0 || int64(v) >= p.Graph.NumNodes {
-				return p.noVertex(int64(v), p.Graph.NumNodes)
+			if v < 0 || int64(v) >= p.Relation.NumNodes {
+				return p.noVertex(int64(v), p.Relation.NumNodes)
 			}
 		}
 		// The answer is there until more is asked.
@@ -198,10 +198,10 @@ func (p *party[I]) joined(walks []int32, made *proposals[I], step int64, of func
 
 // tellSecond is the answer to each of these questions.
 func tellSecond[I csc.Index](p *PartEdges) (memory.Memory, error) {
-	if p.Graph.Back == nil {
+	if p.Relation.Back == nil {
 		return memory.Memory{}, fmt.Errorf("walks with p, q: expected a part with adjacency, got none: a fault of pygsampler")
 	}
-	s := seconds[I]{PartEdges: p, chance: p.Chances(), indices: csc.Of[I](p.Graph.Indices)}
+	s := seconds[I]{PartEdges: p, chance: p.Chances(), indices: csc.Of[I](p.Relation.Indices)}
 	s.step, s.hop = p.Hop/secondHops, p.Hop%secondHops
 	numbers := make([]int64, p.Vertices.Len())
 	for i := range numbers {
@@ -218,7 +218,7 @@ func tellSecond[I csc.Index](p *PartEdges) (memory.Memory, error) {
 		case degree == 0:
 		case s.hop == hopWhole:
 			for at := start; at < start+degree; at++ {
-				s.places, s.weights = append(s.places, at), append(s.weights, weightOf(p.Graph.Sums, start, at, 1))
+				s.places, s.weights = append(s.places, at), append(s.weights, weightOf(p.Relation.Sums, start, at, 1))
 			}
 			state = refused
 		default:
@@ -249,10 +249,10 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 		s.places = append(s.places, start)
 		return settled
 	case last < 0:
-		s.places = append(s.places, proposed(s.Graph, start, degree, draw))
+		s.places = append(s.places, proposed(s.Relation, start, degree, draw))
 		return settled
 	}
-	sums := s.Graph.Sums
+	sums := s.Relation.Sums
 	// The larger of the two takes any edge, so that who leads to whom decides above the smaller one.
 	surely := min(s.chance.Common, s.chance.Far)
 	back, backs, area := int64(0), int64(0), uint64(0)
@@ -274,7 +274,7 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 			s.places = append(s.places, at)
 			return settled
 		}
-		coin, at := Coin(rng.Draw(draw, first+1)), proposed(s.Graph, start, degree, proposal)
+		coin, at := Coin(rng.Draw(draw, first+1)), proposed(s.Relation, start, degree, proposal)
 		chance, x := s.chance.Far, int64(s.indices[at])
 		switch {
 		case x == last:
@@ -304,14 +304,14 @@ func (s *seconds[I]) tried(start, degree, last int64, draw uint64) (state int) {
 // mine says whether a vertex's row is one of the part's, with edges: of others the part that has it says that nothing
 // is joined.
 func (s *seconds[I]) mine(x int64) bool {
-	kinds := max(s.Graph.Kinds, 1)
+	kinds := max(s.Relation.Kinds, 1)
 	row := (x - s.First) * kinds
-	return row >= 0 && row+kinds <= s.Graph.Rows() && s.Graph.Indptr.At(row) < s.Graph.Indptr.At(row+kinds)
+	return row >= 0 && row+kinds <= s.Relation.Rows() && s.Relation.Indptr.At(row) < s.Relation.Indptr.At(row+kinds)
 }
 
 // isJoined says whether an edge leads from a vertex of the part to another one.
 func (s *seconds[I]) isJoined(x, to int64) bool {
-	back := s.Graph.Back
+	back := s.Relation.Back
 	if to < 0 || to >= back.Rows() {
 		return false
 	}

@@ -20,11 +20,11 @@ import (
 
 // cut is rows of vertices cut at those bounds, with weights by the places of edges where weight is given: the graph
 // without rows, and who answers for its parts.
-func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Graph, *cpu.Partition) {
+func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Relation, *cpu.Partition) {
 	hollow := walktest.Graph(nil, nodes, bits, 64, false, nil)
 	hollow.EdgeIDs = csctest.Array([]int64{}, bits)
 	hollow.EdgeIDs.Bits = bits
-	var parts []*csc.Graph
+	var parts []*csc.Relation
 	var edges []int64
 	at := 0
 	for p := range len(bounds) - 1 {
@@ -42,7 +42,7 @@ func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, ru
 	return hollow, &cpu.Partition{Bounds: bounds, Ask: func(a *cpu.RowRequest) (answers []cpu.RowReply, err error) {
 		for p, g := range parts {
 			lo, hi := a.Starts[p], a.Starts[p+1]
-			ask := PartEdges{Rule: rule, Graph: g, First: bounds[p], Hop: int64(a.Hop), Vertices: between(a.Vertices, lo, hi), Edge: edges[p], EdgeBits: bits}
+			ask := PartEdges{Rule: rule, Relation: g, First: bounds[p], Hop: int64(a.Hop), Vertices: between(a.Vertices, lo, hi), Edge: edges[p], EdgeBits: bits}
 			if a.Trees.Len() > 0 {
 				ask.Last = between(a.Trees, lo, hi)
 			}
@@ -110,10 +110,10 @@ func TestPartsMakeTheWalks(t *testing.T) {
 						seeds[i] = int64(i*7) % nodes
 					}
 					r := Request{Rule: rule, Batch: request.Batch{Seed: 3, Epoch: 2, Number: 9, Seeds: csctest.Array(seeds, bits)}}
-					r.Graph = walktest.Graph(rows, nodes, bits, 64, false, weight)
+					r.Relation = walktest.Graph(rows, nodes, bits, 64, false, weight)
 					want := walks(t, r)
 					var parts *cpu.Partition
-					r.Graph, parts = cut(t, rows, nodes, bits, bounds, &rule, weight)
+					r.Relation, parts = cut(t, rows, nodes, bits, bounds, &rule, weight)
 					m, err := SampleParts(&r, parts, walktest.Alone, new(atomic.Bool))
 					if err != nil {
 						t.Fatal(err)
@@ -134,7 +134,7 @@ func TestAnswersToWalks(t *testing.T) {
 	ask := func(rule Rule, spoil func(words []int64, a *cpu.RowReply)) error {
 		r := Request{Rule: rule, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}}
 		var parts *cpu.Partition
-		r.Graph, parts = cut(t, rows, 60, 64, []int64{0, 60}, &rule, nil)
+		r.Relation, parts = cut(t, rows, 60, 64, []int64{0, 60}, &rule, nil)
 		honest := parts.Ask
 		parts.Ask = func(a *cpu.RowRequest) ([]cpu.RowReply, error) {
 			answers, err := honest(a)
@@ -201,18 +201,18 @@ func TestAnswersToWalks(t *testing.T) {
 		ask  PartEdges
 		want string
 	}{
-		{PartEdges{Rule: &second, Graph: bare, Hop: 2, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected a part with adjacency"},
-		{PartEdges{Rule: &second, Graph: bare, Hop: 2, Draws: []int64{1}}, "expected draws true and vertices before true, got 1 and 0 of 1 rows"},
-		{PartEdges{Rule: &second, Graph: bare, Hop: 0, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected draws false"},
-		{PartEdges{Rule: &roots, Graph: bare, Hop: 1}, "expected draws true and vertices before false"},
-		{PartEdges{Rule: &rule, Graph: bare, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "vertices before false, got 1 and 1"},
+		{PartEdges{Rule: &second, Relation: bare, Hop: 2, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected a part with adjacency"},
+		{PartEdges{Rule: &second, Relation: bare, Hop: 2, Draws: []int64{1}}, "expected draws true and vertices before true, got 1 and 0 of 1 rows"},
+		{PartEdges{Rule: &second, Relation: bare, Hop: 0, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected draws false"},
+		{PartEdges{Rule: &roots, Relation: bare, Hop: 1}, "expected draws true and vertices before false"},
+		{PartEdges{Rule: &rule, Relation: bare, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "vertices before false, got 1 and 1"},
 	} {
 		k.ask.Vertices, k.ask.EdgeBits = csctest.Array([]int64{3}, 64), 64
 		if _, err := Take(&k.ask); err == nil || !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%+v: %v, want %q", k.ask, err, k.want)
 		}
 	}
-	_, err := Take(&PartEdges{Rule: &rule, Graph: walktest.Graph(rows[20:], 60, 64, 64, false, nil), First: 20,
+	_, err := Take(&PartEdges{Rule: &rule, Relation: walktest.Graph(rows[20:], 60, 64, 64, false, nil), First: 20,
 		Vertices: csctest.Array([]int64{30, 19}, 64), Draws: []int64{0, 0}, EdgeBits: 64})
 	if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "vertices[1]: expected one in [20, ") {
 		t.Error(err)

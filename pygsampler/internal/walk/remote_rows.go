@@ -71,7 +71,7 @@ func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) 
 	copy(memory.At[int64](m, at[0], rows), numbers)
 	vertices, ids := memory.At[I](m, at[1], edges), idsAt(m, at[2], edges, p.EdgeBits)
 	for i, place := range places {
-		vertices[i] = I(p.Graph.Indices.At(place))
+		vertices[i] = I(p.Relation.Indices.At(place))
 		setID(ids, int64(i), p.id(place))
 	}
 	if weights != nil {

@@ -43,7 +43,7 @@ const unknown = -1
 // mostArea is a bound of the area that the edges back have. Few coins fall below it, and most walks need
 // not look for such edges.
 func (u *unit[P, I]) mostArea(i int32) uint64 {
-	if u.Graph.Sums != nil || u.joined == nil {
+	if u.Relation.Sums != nil || u.joined == nil {
 		return one
 	}
 	return u.chance.Area(uint64(min(u.joined.parallel, u.degree[i])), uint64(u.degree[i]))
@@ -132,7 +132,7 @@ func (u *unit[P, I]) search(ids []I, walks []int32) {
 
 // weight is that of n edges from a place on, in the row of a walk; uniformly their number.
 func (u *unit[P, I]) weight(i int32, at, n int64) uint64 {
-	return weightOf(u.Graph.Sums, u.start[i], at, n)
+	return weightOf(u.Relation.Sums, u.start[i], at, n)
 }
 
 // weightOf is that of n edges from a place on, in the row that begins at start.
@@ -148,7 +148,7 @@ func weightOf(sums []uint64, start, at, n int64) uint64 {
 
 // rank is the place of the edge in whose part of the weight of n edges a rank falls.
 func (u *unit[P, I]) rank(i int32, at, n int64, rank uint64) int64 {
-	return rankOf(u.Graph.Sums, u.start[i], at, n, rank)
+	return rankOf(u.Relation.Sums, u.start[i], at, n, rank)
 }
 
 // rankOf is likewise of the row that begins at start.
@@ -239,7 +239,7 @@ func (u *unit[P, I]) adjacent(walks []int32) {
 		u.lo[i] = -1
 	}
 	walks = u.perhaps(walks)
-	back := u.Graph.Back
+	back := u.Relation.Back
 	rows := u.scratch[:0]
 	for _, i := range walks {
 		rows = append(rows, int64(u.last[i]))

@@ -160,7 +160,7 @@ STEP_ROWS = (
     ArrayDescriptor("edge_ids", STEP_EDGE_ID_BITS, STEP_NUM_EDGES, 0, STEP_EDGE_IDS),
 )
 
-# TYPE_ROWS are those of a type of vertices: their lengths and offsets are words of the type.
+# TYPE_ROWS are those of a node type: their lengths and offsets are words of the type.
 TYPE_ROWS = (
     ArrayDescriptor("input_nodes", ID_BITS, TYPE_NUM_NODES, 0, TYPE_NODES),
     ArrayDescriptor("output_nodes", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_NODES),

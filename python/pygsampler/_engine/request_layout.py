@@ -60,7 +60,7 @@ ROW_BOUNDS = 49  # an int64 for each node
 # What a request has as its size: each contains the words of the sizes before it.
 SIZE_PLAIN = 16
 SIZE_DEVICE = 24
-SIZE_TYPED = 32
+SIZE_HETERO = 32
 SIZE_PARTITION = 40
 SIZE_ROWS = 56
 

@@ -27,7 +27,7 @@ TRANSPOSED_EDGE_IDS = 6
 TRANSPOSED_KINDS = 7  # how many types its rows are split by; 0: they are not
 TRANSPOSED_WORDS = 8
 
-# Words at the beginning of a graph with types whose types were joined. Offsets are in bytes.
+# Words at the beginning of a heterogeneous graph whose types were joined. Offsets are in bytes.
 JOINED_NUM_NODES = 0
 JOINED_NUM_EDGES = 1
 JOINED_NUM_IDS = 2  # of edges
@@ -82,7 +82,7 @@ TRANSPOSED_ROWS = (
     ),
 )
 
-# JOINED_ROWS are the arrays of a graph with types whose types were joined.
+# JOINED_ROWS are the arrays of a heterogeneous graph whose types were joined.
 JOINED_ROWS = (
     ArrayDescriptor("indptr", "int64", JOINED_NUM_NODES, 1, JOINED_INDPTR),
     ArrayDescriptor("indices", "int64", JOINED_NUM_EDGES, 0, JOINED_INDICES),

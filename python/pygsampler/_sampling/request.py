@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = {
     size: array("q", [at.REQUEST_SIGNATURE, size, *[0] * (size - 2)])
-    for size in (at.SIZE_PLAIN, at.SIZE_DEVICE, at.SIZE_TYPED, at.SIZE_PARTITION, at.SIZE_ROWS)
+    for size in (at.SIZE_PLAIN, at.SIZE_DEVICE, at.SIZE_HETERO, at.SIZE_PARTITION, at.SIZE_ROWS)
 }
 # The words from the flags to the number of threads, by one call.
 _PACK = Struct(f"={at.THREADS - at.FLAGS + 1}q").pack_into
@@ -211,7 +211,7 @@ class TemporalRequest(SampleRequest):
         ids = as_ids(seeds, "seeds", near)
         times = seed_times(seed_time, ids.length, timed)
         without = None if exclude is None else _excluded_ids(exclude, near)
-        words = self._pack(at.SIZE_TYPED, ids, without, threads)
+        words = self._pack(at.SIZE_HETERO, ids, without, threads)
         sorted_ = array("q", (timed.memory.address, timed.by_vertex))
         self.kept = without, timed, times, sorted_
         words[at.SORTED], words[at.SEED_TIMES] = sorted_.buffer_info()[0], times.buffer_info()[0]
@@ -271,7 +271,7 @@ class HeteroRequest(SampleRequest):
             words = self._pack_partitions(ids, service.bounds, by_time)
             excluded = [0] * len(edge_types)
         else:
-            words = self._pack(at.SIZE_TYPED, ids, without, threads)
+            words = self._pack(at.SIZE_HETERO, ids, without, threads)
         numbers = array("q", [*counts, *excluded])
         words[at.COUNTS] = numbers.buffer_info()[0]
         self.kept = self.kept, numbers, times, timed

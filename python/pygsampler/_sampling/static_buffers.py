@@ -143,14 +143,13 @@ class StaticBuffers(EngineHandle):
             most.extend(sizes.seeds)
             for nodes, edges in zip(sizes.nodes, sizes.edges, strict=True):
                 most.extend((*nodes, *edges))
-        by_time = (0, 0)
-        if times is not None and schema is not None:
-            by_time = (times.address, 0)
-        elif times is not None:
-            by_time = times.memory.address, int(times.by_vertex)
+        by_time = array("q")
+        if times is not None and schema is None:
+            by_time = array("q", (times.memory.address, times.by_vertex))
+        sorted_ = 0 if times is None else times.address if schema else by_time.buffer_info()[0]
         room = sizes.seeds[0] if is_plain else 0, seed_bits, hops, most.buffer_info()[0]
         # The order is that of core.NewStaticAt.
-        words = array("q", (*handles, int(is_plain), *by_time, *room))
+        words = array("q", (*handles, int(is_plain), sorted_, *room))
         self._create("StaticNew", words.buffer_info()[0])
         relation = graph if schema is None else next(iter(graph._open().values()))
         is_disjoint = times is not None or plan["disjoint"]

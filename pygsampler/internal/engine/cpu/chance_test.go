@@ -21,7 +21,7 @@ func TestExcludedChoicesAreUniform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2}}, Batch: request.Batch{Seeds: csctest.Array(upTo(n, n-1), 64)}}}
+	r := Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2}}, Batch: request.Batch{Seeds: csctest.Array(upTo(n, n-1), 64)}}}
 	counts := map[int64]float64{}
 	b := sample(t, &r, idle(0)).Blocks[0]
 	for i := range int64(n) {

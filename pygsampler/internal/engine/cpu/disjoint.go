@@ -22,7 +22,7 @@ type disjointMap[I csc.Index] struct {
 
 // plant begins a disjoint batch: every seed, also a repeated one, is a root.
 func (s *sampling[I]) plant() error {
-	g, seeds := s.Graph, s.Seeds.Len()
+	g, seeds := s.Relation, s.Seeds.Len()
 	shift, err := request.TreeShift(g.NumNodes, seeds)
 	if err != nil {
 		return err

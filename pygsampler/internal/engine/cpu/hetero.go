@@ -13,11 +13,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// HeteroRequest says what to sample of a graph with types, and how. It is read-only while a
+// HeteroRequest says what to sample of a heterogeneous graph, and how. It is read-only while a
 // batch is made.
 type HeteroRequest struct {
 	request.Batch // its seeds are those of the first type, then those of the second, and so on
-	Graph         *csc.HeteroGraph
+	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
 	Fanouts       [][]int64 // of each relation those of its hops, outermost first
 	Exclude       []*csc.Exclusions
@@ -38,25 +38,25 @@ type HeteroRequest struct {
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
 
-// heteroBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
+// heteroBatch is a batch of a heterogeneous graph in the making. A hop has a list of rows, those of
 // the first relation, then those of the second, and so on; its tiles are pieces of that list,
 // none of which has rows of two relations. So vertices of a type are numbered by their first
 // occurrence in that list, and each type by itself.
 type heteroBatch[I csc.Index] struct {
 	*HeteroRequest
 	*heteroScratch
-	team  *team
-	stop  *atomic.Bool
-	out   *batch.Builder
-	hops  int
-	kinds []nodeType[I]
-	rels  []relation[I]
+	team      *team
+	stop      *atomic.Bool
+	out       *batch.Builder
+	hops      int
+	nodeTypes []nodeType[I]
+	rels      []relation[I]
 }
 
-// nodeType is what a batch has of a type of vertices.
+// nodeType is what a batch has of a node type.
 type nodeType[I csc.Index] struct {
 	csc.NodeType
-	*kindScratch
+	*nodeTypeScratch
 	n, expanded int64 // as those of sampling
 	first, rows int64 // of the hop: the vertices that it expands
 	coming      int64 // edges of the hop that lead from it
@@ -66,7 +66,7 @@ type nodeType[I csc.Index] struct {
 	trees    *disjointMap[I]
 }
 
-// relation is what a batch has of a type of edges.
+// relation is what a batch has of an edge type.
 type relation[I csc.Index] struct {
 	tiled[I]
 	req      Request
@@ -84,15 +84,15 @@ type tile struct{ relation, lo, hi, first, edges int64 }
 
 // heteroScratch is what such a batch needs beside graph and output, kept between batches.
 type heteroScratch struct {
-	kinds []*kindScratch
-	rows  []*hopRows // of each relation
-	here  []*NodeMap // likewise: which rows are here, of those that lie elsewhere
-	tiles []tile
-	drawn []int32
+	nodeTypes []*nodeTypeScratch
+	rows      []*hopRows // of each relation
+	here      []*NodeMap // likewise: which rows are here, of those that lie elsewhere
+	tiles     []tile
+	drawn     []int32
 	crewScratch
 }
 
-type kindScratch struct {
+type nodeTypeScratch struct {
 	lists
 	numbers NodeMap
 	around  NodeMap   // of one relation's rows in a hop
@@ -104,15 +104,15 @@ var heteroShelf struct {
 	free []*heteroScratch
 }
 
-func takeHeteroScratch(kinds, relations int) *heteroScratch {
+func takeHeteroScratch(types, relations int) *heteroScratch {
 	heteroShelf.Lock()
 	s := &heteroScratch{}
 	if last := len(heteroShelf.free) - 1; last >= 0 {
 		s, heteroShelf.free[last], heteroShelf.free = heteroShelf.free[last], nil, heteroShelf.free[:last]
 	}
 	heteroShelf.Unlock()
-	for len(s.kinds) < kinds {
-		s.kinds = append(s.kinds, &kindScratch{})
+	for len(s.nodeTypes) < types {
+		s.nodeTypes = append(s.nodeTypes, &nodeTypeScratch{})
 	}
 	for len(s.rows) < relations {
 		s.rows = append(s.rows, &hopRows{})
@@ -134,12 +134,12 @@ func (s *heteroScratch) put() {
 	heteroShelf.free = append(heteroShelf.free, s)
 }
 
-// trimHetero frees the scratch of idle batches of graphs with types.
+// trimHetero frees the scratch of idle batches of heterogeneous graphs.
 func trimHetero() {
 	heteroShelf.Lock()
 	defer heteroShelf.Unlock()
 	for _, s := range heteroShelf.free {
-		for _, k := range s.kinds {
+		for _, k := range s.nodeTypes {
 			k.lists.free()
 			k.numbers.Free()
 			k.around.Free()
@@ -180,15 +180,15 @@ func (r *HeteroRequest) Expected() int64 {
 	total := 0.0
 	for hop := range r.Hops() {
 		more := make([]float64, len(vertices))
-		for i, rel := range r.Graph.Relations {
+		for i, rel := range r.Graph.EdgeTypes {
 			rule := request.Rule{Fanout: r.Fanouts[i][r.Hops()-1-hop], Replace: r.Replace}
-			degree := float64(rel.Graph.NumEdges()) / float64(max(r.Graph.Kinds[rel.Dst].Nodes, 1))
+			degree := float64(r.Graph.Relations[i].NumEdges()) / float64(max(r.Graph.NodeTypes[rel.Dst].Nodes, 1))
 			edges := vertices[rel.Dst] * rule.Mean(degree)
 			more[rel.Src] += edges
 			total += edges
 		}
 		for t := range vertices {
-			vertices[t] = min(vertices[t]+more[t], float64(max(r.Graph.Kinds[t].Nodes, 1)))
+			vertices[t] = min(vertices[t]+more[t], float64(max(r.Graph.NodeTypes[t].Nodes, 1)))
 		}
 	}
 	return int64(min(total, 1<<62))
@@ -219,7 +219,7 @@ func (r *HeteroRequest) bound() float64 {
 func sampleHetero[I csc.Index](req *HeteroRequest, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
 	s := &heteroBatch[I]{
-		HeteroRequest: req, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: req, heteroScratch: takeHeteroScratch(len(g.NodeTypes), len(g.Relations)),
 		team: muster(crew, req.Expected()), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
@@ -253,28 +253,29 @@ func (s *heteroBatch[I]) made(sampled func(hop int) error) (memory.Memory, error
 // begin numbers the seeds.
 func (s *heteroBatch[I]) begin() error {
 	g := s.Graph
-	l := batch.Layout{Hops: s.hops, Types: len(g.Kinds), Relations: len(g.Relations)}
+	l := batch.Layout{Hops: s.hops, Types: len(g.NodeTypes), Relations: len(g.Relations)}
 	total := s.Batch.Seeds.Len()
 	var err error
 	if s.out, err = batch.NewBuilder(l, total*2*idBits[I]()/8+4096); err != nil {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]nodeType[I], len(g.Kinds))
+	s.nodeTypes = make([]nodeType[I], len(g.NodeTypes))
 	first := int64(0)
-	for t := range s.kinds {
-		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.Kinds[t], s.heteroScratch.kinds[t]
+	for t := range s.nodeTypes {
+		k := &s.nodeTypes[t]
+		k.NodeType, k.nodeTypeScratch = g.NodeTypes[t], s.heteroScratch.nodeTypes[t]
 		if err := s.plant(t, first, total); err != nil {
 			return err
 		}
 		first += s.HeteroRequest.Seeds[t]
 	}
 	s.rels = make([]relation[I], len(g.Relations))
-	for i, about := range g.Relations {
+	for i, about := range g.EdgeTypes {
+		rel := g.Relations[i]
 		r := &s.rels[i]
-		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
-		r.req = Request{Graph: about.Graph, EdgeWeights: s.EdgeWeights}
+		r.src, r.dst = &s.nodeTypes[about.Src], &s.nodeTypes[about.Dst]
+		r.req = Request{Relation: rel, EdgeWeights: s.EdgeWeights}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: s.HeteroRequest.Fanouts[i], Replace: s.Replace}
 		if s.Exclude != nil {
@@ -283,7 +284,7 @@ func (s *heteroBatch[I]) begin() error {
 		if s.Times != nil {
 			r.req.Times = s.Times[i]
 		}
-		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
+		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(rel.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{
 			Request: &r.req, hopRows: s.heteroScratch.rows[i], trees: r.dst.trees,
 			salt: about.Salt, mixed: g.Mixed(),
@@ -302,7 +303,7 @@ func (s *heteroBatch[I]) begin() error {
 
 // plant numbers the seeds of a type, which are those from one on of the batch's.
 func (s *heteroBatch[I]) plant(t int, first, total int64) error {
-	k, count, word := &s.kinds[t], s.HeteroRequest.Seeds[t], s.out.Type(t)
+	k, count, word := &s.nodeTypes[t], s.HeteroRequest.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -413,8 +414,8 @@ func (s *heteroBatch[I]) hop(hop int) error {
 
 // advance says which vertices the next hop expands.
 func (s *heteroBatch[I]) advance() {
-	for t := range s.kinds {
-		k := &s.kinds[t]
+	for t := range s.nodeTypes {
+		k := &s.nodeTypes[t]
 		k.first, k.coming = 0, 0
 		if s.OnlyNew {
 			k.first, k.expanded = k.expanded, k.n
@@ -433,8 +434,8 @@ func (s *heteroBatch[I]) tell(hop int) {
 		s.out.SetWords(s.out.Block(s.hops-1-hop, i), r.src.n, r.dst.rows, r.edges,
 			r.offsets[0], r.offsets[1], r.offsets[2], r.dst.first, r.offsets[3])
 	}
-	for t := range s.kinds {
-		s.out.Set(s.out.Count(t, hop+1), s.kinds[t].n)
+	for t := range s.nodeTypes {
+		s.out.Set(s.out.Count(t, hop+1), s.nodeTypes[t].n)
 	}
 }
 
@@ -499,8 +500,8 @@ func (s *heteroBatch[I]) place(hop int) error {
 			clear(r.block.indptr)
 		}
 	}
-	for t := range s.kinds {
-		if err := s.kinds[t].reserve(s.kinds[t].coming); err != nil {
+	for t := range s.nodeTypes {
+		if err := s.nodeTypes[t].reserve(s.nodeTypes[t].coming); err != nil {
 			return err
 		}
 	}
@@ -524,8 +525,8 @@ func (s *heteroBatch[I]) claim(t *tile) {
 
 // finish copies the lists of vertices into the region.
 func (s *heteroBatch[I]) finish() error {
-	for t := range s.kinds {
-		k, word := &s.kinds[t], s.out.Type(t)
+	for t := range s.nodeTypes {
+		k, word := &s.nodeTypes[t], s.out.Type(t)
 		s.out.Set(word+batch.TypeNumNodes, k.n)
 		list := k.vertices
 		if k.trees != nil {

@@ -15,12 +15,12 @@ import (
 )
 
 // mag is a graph with the counts of ogbn-mag: eight relations, of which each second is the reverse of the one before.
-func mag(b *testing.B) *csc.HeteroGraph {
+func mag(b *testing.B) *csc.Graph {
 	const paper, author, institution, field = 0, 1, 2, 3
-	g := &csc.HeteroGraph{Kinds: []csc.NodeType{
+	g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{
 		{Name: "paper", Nodes: 736_389}, {Name: "author", Nodes: 1_134_649},
 		{Name: "institution", Nodes: 8_740}, {Name: "field", Nodes: 59_965},
-	}}
+	}}}
 	draw := rand.New(rand.NewPCG(1, 2))
 	on := func(n int64) []int64 {
 		pages, err := memory.Map(n * 8)
@@ -31,19 +31,16 @@ func mag(b *testing.B) *csc.HeteroGraph {
 		return memory.Slice[int64](pages, n)
 	}
 	add := func(src, dst int, indptr, indices []int64) {
-		g.Relations = append(g.Relations, csc.Relation{
-			Graph: &csc.Graph{
-				Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 64, I64: indices},
-				NumNodes: max(g.Kinds[src].Nodes, g.Kinds[dst].Nodes),
-			},
-			Src: src, Dst: dst, Salt: draw.Uint64(),
+		g.Add(csc.EdgeType{Src: src, Dst: dst, Salt: draw.Uint64()}, &csc.Relation{
+			Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 64, I64: indices},
+			NumNodes: max(g.NodeTypes[src].Nodes, g.NodeTypes[dst].Nodes),
 		})
 	}
 	for _, about := range []struct {
 		src, dst int
 		edges    int64
 	}{{author, paper, 7_145_660}, {author, institution, 1_043_998}, {paper, paper, 5_416_271}, {paper, field, 7_505_078}} {
-		from, to := g.Kinds[about.src].Nodes, g.Kinds[about.dst].Nodes
+		from, to := g.NodeTypes[about.src].Nodes, g.NodeTypes[about.dst].Nodes
 		degrees, total := make([]float64, to), 0.0
 		for v := range degrees {
 			degrees[v] = min(math.Pow(1-draw.Float64(), -1/1.4), float64(to)/20)
@@ -87,20 +84,20 @@ func mag(b *testing.B) *csc.HeteroGraph {
 	return g
 }
 
-// BenchmarkTyped is batches of 1024 papers of a graph like ogbn-mag, uniform and by weight, on one core and on two: of the
+// BenchmarkHetero is batches of 1024 papers of a graph like ogbn-mag, uniform and by weight, on one core and on two: of the
 // batches the least time that the processor has spent and that has passed, and the medians.
-func BenchmarkTyped(b *testing.B) {
+func BenchmarkHetero(b *testing.B) {
 	uniform := mag(b)
-	weighted := &csc.HeteroGraph{Kinds: uniform.Kinds, Relations: slices.Clone(uniform.Relations)}
+	weighted := &csc.Graph{Schema: uniform.Schema, Relations: slices.Clone(uniform.Relations)}
 	pareto := some(func(u float64) float64 { return math.Pow(u, -1/1.2) })
 	r := HeteroRequest{Seeds: []int64{1024, 0, 0, 0}}
 	for i := range weighted.Relations {
-		weighted.Relations[i].Graph = byWeight(b, weighted.Relations[i].Graph, pareto)
+		weighted.Relations[i] = byWeight(b, weighted.Relations[i], pareto)
 		r.Fanouts = append(r.Fanouts, []int64{10, 10})
 	}
 	for _, c := range []struct {
 		name  string
-		graph *csc.HeteroGraph
+		graph *csc.Graph
 		extra int
 	}{{"one", uniform, 0}, {"two", uniform, 1}, {"weighted one", weighted, 0}, {"weighted two", weighted, 1}} {
 		b.Run(c.name, func(b *testing.B) {
@@ -111,7 +108,7 @@ func BenchmarkTyped(b *testing.B) {
 			r.Graph = c.graph
 			for b.Loop() {
 				for i := range seeds {
-					seeds[i] = draw.Int64N(c.graph.Kinds[0].Nodes)
+					seeds[i] = draw.Int64N(c.graph.NodeTypes[0].Nodes)
 				}
 				r.Batch = request.Batch{Seeds: csc.Array{Bits: 64, I64: seeds}, Number: r.Number + 1}
 				start, begun := processTime(), time.Now()

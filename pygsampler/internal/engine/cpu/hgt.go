@@ -14,12 +14,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// HGTRequest says what to sample of a graph with types by the budgets of HGT (Z. Hu, Y. Dong,
+// HGTRequest says what to sample of a heterogeneous graph by the budgets of HGT (Z. Hu, Y. Dong,
 // K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, algorithms 1 and 2). It is
 // read-only while a batch is made.
 type HGTRequest struct {
-	request.Batch // as that of TypedRequest
-	Graph         *csc.HeteroGraph
+	request.Batch // as that of HeteroRequest
+	Graph         *csc.Graph
 	Seeds         []int64   // how many there are of each type
 	Samples       [][]int64 // of each type how many vertices each iteration takes; -1: all
 	Exclude       []*csc.Exclusions
@@ -28,7 +28,7 @@ type HGTRequest struct {
 	MaxNeighbors int64
 	MapBytes     int64
 	Most         int64 // edges of an iteration; 0: any number
-	// Where the rows of each relation lie elsewhere, as TypedRequest has them; nil: here.
+	// Where the rows of each relation lie elsewhere, as HeteroRequest has them; nil: here.
 	Bounds [][]int64
 	Ask    func(*RowRequest) ([]RowReply, error)
 }
@@ -38,15 +38,15 @@ type HGTRequest struct {
 type hgtBatch[I csc.Index] struct {
 	*HGTRequest
 	*heteroScratch
-	stop  *atomic.Bool
-	out   *batch.Builder
-	kinds []hgtKind[I]
-	rels  []hgtRelation[I]
+	stop      *atomic.Bool
+	out       *batch.Builder
+	nodeTypes []hgtNodeType[I]
+	rels      []hgtRelation[I]
 }
 
-// hgtKind is what a batch has of a type of vertices. The numbers of kind are those of the
+// hgtNodeType is what a batch has of a node type. The numbers of nodeType are those of the
 // vertices that were met, chosen ones and others; the seeds are the first of both.
-type hgtKind[I csc.Index] struct {
+type hgtNodeType[I csc.Index] struct {
 	nodeType[I]
 	budget []uint64 // of the vertices that were met
 	place  []int64  // of them: where they are among the chosen ones; -1: nowhere
@@ -58,7 +58,7 @@ type hgtKind[I csc.Index] struct {
 type hgtRelation[I csc.Index] struct {
 	tiled[I]
 	req      Request
-	src, dst *hgtKind[I]
+	src, dst *hgtNodeType[I]
 	source   rows[I] // tiled, or far
 	far      remoteSource[I]
 	widths   batch.Widths
@@ -95,8 +95,8 @@ func (r *HGTRequest) Iterations() int {
 // Expected is a rough guess of the edges that a batch reads.
 func (r *HGTRequest) Expected() int64 {
 	total, rule := 0.0, request.Rule{Fanout: r.MaxNeighbors}
-	for _, rel := range r.Graph.Relations {
-		nodes := float64(max(r.Graph.Kinds[rel.Dst].Nodes, 1))
+	for i, rel := range r.Graph.EdgeTypes {
+		nodes := float64(max(r.Graph.NodeTypes[rel.Dst].Nodes, 1))
 		rows := float64(r.Seeds[rel.Dst])
 		for _, n := range r.Samples[rel.Dst] {
 			if n < 0 {
@@ -104,14 +104,14 @@ func (r *HGTRequest) Expected() int64 {
 			}
 			rows += float64(n)
 		}
-		total += min(rows, nodes) * rule.Mean(float64(rel.Graph.NumEdges())/nodes)
+		total += min(rows, nodes) * rule.Mean(float64(r.Graph.Relations[i].NumEdges())/nodes)
 	}
 	return int64(min(total, 1<<62))
 }
 
 func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, error) {
 	g := req.Graph
-	s := &hgtBatch[I]{HGTRequest: req, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)), stop: stop}
+	s := &hgtBatch[I]{HGTRequest: req, heteroScratch: takeHeteroScratch(len(g.NodeTypes), len(g.Relations)), stop: stop}
 	defer s.heteroScratch.put()
 	complete := false
 	defer func() {
@@ -126,8 +126,8 @@ func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, 
 		if err := s.expand(true); err != nil {
 			return memory.Memory{}, err
 		}
-		for t := range s.kinds {
-			s.choose(&s.kinds[t], s.Samples[t][i], i)
+		for t := range s.nodeTypes {
+			s.choose(&s.nodeTypes[t], s.Samples[t][i], i)
 		}
 	}
 	if err := s.expand(false); err != nil {
@@ -143,33 +143,34 @@ func sampleHGT[I csc.Index](req *HGTRequest, stop *atomic.Bool) (memory.Memory, 
 // begin numbers the seeds.
 func (s *hgtBatch[I]) begin() error {
 	g := s.Graph
-	l := batch.Layout{Hops: 1, Types: len(g.Kinds), Relations: len(g.Relations)}
+	l := batch.Layout{Hops: 1, Types: len(g.NodeTypes), Relations: len(g.Relations)}
 	var err error
 	if s.out, err = batch.NewBuilder(l, s.Batch.Seeds.Len()*2*idBits[I]()/8+4096); err != nil {
 		return err
 	}
 	s.out.Set(batch.WordIDBits, idBits[I]())
-	s.kinds = make([]hgtKind[I], len(g.Kinds))
+	s.nodeTypes = make([]hgtNodeType[I], len(g.NodeTypes))
 	first := int64(0)
-	for t := range s.kinds {
-		k := &s.kinds[t]
-		k.NodeType, k.kindScratch = g.Kinds[t], s.heteroScratch.kinds[t]
+	for t := range s.nodeTypes {
+		k := &s.nodeTypes[t]
+		k.NodeType, k.nodeTypeScratch = g.NodeTypes[t], s.heteroScratch.nodeTypes[t]
 		if err := s.plant(t, first); err != nil {
 			return err
 		}
 		first += s.Seeds[t]
 	}
 	s.rels = make([]hgtRelation[I], len(g.Relations))
-	for i, about := range g.Relations {
+	for i, about := range g.EdgeTypes {
+		rel := g.Relations[i]
 		r := &s.rels[i]
-		r.src, r.dst = &s.kinds[about.Src], &s.kinds[about.Dst]
-		r.req = Request{Graph: about.Graph}
+		r.src, r.dst = &s.nodeTypes[about.Src], &s.nodeTypes[about.Dst]
+		r.req = Request{Relation: rel}
 		r.req.Batch = s.Batch
 		r.req.Hops = request.Hops{Fanouts: []int64{s.MaxNeighbors}}
 		if s.Exclude != nil {
 			r.req.Exclude = s.Exclude[i]
 		}
-		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
+		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(rel.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{Request: &r.req, hopRows: s.heteroScratch.rows[i], salt: about.Salt, mixed: g.Mixed()}
 		if r.source = &r.tiled; s.Ask != nil {
 			r.far = remoteSource[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}
@@ -183,7 +184,7 @@ func (s *hgtBatch[I]) begin() error {
 
 // plant chooses the seeds of a type, which are those from one on of the batch's.
 func (s *hgtBatch[I]) plant(t int, first int64) error {
-	k, count, word := &s.kinds[t], s.Seeds[t], s.out.Type(t)
+	k, count, word := &s.nodeTypes[t], s.Seeds[t], s.out.Type(t)
 	if err := s.CheckSeedsOf(k.Name, first, count, k.Nodes); err != nil {
 		return err
 	}
@@ -215,7 +216,7 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 }
 
 // meet numbers vertices, in place.
-func (k *hgtKind[I]) meet(ids []I) error {
+func (k *hgtNodeType[I]) meet(ids []I) error {
 	if err := k.reserve(int64(len(ids))); err != nil {
 		return err
 	}
@@ -256,14 +257,14 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 		}
 		r.spend(len(rows))
 	}
-	for t := range s.kinds {
-		s.kinds[t].done = int64(len(s.kinds[t].chosen))
+	for t := range s.nodeTypes {
+		s.nodeTypes[t].done = int64(len(s.nodeTypes[t].chosen))
 	}
 	return nil
 }
 
 // coming is the vertices that were chosen and whose rows have not been drawn.
-func (k *hgtKind[I]) coming() []I { return k.chosen[k.done:] }
+func (k *hgtNodeType[I]) coming() []I { return k.chosen[k.done:] }
 
 // bring asks for the rows of the vertices that were chosen last, of all relations together: a row is drawn as that of
 // a first hop.
@@ -356,7 +357,7 @@ func (r *hgtRelation[I]) spend(rows int) {
 
 // choose takes count of the vertices that were met and not chosen, one after another by the squares
 // of their budgets: those of the smallest keys, which are exponential variates of these rates.
-func (s *hgtBatch[I]) choose(k *hgtKind[I], count int64, iteration int) {
+func (s *hgtBatch[I]) choose(k *hgtNodeType[I], count int64, iteration int) {
 	if count == 0 {
 		return
 	}
@@ -418,8 +419,8 @@ func (s *hgtBatch[I]) finish() error {
 			return err
 		}
 	}
-	for t := range s.kinds {
-		k, word := &s.kinds[t], s.out.Type(t)
+	for t := range s.nodeTypes {
+		k, word := &s.nodeTypes[t], s.out.Type(t)
 		n := int64(len(k.chosen))
 		s.out.Set(word+batch.TypeNumNodes, n)
 		s.out.Set(s.out.Count(t, 1), n)

@@ -88,7 +88,7 @@ func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (
 	g := req.Graph
 	s := &laborBatch[I]{Labor: req.Labor, kept: make([]laborKept, len(g.Relations))}
 	s.heteroBatch = heteroBatch[I]{
-		HeteroRequest: &req.HeteroRequest, heteroScratch: takeHeteroScratch(len(g.Kinds), len(g.Relations)),
+		HeteroRequest: &req.HeteroRequest, heteroScratch: takeHeteroScratch(len(g.NodeTypes), len(g.Relations)),
 		team: muster(crew, 0), stop: stop, hops: req.Hops(),
 	}
 	return s.made(s.hop)
@@ -119,7 +119,7 @@ func (s *laborBatch[I]) hop(hop int) error {
 	}
 	for i := range s.rels {
 		r, kept := &s.rels[i], &s.kept[i]
-		gather(r.Graph, kept.positions, 0, r.block)
+		gather(r.Relation, kept.positions, 0, r.block)
 		copy(r.block.edgeWeights, kept.weights)
 		r.block.indptr[0] = 0
 		for row, end := range kept.ends {
@@ -141,7 +141,7 @@ func (s *laborBatch[I]) bringWhole(hop int) error {
 		if err != nil {
 			return err
 		}
-		s.near, r.req.Graph = append(s.near, near), &near.Graph
+		s.near, r.req.Relation = append(s.near, near), &near.Relation
 	}
 	of := make([]*remoteSource[I], len(s.near))
 	for i, near := range s.near {
@@ -245,7 +245,7 @@ func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error 
 		copies = s.near[relation].Copies()
 	} else {
 		var err error
-		if copies, err = r.Graph.Copies(); err != nil {
+		if copies, err = r.Relation.Copies(); err != nil {
 			return err
 		}
 	}
@@ -276,8 +276,8 @@ func (s *laborBatch[I]) numberCopies(numbers rng.Dependent, relation int) error 
 				continue
 			}
 			id := p
-			if r.Graph.EdgeIDs.Bits != 0 {
-				id = r.Graph.EdgeIDs.At(p)
+			if r.Relation.EdgeIDs.Bits != 0 {
+				id = r.Relation.EdgeIDs.At(p)
 			}
 			rows.uniforms[e] = of(numbers.Stream, rows.sources[e], id)
 			if between {
@@ -357,7 +357,7 @@ func (s *laborBatch[I]) read(relation int) error {
 	rows := &s.laborRows
 	rows.positions, rows.weights = slices.Grow(rows.positions[:0], int(total)), slices.Grow(rows.weights[:0], int(total))
 	rows.sources, rows.ends = slices.Grow(rows.sources[:0], int(total)), rows.ends[:0]
-	neighbours := csc.Of[I](r.Graph.Indices)
+	neighbours := csc.Of[I](r.Relation.Indices)
 	for i, v := range frontier {
 		if i%tileRows == 0 && s.stop.Load() {
 			return request.ErrCancelled
@@ -370,14 +370,14 @@ func (s *laborBatch[I]) read(relation int) error {
 			}
 			rows.positions = append(rows.positions, p)
 			rows.sources = append(rows.sources, neighbours[p])
-			if r.Graph.Alias != nil {
-				largest = max(largest, weightAt(r.Graph, start, p))
+			if r.Relation.Alias != nil {
+				largest = max(largest, weightAt(r.Relation, start, p))
 			}
 		}
 		for _, p := range rows.positions[first:] {
 			weight := 1.0
-			if r.Graph.Alias != nil {
-				weight = float64(weightAt(r.Graph, start, p)) / float64(largest)
+			if r.Relation.Alias != nil {
+				weight = float64(weightAt(r.Relation, start, p)) / float64(largest)
 			}
 			rows.weights = append(rows.weights, weight)
 		}
@@ -387,7 +387,7 @@ func (s *laborBatch[I]) read(relation int) error {
 }
 
 // weightAt is the integer weight of an edge, of whose row the first position is start.
-func weightAt(g *csc.Graph, start, p int64) uint64 {
+func weightAt(g *csc.Relation, start, p int64) uint64 {
 	if p == start {
 		return g.Sums[p]
 	}
@@ -407,7 +407,7 @@ func (s *laborBatch[I]) weigh(r *relation[I], fanout int64) error {
 	}
 	rows.factors = slices.Grow(rows.factors[:0], len(rows.ends))[:len(rows.ends)]
 	q := rows.weights
-	if r.Graph.Alias == nil {
+	if r.Relation.Alias == nil {
 		lo := int64(0)
 		for row, hi := range rows.ends {
 			rows.factors[row] = min(float64(fanout)/float64(hi-lo), 1)

@@ -18,11 +18,11 @@ import (
 // nobody wrote: its pages read as zero and occupy nothing. It is not validated, as
 // that would read them all. Its rows: a hub of more than 2^31 in-neighbours, then,
 // from a position above 2^31 on, rows of 3, 0, 2000 and 49,997,545 edges.
-func beyond(t *testing.T, idBits int) *csc.Graph {
+func beyond(t *testing.T, idBits int) *csc.Relation {
 	t.Helper()
 	const edges = 2_200_000_000
 	ends := []int64{0, 1<<31 + 100, 1<<31 + 103, 1<<31 + 103, 1<<31 + 2103, edges}
-	g := &csc.Graph{Indptr: csctest.Array(ends, 64), NumNodes: 9}
+	g := &csc.Relation{Indptr: csctest.Array(ends, 64), NumNodes: 9}
 	if idBits == 32 {
 		g.Indices = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, edges)}
 		for p := ends[1]; p < ends[4]; p++ {
@@ -53,7 +53,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 				if replace && k.fanouts[0] < 0 {
 					continue
 				}
-				check(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: replace}, Batch: request.Batch{Seed: 77, Seeds: csctest.Array(k.seeds, 64)}}})
+				check(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: replace}, Batch: request.Batch{Seed: 77, Seeds: csctest.Array(k.seeds, 64)}}})
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 // that they come from.
 func TestEdgeIDsBeyondInt32(t *testing.T) {
 	g := beyond(t, 32)
-	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{100}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}}}
+	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{100}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}}}
 	var stop atomic.Bool
 	m, err := Sample(&r, idle(0), &stop)
 	if err != nil {
@@ -105,13 +105,13 @@ func TestEdgeIDsBeyondInt32(t *testing.T) {
 // only the batch does.
 func TestHubCostsItsFanout(t *testing.T) {
 	const degree = 10_000_000
-	g := &csc.Graph{
+	g := &csc.Relation{
 		Indptr:   csctest.Array([]int64{0, degree, degree + 100}, 64),
 		Indices:  csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, degree+100)},
 		NumNodes: 2,
 	}
 	cost := func(seed int64, r Request) (allocated uint64, size int64) {
-		r.Graph, r.Seeds = g, csctest.Array([]int64{seed}, 32)
+		r.Relation, r.Seeds = g, csctest.Array([]int64{seed}, 32)
 		var before, after runtime.MemStats
 		var stop atomic.Bool
 		var bytes int64
@@ -161,7 +161,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 		for _, limit := range []int64{0, 1} {
 			var counts []float64
 			for _, seeds := range []int64{256, 4096} {
-				r := Request{Graph: g, MapBytes: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
+				r := Request{Relation: g, MapBytes: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
 				var stop atomic.Bool
 				run := func() {
 					r.Number++

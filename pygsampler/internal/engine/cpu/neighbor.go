@@ -53,7 +53,7 @@ type prepared[I csc.Index] interface {
 
 // sampleHops makes a batch of rows that begin prepares once the seeds are numbered.
 func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool, begin func(*sampling[I]) (rows[I], error)) (memory.Memory, error) {
-	s := &sampling[I]{Request: req, scratch: takeScratch(req.Graph.NumNodes), team: muster(crew, req.Expected()), stop: stop}
+	s := &sampling[I]{Request: req, scratch: takeScratch(req.Relation.NumNodes), team: muster(crew, req.Expected()), stop: stop}
 	defer s.scratch.put()
 	defer s.team.dismiss()
 	complete := false
@@ -103,9 +103,9 @@ func (r *Request) numberBy() numbering {
 		limit = DefaultMapBytes
 	}
 	switch narrow := r.bound() <= narrowNumbers; {
-	case narrow && r.Graph.NumNodes*4 <= limit:
+	case narrow && r.Relation.NumNodes*4 <= limit:
 		return narrowMap
-	case !narrow && r.bound() <= wideNumbers && r.Graph.NumNodes*8 <= limit:
+	case !narrow && r.bound() <= wideNumbers && r.Relation.NumNodes*8 <= limit:
 		return wideMap
 	}
 	return hashed
@@ -115,8 +115,8 @@ func (r *Request) numberBy() numbering {
 // the mean degree. Rows that are read through count with all of theirs.
 func (r *Request) Expected() int64 {
 	total := 0.0
-	degree := float64(r.Graph.NumEdges()) / float64(max(r.Graph.NumNodes, 1))
-	r.Expect(r.Seeds.Len(), r.Graph.NumNodes, degree, func(rows, edges float64) {
+	degree := float64(r.Relation.NumEdges()) / float64(max(r.Relation.NumNodes, 1))
+	r.Expect(r.Seeds.Len(), r.Relation.NumNodes, degree, func(rows, edges float64) {
 		if r.Reservoir {
 			edges = rows * degree
 		}
@@ -132,11 +132,11 @@ func (r *Request) bound() int64 {
 	for hop := range r.Fanouts {
 		edges, bounded := r.Rule(hop).Most()
 		if !bounded {
-			return r.Graph.NumNodes + 1
+			return r.Relation.NumNodes + 1
 		}
 		most *= float64(1 + edges)
 	}
-	return int64(min(most, float64(r.Graph.NumNodes))) + 1
+	return int64(min(most, float64(r.Relation.NumNodes))) + 1
 }
 
 func idBits[I csc.Index]() int64 { return int64(unsafe.Sizeof(I(0))) * 8 }
@@ -145,14 +145,14 @@ func idBits[I csc.Index]() int64 { return int64(unsafe.Sizeof(I(0))) * 8 }
 func (s *sampling[I]) widths() batch.Widths {
 	edgeIDs := s.edgeIDBits
 	if edgeIDs == 0 {
-		edgeIDs = s.Graph.EdgeIDBits()
+		edgeIDs = s.Relation.EdgeIDBits()
 	}
 	return batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(edgeIDs) / 8}
 }
 
 // begin checks and numbers the seeds.
 func (s *sampling[I]) begin() error {
-	g, seeds := s.Graph, s.Seeds.Len()
+	g, seeds := s.Relation, s.Seeds.Len()
 	if err := s.CheckSeeds(g.NumNodes); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (s *sampling[I]) reserve(more int64) error {
 		return s.trees.reserve(&s.lists, &s.table, s.n, more)
 	}
 	nodes := s.nodes()
-	return s.table.reserve(min(s.n+more, s.Graph.NumNodes), s.n, func(i int64) uint64 { return uint64(nodes[i]) })
+	return s.table.reserve(min(s.n+more, s.Relation.NumNodes), s.n, func(i int64) uint64 { return uint64(nodes[i]) })
 }
 
 // claim numbers ids, in order, in place.

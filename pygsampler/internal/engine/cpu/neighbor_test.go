@@ -22,7 +22,7 @@ func (n idle) Return(int)          {}
 
 // reference samples row by row with maps, straight from the contract.
 func reference(r *Request) (s batchtest.Batch) {
-	s.IDBits, s.EdgeIDBits = int64(r.Graph.Indices.Bits), int64(r.Graph.EdgeIDBits())
+	s.IDBits, s.EdgeIDBits = int64(r.Relation.Indices.Bits), int64(r.Relation.EdgeIDBits())
 	number := map[[2]int64]int64{}
 	claim := func(tree, v int64) int64 {
 		n, ok := number[[2]int64{tree, v}]
@@ -62,9 +62,9 @@ func reference(r *Request) (s batchtest.Batch) {
 		for i, v := range frontier {
 			tree := treeOf(first + i)
 			for _, p := range referenceRow(r, tree, v, hop, fanout) {
-				b.Indices = append(b.Indices, claim(tree, r.Graph.Indices.At(p)))
-				if r.Graph.EdgeIDs.Bits != 0 {
-					p = r.Graph.EdgeIDs.At(p)
+				b.Indices = append(b.Indices, claim(tree, r.Relation.Indices.At(p)))
+				if r.Relation.EdgeIDs.Bits != 0 {
+					p = r.Relation.EdgeIDs.At(p)
 				}
 				b.EdgeIDs = append(b.EdgeIDs, p)
 			}
@@ -78,9 +78,9 @@ func reference(r *Request) (s batchtest.Batch) {
 
 func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []int64) {
 	start, degree := int64(0), int64(0)
-	if v < r.Graph.Rows() {
-		start = r.Graph.Indptr.At(v)
-		degree = r.Graph.Indptr.At(v+1) - start
+	if v < r.Relation.Rows() {
+		start = r.Relation.Indptr.At(v)
+		degree = r.Relation.Indptr.At(v+1) - start
 	}
 	kept := func(i int64) int64 { return start + i }
 	if r.Exclude != nil {
@@ -186,7 +186,7 @@ func TestEveryDegreeAndFanout(t *testing.T) {
 		}
 		for fanout := int64(1); fanout <= 40; fanout += step {
 			for _, replace := range []bool{false, true} {
-				check(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)}}})
+				check(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)}}})
 			}
 		}
 	}
@@ -198,8 +198,8 @@ func TestRandomGraphs(t *testing.T) {
 	seeds := csctest.Squares(300, 3000)
 	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
 		for _, replace := range []bool{false, true} {
-			for _, g := range []*csc.Graph{g32, g64} {
-				checkOnce(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))}}})
+			for _, g := range []*csc.Relation{g32, g64} {
+				checkOnce(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))}}})
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func TestAwkwardGraphs(t *testing.T) {
 				g := csctest.Graph(rows, n+2, 64, 32, withIDs) // two trailing vertices
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-						checkOnce(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, 64)}}})
+						checkOnce(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, 64)}}})
 					}
 				}
 			}
@@ -234,7 +234,7 @@ func TestExcludedEdges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 3}, {-1, 5}} {
-			r := Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}}
+			r := Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}}
 			checkOnce(t, r)
 			for _, b := range sample(t, &r, idle(0)).Blocks {
 				for _, id := range b.EdgeIDs {
@@ -251,7 +251,7 @@ func TestSeedOutOfRange(t *testing.T) {
 	g := csctest.Graph([][]int64{{1}, {0}}, 2, 64, 64, false)
 	var stop atomic.Bool
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		_, err := Sample(&Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad}, 64)}}}, idle(0), &stop)
+		_, err := Sample(&Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad}, 64)}}}, idle(0), &stop)
 		if want := fmt.Sprintf("index error: seeds[1]: expected an id in [0, 2), got %d", bad); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -267,7 +267,7 @@ func TestChangedArrays(t *testing.T) {
 				g.Indices.I64[i] = 1 << 40
 			}
 			var stop atomic.Bool
-			r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(3000, 1), 64)}}}
+			r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(3000, 1), 64)}}}
 			if _, err := engine(&r, crew, &stop); err == nil {
 				t.Fatal("no error")
 			}
@@ -280,7 +280,7 @@ func TestCancelled(t *testing.T) {
 	var stop atomic.Bool
 	stop.Store(true)
 	for _, engine := range engines {
-		r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 64)}}}
+		r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 64)}}}
 		if _, err := engine(&r, idle(0), &stop); err != request.ErrCancelled {
 			t.Fatalf("got %v", err)
 		}
@@ -299,12 +299,12 @@ func TestAfterAPanic(t *testing.T) {
 	r := Request{Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(300, 1), 64)}}}
 	var stop atomic.Bool
 	for range 3 {
-		r.Graph = damaged
+		r.Relation = damaged
 		if m, err := Sample(&r, idle(0), &stop); err == nil {
 			m.Release()
 			t.Fatal("no error")
 		}
-		r.Graph = g
+		r.Relation = g
 		if want := reference(&r); !sample(t, &r, idle(0)).Equal(want) {
 			t.Fatal("another batch after a panic")
 		}

@@ -42,7 +42,7 @@ func TestNumberBy(t *testing.T) {
 		// Products beyond any integer.
 		{1000, 10, slices.Repeat([]int64{1<<31 - 1}, 256), 0, narrowMap, 1001},
 	} {
-		r := Request{Graph: &csc.Graph{NumNodes: k.nodes}, MapBytes: k.limit, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts}}}
+		r := Request{Relation: &csc.Relation{NumNodes: k.nodes}, MapBytes: k.limit, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts}}}
 		r.Seeds = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, k.seeds)}
 		if got, bound := r.numberBy(), r.bound(); got != k.want || bound != k.bound {
 			t.Errorf("%d nodes, %d seeds, %.40v, limit %d: got %d with bound %d, want %d with %d",
@@ -201,7 +201,7 @@ func TestHashTable(t *testing.T) {
 func TestHashGrowsBetweenHops(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(20000, 3), 20000, 64, 64, false)
 	var stop atomic.Bool
-	r := Request{Graph: g, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 4, 4, 4, 4}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array(upTo(50, 19999), 64)}}}
+	r := Request{Relation: g, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 4, 4, 4, 4}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array(upTo(50, 19999), 64)}}}
 	in := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(idle(0), 0), stop: &stop}
 	defer in.team.dismiss()
 	if err := in.begin(); err != nil {
@@ -228,7 +228,7 @@ func TestHashGrowsBetweenHops(t *testing.T) {
 func TestManyBatches(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	for b := range uint64(600) {
-		r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 3}}, Batch: request.Batch{Number: b, Seeds: csctest.Array([]int64{int64(b % 60), 5}, 64)}}}
+		r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 3}}, Batch: request.Batch{Number: b, Seeds: csctest.Array([]int64{int64(b % 60), 5}, 64)}}}
 		want := reference(&r)
 		for _, limit := range []int64{0, 1} {
 			r.MapBytes = limit
@@ -243,13 +243,13 @@ func TestManyBatches(t *testing.T) {
 func TestQueueNeedsItsMap(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	var stop atomic.Bool
-	_, err := ByQueue(&Request{Graph: g, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, idle(0), &stop)
+	_, err := ByQueue(&Request{Relation: g, MapBytes: 1, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, idle(0), &stop)
 	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_bytes of at least 480 bytes (8 a vertex), got less" {
 		t.Error(err)
 	}
 	fanouts := slices.Repeat([]int64{1}, 64)
-	check(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 64)}}})
-	_, err = ByQueue(&Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: append(fanouts, 1)}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, idle(0), &stop)
+	check(t, Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 64)}}})
+	_, err = ByQueue(&Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: append(fanouts, 1)}, Batch: request.Batch{Seeds: csctest.Array([]int64{1}, 64)}}}, idle(0), &stop)
 	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
 		t.Error(err)
 	}

@@ -20,7 +20,7 @@ type Partition struct {
 	// RowRequest has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
 	// error, where the batch is to end.
 	Ask func(*RowRequest) ([]RowReply, error)
-	// WalkRelation is, of walks along relations of a graph with types, that of each kind of edges of their rule; Bounds has
+	// WalkRelation is, of walks along relations of a heterogeneous graph, that of each kind of edges of their rule; Bounds has
 	// those of all Relations then, one behind another, and a question is about one of these.
 	Along     []WalkRelation
 	Relations int
@@ -164,7 +164,7 @@ func (r *remoteSource[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int
 	}
 }
 
-// remote are the rows of a graph without types.
+// remote are the rows of a homogeneous graph.
 type remote[I csc.Index] struct {
 	remoteSource[I]
 	s *sampling[I]
@@ -172,7 +172,7 @@ type remote[I csc.Index] struct {
 
 func (s *sampling[I]) remote() (rows[I], error) {
 	return &remote[I]{s: s, remoteSource: remoteSource[I]{
-		bounds: s.Parts.Bounds, nodes: s.Graph.NumNodes, widths: s.widths(), weights: s.EdgeWeights, beside: s.arrays(),
+		bounds: s.Parts.Bounds, nodes: s.Relation.NumNodes, widths: s.widths(), weights: s.EdgeWeights, beside: s.arrays(),
 	}}, nil
 }
 
@@ -305,7 +305,7 @@ type PartRows struct {
 	IDs      csc.Array
 	Edge     int64
 	EdgeBits int // the width of ids of edges of the whole graph
-	// Of a relation of a graph with types, as tiled has them.
+	// Of a relation of a heterogeneous graph, as tiled has them.
 	Salt  uint64
 	Mixed bool
 	// Beside are arrays of the part's edges, by their ids there, of which an answer has the elements as doubles, and
@@ -326,7 +326,7 @@ func (p *PartRows) arrays() int64 {
 // whose neighbours are not numbered.
 func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
-	if p.Graph.Indices.Bits == 32 {
+	if p.Relation.Indices.Bits == 32 {
 		return rowsOf[int32](p, crew, stop)
 	}
 	return rowsOf[int64](p, crew, stop)
@@ -336,8 +336,8 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	frontier := csc.Of[I](p.Ask.Vertices)
 	rows := int64(len(frontier))
 	for i, v := range frontier {
-		if int64(v) < p.First || int64(v) >= p.Graph.NumNodes {
-			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Graph.NumNodes, v)
+		if int64(v) < p.First || int64(v) >= p.Relation.NumNodes {
+			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Relation.NumNodes, v)
 		}
 	}
 	req := *p.Request
@@ -421,7 +421,7 @@ func (s *sampling[I]) beside(p *PartRows, frontier []I, b block[I], place int64)
 		for i, v := range frontier {
 			excluded := s.Exclude.Of(int64(v) - s.First)
 			for j := range s.degrees[i] {
-				to[at] = int64(weightAt(s.Graph, s.starts[i], s.starts[i]+csc.Skip(excluded, j)))
+				to[at] = int64(weightAt(s.Relation, s.starts[i], s.starts[i]+csc.Skip(excluded, j)))
 				at++
 			}
 		}

@@ -17,7 +17,7 @@ import (
 
 // inParts is rows of vertices cut at those bounds: the graph without rows, and its parts, with the place of the first
 // edge of each.
-func inParts(rows [][]int64, nodes int64, bits int, bounds []int64) (hollow *csc.Graph, parts []*csc.Graph, edges []int64) {
+func inParts(rows [][]int64, nodes int64, bits int, bounds []int64) (hollow *csc.Relation, parts []*csc.Relation, edges []int64) {
 	at := int64(0)
 	for p := range len(bounds) - 1 {
 		own := rows[min(bounds[p], int64(len(rows))):min(bounds[p+1], int64(len(rows)))]
@@ -38,12 +38,12 @@ func bytesOf(m memory.Memory) RowReply {
 }
 
 // asked answers by the parts themselves.
-func asked(t *testing.T, r *Request, parts []*csc.Graph, bounds, edges []int64, bits int) func(*RowRequest) ([]RowReply, error) {
+func asked(t *testing.T, r *Request, parts []*csc.Relation, bounds, edges []int64, bits int) func(*RowRequest) ([]RowReply, error) {
 	return func(a *RowRequest) (answers []RowReply, err error) {
 		for p, g := range parts {
 			lo, hi := a.Starts[p], a.Starts[p+1]
 			own := *r
-			own.Graph, own.Parts, own.First, own.Exclude = g, nil, bounds[p], nil
+			own.Relation, own.Parts, own.First, own.Exclude = g, nil, bounds[p], nil
 			part := &PartRows{Request: &own, Edge: edges[p], EdgeBits: bits, Ask: &RowRequest{Hop: a.Hop, Vertices: slice(a.Vertices, lo, hi)}}
 			if a.Trees.Bits != 0 {
 				part.Ask.Trees = slice(a.Trees, lo, hi)
@@ -87,12 +87,12 @@ func TestPartsMakeTheBatch(t *testing.T) {
 					{Fanouts: []int64{2, 3}}, {Fanouts: []int64{2, 40}, Replace: true}, {Fanouts: []int64{1, -1}, OnlyNew: true},
 					{Fanouts: []int64{3, 0, 5}, Disjoint: true},
 				} {
-					r := Request{Graph: whole, Request: request.Request{Hops: hops, Batch: request.Batch{
+					r := Request{Relation: whole, Request: request.Request{Hops: hops, Batch: request.Batch{
 						Seed: 3, Epoch: 2, Number: 9, Seeds: csctest.Array(upTo(40, nodes-1), bits),
 					}}}
 					want := sampleBy(t, 0, &r, idle(0))
 					far := r
-					far.Graph = hollow
+					far.Relation = hollow
 					far.Parts = &Partition{Bounds: bounds, Ask: asked(t, &far, parts, bounds, edges, bits)}
 					if got := sampleBy(t, 0, &far, idle(1)); !got.Equal(want) {
 						t.Fatalf("%s, bounds %v, %d bits, %+v: another batch", name, bounds, bits, hops)
@@ -130,7 +130,7 @@ func TestAnswersOfOthers(t *testing.T) {
 		}, "expected vertices in [0, 60), got 60"},
 		"too few": {func(_, _ []int64, a *RowReply) { *a = RowReply{} }, "an answer of 0 bytes"},
 	} {
-		r := Request{Graph: hollow, Request: request.Request{
+		r := Request{Relation: hollow, Request: request.Request{
 			Hops:  request.Hops{Fanouts: []int64{4}},
 			Batch: request.Batch{Seeds: csctest.Array(upTo(20, 59), 64)},
 		}}
@@ -148,7 +148,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 	refused := errors.New("nobody there")
 	for _, answers := range [][]RowReply{nil, {{}, {}}} {
-		r := Request{Graph: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}, Batch: request.Batch{Seeds: csctest.Array([]int64{3}, 64)}}}
+		r := Request{Relation: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}, Batch: request.Batch{Seeds: csctest.Array([]int64{3}, 64)}}}
 		r.Parts = &Partition{Bounds: bounds, Ask: func(*RowRequest) ([]RowReply, error) {
 			if answers == nil {
 				return nil, refused
@@ -165,7 +165,7 @@ func TestAnswersOfOthers(t *testing.T) {
 func TestAnswersWithoutTimes(t *testing.T) {
 	rows := csctest.RandomRows(60, 4)
 	hollow, parts, edges := inParts(rows, 60, 64, []int64{0, 60})
-	r := Request{Graph: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
+	r := Request{Relation: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
 	answers, err := asked(t, &r, parts, []int64{0, 60}, edges, 64)(&RowRequest{Starts: []int64{0, 2}, Vertices: csctest.Array([]int64{3, 4}, 64)})
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestAnswersWithoutTimes(t *testing.T) {
 func TestRowsOfOtherParts(t *testing.T) {
 	_, parts, edges := inParts(csctest.RandomRows(60, 4), 60, 64, []int64{0, 20, 60})
 	for _, v := range []int64{19, 60, -1} {
-		r := &Request{Graph: parts[1], First: 20, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
+		r := &Request{Relation: parts[1], First: 20, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
 		_, err := Rows(&PartRows{Request: r, Edge: edges[1], EdgeBits: 64, Ask: &RowRequest{Vertices: csctest.Array([]int64{30, v}, 64)}}, idle(0), new(atomic.Bool))
 		if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "vertices[1]: expected one in [20, ") {
 			t.Errorf("%d: %v", v, err)

@@ -39,7 +39,7 @@ func (s *sampling[I]) runQueue() (rows[I], error) {
 	if len(s.Fanouts) > task.MaxHops {
 		return nil, fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", request.ErrValue, task.MaxHops, len(s.Fanouts))
 	}
-	if need := s.Graph.NumNodes * 8; s.numbers == hashed {
+	if need := s.Relation.NumNodes * 8; s.numbers == hashed {
 		return nil, fmt.Errorf("%w: mode='queue': expected map_bytes of at least %d bytes (8 a vertex), got less", request.ErrValue, need)
 	}
 	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
@@ -82,12 +82,12 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks[I], error) {
 	f := &finishedTasks[I]{
 		sampling: s, queue: task.NewQueue(int(tasks), fetchSize), rows: make([]finishedRow, tasks), positions: make([]int64, edges),
 	}
-	pages, err := memory.Map(s.Graph.NumNodes * 8)
+	pages, err := memory.Map(s.Relation.NumNodes * 8)
 	if err != nil {
 		return nil, err
 	}
 	defer pages.Free()
-	seen := task.NewSeen(memory.Slice[uint64](pages, s.Graph.NumNodes), len(s.Fanouts))
+	seen := task.NewSeen(memory.Slice[uint64](pages, s.Relation.NumNodes), len(s.Fanouts))
 	var seeds []task.Task
 	for _, v := range s.nodes()[:s.n] {
 		seeds = seen.Claim(seeds, int64(v), 0)
@@ -126,7 +126,7 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks[I], error) {
 			f.rows[slot] = row
 			fresh = fresh[:0]
 			for _, p := range f.positions[row.first : row.first+row.take] {
-				fresh = seen.Claim(fresh, s.Graph.Indices.At(p), int(t.Hop)+1)
+				fresh = seen.Claim(fresh, s.Relation.Indices.At(p), int(t.Hop)+1)
 			}
 			if !f.queue.Publish(fresh) {
 				return
@@ -155,11 +155,11 @@ func (s *sampling[I]) runTask(f *finishedTasks[I], c *rng.Chooser, stream rng.St
 
 // row is where the edges of v begin and how many of them are not excluded.
 func (r *Request) row(v int64) (start, degree int64) {
-	if v >= r.Graph.Rows() {
+	if v >= r.Relation.Rows() {
 		return 0, 0
 	}
-	start, end := r.Graph.Indptr.At(v), r.Graph.Indptr.At(v+1)
-	checkRow(v, start, end, r.Graph.NumEdges())
+	start, end := r.Relation.Indptr.At(v), r.Relation.Indptr.At(v+1)
+	checkRow(v, start, end, r.Relation.NumEdges())
 	return start, end - start - int64(len(r.Exclude.Of(v)))
 }
 
@@ -176,7 +176,7 @@ func (f *finishedTasks[I]) count(frontier []I, lo, hi int64, hop int) (edges int
 func (f *finishedTasks[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, at int64, _ int, b block[I]) {
 	for i := lo; i < hi; i++ {
 		b.indptr[i] = I(at)
-		gather(f.Graph, f.positions[f.starts[i]:f.starts[i]+f.degrees[i]], at, b)
+		gather(f.Relation, f.positions[f.starts[i]:f.starts[i]+f.degrees[i]], at, b)
 		at += f.degrees[i]
 	}
 }

@@ -16,9 +16,9 @@ import (
 // is asked for once a batch, and comes without the edges that the batch leaves out. One goroutine uses it.
 type RemoteRows[I csc.Index] struct {
 	remoteSource[I]
-	// Graph has no Indptr: Rows says where rows stand. Its EdgeData are by the places of edges, not by their ids. With
+	// Relation has no Indptr: Rows says where rows stand. Its EdgeData are by the places of edges, not by their ids. With
 	// weights it has Sums, and an Alias without elements: nobody draws single edges by it.
-	Graph csc.Graph
+	Relation csc.Relation
 
 	numbers *NodeMap // of the vertices whose rows are here
 	known   []I      // these vertices, with one more than used, as Claim has it
@@ -43,7 +43,7 @@ func NewNear[I csc.Index](vertices, sources int64, bounds []int64, widths batch.
 		r.beside = perhaps
 	}
 	r.values = make([][]float64, len(names))
-	r.Graph.NumNodes = sources
+	r.Relation.NumNodes = sources
 	r.tell()
 	return r, numbers.Begin(vertices, vertices)
 }
@@ -72,7 +72,7 @@ func (r *RemoteRows[I]) Rows(vertices []I, starts, degrees []int64) {
 	}
 }
 
-// Copies are those of the rows that are here, as csc.Graph has them; nobody else may ask for those of Graph.
+// Copies are those of the rows that are here, as csc.Relation has them; nobody else may ask for those of Relation.
 func (r *RemoteRows[I]) Copies() csc.Copies {
 	var scratch csc.RowCopies[I]
 	for ; r.copied < len(r.ends); r.copied++ {
@@ -176,7 +176,7 @@ func (r *RemoteRows[I]) keepBeside(from *block[I], start, end int64, part int32)
 
 // tell lets the graph have what is here.
 func (r *RemoteRows[I]) tell() {
-	g := &r.Graph
+	g := &r.Relation
 	if g.Indices = csc.ArrayOf(r.indices); r.widths.EdgeID == 4 {
 		g.EdgeIDs = csc.ArrayOf(r.ids32)
 	} else {

@@ -14,11 +14,11 @@ import (
 )
 
 // wholeRows answers with whole rows of parts and what stands beside their edges, of which each asks without.
-func wholeRows(t *testing.T, parts []*csc.Graph, bounds, edges []int64, without []int64, weights bool, asks *[]int64) func(*RowRequest) ([]RowReply, error) {
+func wholeRows(t *testing.T, parts []*csc.Relation, bounds, edges []int64, without []int64, weights bool, asks *[]int64) func(*RowRequest) ([]RowReply, error) {
 	return func(a *RowRequest) (answers []RowReply, err error) {
 		*asks = append(*asks, a.Vertices.Len())
 		for p, g := range parts {
-			r := &Request{Graph: g, First: bounds[p], Exclude: g.ExcludeOf(without, edges[p])}
+			r := &Request{Relation: g, First: bounds[p], Exclude: g.ExcludeOf(without, edges[p])}
 			r.Hops = request.Hops{Fanouts: []int64{-1}}
 			part := &PartRows{Request: r, Edge: edges[p], EdgeBits: 64, Weights: weights, Ask: &RowRequest{Vertices: slice(a.Vertices, a.Starts[p], a.Starts[p+1])}}
 			if !weights {
@@ -36,7 +36,7 @@ func wholeRows(t *testing.T, parts []*csc.Graph, bounds, edges []int64, without 
 }
 
 // cut is a graph of rows in parts whose edges have two arrays and weights, which the ids of edges tell.
-func cut(rows [][]int64, bounds []int64) (parts []*csc.Graph, edges []int64) {
+func cut(rows [][]int64, bounds []int64) (parts []*csc.Relation, edges []int64) {
 	_, parts, edges = inParts(rows, int64(len(rows)), 64, bounds)
 	for p, g := range parts {
 		x, y := make([]int32, g.NumEdges()), make([]float64, g.NumEdges())
@@ -91,7 +91,7 @@ func TestWholeRowsOfParts(t *testing.T) {
 					if slices.Contains(without, id) {
 						continue
 					}
-					g := &near.Graph
+					g := &near.Relation
 					if g.Indices.I64[at] != u || g.EdgeIDs.I64[at] != id {
 						t.Fatalf("vertex %d: edge %d from %d, expected %d from %d", v, g.EdgeIDs.I64[at], g.Indices.I64[at], id, u)
 					}

@@ -22,8 +22,8 @@ import (
 // is made, and its arrays must stay valid until then.
 type Request struct {
 	request.Request
-	Graph   *csc.Graph
-	Exclude *csc.Exclusions
+	Relation *csc.Relation
+	Exclude  *csc.Exclusions
 	// MapBytes bounds the bytes of a direct map of all vertices; a larger graph
 	// takes a hash table sized to the batch.
 	MapBytes int64
@@ -70,7 +70,7 @@ type Crew = csc.Crew
 // reference, to the caller. It returns request.ErrCancelled soon after stop is set.
 func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
-	narrow := req.Graph.Indices.Bits == 32
+	narrow := req.Relation.Indices.Bits == 32
 	switch {
 	case req.Parts != nil && narrow:
 		return sampleHops(req, crew, stop, (*sampling[int32]).remote)
@@ -85,7 +85,7 @@ func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err er
 // ByQueue is Sample by the task queue; the result is equal.
 func ByQueue(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
-	if req.Graph.Indices.Bits == 32 {
+	if req.Relation.Indices.Bits == 32 {
 		return sampleHops(req, crew, stop, (*sampling[int32]).runQueue)
 	}
 	return sampleHops(req, crew, stop, (*sampling[int64]).runQueue)

@@ -20,7 +20,7 @@ import (
 // both engines, whichever worker comes first.
 func TestWorkersAgree(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(4000, 11), 4000, 32, 64, true)
-	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{8, 4, 3}}, Batch: request.Batch{Seed: 6, Seeds: csctest.Array(upTo(1500, 3999), 32)}}}
+	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{8, 4, 3}}, Batch: request.Batch{Seed: 6, Seeds: csctest.Array(upTo(1500, 3999), 32)}}}
 	if want := int64(7 * teamEdges); r.Expected() < want {
 		t.Fatalf("only %d edges are expected: no team of 8", r.Expected())
 	}
@@ -49,7 +49,7 @@ func TestBatchesAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for b := range 6 {
 				r := Request{
-					Graph:    g,
+					Relation: g,
 					MapBytes: int64((w + b) % 2 * 16000),
 					Request:  request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Number: uint64(b), Seeds: csctest.Array(upTo(400, 1999), 64)}},
 				}
@@ -73,7 +73,7 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(4000, 13), 4000, 64, 64, false)
 	live := memory.Count().Live
 	rounds, cancelled := 60, 0
-	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{10, 10, 10}}, Batch: request.Batch{Seeds: csctest.Array(upTo(1000, 3999), 64)}}}
+	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{10, 10, 10}}, Batch: request.Batch{Seeds: csctest.Array(upTo(1000, 3999), 64)}}}
 	want := reference(&r)
 	for round := range rounds {
 		engine := engines[0]
@@ -114,7 +114,7 @@ func TestCancelledBetweenHops(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(4000, 13), 4000, 64, 64, false)
 	for _, crew := range []idle{0, 3} {
 		var stop atomic.Bool
-		r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(1000, 3999), 64)}}}
+		r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(1000, 3999), 64)}}}
 		s := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(crew, many), stop: &stop}
 		if err := s.begin(); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestExpected(t *testing.T) {
 	g := csctest.Graph(slices.Repeat([][]int64{{1, 2, 3, 4}}, 1000), 1000, 64, 64, false)
 	empty := csctest.Graph(nil, 0, 64, 64, false)
 	for _, k := range []struct {
-		graph   *csc.Graph
+		graph   *csc.Relation
 		seeds   int64
 		fanouts []int64
 		replace bool
@@ -155,7 +155,7 @@ func TestExpected(t *testing.T) {
 		{empty, 0, []int64{4, -1}, true, 0},
 		{g, 10, slices.Repeat([]int64{1<<31 - 1}, 256), true, 10*(1<<31-1) + 255*1000*(1<<31-1)},
 	} {
-		r := Request{Graph: k.graph, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: k.replace}, Batch: request.Batch{Seeds: csctest.Array(make([]int64, k.seeds), 64)}}}
+		r := Request{Relation: k.graph, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: k.replace}, Batch: request.Batch{Seeds: csctest.Array(make([]int64, k.seeds), 64)}}}
 		if got := r.Expected(); got != k.want {
 			t.Errorf("%d seeds, %.40v, replace=%v: got %d, want %d", k.seeds, k.fanouts, k.replace, got, k.want)
 		}
@@ -165,7 +165,7 @@ func TestExpected(t *testing.T) {
 // A bound on a hop's edges ends the batch before it draws them.
 func TestMost(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
-	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(100, 2999), 64)}}}
+	r := Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(100, 2999), 64)}}}
 	edges := int64(len(reference(&r).Blocks[0].Indices))
 	live := memory.Count().Live
 	for _, crew := range []idle{0, 3} {
@@ -198,8 +198,8 @@ func TestTooLarge(t *testing.T) {
 	} {
 		for _, crew := range []idle{0, 2} {
 			r := Request{
-				Graph:   csctest.Graph(rows, 1000, k.bits, 64, false),
-				Request: request.Request{Hops: request.Hops{Fanouts: []int64{1<<31 - 1}, Replace: true}, Batch: request.Batch{Seeds: csctest.Array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64)}},
+				Relation: csctest.Graph(rows, 1000, k.bits, 64, false),
+				Request:  request.Request{Hops: request.Hops{Fanouts: []int64{1<<31 - 1}, Replace: true}, Batch: request.Batch{Seeds: csctest.Array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64)}},
 			}
 			var stop atomic.Bool
 			_, err := Sample(&r, crew, &stop)
@@ -233,9 +233,9 @@ func TestLongRows(t *testing.T) {
 		for _, replace := range []bool{false, true} {
 			for _, exclude := range []*csc.Exclusions{nil, x} {
 				check(t, Request{
-					Graph:   g,
-					Exclude: exclude,
-					Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seeds: csctest.Array(upTo(int64(len(rows)), int64(len(rows)-1)), 64)}},
+					Relation: g,
+					Exclude:  exclude,
+					Request:  request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seeds: csctest.Array(upTo(int64(len(rows)), int64(len(rows)-1)), 64)}},
 				})
 			}
 		}

@@ -28,10 +28,10 @@ func (s *sampling[I]) tiles() (rows[I], error) {
 func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
-	if s.Graph.Indptr.Bits == 32 {
-		readRows(s.Graph.Indptr.I32, s.Graph.NumEdges(), frontier[lo:hi], s.First, starts, degrees)
+	if s.Relation.Indptr.Bits == 32 {
+		readRows(s.Relation.Indptr.I32, s.Relation.NumEdges(), frontier[lo:hi], s.First, starts, degrees)
 	} else {
-		readRows(s.Graph.Indptr.I64, s.Graph.NumEdges(), frontier[lo:hi], s.First, starts, degrees)
+		readRows(s.Relation.Indptr.I64, s.Relation.NumEdges(), frontier[lo:hi], s.First, starts, degrees)
 	}
 	if s.Times != nil {
 		s.within(frontier, lo, starts, degrees, rule)
@@ -76,7 +76,7 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 	if r.Times == nil || len(excluded) == 0 {
 		return excluded
 	}
-	before := start - r.Graph.Indptr.At(v)
+	before := start - r.Relation.Indptr.At(v)
 	first, _ := slices.BinarySearch(excluded, before)
 	from := slices.Clone(excluded[first:])
 	for i := range from {
@@ -148,9 +148,9 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 		whole := next >= k || int(chosen[next]) != i
 		if whole && take >= longRow && s.Exclude == nil {
 			s.settleWeighted(w, positions, rule, b)
-			gather(s.Graph, positions, flushed, b)
+			gather(s.Relation, positions, flushed, b)
 			positions = positions[:0]
-			copyRow(s.Graph, starts[i], take, at, b)
+			copyRow(s.Relation, starts[i], take, at, b)
 			fill(b.weightsOf(at, int(take)), 1)
 			at += take
 			flushed = at
@@ -163,12 +163,12 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 		}
 		if !whole && s.Replace && take >= longRow {
 			s.settleWeighted(w, positions, rule, b)
-			gather(s.Graph, positions, flushed, b)
+			gather(s.Relation, positions, flushed, b)
 			positions = positions[:0]
 			for ; take > 0; state = rng.Advance(state, longRow) {
 				row := grow(&positions, min(take, longRow))
 				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)])-s.First, state, starts[i], degree, rule, rule.Fanout-take, whole, b.weightsOf(at, len(row)))
-				gather(s.Graph, row, at, b)
+				gather(s.Relation, row, at, b)
 				positions = positions[:0]
 				at += int64(len(row))
 				take -= int64(len(row))
@@ -177,7 +177,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 			continue
 		}
 		row := grow(&positions, take)
-		if s.Graph.Alias != nil && !whole && s.Times == nil {
+		if s.Relation.Alias != nil && !whole && s.Times == nil {
 			v := int64(frontier[lo+int64(i)]) - s.First
 			s.beginWeighted(w, positions, len(positions)-len(row), v, starts[i], degree, at, state)
 			at += take
@@ -187,13 +187,13 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 		at += take
 	}
 	s.settleWeighted(w, positions, rule, b)
-	gather(s.Graph, positions, flushed, b)
+	gather(s.Relation, positions, flushed, b)
 	w.positions = positions[:0]
 }
 
 // plain says whether rows are drawn without replacement, of all their edges, and few of each.
 func (s *tiled[I]) plain(rule request.Rule) bool {
-	return s.Exclude == nil && !s.Replace && !s.Reservoir && (s.Graph.Alias == nil || s.Times == nil) &&
+	return s.Exclude == nil && !s.Replace && !s.Reservoir && (s.Relation.Alias == nil || s.Times == nil) &&
 		0 < rule.Fanout && rule.Fanout <= rng.DistinctMost
 }
 
@@ -213,7 +213,7 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 	rows = rows[:k]
 	states := s.states(w, stream, frontier, lo, rows)
 	// Where the positions are the ids they are written once.
-	inPlace := s.Graph.EdgeIDs.Bits == 0 && b.ids64 != nil
+	inPlace := s.Relation.EdgeIDs.Bits == 0 && b.ids64 != nil
 	var positions []int64
 	if inPlace {
 		positions = b.ids64[first:at:at]
@@ -226,7 +226,7 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 			fill(b.weightsOf(int64(indptr[i]), int(min(degree, rule.Fanout))), rule.Factor(degree))
 		}
 	}
-	if s.Graph.Alias == nil {
+	if s.Relation.Alias == nil {
 		rng.DistinctRows(positions, starts, degrees, states, rule.Fanout)
 	} else {
 		rng.WholeRows(positions, starts, degrees, rule.Fanout)
@@ -238,9 +238,9 @@ func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi,
 		s.settleWeighted(w, positions, rule, b)
 	}
 	if inPlace {
-		gatherSources(s.Graph, positions, first, b)
+		gatherSources(s.Relation, positions, first, b)
 	} else {
-		gather(s.Graph, positions, first, b)
+		gather(s.Relation, positions, first, b)
 	}
 }
 
@@ -266,17 +266,17 @@ func (s *tiled[I]) states(w *worker, stream rng.Stream, frontier []I, lo int64, 
 // the row's at the first of them, start and degree are what count found. factors, where
 // there are any, are filled too.
 func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool, factors []float32) {
-	if r.Graph.Alias != nil && !whole && r.Times != nil {
+	if r.Relation.Alias != nil && !whole && r.Times != nil {
 		before := uint64(0)
-		if start > r.Graph.Indptr.At(v) {
-			before = r.Graph.Sums[start-1]
+		if start > r.Relation.Indptr.At(v) {
+			before = r.Relation.Sums[start-1]
 		}
 		excluded := r.excludedOf(v, start)
 		out := 0
 		for out < len(excluded) && excluded[out] < degree+int64(out) {
 			out++
 		}
-		sums := r.Graph.Sums[start : start+degree+int64(out)]
+		sums := r.Relation.Sums[start : start+degree+int64(out)]
 		c.Part(row, sums, before, state, excluded[:out], r.Replace)
 		if factors != nil {
 			c.Factors(factors, row, rng.Weights{Sums: sums, Before: before}, state, excluded[:out], r.Replace, rule.Fanout)
@@ -286,9 +286,9 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		}
 		return
 	}
-	if r.Graph.Alias != nil && !whole {
+	if r.Relation.Alias != nil && !whole {
 		excluded := r.Exclude.Of(v)
-		weights := r.Graph.Weights(start, degree+int64(len(excluded)))
+		weights := r.Relation.Weights(start, degree+int64(len(excluded)))
 		c.Weighted(row, weights, state, excluded, r.Replace, rule.Fanout, first)
 		if factors != nil {
 			c.Factors(factors, row, weights, state, excluded, r.Replace, rule.Fanout)
@@ -346,7 +346,7 @@ func grow(a *[]int64, n int64) []int64 {
 
 // gather fetches the neighbours and edge ids at CSC positions into the block from
 // edge at on.
-func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+func gather[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
 	switch g.EdgeIDs.Bits {
 	case 32:
@@ -374,7 +374,7 @@ func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) 
 }
 
 // gatherSources is gather of the neighbours alone. Its loads are independent, so their cache misses overlap.
-func gatherSources[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+func gatherSources[I csc.Index](g *csc.Relation, positions []int64, at int64, b block[I]) {
 	source := csc.Of[I](g.Indices)
 	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
 	prefetch.At(source, positions)
@@ -384,7 +384,7 @@ func gatherSources[I csc.Index](g *csc.Graph, positions []int64, at int64, b blo
 }
 
 // copyRow is gather for a whole row of n edges from CSC position start on.
-func copyRow[I csc.Index](g *csc.Graph, start, n, at int64, b block[I]) {
+func copyRow[I csc.Index](g *csc.Relation, start, n, at int64, b block[I]) {
 	copy(b.indices[at:at+n], csc.Of[I](g.Indices)[start:start+n])
 	switch {
 	case g.EdgeIDs.Bits == 32:

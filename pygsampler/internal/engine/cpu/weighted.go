@@ -35,12 +35,12 @@ func (s *tiled[I]) beginWeighted(w *worker, positions []int64, at int, v, start,
 	edges := degree + int64(len(excluded))
 	pos := positions[at:]
 	rng.Slots(pos, w.coins[at:len(positions)], state, edges)
-	if weights := s.Graph.Weights(start, edges); edges <= rng.Short {
+	if weights := s.Relation.Weights(start, edges); edges <= rng.Short {
 		prefetch.All(weights.Alias)
 		if !s.Replace {
 			prefetch.All(weights.Sums)
 		}
-		prefetch.All(csc.Of[I](s.Graph.Indices)[start : start+edges])
+		prefetch.All(csc.Of[I](s.Relation.Indices)[start : start+edges])
 	} else {
 		prefetch.At(weights.Alias, pos)
 	}
@@ -54,7 +54,7 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 	for i := range w.weighted {
 		r := &w.weighted[i]
 		pos, coins := positions[r.at:r.at+r.take], w.coins[r.at:r.at+r.take]
-		weights := s.Graph.Weights(r.start, r.edges)
+		weights := s.Relation.Weights(r.start, r.edges)
 		switch {
 		case len(r.excluded) > 0 || !s.Replace && r.take > rng.Scanned:
 			weights.Toss(pos, coins)
@@ -79,14 +79,14 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 		}
 		s.place(r, pos)
 	}
-	rng.DrawLeft(positions, s.Graph.Sums, w.left)
+	rng.DrawLeft(positions, s.Relation.Sums, w.left)
 	for _, i := range short {
 		r := &w.weighted[i]
 		s.place(r, positions[r.at:r.at+r.take])
 	}
 	for _, i := range open {
 		r := &w.weighted[i]
-		pos, weights := positions[r.at:r.at+r.take], s.Graph.Weights(r.start, r.edges)
+		pos, weights := positions[r.at:r.at+r.take], s.Relation.Weights(r.start, r.edges)
 		if r.refused != 0 {
 			w.chooser.Again(pos, weights, r.state, r.refused)
 		} else {
@@ -117,12 +117,12 @@ func (s *tiled[I]) weighFactors(w *worker, positions []int64, rule request.Rule,
 	for i := range w.weighted {
 		r := &w.weighted[i]
 		end := r.at + r.take
-		r.total = s.Graph.Weights(r.start, r.edges).Chosen(w.chosen[r.at:end], positions[r.at:end], r.start, r.excluded)
+		r.total = s.Relation.Weights(r.start, r.edges).Chosen(w.chosen[r.at:end], positions[r.at:end], r.start, r.excluded)
 	}
 	for i := range w.weighted {
 		r := &w.weighted[i]
 		end := r.at + r.take
-		to, weights := b.weightsOf(r.edge, r.take), s.Graph.Weights(r.start, r.edges)
+		to, weights := b.weightsOf(r.edge, r.take), s.Relation.Weights(r.start, r.edges)
 		weights.Factors(to, w.chosen[r.at:end], r.total, positions[r.at:end], r.start, r.state, s.Replace, rule.Fanout)
 	}
 }

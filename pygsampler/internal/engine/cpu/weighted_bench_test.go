@@ -21,7 +21,7 @@ import (
 
 // powerLaw is a graph of about so many edges whose degrees and popularity are skewed, on
 // huge pages as NumPy's arrays are.
-func powerLaw(b *testing.B, nodes, edges int64) *csc.Graph {
+func powerLaw(b *testing.B, nodes, edges int64) *csc.Relation {
 	draw := rand.New(rand.NewPCG(uint64(nodes), 1))
 	degrees, total := make([]float64, nodes), 0.0
 	for v := range degrees {
@@ -43,21 +43,21 @@ func powerLaw(b *testing.B, nodes, edges int64) *csc.Graph {
 		u := draw.Float64()
 		indices[p] = int64(by[int(u*u*float64(nodes))])
 	}
-	return &csc.Graph{
+	return &csc.Relation{
 		Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 64, I64: indices}, NumNodes: nodes,
 	}
 }
 
 // byWeight is the graph with tables of weights that draw gives.
-func byWeight(b *testing.B, g *csc.Graph, draw func(id int64) float64) *csc.Graph {
-	build := weights.Build{Graph: g, Value: draw, Len: g.NumEdges(), Name: "weight"}
+func byWeight(b *testing.B, g *csc.Relation, draw func(id int64) float64) *csc.Relation {
+	build := weights.Build{Relation: g, Value: draw, Len: g.NumEdges(), Name: "weight"}
 	m, err := build.Run()
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(m.Release)
 	words := memory.At[int64](m, 0, weights.TablesSums+1)
-	weighted := &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}
+	weighted := &csc.Relation{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}
 	weighted.Alias = memory.At[uint64](m, words[weights.TablesAlias], g.NumEdges())
 	weighted.Sums = memory.At[uint64](m, words[weights.TablesSums], g.NumEdges())
 	return weighted
@@ -83,7 +83,7 @@ func BenchmarkWeighted(b *testing.B) {
 		nodes, edges int64
 	}{{"products", 160_000, 8_000_000}, {"reddit", 16_000, 8_000_000}} {
 		g := powerLaw(b, k.nodes, k.edges)
-		graphs := []*csc.Graph{
+		graphs := []*csc.Relation{
 			g, byWeight(b, g, some(func(u float64) float64 { return 1 + 4*u })),
 			byWeight(b, g, some(func(u float64) float64 { return math.Pow(u, -1/1.2) })),
 		}
@@ -100,7 +100,7 @@ func BenchmarkWeighted(b *testing.B) {
 					for round := 0; b.Loop(); round++ {
 						for i := range graphs {
 							which := (i + round) % 3
-							r.Graph = graphs[which]
+							r.Relation = graphs[which]
 							total := time.Duration(0)
 							for range turn {
 								for i := range seeds {

@@ -74,7 +74,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 			for fanout := int64(1); fanout <= 40; fanout++ {
 				for _, replace := range []bool{false, true} {
-					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
 					modeCheck(t, e, s, d, r, Call{}, mode, 0)
 				}
 			}
@@ -88,8 +88,8 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				for _, size := range []int{0, 1, 32, 33, 700, 10240} {
 					for k, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 						r := cpu.Request{
-							Graph:   g,
-							Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: (k+size)%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}},
+							Relation: g,
+							Request:  request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: (k+size)%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}},
 						}
 						modeCheck(t, e, s, d, r, Call{}, mode, grids...)
 					}
@@ -100,7 +100,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("awkward", func(t *testing.T) {
 		e, s := device(t)
 		awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
-			if withIDs := r.Graph.EdgeIDs.Bits != 0; withIDs == (r.Graph.Rows()%2 == 0) { // one of the two will do
+			if withIDs := r.Relation.EdgeIDs.Bits != 0; withIDs == (r.Relation.Rows()%2 == 0) { // one of the two will do
 				modeCheck(t, e, s, d, r, Call{}, mode, grids...)
 			}
 		})
@@ -110,7 +110,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(200000, 5), 200000, 32, 64, false)
 		for _, fanouts := range [][]int64{{10, 10}, {3, 40}, {-1}} {
-			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(60000, 3), 32)}}}
+			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(60000, 3), 32)}}}
 			modeCheck(t, e, s, d, r, Call{}, mode, 0)
 		}
 	})
@@ -127,7 +127,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				t.Fatal(err)
 			}
 			for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-				r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
+				r := cpu.Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
 				modeCheck(t, e, s, d, r, Call{Exclude: excluded}, mode, grids...)
 			}
 		}
@@ -136,7 +136,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 		for _, bad := range []int64{-1, 2, 1 << 40} {
-			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
+			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
 			_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, mode))
 			want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
@@ -150,7 +150,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("given output", func(t *testing.T) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}}
 		c := with(Call{Stream: s.Handle()}, r.Request, mode)
 		var want []int64
 		for bytes, tries := uint64(64), 0; ; tries++ {
@@ -197,7 +197,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		defer gpu.EndFaults()
 		g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 32, 64, false)
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{40, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{40, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}}}
 		modeCheck(t, e, s, d, r, Call{}, mode, grids...)
 		used := e.pool.Used()
 		for n := int64(1); ; n++ {
@@ -230,7 +230,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("tags run out", func(t *testing.T) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 		modeCheck(t, e, s, d, r, Call{}, mode, 0)
 		SpaceOf[hopSpace](e.idle[0]).wide.next = 3
 		for range 6 {
@@ -250,7 +250,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			wg.Go(func() {
 				for i := range 10 {
 					seeds := csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)
-					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: seeds}}}
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: seeds}}}
 					if err := modeCompare(e, stream, d, r, Call{Own: i%2 == 0}, mode, grids[len(grids)-1]); err != nil {
 						t.Error(err)
 						return
@@ -260,7 +260,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		}
 		wg.Wait()
 		used := e.pool.Used()
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
 		modeCheck(t, e, s, d, r, Call{}, mode, make([]int, 30)...)
 		if after := e.pool.Used(); after != used {
 			t.Errorf("the pool held %d bytes, then %d", used, after)

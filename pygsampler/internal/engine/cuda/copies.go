@@ -18,7 +18,7 @@ func (g *Graph) copies() (gpu.Address, error) {
 		return m.Address, nil
 	}
 	s := g.engine.stream
-	host := csc.Graph{NumNodes: g.Nodes}
+	host := csc.Relation{NumNodes: g.Nodes}
 	var err error
 	if host.Indptr, err = onHost(s, g.Indptr, g.Rows+1, g.IndptrBits); err != nil {
 		return 0, err

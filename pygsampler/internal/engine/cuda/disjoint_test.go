@@ -30,7 +30,7 @@ func TestOnceEveryDegreeAndFanout(t *testing.T) {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				checkOnce(t, e, s, d, cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}, 0)
+				checkOnce(t, e, s, d, cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}, 0)
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestOnceRandomGraphs(t *testing.T) {
 			seeds := csctest.Squares(size, 3060)
 			for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {40, -1}} {
 				for _, replace := range []bool{false, true} {
-					checkOnce(t, e, s, d, cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 5, Seeds: csctest.Array(seeds, bits)}}}, 0, 1, 7)
+					checkOnce(t, e, s, d, cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 5, Seeds: csctest.Array(seeds, bits)}}}, 0, 1, 7)
 				}
 			}
 		}
@@ -61,7 +61,7 @@ func TestOnceAwkwardGraphs(t *testing.T) {
 func TestOnceLargeBatches(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(600000, 5), 600000, 32, 64, false)
-	checkOnce(t, e, s, d, cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 10}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(100000, 3), 32)}}}, 0, 132)
+	checkOnce(t, e, s, d, cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 10}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(100000, 3), 32)}}}, 0, 132)
 }
 
 func TestOnceExcluded(t *testing.T) {
@@ -75,7 +75,7 @@ func TestOnceExcluded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 4}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}}
+	r := cpu.Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 4}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}}
 	r.OnlyNew = true
 	for _, r.Disjoint = range []bool{false, true} {
 		modeCheck(t, e, s, d, r, Call{Exclude: ids}, "auto", 0, 2)
@@ -86,7 +86,7 @@ func TestOnceExcluded(t *testing.T) {
 func TestTreesOfTooManyVertices(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, [][]int64{{0}}, 1<<47, 64, 64, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}, Disjoint: true}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 0, 0}, 64)}}}
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}, Disjoint: true}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 0, 0}, 64)}}}
 	_, want := onCPU(&r)
 	d.Nodes = 1 // no map of 2^47 words
 	w, err := e.take(d)

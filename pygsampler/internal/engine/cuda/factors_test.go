@@ -66,7 +66,7 @@ func TestFactorsOfEveryDegree(t *testing.T) {
 			for _, replace := range []bool{false, true} {
 				r := request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 32)}}
 				for _, k.narrow = range []int64{0, narrowChoices} {
-					if err := withFactors(e, s, d, &cpu.Request{Graph: g, Request: r}, 0); err != nil {
+					if err := withFactors(e, s, d, &cpu.Request{Relation: g, Request: r}, 0); err != nil {
 						t.Fatalf("%s, fanout %d, replace %v, narrow below %d: %v", name, fanout, replace, k.narrow, err)
 					}
 				}
@@ -89,7 +89,7 @@ func TestFactorsWithEveryOption(t *testing.T) {
 			for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {10, 0}, {64, 33}} {
 				for _, replace := range []bool{false, true} {
 					for _, about := range []string{"", "excluded", "new", "trees", "trees excluded"} {
-						r := cpu.Request{Graph: g, Request: request.Request{
+						r := cpu.Request{Relation: g, Request: request.Request{
 							Hops:  request.Hops{Fanouts: fanouts, Replace: replace, OnlyNew: about == "new", Disjoint: strings.HasPrefix(about, "trees")},
 							Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(31), bits)},
 						}}
@@ -107,7 +107,7 @@ func TestFactorsWithEveryOption(t *testing.T) {
 }
 
 // everyThird excludes every third edge.
-func everyThird(t *testing.T, g *csc.Graph) *csc.Exclusions {
+func everyThird(t *testing.T, g *csc.Relation) *csc.Exclusions {
 	t.Helper()
 	x, err := g.Exclude(csctest.Steps(int(g.NumEdges()/3), 3))
 	if err != nil {
@@ -147,7 +147,7 @@ func TestFactorsOfManyBatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := onCPU(&cpu.Request{Graph: g, EdgeWeights: true, Request: request.Request{Hops: plan.Hops.Hops, Batch: calls[i].Batch}})
+			want, err := onCPU(&cpu.Request{Relation: g, EdgeWeights: true, Request: request.Request{Hops: plan.Hops.Hops, Batch: calls[i].Batch}})
 			if err != nil || !got.Equal(want) {
 				t.Fatalf("batch %d: differs, %v", i, err)
 			}

@@ -189,7 +189,7 @@ func (f *Flight) lost() error {
 	return errors.New("a kernel ended without a report: a fault of pygsampler")
 }
 
-// ofTypes is a plan of graphs with types, which names the type of a seed.
+// ofTypes is a plan of heterogeneous graphs, which names the type of a seed.
 type ofTypes interface {
 	outside(f *Flight, i int64) error
 }

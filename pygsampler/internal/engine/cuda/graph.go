@@ -17,7 +17,7 @@ type Arrays struct {
 	IndptrBits, IDBits, EdgeIDBits int
 	Rows, Nodes, Edges             int64
 	Alias, Sums                    gpu.Address // what rows draw by, as csc.Graph has it; 0: uniformly
-	Kinds                          int64       // how many types of edges rows are split by, as csc.Graph has it
+	Kinds                          int64       // how many types of edges rows are split by, as csc.Relation has it
 	Shared                         bool        // several devices share the arrays of edges, so that none is to have copies
 }
 
@@ -28,8 +28,10 @@ type Graph struct {
 	packing packing      // what walks read
 	named   named        // what programs read
 	made    derivedCache // and what is made of it once
-	alone   *Graph       // the same with types; nil: nobody asked
-	schema  *Schema      // of a graph with types, which has no arrays of its own; nil: one without
+	alone   *Graph       // the same as a heterogeneous one; nil: nobody asked
+	// Of a heterogeneous graph, which has no arrays of its own: its schema, and the relations. Nil: homogeneous.
+	schema    *csc.Schema
+	relations []*Graph
 
 	engine *Engine
 
@@ -63,13 +65,13 @@ func (g *Graph) edgeIDBits() uint32 {
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 
 // Upload copies a graph to the device, its named arrays and its transposed one; free gives the copies back.
-func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
+func (e *Engine) Upload(g *csc.Relation) (d *Graph, free func() error, err error) {
 	if g.Back != nil {
 		back, freeBack, err := e.Upload(g.Back)
 		if err != nil {
 			return nil, nil, err
 		}
-		plain := &csc.Graph{
+		plain := &csc.Relation{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes,
 			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds, EdgeData: g.EdgeData, VertexData: g.VertexData,
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -43,45 +44,29 @@ type heteroArgs struct {
 	Window                                                  float64
 }
 
-// Schema is what a graph with types has beside the arrays of its relations.
-type Schema struct {
-	Names     []string // of the types of vertices
-	Nodes     []int64  // of each type
-	Relations []Relation
-	Mixed     bool // rows draw by their relation too, as csc.HeteroGraph has it
-}
-
-// Relation is a type of edges, as csc.Relation has it.
-type Relation struct {
-	Graph    *Graph
-	Name     string
-	Src, Dst int
-	Salt     uint64
-}
-
-// NewHetero is a graph with types, of relations that are on the device. It holds none of them.
-func (e *Engine) NewHetero(s Schema) *Graph {
+// NewHetero is a heterogeneous graph, of relations that are on the device. It holds none of them.
+func (e *Engine) NewHetero(s *csc.Schema, relations []*Graph) *Graph {
 	a := Arrays{IDBits: 64}
-	if len(s.Relations) > 0 {
-		a.IDBits = s.Relations[0].Graph.IDBits
+	if len(relations) > 0 {
+		a.IDBits = relations[0].IDBits
 	}
-	for _, n := range s.Nodes {
-		a.Nodes += n
+	for _, t := range s.NodeTypes {
+		a.Nodes += t.Nodes
 	}
-	// A seed out of range claims the vertex that its type would begin with.
+	// A seed out of range claims the node that its type would begin with.
 	a.Nodes++
 	g := e.NewGraph(a)
-	g.schema = &s
+	g.schema, g.relations = s, relations
 	return g
 }
 
-// Alone is the graph as one of one type of vertices, which has no name, and one of edges; it is as good as long as the
-// graph.
+// Alone is the graph as one of one node type, which has no name, and one edge type; it is as good as long as the graph.
 func (g *Graph) Alone() *Graph {
 	g.made.Lock()
 	defer g.made.Unlock()
 	if g.alone == nil {
-		g.alone = g.engine.NewHetero(Schema{Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
+		s := &csc.Schema{NodeTypes: []csc.NodeType{{Nodes: g.Nodes}}, EdgeTypes: make([]csc.EdgeType, 1)}
+		g.alone = g.engine.NewHetero(s, []*Graph{g})
 	}
 	return g.alone
 }
@@ -110,7 +95,7 @@ func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
 	return m.Address, nil
 }
 
-// Hetero is neighbour sampling of a graph with types, of one call: all hops in one launch.
+// Hetero is neighbour sampling of a heterogeneous graph, of one call: all hops in one launch.
 type Hetero struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
@@ -160,7 +145,7 @@ func loadHetero(e *Engine) (k *heteroKernels, err error) {
 	return k, err
 }
 
-// roomOf is the dynamic shared memory that a block of kernels of graphs with types may have, which they are allowed to ask
+// roomOf is the dynamic shared memory that a block of kernels of heterogeneous graphs may have, which they are allowed to ask
 // for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables and so much beside them.
 func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, err error) {
 	static := 0
@@ -188,7 +173,7 @@ func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, 
 
 func (g *Graph) heteroKernels() (*heteroKernels, error) { return Kept(g.engine, "hetero", loadHetero) }
 
-// LoadHetero is Load for a graph with types.
+// LoadHetero is Load for a heterogeneous graph.
 func (g *Graph) LoadHetero() error {
 	_, err := g.heteroKernels()
 	return err
@@ -219,7 +204,7 @@ func (p *Hetero) Check(g *Graph, c *Call) error {
 
 func (p *Hetero) checkTypes(g *Graph) error {
 	if g.schema == nil {
-		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
 	}
 	if hops := p.hops(); hops > mostHops {
 		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
@@ -229,7 +214,7 @@ func (p *Hetero) checkTypes(g *Graph) error {
 
 // typesFit refuses graphs of more types than blocks with so much room have tables for, and for so much beside them.
 func (g *Graph) typesFit(room, beside int) error {
-	types, relations := len(g.schema.Nodes), len(g.schema.Relations)
+	types, relations := len(g.schema.NodeTypes), len(g.relations)
 	if need := tablesOf(types, relations) + beside; need > room {
 		return fmt.Errorf("%w: graph: expected fewer types on this GPU, whose blocks have %d bytes of shared memory, got %d and %d, which take %d",
 			request.ErrValue, room, types, relations, need)
@@ -257,21 +242,21 @@ func (p *Hetero) Shape() string {
 // Guess is what a batch needs if rows have twice the mean degree.
 func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
 	s := g.schema
-	width, vertices := float64(g.IDBits/8), make([]float64, len(s.Nodes))
-	out := float64(8*p.Words()) + 2*width*float64(seeds) + float64(3*batch.Alignment*len(s.Nodes))
+	width, vertices := float64(g.IDBits/8), make([]float64, len(s.NodeTypes))
+	out := float64(8*p.Words()) + 2*width*float64(seeds) + float64(3*batch.Alignment*len(s.NodeTypes))
 	most, edges := float64(seeds), 0.0
 	for t, n := range p.Seeds {
 		vertices[t] = float64(n)
 	}
 	for hop := p.hops() - 1; hop >= 0; hop-- {
 		more, rows, found := make([]float64, len(vertices)), 0.0, 0.0
-		for i, r := range s.Relations {
+		for i, r := range s.EdgeTypes {
 			rule := request.Rule{Fanout: p.Fanouts[i][hop], Replace: p.Replace}
-			takes := vertices[r.Dst] * rule.Mean(2*float64(r.Graph.Edges)/float64(max(s.Nodes[r.Dst], 1)))
+			takes := vertices[r.Dst] * rule.Mean(2*float64(g.relations[i].Edges)/float64(max(s.NodeTypes[r.Dst].Nodes, 1)))
 			more[r.Src] += takes
 			rows += vertices[r.Dst]
 			found += takes
-			out += (vertices[r.Dst]+1)*width + takes*(width+float64(r.Graph.sampleBits()/8)) + 3*batch.Alignment
+			out += (vertices[r.Dst]+1)*width + takes*(width+float64(g.relations[i].sampleBits()/8)) + 3*batch.Alignment
 			if p.EdgeWeights {
 				out += float64(batch.EdgeWeights(int64(min(takes, mostGuess)))) + batch.Alignment
 			}
@@ -279,7 +264,7 @@ func (p *Hetero) Guess(g *Graph, seeds int64) Needs {
 		most, edges = max(most, rows), max(edges, found)
 		for t := range vertices {
 			if vertices[t] += more[t]; !p.Disjoint {
-				vertices[t] = min(vertices[t], float64(s.Nodes[t]))
+				vertices[t] = min(vertices[t], float64(s.NodeTypes[t].Nodes))
 			}
 		}
 	}
@@ -298,14 +283,14 @@ func (p *Hetero) Used(f *Flight) Needs {
 	n := Needs{Out: uint64(words[batch.WordSize]) * 5 / 4, Arrived: true}
 	for hop := range l.Hops {
 		rows, edges := int64(0), int64(0)
-		for r := range s.Relations {
+		for r := range s.EdgeTypes {
 			block := words[l.Block(hop, r):]
 			rows += block[batch.BlockNumDst]
 			edges += block[batch.BlockNumEdges]
 		}
 		n.Rows, n.Edges = max(n.Rows, rows*5/4), max(n.Edges, edges*5/4)
 	}
-	for t := range s.Nodes {
+	for t := range s.NodeTypes {
 		n.Rows = max(n.Rows, words[l.Type(t)+batch.TypeNumNodes]*5/4)
 	}
 	return n
@@ -319,19 +304,19 @@ func (p *Hetero) Arrived(_ *Flight, status, _ int64) (bool, error) {
 // outside is the error of seed i, which is out of range.
 func (p *Hetero) outside(f *Flight, i int64) error {
 	s, place := f.graph.schema, i
-	if s.Names == nil {
-		return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, i, s.Nodes[0], f.seed(i))
+	if s.NodeTypes[0].Name == "" {
+		return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, i, s.NodeTypes[0].Nodes, f.seed(i))
 	}
 	for t, n := range p.Seeds {
 		if place < n {
-			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %s", request.ErrIndex, s.Names[t], place, s.Nodes[t], f.seed(i))
+			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %s", request.ErrIndex, s.NodeTypes[t].Name, place, s.NodeTypes[t].Nodes, f.seed(i))
 		}
 		place -= n
 	}
 	return fmt.Errorf("seed %d of %d: a fault of pygsampler", i, f.call.NumSeeds)
 }
 
-// heteroSpace is what a batch of a graph with types needs beside what hops need.
+// heteroSpace is what a batch of a heterogeneous graph needs beside what hops need.
 type heteroSpace struct {
 	lists  buffer     // the vertices of each type by their numbers
 	trees  buffer     // and their trees
@@ -440,8 +425,8 @@ func (p *Hetero) most(nodes, capacity int64) uint64 {
 
 // listed is how many those of all types are.
 func (p *Hetero) listed(g *Graph, capacity int64) (all uint64) {
-	for _, n := range g.schema.Nodes {
-		all += p.most(n, capacity)
+	for _, t := range g.schema.NodeTypes {
+		all += p.most(t.Nodes, capacity)
 	}
 	return all
 }
@@ -450,17 +435,17 @@ func (p *Hetero) listed(g *Graph, capacity int64) (all uint64) {
 func (p *Hetero) describe(graph *Graph, w *Workspace) (size uint64) {
 	about, s, capacity := graph.schema, SpaceOf[heteroSpace](w), SpaceOf[hopSpace](w).rowCapacity
 	atRelations, numBytes, fanoutBytes, size := p.tableBytes()
-	kinds := unsafe.Slice((*heteroNodeType)(s.staged.Pointer), len(about.Nodes))
-	relations := unsafe.Slice((*heteroRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
+	kinds := unsafe.Slice((*heteroNodeType)(s.staged.Pointer), len(about.NodeTypes))
+	relations := unsafe.Slice((*heteroRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.EdgeTypes))
 	fanouts := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, atRelations+numBytes)), len(p.Fanouts)*p.hops())
 	words, listed, excluded := uint64(0), uint64(0), uint64(0)
-	for t, n := range about.Nodes {
-		kinds[t] = heteroNodeType{uint64(n), uint64(p.Seeds[t]), words, listed}
-		words += uint64(n)
-		listed += p.most(n, capacity)
+	for t, of := range about.NodeTypes {
+		kinds[t] = heteroNodeType{uint64(of.Nodes), uint64(p.Seeds[t]), words, listed}
+		words += uint64(of.Nodes)
+		listed += p.most(of.Nodes, capacity)
 	}
-	for i, r := range about.Relations {
-		g := r.Graph
+	for i, r := range about.EdgeTypes {
+		g := graph.relations[i]
 		relations[i] = heteroRelation{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumRows: uint64(g.Rows), NumEdges: uint64(g.Edges),
 			ExcludedAt: excluded, Salt: r.Salt, IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(),
@@ -536,8 +521,8 @@ func (p *Hetero) ready(f *Flight, room int) (args heteroArgs, beside gpu.Address
 // all is whether batches need what the kernels of hetero_batch.cuh know where ALL is set.
 func (p *Hetero) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
-	for _, r := range g.schema.Relations {
-		all = all || r.Graph.Alias != 0
+	for _, r := range g.relations {
+		all = all || r.Alias != 0
 	}
 	return all
 }
@@ -554,7 +539,7 @@ func (p *Hetero) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args
 		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, BadSeed: w.meeting.Address + badSeedAt,
 		RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
 		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)),
-		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed), Factors: word(p.EdgeWeights),
+		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed()), Factors: word(p.EdgeWeights),
 	}
 	if p.Disjoint {
 		args.Keys, args.Trees, args.EdgeSlots = trees.keys.Address, s.trees.Address, SpaceOf[binSpace](w).answers.Address

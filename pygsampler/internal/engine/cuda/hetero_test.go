@@ -20,7 +20,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// heteroParts is what describes a batch of a graph with types, and all of its arrays.
+// heteroParts is what describes a batch of a heterogeneous graph, and all of its arrays.
 func heteroParts(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int64) {
 	words = slices.Clone(memory.At[int64](m, 0, int64(l.Words())))
 	ids := words[batch.WordIDBits]
@@ -49,24 +49,21 @@ func heteroParts(m memory.Memory, l batch.Layout) (words []int64, arrays [][]int
 	return words, arrays
 }
 
-// uploadHetero is a graph with types on the device, until the end of the test.
-func uploadHetero(t *testing.T, e *Engine, g *csc.HeteroGraph) *Graph {
+// uploadHetero is a heterogeneous graph on the device, until the end of the test.
+func uploadHetero(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 	t.Helper()
-	s := Schema{Mixed: g.Mixed()}
-	for _, k := range g.Kinds {
-		s.Names, s.Nodes = append(s.Names, k.Name), append(s.Nodes, k.Nodes)
-	}
+	var relations []*Graph
 	for _, r := range g.Relations {
-		s.Relations = append(s.Relations, Relation{upload(t, e, r.Graph), r.Name, r.Src, r.Dst, r.Salt})
+		relations = append(relations, upload(t, e, r))
 	}
-	return e.NewHetero(s)
+	return e.NewHetero(g.Schema, relations)
 }
 
 // heteroPlan is the plan of a request to a graph that is on the device, and the positions that it samples around.
 func heteroPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, err error) {
 	p = &Hetero{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
 	for i := range r.Exclude {
-		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i].Graph, Exclude: r.Exclude[i]})
+		own := excluded(&cpu.Request{Relation: r.Graph.Relations[i], Exclude: r.Exclude[i]})
 		p.Excluded = append(p.Excluded, int64(len(own)))
 		positions = append(positions, own...)
 	}
@@ -78,7 +75,7 @@ func heteroPlan(d *Graph, r *cpu.HeteroRequest) (p *Hetero, positions []int64, e
 			continue
 		}
 		p.Times.Rule, p.Times.Float = t.Rule, t.Float
-		if p.Times.Keys[i], err = d.schema.Relations[i].Graph.Keys(t.Edges); err != nil {
+		if p.Times.Keys[i], err = d.relations[i].Keys(t.Edges); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -132,7 +129,7 @@ func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l bat
 }
 
 // someExcluded leaves out one edge in so many, at random.
-func someExcluded(t *testing.T, g *csc.Graph, random *rand.Rand, in int) *csc.Exclusions {
+func someExcluded(t *testing.T, g *csc.Relation, random *rand.Rand, in int) *csc.Exclusions {
 	t.Helper()
 	var ids []int64
 	for id := range g.NumEdges() {
@@ -149,31 +146,30 @@ func someExcluded(t *testing.T, g *csc.Graph, random *rand.Rand, in int) *csc.Ex
 
 // randomTypes is a graph of so many types and twice as many relations, some of them empty, with self loops and
 // parallel edges; rows have 0 to 70 edges.
-func randomTypes(random *rand.Rand, types, bits int) *csc.HeteroGraph {
-	g := new(csc.HeteroGraph)
+func randomTypes(random *rand.Rand, types, bits int) *csc.Graph {
+	g := &csc.Graph{Schema: new(csc.Schema)}
 	for t := range types {
-		g.Kinds = append(g.Kinds, csc.NodeType{Name: fmt.Sprint("t", t), Nodes: 1 + random.Int64N(90), Salt: rng.Mix(uint64(t) + 99)})
+		g.NodeTypes = append(g.NodeTypes, csc.NodeType{Name: fmt.Sprint("t", t), Nodes: 1 + random.Int64N(90), Salt: rng.Mix(uint64(t) + 99)})
 	}
 	for i := range max(2*types-1, 1) {
 		src, dst := random.IntN(types), random.IntN(types)
-		rows := make([][]int64, random.Int64N(g.Kinds[dst].Nodes+1))
+		rows := make([][]int64, random.Int64N(g.NodeTypes[dst].Nodes+1))
 		for v := range rows {
 			for range random.IntN(1 + []int{0, 3, 12, 70}[random.IntN(4)]) {
-				rows[v] = append(rows[v], random.Int64N(g.Kinds[src].Nodes))
+				rows[v] = append(rows[v], random.Int64N(g.NodeTypes[src].Nodes))
 			}
 		}
-		nodes := max(g.Kinds[src].Nodes, g.Kinds[dst].Nodes)
+		nodes := max(g.NodeTypes[src].Nodes, g.NodeTypes[dst].Nodes)
 		name := fmt.Sprintf("t%d__r%d__t%d", src, i, dst)
-		g.Relations = append(g.Relations, csc.Relation{
-			Graph: csctest.Graph(rows, nodes, bits, 32<<random.IntN(2), random.IntN(2) == 0), Name: name, Src: src, Dst: dst, Salt: rng.Mix(uint64(i)),
-		})
+		relation := csctest.Graph(rows, nodes, bits, 32<<random.IntN(2), random.IntN(2) == 0)
+		g.Add(csc.EdgeType{Name: name, Src: src, Dst: dst, Salt: rng.Mix(uint64(i))}, relation)
 	}
 	return g
 }
 
 // Random schemas of 1 to 40 types: seeds of several types, some repeated; fanouts of every kind by relation
 // and hop; both frontiers, replacement, exclusions, factors, ids of both widths.
-func TestTyped(t *testing.T) {
+func TestHetero(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 2))
 	for i, types := range []int{1, 1, 2, 3, 4, 7, 12, 40} {
@@ -185,7 +181,7 @@ func TestTyped(t *testing.T) {
 			}
 			// Every second relation draws by weight.
 			for j := 0; j < len(g.Relations); j += 2 {
-				weigh(g.Relations[j].Graph, weightings[[]string{"ramp", "heavy"}[j/2%2]])
+				weigh(g.Relations[j], weightings[[]string{"ramp", "heavy"}[j/2%2]])
 			}
 			testHetero(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 		}
@@ -193,7 +189,7 @@ func TestTyped(t *testing.T) {
 }
 
 // testHetero compares requests of all kinds to a graph.
-func testHetero(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.HeteroGraph, seed uint64, bits int) {
+func testHetero(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.Graph, seed uint64, bits int) {
 	t.Helper()
 	for variant := range 16 {
 		r := &cpu.HeteroRequest{
@@ -201,18 +197,18 @@ func testHetero(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Gra
 			Replace: variant&1 == 1, OnlyNew: variant&2 == 2, Disjoint: variant&4 == 4, EdgeWeights: variant&8 == 8,
 		}
 		var seeds []int64
-		for range g.Kinds {
+		for range g.NodeTypes {
 			r.Seeds = append(r.Seeds, 0)
 		}
-		for k := range g.Kinds {
-			if random.IntN(3) == 0 && len(g.Kinds) > 1 {
+		for k := range g.NodeTypes {
+			if random.IntN(3) == 0 && len(g.NodeTypes) > 1 {
 				continue
 			}
-			if r.Seeds[k] = random.Int64N(2 * g.Kinds[k].Nodes); r.Disjoint {
+			if r.Seeds[k] = random.Int64N(2 * g.NodeTypes[k].Nodes); r.Disjoint {
 				r.Seeds[k] = min(r.Seeds[k], 5)
 			}
 			for range r.Seeds[k] {
-				seeds = append(seeds, random.Int64N(g.Kinds[k].Nodes))
+				seeds = append(seeds, random.Int64N(g.NodeTypes[k].Nodes))
 			}
 		}
 		r.Batch.Seeds = csctest.Array(seeds, bits)
@@ -230,23 +226,22 @@ func testHetero(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Gra
 		}
 		if variant%4 == 3 || variant%4 == 0 {
 			for _, rel := range g.Relations {
-				r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 4))
+				r.Exclude = append(r.Exclude, someExcluded(t, rel, random, 4))
 			}
 		}
 		if err := heteroAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
-			t.Fatalf("%d types, %d bits, variant %d, fanouts %v: %v", len(g.Kinds), bits, variant, r.Fanouts, err)
+			t.Fatalf("%d types, %d bits, variant %d, fanouts %v: %v", len(g.NodeTypes), bits, variant, r.Fanouts, err)
 		}
 	}
 }
 
 // Every small degree with every small fanout by weight.
-func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
+func TestHeteroEveryDegreeAndFanoutByWeight(t *testing.T) {
 	e, s := device(t)
 	rows, seeds := csctest.EveryDegree()
 	for _, name := range []string{"ramp", "heavy", "equal"} {
-		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{
-			Graph: weigh(csctest.Graph(rows, 71, 32, 64, true), weightings[name]), Name: "a__to__a",
-		}}}
+		g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 71}}}}
+		g.Add(csc.EdgeType{Name: "a__to__a"}, weigh(csctest.Graph(rows, 71, 32, 64, true), weightings[name]))
 		d := uploadHetero(t, e, g)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
@@ -263,14 +258,12 @@ func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
 }
 
 // A row of more edges than a warp takes alone, and one of more than a tile.
-func TestTypedHub(t *testing.T) {
+func TestHeteroHub(t *testing.T) {
 	e, s := device(t)
 	star := csctest.Awkward(9000)["star"]
-	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 5001}, {Name: "b", Nodes: 5001}}}
+	g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 5001}, {Name: "b", Nodes: 5001}}}}
 	for i, dst := range []int{0, 1} {
-		g.Relations = append(g.Relations, csc.Relation{
-			Graph: csctest.Graph(star, 5001, 32, 32, i == 1), Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9,
-		})
+		g.Add(csc.EdgeType{Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9}, csctest.Graph(star, 5001, 32, 32, i == 1))
 	}
 	d := uploadHetero(t, e, g)
 	for _, fanouts := range [][][]int64{{{-1, -1}, {-1, 2}}, {{700, 2}, {3, 1000}}} {
@@ -282,7 +275,7 @@ func TestTypedHub(t *testing.T) {
 }
 
 // A seed that is no vertex names its type and its place there, and harms no later batch.
-func TestTypedRefuses(t *testing.T) {
+func TestHeteroRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 3, 64)
 	d := uploadHetero(t, e, g)
@@ -295,7 +288,7 @@ func TestTypedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = sample(e, d, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()})
-	want := fmt.Sprintf(`seeds["t2"][2]: expected an id in [0, %d), got 1000`, g.Kinds[2].Nodes)
+	want := fmt.Sprintf(`seeds["t2"][2]: expected an id in [0, %d), got 1000`, g.NodeTypes[2].Nodes)
 	if !errors.Is(err, request.ErrIndex) || !strings.Contains(fmt.Sprint(err), want) {
 		t.Fatalf("got %v, want %s", err, want)
 	}
@@ -305,6 +298,6 @@ func TestTypedRefuses(t *testing.T) {
 	}
 	_, plain := graphOf(t, e, [][]int64{{0}}, 1, 64, 64, false)
 	if _, err := sample(e, plain, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()}); !errors.Is(err, request.ErrValue) {
-		t.Fatalf("a graph without types: got %v", err)
+		t.Fatalf("a homogeneous graph: got %v", err)
 	}
 }

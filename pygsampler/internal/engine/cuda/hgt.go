@@ -22,8 +22,8 @@ type hgtArgs struct {
 	Iterations, _           uint32
 }
 
-// HGT is HGT's subgraphs of a graph with types, of one call: all iterations in one launch. Iterations are the hops of
-// a Typed, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
+// HGT is HGT's subgraphs of a heterogeneous graph, of one call: all iterations in one launch. Iterations are the hops of
+// a Hetero, and one more is those of the vertices that were chosen last; where that has its batch is working memory.
 type HGT struct {
 	hops    Hetero
 	samples [][]int64 // of each type those of the iterations; -1: all
@@ -77,16 +77,16 @@ func (p *HGT) tables() int {
 	return tablesOf(len(p.hops.Seeds), len(p.hops.Fanouts)) + 8*len(p.hops.Seeds)
 }
 
-// Check refuses graphs without types, and those of more than the device has room for.
+// Check refuses homogeneous graphs, and those of more than the device has room for.
 func (p *HGT) Check(g *Graph, c *Call) error {
 	if g.schema == nil {
-		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+		return fmt.Errorf("%w: graph: expected a heterogeneous one, got a homogeneous one", request.ErrValue)
 	}
 	k, err := Kept(g.engine, "hgt", loadHGT)
 	if err != nil {
 		return err
 	}
-	return g.typesFit(k.room, 8*len(g.schema.Nodes)+drawBytes(0))
+	return g.typesFit(k.room, 8*len(g.schema.NodeTypes)+drawBytes(0))
 }
 
 // Words is what describes a batch.
@@ -105,27 +105,27 @@ func (p *HGT) Shape() string {
 func (p *HGT) Guess(g *Graph, seeds int64) Needs {
 	s := g.schema
 	width, out := float64(g.IDBits/8), float64(8*p.Words())+2*float64(g.IDBits/8)*float64(seeds)
-	fresh, all, met := make([]float64, len(s.Nodes)), make([]float64, len(s.Nodes)), make([]float64, len(s.Nodes))
+	fresh, all, met := make([]float64, len(s.NodeTypes)), make([]float64, len(s.NodeTypes)), make([]float64, len(s.NodeTypes))
 	for t, n := range p.hops.Seeds {
-		fresh[t] = float64(min(n, s.Nodes[t]))
+		fresh[t] = float64(min(n, s.NodeTypes[t].Nodes))
 		all[t], met[t] = fresh[t], fresh[t]
 	}
 	most, edges := float64(seeds), 0.0
 	for i := range p.iterations() + 1 {
 		rows, found := 0.0, 0.0
-		for r, rel := range s.Relations {
+		for r, rel := range s.EdgeTypes {
 			rule := request.Rule{Fanout: p.hops.Fanouts[r][i]}
-			takes := fresh[rel.Dst] * rule.Mean(2*float64(rel.Graph.Edges)/float64(max(s.Nodes[rel.Dst], 1)))
+			takes := fresh[rel.Dst] * rule.Mean(2*float64(g.relations[r].Edges)/float64(max(s.NodeTypes[rel.Dst].Nodes, 1)))
 			rows, found = rows+fresh[rel.Dst], found+takes
 			met[rel.Src] += takes
-			out += fresh[rel.Dst]*width + takes*(width+float64(rel.Graph.sampleBits()/8)) + 3*batch.Alignment
+			out += fresh[rel.Dst]*width + takes*(width+float64(g.relations[r].sampleBits()/8)) + 3*batch.Alignment
 		}
 		most, edges = max(most, rows), max(edges, found)
 		if i == p.iterations() {
 			break
 		}
-		for t, nodes := range s.Nodes {
-			met[t] = min(met[t], float64(nodes))
+		for t, of := range s.NodeTypes {
+			met[t] = min(met[t], float64(of.Nodes))
 			if fresh[t] = met[t] - all[t]; p.samples[t][i] >= 0 {
 				fresh[t] = min(fresh[t], float64(p.samples[t][i]))
 			}
@@ -134,7 +134,7 @@ func (p *HGT) Guess(g *Graph, seeds int64) Needs {
 		}
 	}
 	rows := 0.0
-	for _, rel := range s.Relations {
+	for _, rel := range s.EdgeTypes {
 		rows += all[rel.Dst]
 	}
 	for _, n := range all {

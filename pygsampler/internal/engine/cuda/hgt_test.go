@@ -19,26 +19,26 @@ import (
 
 // hgtPlan is the plan of a request, and the positions that it samples around.
 func hgtPlan(r *cpu.HGTRequest) (p *HGT, positions []int64) {
-	var excluded, salts = []int64(nil), make([]uint64, len(r.Graph.Kinds))
+	var excluded, salts = []int64(nil), make([]uint64, len(r.Graph.NodeTypes))
 	for i, x := range r.Exclude {
-		own := positionsOf(r.Graph.Relations[i].Graph, x)
+		own := positionsOf(r.Graph.Relations[i], x)
 		excluded = append(excluded, int64(len(own)))
 		positions = append(positions, own...)
 	}
-	for t, k := range r.Graph.Kinds {
+	for t, k := range r.Graph.NodeTypes {
 		salts[t] = k.Salt
 	}
 	return NewHGT(len(r.Graph.Relations), r.MaxNeighbors, salts, r.Samples, r.Seeds, excluded), positions
 }
 
 // positionsOf is the CSC positions that are excluded of a relation.
-func positionsOf(g *csc.Graph, x *csc.Exclusions) []int64 {
-	return excluded(&cpu.Request{Graph: g, Exclude: x})
+func positionsOf(g *csc.Relation, x *csc.Exclusions) []int64 {
+	return excluded(&cpu.Request{Relation: g, Exclude: x})
 }
 
 // hgtAlike compares subgraphs of the GPU, by several grids, with the CPU's: every word and every array.
 func hgtAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HGTRequest, grids ...int) error {
-	l := batch.Layout{Hops: 1, Types: len(r.Graph.Kinds), Relations: len(r.Graph.Relations)}
+	l := batch.Layout{Hops: 1, Types: len(r.Graph.NodeTypes), Relations: len(r.Graph.Relations)}
 	var stop atomic.Bool
 	m, err := cpu.SampleHGT(r, &stop)
 	if err != nil {
@@ -56,8 +56,8 @@ func TestHGT(t *testing.T) {
 	for i, types := range []int{1, 1, 2, 3, 4, 7, 12, 40} {
 		for _, bits := range []int{32, 64} {
 			g := randomTypes(random, types, bits)
-			for k := range g.Kinds {
-				g.Kinds[k].Salt = rng.Mix(uint64(100 + k))
+			for k := range g.NodeTypes {
+				g.NodeTypes[k].Salt = rng.Mix(uint64(100 + k))
 			}
 			d := uploadHetero(t, e, g)
 			for variant := range 6 {
@@ -66,7 +66,7 @@ func TestHGT(t *testing.T) {
 				}
 				var seeds []int64
 				iterations := random.IntN(4)
-				for _, k := range g.Kinds {
+				for _, k := range g.NodeTypes {
 					count := random.Int64N(2*k.Nodes) * int64(random.IntN(2))
 					for range count {
 						seeds = append(seeds, random.Int64N(k.Nodes))
@@ -79,7 +79,7 @@ func TestHGT(t *testing.T) {
 				}
 				r.Batch.Seeds = csctest.Array(seeds, bits)
 				for _, rel := range g.Relations {
-					x := someExcluded(t, rel.Graph, random, 4)
+					x := someExcluded(t, rel, random, 4)
 					if variant >= 4 {
 						r.Exclude = append(r.Exclude, x)
 					}
@@ -98,23 +98,23 @@ func TestHGTManyCandidates(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
 	const most = 17 * threads
-	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 1 << 20}, {Name: "b", Nodes: most + 99, Salt: 5}, {Name: "c", Nodes: 700, Salt: 6}, {Name: "d", Nodes: 3, Salt: 7}}}
+	g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 1 << 20}, {Name: "b", Nodes: most + 99, Salt: 5}, {Name: "c", Nodes: 700, Salt: 6}, {Name: "d", Nodes: 3, Salt: 7}}}}
 	for i, src := range []int{1, 2, 1, 0} {
 		rows := make([][]int64, 4)
 		for v := range rows {
 			// The first is a hub, whose neighbours come in any order, some twice.
-			count := []int64{min(g.Kinds[src].Nodes, most), 40, 0, 3}[v]
+			count := []int64{min(g.NodeTypes[src].Nodes, most), 40, 0, 3}[v]
 			for range count {
-				rows[v] = append(rows[v], random.Int64N(g.Kinds[src].Nodes))
+				rows[v] = append(rows[v], random.Int64N(g.NodeTypes[src].Nodes))
 			}
 			if v == 0 && i == 0 {
-				for u := range g.Kinds[src].Nodes {
+				for u := range g.NodeTypes[src].Nodes {
 					rows[v] = append(rows[v], u)
 				}
 			}
 		}
-		nodes := max(g.Kinds[src].Nodes, 1<<20)
-		g.Relations = append(g.Relations, csc.Relation{Graph: csctest.Graph(rows, nodes, 32, 64, i == 1), Name: fmt.Sprint("r", i), Src: src, Salt: uint64(i) + 9})
+		nodes := max(g.NodeTypes[src].Nodes, 1<<20)
+		g.Add(csc.EdgeType{Name: fmt.Sprint("r", i), Src: src, Salt: uint64(i) + 9}, csctest.Graph(rows, nodes, 32, 64, i == 1))
 	}
 	d := uploadHetero(t, e, g)
 	for i, samples := range [][]int64{{1, 600}, {513, -1}, {most, 5}, {-1, -1}} {
@@ -154,7 +154,7 @@ func TestHGTRefuses(t *testing.T) {
 	}
 	plan, _ := hgtPlan(r)
 	_, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()})
-	want := fmt.Sprintf(`seeds["t2"][2]: expected an id in [0, %d), got 1000`, g.Kinds[2].Nodes)
+	want := fmt.Sprintf(`seeds["t2"][2]: expected an id in [0, %d), got 1000`, g.NodeTypes[2].Nodes)
 	if !errors.Is(err, request.ErrIndex) || !strings.Contains(fmt.Sprint(err), want) {
 		t.Fatalf("got %v, want %s", err, want)
 	}
@@ -164,6 +164,6 @@ func TestHGTRefuses(t *testing.T) {
 	}
 	_, plain := graphOf(t, e, [][]int64{{0}}, 1, 64, 64, false)
 	if _, err := sample(e, plain, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()}); !errors.Is(err, request.ErrValue) {
-		t.Fatalf("a graph without types: got %v", err)
+		t.Fatalf("a homogeneous graph: got %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func TestKHop(t *testing.T) {
 				}
 			}
 			for _, rule := range rules {
-				r := khop.Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 1<<39 + 1, Seeds: csctest.Array(seeds, bits)}}
+				r := khop.Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 1<<39 + 1, Seeds: csctest.Array(seeds, bits)}}
 				if err := hopsAlike(e, s, d, &r, 0, 2); err != nil {
 					t.Fatalf("%s, %d bits, %+v: %v", name, bits, rule, err)
 				}
@@ -112,14 +112,14 @@ func TestKHopOfEveryClass(t *testing.T) {
 		seeds = append(seeds, 3, i%5, 5900+i%100)
 	}
 	for _, rule := range []khop.Rule{{Counts: []int64{1}}, {Counts: []int64{3, 2}, EdgeIDs: true}, {Counts: []int64{2, 3}, Distinct: true}, {Counts: []int64{2, 3}, Unique: true}} {
-		r := khop.Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array(seeds, 32)}}
+		r := khop.Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array(seeds, 32)}}
 		if err := hopsAlike(e, s, d, &r, 0, 3); err != nil {
 			t.Fatalf("%+v: %v", rule, err)
 		}
 	}
 	r := khop.Request{
-		Rule:  khop.Rule{Counts: []int64{transitRow + 100, 50, transitRow, 20}, Collective: true},
-		Graph: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array([]int64{3, 5, 8, 5999}, 32)},
+		Rule:     khop.Rule{Counts: []int64{transitRow + 100, 50, transitRow, 20}, Collective: true},
+		Relation: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array([]int64{3, 5, 8, 5999}, 32)},
 	}
 	if err := hopsAlike(e, s, d, &r, 0, 1); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestKHopFromNowhere(t *testing.T) {
 		}
 	}
 	for _, seeds := range [][]int64{{3, 49}, {}} {
-		r := khop.Request{Rule: rule, Graph: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}
+		r := khop.Request{Rule: rule, Relation: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}
 		if err := hopsAlike(e, s, d, &r, 0); err != nil {
 			t.Error(err)
 		}

@@ -18,7 +18,7 @@ type heteroLaborArgs struct {
 	_                                            uint32
 }
 
-// Labor is LABOR on a graph with types, of one call: all hops in one launch. NewLabor makes one.
+// Labor is LABOR on a heterogeneous graph, of one call: all hops in one launch. NewLabor makes one.
 type Labor struct {
 	Hetero
 	Rounds     int64 // of LABOR-i; -1: until the expected number of vertices hardly falls
@@ -26,7 +26,7 @@ type Labor struct {
 	SameLayers bool
 	Batches    uint64
 	Scaled     bool
-	Salts      []uint64 // of each type of vertices, as csc.NodeType has them
+	Salts      []uint64 // of each node type, as csc.NodeType has them
 }
 
 // NewLabor is a plan of which Replace, Disjoint and Times are not set.
@@ -68,9 +68,9 @@ func (p *Labor) Check(g *Graph, c *Call) error {
 		return err
 	}
 	if p.Exact && p.copies == nil {
-		copies := make([]gpu.Address, len(g.schema.Relations))
-		for i, r := range g.schema.Relations {
-			if copies[i], err = r.Graph.copies(); err != nil {
+		copies := make([]gpu.Address, len(g.relations))
+		for i, r := range g.relations {
+			if copies[i], err = r.copies(); err != nil {
 				return err
 			}
 		}
@@ -88,8 +88,8 @@ func (p *Labor) Shape() string {
 func (p *Labor) Guess(g *Graph, seeds int64) Needs {
 	n := p.Hetero.Guess(g, seeds)
 	most := 0.0
-	for _, r := range g.schema.Relations {
-		most = max(most, 2*float64(r.Graph.Edges)/float64(max(g.schema.Nodes[r.Dst], 1)))
+	for i, r := range g.schema.EdgeTypes {
+		most = max(most, 2*float64(g.relations[i].Edges)/float64(max(g.schema.NodeTypes[r.Dst].Nodes, 1)))
 	}
 	n.Work = uint64(min(leastWork+float64(n.Rows)*(32+most*p.perCandidate(g)), mostWork))
 	return n
@@ -126,7 +126,7 @@ func (p *Labor) Arrived(f *Flight, status, detail int64) (again bool, err error)
 	return true, nil
 }
 
-// laborSpace is what choosing edges needs beside what batches of graphs with types do.
+// laborSpace is what choosing edges needs beside what batches of heterogeneous graphs do.
 type laborSpace struct{ work, cells, slots buffer }
 
 // Forget has nothing to do: every launch begins anew.
@@ -148,8 +148,8 @@ func (p *Labor) Fit(f *Flight) error {
 func (p *Labor) cells() uint64 { return laborCells * uint64(max(p.hops(), 1)) }
 
 func (p *Labor) weighted(g *Graph) bool {
-	for _, r := range g.schema.Relations {
-		if r.Graph.Alias != 0 {
+	for _, r := range g.relations {
+		if r.Alias != 0 {
 			return true
 		}
 	}

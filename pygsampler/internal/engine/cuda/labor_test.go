@@ -27,7 +27,7 @@ func laborAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.LaborRequest, grids ..
 		return err
 	}
 	var salts []uint64
-	for _, k := range r.Graph.Kinds {
+	for _, k := range r.Graph.NodeTypes {
 		salts = append(salts, k.Salt)
 	}
 	plan := NewLabor(Labor{Salts: salts, Hetero: *hetero, Rounds: r.Rounds, Exact: r.Exact, SameLayers: r.SameLayers, Batches: r.Batches, Scaled: r.Scaled})
@@ -39,7 +39,7 @@ var laborKinds = []cpu.Labor{
 	{}, {Exact: true}, {Rounds: 1}, {Rounds: 3, SameLayers: true}, {Rounds: -1}, {Batches: 3}, {Exact: true, SameLayers: true, Batches: 5},
 }
 
-// Random schemas of 1 to 40 types, as TestTyped has them.
+// Random schemas of 1 to 40 types, as TestHetero has them.
 func TestLabor(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 3))
@@ -49,13 +49,13 @@ func TestLabor(t *testing.T) {
 		testLabor(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 		// Every second relation has weights.
 		for j := 0; j < len(g.Relations); j += 2 {
-			weigh(g.Relations[j].Graph, weightings[[]string{"ramp", "heavy"}[j/2%2]])
+			weigh(g.Relations[j], weightings[[]string{"ramp", "heavy"}[j/2%2]])
 		}
 		testLabor(t, e, s, random, uploadHetero(t, e, g), g, uint64(i+1), bits)
 	}
 }
 
-func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.HeteroGraph, seed uint64, bits int) {
+func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.Graph, seed uint64, bits int) {
 	t.Helper()
 	for i, about := range laborKinds {
 		r := &cpu.LaborRequest{Labor: about}
@@ -63,9 +63,9 @@ func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Grap
 		r.Graph, r.OnlyNew, r.EdgeWeights = g, i%2 == 1, i%3 > 0
 		r.Scaled = i%3 == 2
 		var seeds []int64
-		for _, k := range g.Kinds {
+		for _, k := range g.NodeTypes {
 			n := random.Int64N(2 * k.Nodes)
-			if random.IntN(3) == 0 && len(g.Kinds) > 1 {
+			if random.IntN(3) == 0 && len(g.NodeTypes) > 1 {
 				n = 0
 			}
 			r.Seeds = append(r.Seeds, n)
@@ -82,11 +82,11 @@ func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Grap
 			}
 			r.Fanouts = append(r.Fanouts, fanouts)
 			if i%2 == 0 {
-				r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 4))
+				r.Exclude = append(r.Exclude, someExcluded(t, rel, random, 4))
 			}
 		}
 		if err := laborAlike(e, s, d, r, []int{0, 1, 3}[random.IntN(3)]); err != nil {
-			t.Fatalf("%d types, %d bits, %+v, fanouts %v: %v", len(g.Kinds), bits, about, r.Fanouts, err)
+			t.Fatalf("%d types, %d bits, %+v, fanouts %v: %v", len(g.NodeTypes), bits, about, r.Fanouts, err)
 		}
 	}
 }
@@ -100,7 +100,8 @@ func TestLaborEveryDegree(t *testing.T) {
 		if name != "" {
 			weigh(graph, weightings[name])
 		}
-		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{Graph: graph, Name: "a__to__a"}}}
+		g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 71}}}}
+		g.Add(csc.EdgeType{Name: "a__to__a"}, graph)
 		d := uploadHetero(t, e, g)
 		for _, fanout := range []int64{1, 2, 11, 36} {
 			for i, about := range laborKinds[:5] {
@@ -121,13 +122,13 @@ func TestLaborHub(t *testing.T) {
 	e, s := device(t)
 	star := csctest.Awkward(9000)["star"]
 	for _, weighted := range []bool{false, true} {
-		g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 5001, Salt: 4}, {Name: "b", Nodes: 5001, Salt: 5}}}
+		g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 5001, Salt: 4}, {Name: "b", Nodes: 5001, Salt: 5}}}}
 		for i, dst := range []int{0, 1} {
 			graph := csctest.Graph(star, 5001, 32, 32, i == 1)
 			if weighted {
 				weigh(graph, weightings["heavy"])
 			}
-			g.Relations = append(g.Relations, csc.Relation{Graph: graph, Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9})
+			g.Add(csc.EdgeType{Name: fmt.Sprint("r", i), Src: 1 - i, Dst: dst, Salt: uint64(i) + 9}, graph)
 		}
 		d := uploadHetero(t, e, g)
 		for i, about := range laborKinds[:5] {

@@ -30,7 +30,7 @@ func manySeeds(count int, nodes int64) [][]int64 {
 }
 
 // manyCalls are calls for sets of seeds, numbered from batch 5 on.
-func manyCalls(g *csc.Graph, sets [][]int64, like Call) []*Call {
+func manyCalls(g *csc.Relation, sets [][]int64, like Call) []*Call {
 	calls := make([]*Call, len(sets))
 	for i, seeds := range sets {
 		c := like
@@ -75,15 +75,15 @@ func hopsOf(p Plan) request.Hops {
 }
 
 // requests keeps what the flights forget: seeds are copied when they start.
-func requests(g *csc.Graph, calls []*Call) []cpu.Request {
+func requests(g *csc.Relation, calls []*Call) []cpu.Request {
 	kept := make([]cpu.Request, len(calls))
 	for i, c := range calls {
-		kept[i] = cpu.Request{Graph: g, Request: request.Request{Hops: hopsOf(c.Plan), Batch: c.Batch}}
+		kept[i] = cpu.Request{Relation: g, Request: request.Request{Hops: hopsOf(c.Plan), Batch: c.Batch}}
 	}
 	return kept
 }
 
-func checkMany(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, d *Graph, calls []*Call) {
+func checkMany(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, d *Graph, calls []*Call) {
 	t.Helper()
 	kept := requests(g, calls)
 	flights, err := e.StartMany(d, calls)

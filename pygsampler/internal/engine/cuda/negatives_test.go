@@ -35,7 +35,7 @@ func lentTo[T any](t *testing.T, e *Engine, s gpu.Stream, array []T) gpu.Address
 func TestNegatives(t *testing.T) {
 	e, s := device(t)
 	g := csctest.Graph(csctest.RandomRows(900, 11), 900, 32, 64, false)
-	table, err := (&negatives.Table{Graph: g, Power: .75}).Run()
+	table, err := (&negatives.Table{Relation: g, Power: .75}).Run()
 	if err != nil {
 		t.Fatal(err)
 	}

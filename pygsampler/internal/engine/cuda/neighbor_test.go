@@ -20,7 +20,7 @@ func TestEveryDegreeAndFanout(t *testing.T) {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}, 0)
+				check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}, 0)
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func TestRandomGraphs(t *testing.T) {
 			for _, size := range []int{0, 1, 31, 32, 33, 700, 10240} {
 				for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 					for _, replace := range []bool{false, true} {
-						r := &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
+						r := &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
 						check(t, e, s, d, r, 0, 1, 7, 264)
 					}
 				}
@@ -54,7 +54,7 @@ func TestLargeBatches(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(600000, 5), 600000, 32, 64, false)
 	for _, fanouts := range [][]int64{{10, 10}, {3, 2, 4}, {-1}} {
-		check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(200000, 3), 32)}}}, 0, 132)
+		check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(200000, 3), 32)}}}, 0, 132)
 	}
 }
 
@@ -71,11 +71,11 @@ func TestBins(t *testing.T) {
 			k.binEdges, k.binBytes = edges, 0
 			for _, seeds := range [][]int64{{}, {5}, {1, 2, 3, 500, 9, 9}, {7, 70, 700, 1700, 2700, 3001}} {
 				for _, fanouts := range [][]int64{{5}, {9, 8, 7}, {4, 4, 4, 4}} {
-					check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(seeds, bits)}}}, 0, 1, 2)
+					check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(seeds, bits)}}}, 0, 1, 2)
 				}
 			}
 			g, d = graphOf(t, e, star, 52, bits, 64, false)
-			check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{32, 32}, Replace: true}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1}, bits)}}}, 0, 1)
+			check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{32, 32}, Replace: true}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1}, bits)}}}, 0, 1)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestKnownVertices(t *testing.T) {
 			seeds[i] = int64(i * 7 % 410)
 		}
 		for _, fanouts := range [][]int64{{5}, {9, 8, 7}, {4, 4, 4, 4}, {20, 20, 20}, {40, -1, 3}} {
-			check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(seeds, bits)}}}, 0, 1, 2)
+			check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(seeds, bits)}}}, 0, 1, 2)
 		}
 	}
 }
@@ -100,14 +100,14 @@ func TestManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
 	grids := make([]int, 1000)
-	check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}, grids...)
+	check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}, grids...)
 }
 
 // Tags that run out begin anew, with a cleared map.
 func TestTagsRunOut(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
+	r := &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 	check(t, e, s, d, r, 0)
 	SpaceOf[hopSpace](e.idle[0]).narrow.next = 2
 	check(t, e, s, d, r, 0, 0, 0, 0, 0)
@@ -121,7 +121,7 @@ func TestTagsRunOut(t *testing.T) {
 func TestRanksOutgrowTheirBits(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
+	r := &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 	check(t, e, s, d, r, 0)
 	w := SpaceOf[hopSpace](e.idle[0])
 	w.narrow.shift, w.narrow.next = 4, 0 // as if 2^4 ranks were the fewest
@@ -142,13 +142,13 @@ func TestSeedOutOfRange(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
 		_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, "auto"))
 		want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 		if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1}, 64)}}}, 0)
+		check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 1}, 64)}}}, 0)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestTogether(t *testing.T) {
 		defer stream.Close()
 		wg.Go(func() {
 			for i := range 20 {
-				r := &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}}
+				r := &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}}
 				if err := compare(e, stream, d, r, 16); err != nil {
 					t.Error(err)
 					return
@@ -177,7 +177,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 	used := e.pool.Used()
 	for range 50 {
-		check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}, 0)
+		check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}, 0)
 	}
 	if after := e.pool.Used(); after != used {
 		t.Errorf("the pool held %d bytes, then %d", used, after)

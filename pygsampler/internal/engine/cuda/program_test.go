@@ -56,7 +56,7 @@ func ladies(t testing.TB, hops, k int) *program.Program {
 
 // withData is a graph's arrays: w of edges, positive and of many sizes, t that is 0 to 4, n of
 // vertices.
-func withData(g *csc.Graph) *csc.Graph {
+func withData(g *csc.Relation) *csc.Relation {
 	n := int(g.NumEdges())
 	w, kinds, x := make([]float64, n), make([]int8, n), make([]float32, g.NumNodes)
 	for i := range w {
@@ -98,11 +98,11 @@ func programDevice(t testing.TB) (*Engine, gpu.Stream) {
 }
 
 // checkProgram compares a batch of a device, made by several grids, with the CPU's.
-func checkProgram(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, d *Graph, p *program.Program, seeds []int64, grids ...int) {
+func checkProgram(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, d *Graph, p *program.Program, seeds []int64, grids ...int) {
 	t.Helper()
 	b := request.Batch{Seed: 5, Epoch: 1, Number: 2, Seeds: csctest.Array(seeds, 64)}
 	var stop atomic.Bool
-	m, wrong := run.Sample(&run.Request{Program: p, Batch: b, Graph: g}, nil, &stop)
+	m, wrong := run.Sample(&run.Request{Program: p, Batch: b, Relation: g}, nil, &stop)
 	want := ""
 	if wrong == nil {
 		want = outcome(m)
@@ -288,7 +288,7 @@ func TestProgramsInFlight(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := request.Batch{Number: uint64(number), Seeds: csctest.Array(csctest.Steps(100, 5), 32)}
-		want, err := run.Sample(&run.Request{Program: p, Batch: b, Graph: g}, nil, new(atomic.Bool))
+		want, err := run.Sample(&run.Request{Program: p, Batch: b, Relation: g}, nil, new(atomic.Bool))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{41 - fanout, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
+				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{41 - fanout, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
 				queueCheck(t, e, s, d, r, unordered(fanout%4 == 0), int(1+fanout%5))
 			}
 		}
@@ -88,7 +88,7 @@ func TestQueueRandomGraphs(t *testing.T) {
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 		for _, size := range []int{0, 1, 33, 700, 5000} {
 			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
-				r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: i%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
+				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: i%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
 				queueCheck(t, e, s, d, r, Call{}, 0, 1+i%3)
 				r.Replace = !r.Replace
 				queueCheck(t, e, s, d, r, unordered(true), 7)
@@ -113,7 +113,7 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 		d := upload(t, e, g)
 		seeds := []int64{3, 1, 399, 200, 3}
 		for _, fanouts := range [][]int64{{4, 4}, {50, 3}, {-1}} {
-			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}}}
+			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}}}
 			queueCheck(t, e, s, d, r, Call{}, 2)
 			queueCheck(t, e, s, d, r, unordered(true), 2)
 		}
@@ -146,7 +146,7 @@ func TestQueueFindsVerticesLateFirst(t *testing.T) {
 		seeds = append(seeds, i)
 	}
 	for _, fanouts := range [][]int64{{2, 2, 2, 2}, {-1, -1, -1}, {1, 2, 3, 1, 2, 3}} {
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 11, Seeds: csctest.Array(seeds, 32)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 11, Seeds: csctest.Array(seeds, 32)}}}
 		queueCheck(t, e, s, d, r, Call{}, 1, 2, 5, 0)
 		queueCheck(t, e, s, d, r, unordered(true), 1, 2, 5, 0)
 	}
@@ -165,7 +165,7 @@ func TestQueueExcludes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-			r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
+			r := cpu.Request{Relation: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
 			queueCheck(t, e, s, d, r, Call{Exclude: excluded}, 0, 2)
 			queueCheck(t, e, s, d, r, Call{Exclude: excluded, Plan: &Queue{Unordered: true}}, 3)
 		}
@@ -191,8 +191,8 @@ func TestQueueOverflows(t *testing.T) {
 				if err := e.Trim(); err != nil {
 					t.Fatal(err)
 				}
-				small := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}}}
-				large := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}}}
+				small := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}}}
+				large := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}}}
 				d.needs = make(map[shape]Needs)
 				queueCheck(t, e, s, d, small, Call{}, 3)
 				before := SpaceOf[queueSpace](e.idle[0]).most
@@ -211,7 +211,7 @@ func TestQueueOverflows(t *testing.T) {
 func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
 	for _, unordered := range []bool{false, true} {
 		needed := uint64(600) // the header and the seeds, but not the vertices
 		for try := 0; ; try++ {
@@ -261,7 +261,7 @@ func TestQueueOfFewTasks(t *testing.T) {
 	e, s := device(t)
 	rows := csctest.RandomRows(3000, 9)
 	g, d := graphOf(t, e, rows, 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}}}
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}}}
 	queueCheck(t, e, s, d, r, Call{}, 2)
 	for _, tasks := range []int64{1, 40, 41, 300, 1000} {
 		SpaceOf[queueSpace](e.idle[0]).limit = tasks
@@ -275,7 +275,7 @@ func TestQueueOfFewTasks(t *testing.T) {
 func TestQueueManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
 	queueCheck(t, e, s, d, r, Call{}, make([]int, 300)...)
 }
 
@@ -283,7 +283,7 @@ func TestQueueManyRepeats(t *testing.T) {
 func TestQueueTagsRunOut(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
+	r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 	queueCheck(t, e, s, d, r, Call{}, 2)
 	SpaceOf[queueSpace](e.idle[0]).nextTag = 2
 	queueCheck(t, e, s, d, r, Call{}, 2, 2, 2, 2)
@@ -301,14 +301,14 @@ func TestQueueSeedOutOfRange(t *testing.T) {
 		for _, at := range []int{0, 700, 1499} {
 			wrong := slices.Clone(seeds)
 			wrong[at], wrong[1499] = bad, bad
-			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(wrong, 64)}}}
+			r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(wrong, 64)}}}
 			_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, "queue"))
 			want := fmt.Sprintf("seeds[%d]: expected an id in [0, 2000), got %d", at, bad)
 			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(seeds, 64)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(seeds, 64)}}}
 		queueCheck(t, e, s, d, r, Call{}, 4)
 	}
 }
@@ -327,7 +327,7 @@ func TestQueueTogether(t *testing.T) {
 		defer stream.Close()
 		wg.Go(func() {
 			for i := range 10 {
-				r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}}
+				r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}}
 				err := queueCompare(e, stream, d, r, unordered(worker%2 == 1), 16)
 				if err == nil && i%3 == 0 {
 					err = compare(e, stream, d, &r, 0)
@@ -342,7 +342,7 @@ func TestQueueTogether(t *testing.T) {
 	wg.Wait()
 	used := e.pool.Used()
 	for range 20 {
-		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
+		r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
 		queueCheck(t, e, s, d, r, Call{}, 0)
 	}
 	if after := e.pool.Used(); after != used {

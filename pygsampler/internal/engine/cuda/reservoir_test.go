@@ -52,13 +52,13 @@ func TestReservoirSwitches(t *testing.T) {
 			for _, bits := range []int{32, 64} {
 				g, d := graphOf(t, e, every, 71, bits, 96-bits, bits == 32)
 				for fanout := int64(1); fanout <= 40; fanout += 3 {
-					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(all, bits)}}}
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(all, bits)}}}
 					modeCheck(t, e, s, d, r, Call{}, mode, 0)
 				}
 				g, d = graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 64)
 				// 4000 slots find no room in shared memory.
 				for _, fanouts := range [][]int64{{3, 4, 5}, {10, 0}, {4000, -1}, {200, 20}} {
-					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 9, Epoch: 2, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(2500), bits)}}}
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 9, Epoch: 2, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(2500), bits)}}}
 					modeCheck(t, e, s, d, r, Call{}, mode, 0)
 				}
 			}
@@ -71,7 +71,7 @@ func TestReservoirThresholds(t *testing.T) {
 	e, s := device(t)
 	every, all := csctest.EveryDegree()
 	g, d := graphOf(t, e, every, 71, 32, 64, false)
-	r := cpu.Request{Graph: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{7}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(slices.Concat(all, all), 32)}}}
+	r := cpu.Request{Relation: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{7}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(slices.Concat(all, all), 32)}}}
 	want, err := onCPU(&r)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestReservoirWideSlots(t *testing.T) {
 	e, s := device(t)
 	every, all := csctest.EveryDegree()
 	g, d := graphOf(t, e, every, 71, 64, 64, false)
-	r := cpu.Request{Graph: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{9, 6}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(all, 64)}}}
+	r := cpu.Request{Relation: g, Reservoir: true, Request: request.Request{Hops: request.Hops{Fanouts: []int64{9, 6}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(all, 64)}}}
 	want, err := onCPU(&r)
 	if err != nil {
 		t.Fatal(err)

@@ -6,11 +6,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// SingleType has a plan of graphs without types make the batches of a graph with one type of vertices and one of
-// edges, which are the same bytes: it knows of neither what the kernel of many types looks up.
+// SingleType has a plan of homogeneous graphs make the batches of a graph with one node type and one edge
+// type, which are the same bytes: it knows of neither what the kernel of many types looks up.
 type SingleType struct {
 	Plan
-	Name string // of the type of vertices
+	Name string // of the node type
 }
 
 func (p *SingleType) outside(f *Flight, i int64) error {

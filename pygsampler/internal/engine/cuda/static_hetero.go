@@ -7,10 +7,11 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// heteroPass is what a pass has in a TypedState, which it begins.
+// heteroPass is what a pass has in a HeteroState, which it begins.
 type heteroPass struct {
 	Seeds, Steps, Counts, Times, Excluded, ExcludedAt gpu.Address
 	NumSteps, Sampled, Spread                         uint64
@@ -45,7 +46,7 @@ const (
 	fillBehind
 )
 
-// wordOfZero is a word of the header that is 0 in batches of graphs with types.
+// wordOfZero is a word of the header that is 0 in batches of heterogeneous graphs.
 const wordOfZero = batch.WordNumExtras
 
 // chunkBytes is what a block copies at a time.
@@ -116,7 +117,7 @@ type StaticHeteroPlan struct {
 }
 
 // rows is how many destinations of a type block i may have, of a graph with so many relations.
-func (p *StaticHeteroPlan) rows(relations []Relation, i, kind int) int64 {
+func (p *StaticHeteroPlan) rows(of []csc.EdgeType, i, kind int) int64 {
 	if i+1 == len(p.Vertices) {
 		return p.Plan.Seeds[kind]
 	}
@@ -126,7 +127,7 @@ func (p *StaticHeteroPlan) rows(relations []Relation, i, kind int) int64 {
 	// Each was found by an edge of the hop before.
 	found := int64(0)
 	for r, n := range p.Edges[i+1] {
-		if relations[r].Src == kind {
+		if of[r].Src == kind {
 			found += n
 		}
 	}
@@ -150,7 +151,7 @@ func (p *StaticHeteroPlan) numSeeds() (all int64) {
 	return all
 }
 
-// StaticHetero is Static for a graph with types.
+// StaticHetero is Static for a heterogeneous graph.
 type StaticHetero struct {
 	passes
 	plan   StaticHeteroPlan
@@ -185,7 +186,7 @@ func (e *Engine) NewStaticHetero(g *Graph, p StaticHeteroPlan) (s *StaticHetero,
 	if s.own, err = Kept(e, "static_hetero", loadStaticHetero); err != nil {
 		return nil, err
 	}
-	if tablesOf(len(g.schema.Nodes), len(g.schema.Relations))+drawBytes(0) > s.own.room {
+	if tablesOf(len(g.schema.NodeTypes), len(g.relations))+drawBytes(0) > s.own.room {
 		return nil, fmt.Errorf("%w: static: expected a graph of fewer types on this GPU, whose blocks have %d bytes of shared memory", request.ErrValue, s.own.room)
 	}
 	if s.space, err = e.borrow(g); err != nil {
@@ -212,9 +213,9 @@ func (p *StaticHeteroPlan) needs(g *Graph) Needs {
 	}
 	for i := range p.Edges {
 		rows, edges := int64(0), int64(0)
-		for r, relation := range about.Relations {
-			dst, most := p.rows(about.Relations, i, relation.Dst), p.Edges[i][r]
-			indptr, indices, ids := batch.Widths{ID: width.ID, EdgeID: int64(relation.Graph.sampleBits() / 8)}.Block(dst, most)
+		for r, relation := range about.EdgeTypes {
+			dst, most := p.rows(about.EdgeTypes, i, relation.Dst), p.Edges[i][r]
+			indptr, indices, ids := batch.Widths{ID: width.ID, EdgeID: int64(g.relations[r].sampleBits() / 8)}.Block(dst, most)
 			place.Next(indptr)
 			place.Next(indices)
 			place.Next(ids)
@@ -425,8 +426,8 @@ func (s *StaticHetero) Sample(stream gpu.Stream) error {
 
 // SpreadHetero is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
 type SpreadHetero struct {
-	Kinds  []SpreadKind
-	Blocks [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
+	NodeTypes []SpreadNodeType
+	Blocks    [][]SpreadHeteroBlock // of each block, outermost first, those of each relation
 	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
 	// of each type its vertices when each hop began, and in the end.
 	Counts gpu.Address
@@ -439,8 +440,8 @@ type SpreadHeteroBlock struct {
 	EdgeWeights, DstNodes gpu.Address
 }
 
-// SpreadKind is the arrays of a type of vertices: of Size, and of Outputs each.
-type SpreadKind struct {
+// SpreadNodeType is the arrays of a node type: of Size, and of Outputs each.
+type SpreadNodeType struct {
 	Nodes, OutputNodes, OutputIndex gpu.Address
 	Trees                           gpu.Address // of Size too, where seeds have some
 	Size, Outputs                   uint64
@@ -476,9 +477,9 @@ func (s *StaticHetero) Place(to *SpreadHetero) error {
 // pieces are the arrays, those that have room for something, and the words of what is counted.
 func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPiece, counts []uint64, err error) {
 	about, l := g.schema, p.Plan.layout()
-	if len(to.Kinds) != len(about.Nodes) || len(to.Blocks) != l.Hops {
+	if len(to.NodeTypes) != len(about.NodeTypes) || len(to.Blocks) != l.Hops {
 		return nil, nil, fmt.Errorf("%w: static: expected arrays of %d types and %d hops, got %d and %d",
-			request.ErrValue, len(about.Nodes), l.Hops, len(to.Kinds), len(to.Blocks))
+			request.ErrValue, len(about.NodeTypes), l.Hops, len(to.NodeTypes), len(to.Blocks))
 	}
 	add := func(x heteroPiece) {
 		if x.To%16 != 0 {
@@ -492,11 +493,11 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 		return fmt.Errorf("%w: static: %s %d of hop %d: expected more room than batches may need", request.ErrValue, what, j, i)
 	}
 	ids := uint32(g.IDBits)
-	for t, k := range to.Kinds {
+	for t, k := range to.NodeTypes {
 		if k.Outputs < uint64(p.Plan.Seeds[t]) || !roomy(k.Size, p.Vertices[0][t]) {
 			return nil, nil, small("type", 0, t)
 		}
-		w, nodes := uint32(l.Type(t)), uint64(max(about.Nodes[t], 1))
+		w, nodes := uint32(l.Type(t)), uint64(max(about.NodeTypes[t].Nodes, 1))
 		add(heteroPiece{To: k.Nodes, Room: k.Size, Modulus: nodes, From: w + batch.TypeNodes, Count: w + batch.TypeNumNodes, Bits: ids})
 		seeds := heteroPiece{To: k.OutputNodes, Room: k.Outputs, Modulus: nodes, From: w + batch.TypeOutputNodes, Count: w + batch.TypeNumOutput, Bits: ids}
 		add(seeds)
@@ -516,8 +517,8 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 			return nil, nil, fmt.Errorf("%w: static: expected arrays of %d relations, got %d", request.ErrValue, l.Relations, len(hop))
 		}
 		for r, b := range hop {
-			relation, w := about.Relations[r], uint32(l.Block(i, r))
-			if b.Size.Edges < uint64(p.Edges[i][r]) || b.Size.Dst < uint64(p.rows(about.Relations, i, relation.Dst)) || !roomy(b.Size.Src, p.sources(i, relation.Src)) {
+			relation, w := about.EdgeTypes[r], uint32(l.Block(i, r))
+			if b.Size.Edges < uint64(p.Edges[i][r]) || b.Size.Dst < uint64(p.rows(about.EdgeTypes, i, relation.Dst)) || !roomy(b.Size.Src, p.sources(i, relation.Src)) {
 				return nil, nil, small("relation", i, r)
 			}
 			add(heteroPiece{
@@ -529,7 +530,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 				behind = uint32(l.Type(relation.Src)) + batch.TypeNumNodes
 				of := uint32(l.Type(relation.Dst))
 				add(heteroPiece{
-					To: b.DstNodes, Room: b.Size.Dst, Modulus: uint64(max(about.Nodes[relation.Dst], 1)), From: of + batch.TypeNodes,
+					To: b.DstNodes, Room: b.Size.Dst, Modulus: uint64(max(about.NodeTypes[relation.Dst].Nodes, 1)), From: of + batch.TypeNodes,
 					Count: w + batch.BlockNumDst, Skip: w + batch.BlockFirstDst, Bits: ids,
 				})
 			}
@@ -538,8 +539,8 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 				Fill: fillBehind, Value: behind, Bits: ids,
 			})
 			add(heteroPiece{
-				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(relation.Graph.Edges, 1)), From: w + batch.BlockEdgeIDs,
-				Count: w + batch.BlockNumEdges, Bits: uint32(relation.Graph.sampleBits()),
+				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(g.relations[r].Edges, 1)), From: w + batch.BlockEdgeIDs,
+				Count: w + batch.BlockNumEdges, Bits: uint32(g.relations[r].sampleBits()),
 			})
 			if p.Plan.EdgeWeights {
 				add(heteroPiece{
@@ -552,7 +553,7 @@ func (p *StaticHeteroPlan) pieces(g *Graph, to *SpreadHetero) (pieces []heteroPi
 			}
 		}
 	}
-	for t := range to.Kinds {
+	for t := range to.NodeTypes {
 		for hop := range l.Hops + 1 {
 			counts = append(counts, uint64(l.Count(t, hop)))
 		}
@@ -594,5 +595,5 @@ func (s *StaticHetero) Relations() int { return len(s.plan.Plan.Fanouts) }
 
 // EdgeBits is how wide the ids of a relation's edges are.
 func (s *StaticHetero) EdgeBits(relation int) int {
-	return s.graph.schema.Relations[relation].Graph.sampleBits()
+	return s.graph.relations[relation].sampleBits()
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// heteroCase is a pass over seeds of a graph with types.
+// heteroCase is a pass over seeds of a heterogeneous graph.
 type heteroCase struct {
 	t       *testing.T
 	e       *Engine
 	s       gpu.Stream
-	g       *csc.HeteroGraph
+	g       *csc.Graph
 	d       *Graph
 	fanouts [][]int64
 	replace bool
@@ -45,7 +45,7 @@ type heteroCase struct {
 	to   SpreadHetero
 }
 
-func (c *heteroCase) bits() int { return c.g.Relations[0].Graph.Indices.Bits }
+func (c *heteroCase) bits() int { return c.g.Relations[0].Indices.Bits }
 
 // joined is the seeds of a batch, type by type, and how many there are of each.
 func (c *heteroCase) joined(i int) (seeds, counts []int64) {
@@ -76,7 +76,7 @@ func (c *heteroCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64
 	}
 	if c.leaves(epoch) {
 		for j, ids := range c.without[i] {
-			out, err := c.g.Relations[j].Graph.Exclude(ids)
+			out, err := c.g.Relations[j].Exclude(ids)
 			c.step(err)
 			r.Exclude = append(r.Exclude, out)
 		}
@@ -87,7 +87,7 @@ func (c *heteroCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64
 		c.t.Fatal(err)
 	}
 	defer m.Release()
-	return heteroParts(m, batch.Layout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
+	return heteroParts(m, batch.Layout{Hops: r.Hops(), Types: len(c.g.NodeTypes), Relations: len(c.g.Relations)})
 }
 
 // bounds are the times of a batch's seeds.
@@ -128,20 +128,20 @@ func (c *heteroCase) place(p *StaticHeteroPlan) {
 		}
 		return uint64(most) + dummies
 	}
-	counts := len(c.g.Kinds) * (len(p.Edges) + 2)
-	for t := range c.g.Kinds {
-		k := SpreadKind{Size: room(p.Vertices[0][t]), Outputs: room(p.Plan.Seeds[t])}
+	counts := len(c.g.NodeTypes) * (len(p.Edges) + 2)
+	for t := range c.g.NodeTypes {
+		k := SpreadNodeType{Size: room(p.Vertices[0][t]), Outputs: room(p.Plan.Seeds[t])}
 		k.Nodes, k.OutputNodes, k.OutputIndex = next(k.Size, bits), next(k.Outputs, bits), next(k.Outputs, bits)
 		if c.trees {
 			k.Trees = next(k.Size, bits)
 		}
-		c.to.Kinds = append(c.to.Kinds, k)
+		c.to.NodeTypes = append(c.to.NodeTypes, k)
 	}
 	for i := range p.Edges {
 		var hop []SpreadHeteroBlock
-		for r, relation := range c.g.Relations {
+		for r, relation := range c.g.EdgeTypes {
 			var b SpreadHeteroBlock
-			b.Size = BlockSize{room(p.sources(i, relation.Src)), room(p.rows(c.d.schema.Relations, i, relation.Dst)), uint64(p.Edges[i][r]) + 5}
+			b.Size = BlockSize{room(p.sources(i, relation.Src)), room(p.rows(c.d.schema.EdgeTypes, i, relation.Dst)), uint64(p.Edges[i][r]) + 5}
 			if p.Edges[i][r] == 0 {
 				b.Size.Edges = 0
 			}
@@ -169,8 +169,8 @@ func (c *heteroCase) place(p *StaticHeteroPlan) {
 		}
 	})
 	c.to.Counts += m.Address
-	for t := range c.to.Kinds {
-		k := &c.to.Kinds[t]
+	for t := range c.to.NodeTypes {
+		k := &c.to.NodeTypes[t]
 		for _, a := range []*gpu.Address{&k.Nodes, &k.Trees, &k.OutputNodes, &k.OutputIndex} {
 			*a += m.Address
 		}
@@ -207,11 +207,11 @@ func (c *heteroCase) read() (arrays [][]int64) {
 		arrays = append(arrays, all[:used])
 	}
 	bits, relations, hops := c.bits(), len(c.g.Relations), len(c.to.Blocks)
-	kinds := len(c.g.Kinds)
+	kinds := len(c.g.NodeTypes)
 	found := kinds + 3*relations*hops
 	counts := c.ints(c.to.Counts, uint64(found+kinds*(hops+1)), 64)
-	for t, k := range c.to.Kinds {
-		vertex := func(i int64) int64 { return i % c.g.Kinds[t].Nodes }
+	for t, k := range c.to.NodeTypes {
+		vertex := func(i int64) int64 { return i % c.g.NodeTypes[t].Nodes }
 		nodes := counts[found+t*(hops+1)+hops]
 		take(k.Nodes, k.Size, bits, nodes, vertex)
 		if c.trees {
@@ -225,14 +225,14 @@ func (c *heteroCase) read() (arrays [][]int64) {
 			of := counts[kinds+3*(i*relations+r):]
 			src, dst, edges := of[0], of[1], of[2]
 			ends := func(t int) []int64 { return counts[found+t*(hops+1):][:hops+1] }
-			if relation := c.g.Relations[r]; c.onlyNew {
+			if relation := c.g.EdgeTypes[r]; c.onlyNew {
 				src = ends(relation.Src)[hops]
 				first, kind := int64(0), relation.Dst
 				if i+1 < hops {
 					first = ends(kind)[hops-2-i]
 				}
-				nodes := c.ints(c.to.Kinds[kind].Nodes, c.to.Kinds[kind].Size, bits)
-				take(b.DstNodes, b.Size.Dst, bits, dst, func(j int64) int64 { return j % c.g.Kinds[kind].Nodes })
+				nodes := c.ints(c.to.NodeTypes[kind].Nodes, c.to.NodeTypes[kind].Size, bits)
+				take(b.DstNodes, b.Size.Dst, bits, dst, func(j int64) int64 { return j % c.g.NodeTypes[kind].Nodes })
 				if last := len(arrays) - 1; !slices.Equal(arrays[last], nodes[first:first+dst]) {
 					c.t.Fatalf("hop %d, relation %d: destinations are %v, want %v", i, r, arrays[last], nodes[first:first+dst])
 				}
@@ -240,7 +240,7 @@ func (c *heteroCase) read() (arrays [][]int64) {
 			}
 			take(b.Indptr, b.Size.Dst+1, bits, dst+1, func(int64) int64 { return edges })
 			take(b.Indices, b.Size.Edges, bits, edges, func(i int64) int64 { return src + (i-edges)%(int64(b.Size.Src)-src) })
-			take(b.EdgeIDs, b.Size.Edges, c.made.EdgeBits(r), edges, func(i int64) int64 { return i % max(c.g.Relations[r].Graph.NumEdges(), 1) })
+			take(b.EdgeIDs, b.Size.Edges, c.made.EdgeBits(r), edges, func(i int64) int64 { return i % max(c.g.Relations[r].NumEdges(), 1) })
 			if c.factors {
 				take(b.EdgeWeights, b.Size.Edges, 32, edges, func(int64) int64 { return 0 })
 			}
@@ -252,14 +252,14 @@ func (c *heteroCase) read() (arrays [][]int64) {
 // run compares every batch of two passes with the CPU's.
 func (c *heteroCase) run() {
 	c.t.Helper()
-	kinds, relations, hops := len(c.g.Kinds), len(c.g.Relations), len(c.fanouts[0])
+	kinds, relations, hops := len(c.g.NodeTypes), len(c.g.Relations), len(c.fanouts[0])
 	l := batch.Layout{Hops: hops, Types: kinds, Relations: relations}
 	plan := &Hetero{Fanouts: c.fanouts, Replace: c.replace, OnlyNew: c.onlyNew, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: make([]int64, kinds)}
 	p := StaticHeteroPlan{Plan: plan, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
 	if c.rule != nil {
 		plan.Times = &Times{Rule: *c.rule}
 		for r, rows := range c.keys {
-			keys, err := c.d.schema.Relations[r].Graph.Keys(rows.Edges)
+			keys, err := c.d.relations[r].Keys(rows.Edges)
 			c.step(err)
 			plan.Times.Keys = append(plan.Times.Keys, keys)
 		}
@@ -295,7 +295,7 @@ func (c *heteroCase) run() {
 		bounds = append(bounds, c.bounds(i)...)
 		if c.without != nil {
 			for r, ids := range c.without[i] {
-				positions, err := c.g.Relations[r].Graph.Positions(ids)
+				positions, err := c.g.Relations[r].Positions(ids)
 				c.step(err)
 				without = append(without, positions...)
 				withoutAt = append(withoutAt, int64(len(without)))
@@ -363,8 +363,8 @@ func (c *heteroCase) run() {
 // deal has batches of random seeds, of some of the types each, and a batch of none.
 func (c *heteroCase) deal(random *rand.Rand, batches, most int) {
 	for i := range batches {
-		of := make([][]int64, len(c.g.Kinds))
-		for t, kind := range c.g.Kinds {
+		of := make([][]int64, len(c.g.NodeTypes))
+		for t, kind := range c.g.NodeTypes {
 			if i == 2 || random.IntN(3) == 0 && len(of) > 1 {
 				continue
 			}
@@ -382,10 +382,10 @@ func (c *heteroCase) leaveOut(random *rand.Rand) {
 		var of [][]int64
 		for r, relation := range c.g.Relations {
 			var ids []int64
-			for p := range relation.Graph.NumEdges() {
+			for p := range relation.NumEdges() {
 				if i == 1 && r == 0 || random.IntN(4) == 0 {
-					if relation.Graph.EdgeIDs.Bits != 0 {
-						p = relation.Graph.EdgeIDs.At(p)
+					if relation.EdgeIDs.Bits != 0 {
+						p = relation.EdgeIDs.At(p)
 					}
 					ids = append(ids, p)
 				}
@@ -397,9 +397,8 @@ func (c *heteroCase) leaveOut(random *rand.Rand) {
 }
 
 // timesOf are times of all edges, which ascend in each row.
-func timesOf(g *csc.HeteroGraph) (all []*times.Rows) {
-	for _, r := range g.Relations {
-		of := r.Graph
+func timesOf(g *csc.Graph) (all []*times.Rows) {
+	for _, of := range g.Relations {
 		rows := &times.Rows{Edges: make([]int64, of.NumEdges()), Of: make([]int64, of.NumEdges())}
 		for v := range of.Rows() {
 			start, end := of.Indptr.At(v), of.Indptr.At(v+1)
@@ -419,7 +418,7 @@ func timesOf(g *csc.HeteroGraph) (all []*times.Rows) {
 
 // Batches of random schemas that replayed launches make are the CPU's, whatever the widths, weights, the sampler and
 // the grid, past the end of the map's tags.
-func TestStaticTypedEqualsTheCPU(t *testing.T) {
+func TestStaticHeteroEqualsTheCPU(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 3))
 	for i, types := range []int{1, 3, 12} {
@@ -427,7 +426,7 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 			g := randomTypes(random, types, bits)
 			if bits == 32 {
 				for j := 0; j < len(g.Relations); j += 2 {
-					weigh(g.Relations[j].Graph, weightings["ramp"])
+					weigh(g.Relations[j], weightings["ramp"])
 				}
 			}
 			d := uploadHetero(t, e, g)
@@ -464,15 +463,13 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 }
 
 // A batch that is larger than it may be is found, and the others are what they are.
-func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
+func TestStaticHeteroFindsWhatDoesNotFit(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
-	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a", Nodes: 500}, {Name: "b", Nodes: 500}}}
+	g := &csc.Graph{Schema: &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a", Nodes: 500}, {Name: "b", Nodes: 500}}}}
 	for i := range 2 {
 		rows := csctest.RandomRows(500, uint64(3+i))
-		g.Relations = append(g.Relations, csc.Relation{
-			Graph: csctest.Graph(rows, 500, 64, 64, false), Name: fmt.Sprint("r", i), Src: 1 - i, Dst: i, Salt: uint64(i) + 9,
-		})
+		g.Add(csc.EdgeType{Name: fmt.Sprint("r", i), Src: 1 - i, Dst: i, Salt: uint64(i) + 9}, csctest.Graph(rows, 500, 64, 64, false))
 	}
 	c := heteroCase{t: t, e: e, s: s, g: g, d: uploadHetero(t, e, g), fanouts: [][]int64{{3, 3}, {-1, 4}}, smaller: 5}
 	c.deal(random, 7, 8)
@@ -483,7 +480,7 @@ func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
 }
 
 // What no launch with the same arguments can make is refused, and nothing is held afterwards.
-func TestStaticTypedRefuses(t *testing.T) {
+func TestStaticHeteroRefuses(t *testing.T) {
 	e, s := device(t)
 	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 2, 64)
 	d := uploadHetero(t, e, g)
@@ -515,7 +512,7 @@ func TestStaticTypedRefuses(t *testing.T) {
 	if err := made.Spread(s); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
-	for i, to := range []*SpreadHetero{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadHeteroBlock{make([]SpreadHeteroBlock, 3)}}} {
+	for i, to := range []*SpreadHetero{{}, {NodeTypes: make([]SpreadNodeType, 2), Blocks: [][]SpreadHeteroBlock{make([]SpreadHeteroBlock, 3)}}} {
 		if err := made.Place(to); !errors.Is(err, request.ErrValue) {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -539,7 +536,7 @@ func TestStaticTypedRefuses(t *testing.T) {
 }
 
 // What mirrors the kernels' structs and is written by the host is as large as there.
-func TestStaticTypedState(t *testing.T) {
+func TestStaticHeteroState(t *testing.T) {
 	if got := unsafe.Offsetof(heteroState{}.Launches); got != unsafe.Sizeof(heteroPass{}) {
 		t.Error(got)
 	}

@@ -34,7 +34,7 @@ type standing struct {
 const dummies = 3
 
 // standUp makes arrays for batches of up to such sizes.
-func standUp(t *testing.T, e *Engine, s gpu.Stream, made *Static, g *csc.Graph) *standing {
+func standUp(t *testing.T, e *Engine, s gpu.Stream, made *Static, g *csc.Relation) *standing {
 	t.Helper()
 	x := &standing{t: t, made: made, stream: s, idBits: int64(g.Indices.Bits), edge: int64(made.graph.sampleBits())}
 	offset := uint64(0)
@@ -180,7 +180,7 @@ func (x *standing) step(f func() error) {
 
 // pass is a pass over parts of seeds, as a captured loop does it: batch i is copied out while batch
 // i + 2 is sampled.
-func (x *standing) pass(g *csc.Graph, seeds []int64, parts []Seeds, epoch uint32, first, stride uint64, want func(i int) (*batchtest.Batch, error)) {
+func (x *standing) pass(g *csc.Relation, seeds []int64, parts []Seeds, epoch uint32, first, stride uint64, want func(i int) (*batchtest.Batch, error)) {
 	x.t.Helper()
 	e, s := x.made.engine, x.stream
 	bits := x.made.plan.SeedBits
@@ -222,7 +222,7 @@ func (x *standing) pass(g *csc.Graph, seeds []int64, parts []Seeds, epoch uint32
 
 // staticCase is passes over a graph with a sampler.
 type staticCase struct {
-	g       *csc.Graph
+	g       *csc.Relation
 	d       *Graph
 	hops    request.Hops
 	seeds   []int64
@@ -241,7 +241,7 @@ func (c *staticCase) run(t *testing.T, e *Engine, s gpu.Stream) {
 	}
 	bits := c.g.Indices.Bits
 	onHost := func(epoch uint32, number uint64, part Seeds) (batchtest.Batch, error) {
-		return onCPU(&cpu.Request{Graph: c.g, Request: request.Request{Hops: c.hops, Batch: request.Batch{
+		return onCPU(&cpu.Request{Relation: c.g, Request: request.Request{Hops: c.hops, Batch: request.Batch{
 			Seed: 9, Epoch: epoch, Number: number, Seeds: csctest.Array(c.seeds[part.First:][:part.Count], bits),
 		}}})
 	}

@@ -130,9 +130,9 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 
 // excluded is the CSC positions that a request samples around.
 func excluded(r *cpu.Request) (positions []int64) {
-	for v := range r.Graph.Rows() {
+	for v := range r.Relation.Rows() {
 		for _, p := range r.Exclude.Of(v) {
-			positions = append(positions, r.Graph.Indptr.At(v)+p)
+			positions = append(positions, r.Relation.Indptr.At(v)+p)
 		}
 	}
 	return positions
@@ -148,7 +148,7 @@ func sample(e *Engine, d *Graph, c Call) (Batch, error) {
 }
 
 // upload is a graph on the device, until the end of the test.
-func upload(t *testing.T, e *Engine, g *csc.Graph) *Graph {
+func upload(t *testing.T, e *Engine, g *csc.Relation) *Graph {
 	t.Helper()
 	d, free, err := e.Upload(g)
 	if err != nil {
@@ -163,7 +163,7 @@ func upload(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 }
 
 // graphOf is csctest.Graph, here and on the device.
-func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) (*csc.Graph, *Graph) {
+func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) (*csc.Relation, *Graph) {
 	t.Helper()
 	g := csctest.Graph(rows, numNodes, idBits, indptrBits, withIDs)
 	return g, upload(t, e, g)
@@ -179,7 +179,7 @@ func awkward(t *testing.T, e *Engine, f func(t *testing.T, d *Graph, r cpu.Reque
 				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs)
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range append([][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}}, more...) {
-						f(t, d, cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, 64)}}})
+						f(t, d, cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, 64)}}})
 					}
 				}
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/testing/csctest"
 )
 
-// timedGraph is a graph without types as one of one type, on the device, with the keys of its edges there.
-func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, keys []int64) (*Graph, gpu.Address) {
+// timedGraph is a homogeneous graph as one of one type, on the device, with the keys of its edges there.
+func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Relation, keys []int64) (*Graph, gpu.Address) {
 	t.Helper()
 	m, err := e.pool.Alloc(s, uint64(len(keys))*8)
 	if err == nil {
@@ -34,7 +34,7 @@ func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, keys []int6
 			t.Error(err)
 		}
 	})
-	return e.NewHetero(Schema{Names: []string{""}, Nodes: []int64{g.NumNodes}, Relations: []Relation{{Graph: upload(t, e, g)}}}), m.Address
+	return upload(t, e, g).Alone(), m.Address
 }
 
 // Graphs of every kind under every rule, with times that are often alike, at the ends of the integers
@@ -107,14 +107,14 @@ func TestTimes(t *testing.T) {
 				batch := request.Batch{Seed: 7, Epoch: 1, Number: uint64(variant), Seeds: csctest.Array(seeds, bits)}
 				given := times.Rows{Edges: keys, Of: of, Float: float}
 				r, on := &cpu.Request{
-					Graph: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
+					Relation: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
 					EdgeWeights: how >= 4,
 				}, d
 				if how == 1 || how == 3 || how == 4 && variant%2 == 0 || how == 6 {
 					r.Exclude = x
 				}
 				if how == 2 || how == 3 || how > 4 {
-					r.Graph, on = byWeight, weighed
+					r.Relation, on = byWeight, weighed
 				}
 				want, err := onCPU(r)
 				if err != nil {
@@ -144,7 +144,7 @@ func TestTimes(t *testing.T) {
 
 // Random schemas of which some relations have times, some weights, and some both: under every rule, with
 // excluded edges, and with factors.
-func TestTypedTimes(t *testing.T) {
+func TestHeteroTimes(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
 	for round := range 12 {
@@ -153,15 +153,15 @@ func TestTypedTimes(t *testing.T) {
 		var timed []*times.Rows
 		for i, r := range g.Relations {
 			if weights && i%2 == 0 {
-				weigh(r.Graph, weightings[[]string{"ramp", "heavy"}[i/2%2]])
+				weigh(r, weightings[[]string{"ramp", "heavy"}[i/2%2]])
 			}
 			timed = append(timed, nil)
 			if i > 0 && random.IntN(3) == 0 {
 				continue
 			}
-			rows := &times.Rows{Edges: make([]int64, r.Graph.NumEdges()), Of: make([]int64, r.Graph.NumEdges()), Float: float}
-			for v := range r.Graph.Rows() {
-				own := rows.Edges[r.Graph.Indptr.At(v):r.Graph.Indptr.At(v+1)]
+			rows := &times.Rows{Edges: make([]int64, r.NumEdges()), Of: make([]int64, r.NumEdges()), Float: float}
+			for v := range r.Rows() {
+				own := rows.Edges[r.Indptr.At(v):r.Indptr.At(v+1)]
 				for j := range own {
 					if own[j] = random.Int64N(20); float {
 						own[j] = times.Key(float64(own[j]) / 2)
@@ -171,8 +171,8 @@ func TestTypedTimes(t *testing.T) {
 			}
 			for p, key := range rows.Edges {
 				id := int64(p)
-				if r.Graph.EdgeIDs.Bits != 0 {
-					id = r.Graph.EdgeIDs.At(id)
+				if r.EdgeIDs.Bits != 0 {
+					id = r.EdgeIDs.At(id)
 				}
 				rows.Of[id] = key
 			}
@@ -189,7 +189,7 @@ func TestTypedTimes(t *testing.T) {
 				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: variant >= 8,
 			}
 			var seeds []int64
-			for _, k := range g.Kinds {
+			for _, k := range g.NodeTypes {
 				count := random.Int64N(5)
 				r.Seeds = append(r.Seeds, count)
 				for range count {
@@ -214,7 +214,7 @@ func TestTypedTimes(t *testing.T) {
 				}
 				r.Fanouts = append(r.Fanouts, fanouts)
 				if variant >= 16 {
-					r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 3))
+					r.Exclude = append(r.Exclude, someExcluded(t, rel, random, 3))
 				}
 			}
 			if err := heteroAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {

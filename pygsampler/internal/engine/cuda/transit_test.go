@@ -52,14 +52,14 @@ func TestTransitsOfEveryClass(t *testing.T) {
 				}
 			}
 			for _, rule := range []walk.Rule{{Length: 4, EdgeIDs: true}, {Length: 5, Stop: .2, Restart: .3, Jumps: true}, {Length: 3, P: 2, Q: .5}} {
-				r := walk.Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array(seeds, bits)}}
+				r := walk.Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 7, Seeds: csctest.Array(seeds, bits)}}
 				if err := walksAlike(e, s, d, &r, 0, 3); err != nil {
 					t.Fatalf("%s, weights %q, %+v: %v", name, weights, rule, err)
 				}
 			}
 		}
 		every := csctest.Steps(nodes, 1)
-		r := walk.Request{Rule: walk.Rule{Length: 6, EdgeIDs: true}, Graph: g, Batch: request.Batch{Seeds: csctest.Array(every, bits)}}
+		r := walk.Request{Rule: walk.Rule{Length: 6, EdgeIDs: true}, Relation: g, Batch: request.Batch{Seeds: csctest.Array(every, bits)}}
 		if err := walksAlike(e, s, d, &r, 0); err != nil {
 			t.Fatalf("all vertices, weights %q: %v", weights, err)
 		}
@@ -77,7 +77,7 @@ func TestTransitsFromNowhere(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, seeds := range [][]int64{{3, 49}, {}} {
-		r := walk.Request{Rule: plan.Rule, Graph: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}
+		r := walk.Request{Rule: plan.Rule, Relation: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}
 		if err := walksAlike(e, s, d, &r, 0); err != nil {
 			t.Error(err)
 		}

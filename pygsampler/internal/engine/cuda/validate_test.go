@@ -13,11 +13,11 @@ import (
 
 // placed is a graph on the device whose arrays begin so many elements after a
 // place that is aligned to 16 bytes, and the same graph on the host.
-func placed(t *testing.T, e *Engine, indptr, indices []int64, nodes int64, indptrBits, idBits, shift int) (*csc.Graph, Arrays) {
+func placed(t *testing.T, e *Engine, indptr, indices []int64, nodes int64, indptrBits, idBits, shift int) (*csc.Relation, Arrays) {
 	t.Helper()
 	// What lies before is no offset and no id: nobody may look at it.
 	before := []int64{1 << 30, -1, 1 << 30, -1}[:shift]
-	held := &csc.Graph{
+	held := &csc.Relation{
 		Indptr: csctest.Array(append(append([]int64{}, before...), indptr...), indptrBits),
 		// And what lies behind.
 		Indices:  csctest.Array(append(append(append([]int64{}, before...), indices...), -1, -1), idBits),
@@ -27,7 +27,7 @@ func placed(t *testing.T, e *Engine, indptr, indices []int64, nodes int64, indpt
 	a.Indptr += gpu.Address(shift * indptrBits / 8)
 	a.Indices += gpu.Address(shift * idBits / 8)
 	a.Rows, a.Edges = int64(len(indptr))-1, int64(len(indices))
-	return &csc.Graph{Indptr: csctest.Array(indptr, indptrBits), Indices: csctest.Array(indices, idBits), NumNodes: nodes}, a
+	return &csc.Relation{Indptr: csctest.Array(indptr, indptrBits), Indices: csctest.Array(indices, idBits), NumNodes: nodes}, a
 }
 
 // alike says how the errors of the two validations differ, if they do.
@@ -148,7 +148,7 @@ func TestValidateSizes(t *testing.T) {
 		t.Error(err)
 	}
 	a.Rows = -1
-	if err := alike(e.Validate(a), (&csc.Graph{}).Validate()); err != nil {
+	if err := alike(e.Validate(a), (&csc.Relation{}).Validate()); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // walker is a graph on the device, with adjacency, until the end of the test.
-func walker(t *testing.T, e *Engine, g *csc.Graph) *Graph {
+func walker(t *testing.T, e *Engine, g *csc.Relation) *Graph {
 	t.Helper()
 	d := upload(t, e, g)
 	t.Cleanup(func() {
@@ -38,7 +38,7 @@ func walksAlike(e *Engine, s gpu.Stream, d *Graph, r *walk.Request, grids ...int
 			continue
 		case layout == "transit":
 			plan.Layout, plan.Execution = "auto", "transit"
-		case layout == "packed" && r.Graph.Kinds > 1:
+		case layout == "packed" && r.Relation.Kinds > 1:
 			continue
 		}
 		for _, grid := range grids {
@@ -111,7 +111,7 @@ func TestWalks(t *testing.T) {
 					if rule.Top > 0 && rule.Visits() > 200 {
 						some = seeds[:7] // a block of threads sorts them, which the emulator has one after another
 					}
-					r := walk.Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 1<<39 + 1, Seeds: csctest.Array(some, bits)}}
+					r := walk.Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 1<<39 + 1, Seeds: csctest.Array(some, bits)}}
 					if rule.Roots > 0 && weights != "" {
 						continue
 					}
@@ -148,7 +148,7 @@ func TestWalksOfKinds(t *testing.T) {
 	}
 	for _, path := range [][]int64{{0}, {1, 2}, {2, 0, 0, 1, 2}} {
 		for _, restart := range []float64{0, .2} {
-			r := walk.Request{Rule: walk.Rule{Length: 13, Path: path, Restart: restart, EdgeIDs: true}, Graph: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}
+			r := walk.Request{Rule: walk.Rule{Length: 13, Path: path, Restart: restart, EdgeIDs: true}, Relation: g, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}
 			if err := walksAlike(e, s, d, &r, 0, 2); err != nil {
 				t.Fatalf("%v, restart %g: %v", path, restart, err)
 			}
@@ -166,7 +166,7 @@ func TestWalksFromNowhere(t *testing.T) {
 	if err == nil || err.Error() != "index error: seeds[1]: expected an id in [0, 50), got 50" {
 		t.Errorf("%v", err)
 	}
-	r := walk.Request{Rule: plan.Rule, Graph: g, Batch: request.Batch{Seeds: csctest.Array([]int64{3, 49}, 32)}}
+	r := walk.Request{Rule: plan.Rule, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{3, 49}, 32)}}
 	if err := walksAlike(e, s, d, &r, 0); err != nil {
 		t.Error(err)
 	}

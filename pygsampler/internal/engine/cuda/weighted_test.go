@@ -23,7 +23,7 @@ var weightings = map[string]func(p int) float64{
 }
 
 // weigh gives a graph tables.
-func weigh(g *csc.Graph, weight func(p int) float64) *csc.Graph {
+func weigh(g *csc.Relation, weight func(p int) float64) *csc.Relation {
 	var s weights.Scratch
 	g.Alias, g.Sums = make([]uint64, g.NumEdges()), make([]uint64, g.NumEdges())
 	for v := range g.Rows() {
@@ -38,7 +38,7 @@ func weigh(g *csc.Graph, weight func(p int) float64) *csc.Graph {
 }
 
 // weighted is graphOf with weights.
-func weighted(t *testing.T, e *Engine, rows [][]int64, nodes int64, bits int, withIDs bool, weight func(p int) float64) (*csc.Graph, *Graph) {
+func weighted(t *testing.T, e *Engine, rows [][]int64, nodes int64, bits int, withIDs bool, weight func(p int) float64) (*csc.Relation, *Graph) {
 	t.Helper()
 	g := weigh(csctest.Graph(rows, nodes, bits, 96-bits, withIDs), weight)
 	return g, upload(t, e, g)
@@ -57,7 +57,7 @@ func TestEveryDegreeAndFanoutByWeight(t *testing.T) {
 			for fanout := int64(1); fanout <= 40; fanout++ {
 				for _, replace := range []bool{false, true} {
 					r := request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}
-					if err := compare(e, s, d, &cpu.Request{Graph: g, Request: r}, 0); err != nil {
+					if err := compare(e, s, d, &cpu.Request{Relation: g, Request: r}, 0); err != nil {
 						t.Fatalf("%s, %d bits, fanout %d, replace %v: %v", name, bits, fanout, replace, err)
 					}
 				}
@@ -83,7 +83,7 @@ func TestByWeight(t *testing.T) {
 			}
 			for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {10, 0}, {64, 33}, {40, -1}, {1000}, {12, 12}} {
 				for _, replace := range []bool{false, true} {
-					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(700), bits)}}}
+					r := cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 5, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(700), bits)}}}
 					about := fmt.Sprintf("%s, %d bits, %v, replace %v", name, bits, fanouts, replace)
 					for _, change := range []struct {
 						name string
@@ -107,7 +107,7 @@ func TestByWeight(t *testing.T) {
 			}
 			k := kernels(t, d)
 			k.binEdges, k.binBytes = 500, 0
-			check(t, e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{9, 8, 7}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, bits)}}}, 0, 2)
+			check(t, e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{9, 8, 7}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, bits)}}}, 0, 2)
 			k.binEdges, k.binBytes = binFromEdges, binFromBytes
 		}
 	}
@@ -119,7 +119,7 @@ func TestAwkwardGraphsByWeight(t *testing.T) {
 		g, d := weighted(t, e, rows, int64(len(rows)), 32, false, weightings["heavy"])
 		for _, fanouts := range [][]int64{{2, 2}, {20}, {64, 3}, {-1}} {
 			seeds := csctest.Steps(min(len(rows), 50), 1)
-			if err := compare(e, s, d, &cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}}, 0, 3); err != nil {
+			if err := compare(e, s, d, &cpu.Request{Relation: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seeds: csctest.Array(seeds, 32)}}}, 0, 3); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}

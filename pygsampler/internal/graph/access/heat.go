@@ -23,7 +23,7 @@ func visited(out, edges int64) float64 {
 // Heat writes how often edges are read, to compare runs of them with each other, each of perUnit edges but the
 // last one: a row by the chance that its vertex is among the neighbours of a hop, and of its edges up to usualFanout,
 // each as likely as the others. degrees are the out-degrees of all vertices.
-func Heat(g *csc.Graph, degrees []int64, perUnit int64, heat []float64) {
+func Heat(g *csc.Relation, degrees []int64, perUnit int64, heat []float64) {
 	clear(heat)
 	kinds := max(g.Kinds, 1)
 	end := perUnit * int64(len(heat))
@@ -44,7 +44,7 @@ func Heat(g *csc.Graph, degrees []int64, perUnit int64, heat []float64) {
 
 // RowHeat writes how often rows of vertices are read, to compare runs of perUnit bytes with each other: each row, of
 // so many bytes, by the chance that a hop meets its vertex.
-func RowHeat(g *csc.Graph, degrees []int64, row, perUnit int64, heat []float64) {
+func RowHeat(g *csc.Relation, degrees []int64, row, perUnit int64, heat []float64) {
 	clear(heat)
 	for v, n := range degrees {
 		lo := int64(v) * row

@@ -9,7 +9,7 @@ import (
 )
 
 // Heat, edge by edge.
-func slow(g *csc.Graph, visits []int64, perUnit int64, units int) []float64 {
+func slow(g *csc.Relation, visits []int64, perUnit int64, units int) []float64 {
 	heat := make([]float64, units)
 	for row := range g.Rows() {
 		lo, hi := g.Indptr.At(row), g.Indptr.At(row+1)
@@ -38,7 +38,7 @@ func TestHeat(t *testing.T) {
 			for v := range visits {
 				visits[v] = random.Int64N(100)
 			}
-			g := &csc.Graph{Indptr: csc.Array{I64: indptr, Bits: 64}, Indices: csc.Array{I64: make([]int64, edges), Bits: 64}, NumNodes: nodes, Kinds: kinds}
+			g := &csc.Relation{Indptr: csc.Array{I64: indptr, Bits: 64}, Indices: csc.Array{I64: make([]int64, edges), Bits: 64}, NumNodes: nodes, Kinds: kinds}
 			units := int((edges + perUnit - 1) / perUnit)
 			got, want := make([]float64, units), slow(g, visits, perUnit, units)
 			got[0] = math.NaN() // of before
@@ -65,7 +65,7 @@ func TestRowHeat(t *testing.T) {
 			for at := range row * int64(len(visits)) {
 				want[at/perUnit] += 1 - math.Exp(-16384*float64(visits[at/row]+1)/1e6)
 			}
-			RowHeat(&csc.Graph{Indices: csc.Array{I64: make([]int64, 1e6), Bits: 64}}, visits, row, perUnit, got)
+			RowHeat(&csc.Relation{Indices: csc.Array{I64: make([]int64, 1e6), Bits: 64}}, visits, row, perUnit, got)
 			for u := range want {
 				if math.Abs(got[u]-want[u]) > 1e-9*want[u] {
 					t.Fatalf("rows of %d, units of %d, unit %d: expected %g, got %g", row, perUnit, u, want[u], got[u])

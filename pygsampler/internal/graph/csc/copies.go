@@ -27,7 +27,7 @@ func (c Copies) Is(position int64, out func(position int64) bool) bool {
 }
 
 // Copies are those of the graph, which are made once, by all cores.
-func (g *Graph) Copies() (Copies, error) {
+func (g *Relation) Copies() (Copies, error) {
 	g.copying.Lock()
 	defer g.copying.Unlock()
 	if !g.copied {
@@ -40,7 +40,7 @@ func (g *Graph) Copies() (Copies, error) {
 	return g.copies, nil
 }
 
-func (g *Graph) findCopies() (Copies, error) {
+func (g *Relation) findCopies() (Copies, error) {
 	if g.Indices.Bits == 32 {
 		return findCopies(g.Indptr, g.Indices.I32)
 	}

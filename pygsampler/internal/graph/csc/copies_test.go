@@ -22,7 +22,7 @@ func TestCopies(t *testing.T) {
 			indices = append(indices, of...)
 			indptr = append(indptr, int64(len(indices)))
 		}
-		g := &Graph{Indptr: Array{I64: indptr, Bits: 64}, Indices: Array{I64: indices, Bits: 64}, NumNodes: int64(max(sources, 60))}
+		g := &Relation{Indptr: Array{I64: indptr, Bits: 64}, Indices: Array{I64: indices, Bits: 64}, NumNodes: int64(max(sources, 60))}
 		found, err := g.Copies()
 		if err != nil {
 			t.Fatal(err)

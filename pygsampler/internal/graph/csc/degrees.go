@@ -16,7 +16,7 @@ const mostRows = 1 << 23
 // asks can stop in between. It borrows the graph and keeps a counter of each
 // vertex; one goroutine at a time may use it. The zero value is of no use.
 type Degrees struct {
-	graph    *Graph
+	relation *Relation
 	parallel bool // whether to count parallel edges, which sorts each row
 	pages    *memory.Pages
 	out32    []uint32 // out-degrees; nil where a count may not fit
@@ -50,7 +50,7 @@ type Profile struct {
 
 // NewDegrees takes the memory for the counters: 4 bytes for each vertex, 8 where
 // there are 2^32 edges and more.
-func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
+func NewDegrees(g *Relation, parallel bool) (*Degrees, error) {
 	width := int64(4)
 	if g.NumEdges() >= 1<<32 {
 		width = 8
@@ -62,7 +62,7 @@ func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Degrees{graph: g, parallel: parallel, pages: pages}
+	d := &Degrees{relation: g, parallel: parallel, pages: pages}
 	if width == 4 {
 		d.out32 = memory.Slice[uint32](pages, g.NumNodes)
 	} else {
@@ -90,7 +90,7 @@ func (d *Degrees) Out(to []int64) {
 // Advance counts whole rows with about the given number of edges, on all cores,
 // and returns the number of rows counted so far.
 func (d *Degrees) Advance(edges int64) (row int64, err error) {
-	g := d.graph
+	g := d.relation
 	first, rows := d.row, g.Rows()
 	last := min(d.rowOf(g.Indptr.At(first)+max(edges, 1)), first+mostRows, rows)
 	last = max(last, min(first+1, rows))
@@ -111,12 +111,12 @@ func (d *Degrees) Advance(edges int64) (row int64, err error) {
 
 // rowOf is the row of the edge at a position, or the number of rows past the end.
 func (d *Degrees) rowOf(position int64) int64 {
-	rows := d.graph.Rows()
-	return int64(sort.Search(int(rows), func(r int) bool { return d.graph.Indptr.At(int64(r)+1) > position }))
+	rows := d.relation.Rows()
+	return int64(sort.Search(int(rows), func(r int) bool { return d.relation.Indptr.At(int64(r)+1) > position }))
 }
 
 func count[T Index](d *Degrees, indices []T, first, last int64) error {
-	g := d.graph
+	g := d.relation
 	lo, hi := g.Indptr.At(first), g.Indptr.At(last)
 	if lo < 0 || hi < lo || hi > int64(len(indices)) {
 		d.changed.Store(true)
@@ -173,7 +173,7 @@ func countRows[T Index](d *Degrees, indices []T, first, last int64) {
 	var loops, repeats int64
 	var scratch []T
 	for v := first; v < last; v++ {
-		lo, hi := d.graph.Indptr.At(v), d.graph.Indptr.At(v+1)
+		lo, hi := d.relation.Indptr.At(v), d.relation.Indptr.At(v+1)
 		if lo < 0 || hi < lo || hi > int64(len(indices)) {
 			d.changed.Store(true)
 			return
@@ -204,19 +204,19 @@ func countRows[T Index](d *Degrees, indices []T, first, last int64) {
 
 // Profile is the result once Advance has counted all edges.
 func (d *Degrees) Profile() Profile {
-	rows := d.graph.Rows()
+	rows := d.relation.Rows()
 	indegree := func(v int64) int64 {
 		if v >= rows {
 			return 0
 		}
-		return d.graph.Indptr.At(v+1) - d.graph.Indptr.At(v)
+		return d.relation.Indptr.At(v+1) - d.relation.Indptr.At(v)
 	}
 	outdegree := func(v int64) int64 { return int64(d.out32[v]) }
 	if d.out64 != nil {
 		outdegree = func(v int64) int64 { return int64(d.out64[v]) }
 	}
 	var isolated atomic.Int64
-	Parallel(0, d.graph.NumNodes, func(lo, hi int64) {
+	Parallel(0, d.relation.NumNodes, func(lo, hi int64) {
 		n := int64(0)
 		for v := lo; v < hi; v++ {
 			if outdegree(v) == 0 && indegree(v) == 0 {
@@ -226,8 +226,8 @@ func (d *Degrees) Profile() Profile {
 		isolated.Add(n)
 	})
 	p := Profile{
-		In:       spread(d.graph.NumNodes, indegree),
-		Out:      spread(d.graph.NumNodes, outdegree),
+		In:       spread(d.relation.NumNodes, indegree),
+		Out:      spread(d.relation.NumNodes, outdegree),
 		Isolated: isolated.Load(),
 		Loops:    d.loops.Load(),
 		Parallel: -1,

@@ -28,7 +28,7 @@ func plainSpread(degree []int64) Spread {
 	return s
 }
 
-func plainProfile(g *Graph) Profile {
+func plainProfile(g *Relation) Profile {
 	in, out := make([]int64, g.NumNodes), make([]int64, g.NumNodes)
 	p := Profile{}
 	for v := range g.Rows() {
@@ -55,7 +55,7 @@ func plainProfile(g *Graph) Profile {
 	return p
 }
 
-func profile(t *testing.T, g *Graph, parallel bool, step int64) Profile {
+func profile(t *testing.T, g *Relation, parallel bool, step int64) Profile {
 	t.Helper()
 	d, err := NewDegrees(g, parallel)
 	if err != nil {
@@ -73,11 +73,11 @@ func profile(t *testing.T, g *Graph, parallel bool, step int64) Profile {
 }
 
 // random is a graph with rows from lists of degrees, and some vertices past its rows.
-func random(degrees []int64, beyond int64, bits int) *Graph {
+func random(degrees []int64, beyond int64, bits int) *Relation {
 	r := rand.New(rand.NewPCG(1, 2))
 	nodes := int64(len(degrees)) + beyond
 	indptr := []int64{0}
-	g := &Graph{NumNodes: nodes, Indices: Array{Bits: bits}}
+	g := &Relation{NumNodes: nodes, Indices: Array{Bits: bits}}
 	for v, k := range degrees {
 		for range k {
 			u := r.Int64N(nodes)
@@ -143,12 +143,12 @@ func TestWideCountersAgree(t *testing.T) {
 }
 
 func TestDegreesOfArraysThatChange(t *testing.T) {
-	for name, spoil := range map[string]func(*Graph){
-		"id":     func(g *Graph) { g.Indices.I64[2] = 99 },
-		"below":  func(g *Graph) { g.Indices.I64[2] = -1 },
-		"offset": func(g *Graph) { g.Indptr.I64[1] = 1 << 40 },
-		"end":    func(g *Graph) { g.Indptr.I64[2] = 1 << 40 },
-		"minus":  func(g *Graph) { g.Indptr.I64[1] = -5 },
+	for name, spoil := range map[string]func(*Relation){
+		"id":     func(g *Relation) { g.Indices.I64[2] = 99 },
+		"below":  func(g *Relation) { g.Indices.I64[2] = -1 },
+		"offset": func(g *Relation) { g.Indptr.I64[1] = 1 << 40 },
+		"end":    func(g *Relation) { g.Indptr.I64[2] = 1 << 40 },
+		"minus":  func(g *Relation) { g.Indptr.I64[1] = -5 },
 	} {
 		g := random([]int64{4, 4}, 0, 64)
 		d, err := NewDegrees(g, true)

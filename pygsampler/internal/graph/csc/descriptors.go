@@ -16,7 +16,7 @@ var TransposedRows = []descriptor.Row{
 	{Name: "edge_ids", Bits: TransposedEdgeIDBits, Length: TransposedNumEdges, Offset: TransposedEdgeIDs},
 }
 
-// JoinedRows are the arrays of a graph with types whose types were joined.
+// JoinedRows are the arrays of a heterogeneous graph whose types were joined.
 var JoinedRows = []descriptor.Row{
 	{Name: "indptr", DType: "int64", Length: JoinedNumNodes, More: 1, Offset: JoinedIndptr},
 	{Name: "indices", DType: "int64", Length: JoinedNumEdges, Offset: JoinedIndices},

@@ -22,7 +22,7 @@ func (x *Exclusions) Of(v int64) []int64 {
 
 // Exclude finds the rows and positions of the given original edge ids. Ids may
 // repeat; one that the graph does not have is an error.
-func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
+func (g *Relation) Exclude(ids []int64) (*Exclusions, error) {
 	positions, err := g.Positions(ids)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
 
 // ExcludeOf is Exclude for a part of a larger graph, whose edge ids begin at first there: of the ids those that the
 // part has.
-func (g *Graph) ExcludeOf(ids []int64, first int64) *Exclusions {
+func (g *Relation) ExcludeOf(ids []int64, first int64) *Exclusions {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (g *Graph) ExcludeOf(ids []int64, first int64) *Exclusions {
 }
 
 // exclusionsAt are the edges at CSC positions, ascending; nil: none.
-func (g *Graph) exclusionsAt(positions []int64) *Exclusions {
+func (g *Relation) exclusionsAt(positions []int64) *Exclusions {
 	if len(positions) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (g *Graph) exclusionsAt(positions []int64) *Exclusions {
 // Positions finds the CSC positions of original edge ids, ascending, each once. Ids
 // may repeat; one that the graph, or the one whose edges these are, does not have is an
 // error.
-func (g *Graph) Positions(ids []int64) ([]int64, error) {
+func (g *Relation) Positions(ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func Skip(excluded []int64, p int64) int64 {
 
 // buildLookup makes the way from an edge id to its position, once per graph: the
 // inverse permutation where ids are dense and distinct, a sorted index otherwise.
-func (g *Graph) buildLookup() {
+func (g *Relation) buildLookup() {
 	n := g.NumEdges()
 	if g.EdgeIDs.Bits == 0 {
 		g.identityID = true
@@ -125,7 +125,7 @@ func (g *Graph) buildLookup() {
 	g.inverse = inverse
 }
 
-func (g *Graph) sortByID() {
+func (g *Relation) sortByID() {
 	g.byID = make([]int64, g.NumEdges())
 	for i := range g.byID {
 		g.byID[i] = int64(i)
@@ -133,7 +133,7 @@ func (g *Graph) sortByID() {
 	slices.SortStableFunc(g.byID, func(a, b int64) int { return cmp.Compare(g.EdgeIDs.At(a), g.EdgeIDs.At(b)) })
 }
 
-func (g *Graph) appendPositions(positions []int64, id int64) []int64 {
+func (g *Relation) appendPositions(positions []int64, id int64) []int64 {
 	switch {
 	case g.identityID:
 		if uint64(id) < uint64(g.NumEdges()) {

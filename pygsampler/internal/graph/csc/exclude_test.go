@@ -13,7 +13,7 @@ import (
 )
 
 // A random graph whose rows are often empty.
-func randomGraph(r *rand.Rand, rows, edges int, bits int) *csc.Graph {
+func randomGraph(r *rand.Rand, rows, edges int, bits int) *csc.Relation {
 	indptr := []int64{0}
 	for v := range rows {
 		at := indptr[v]
@@ -26,7 +26,7 @@ func randomGraph(r *rand.Rand, rows, edges int, bits int) *csc.Graph {
 	for i := range indices {
 		indices[i] = r.Int64N(int64(rows))
 	}
-	return &csc.Graph{Indptr: csctest.Array(indptr, bits), Indices: csctest.Array(indices, bits), NumNodes: int64(rows) + 3}
+	return &csc.Relation{Indptr: csctest.Array(indptr, bits), Indices: csctest.Array(indices, bits), NumNodes: int64(rows) + 3}
 }
 
 // Exclude against a scan of all edges, where ids are positions, a permutation,
@@ -95,11 +95,11 @@ func TestExclude(t *testing.T) {
 }
 
 func TestExcludeErrors(t *testing.T) {
-	graph := func(ids csc.Array) *csc.Graph {
-		return &csc.Graph{Indptr: csctest.Array([]int64{0, 2, 3}, 64), Indices: csctest.Array([]int64{0, 1, 0}, 64), EdgeIDs: ids, NumNodes: 2}
+	graph := func(ids csc.Array) *csc.Relation {
+		return &csc.Relation{Indptr: csctest.Array([]int64{0, 2, 3}, 64), Indices: csctest.Array([]int64{0, 1, 0}, 64), EdgeIDs: ids, NumNodes: 2}
 	}
 	plain := graph(csc.Array{})
-	for _, g := range []*csc.Graph{plain, graph(csctest.Array([]int64{2, 0, 1}, 64)), graph(csctest.Array([]int64{10, -3, 10}, 32))} {
+	for _, g := range []*csc.Relation{plain, graph(csctest.Array([]int64{2, 0, 1}, 64)), graph(csctest.Array([]int64{10, -3, 10}, 32))} {
 		known := int64(0)
 		if g.EdgeIDs.Bits == 32 {
 			known = 10
@@ -116,7 +116,7 @@ func TestExcludeErrors(t *testing.T) {
 	if x, err := plain.Exclude(nil); x != nil || err != nil || x.Of(0) != nil {
 		t.Error("nothing excludes something")
 	}
-	empty := &csc.Graph{Indptr: csctest.Array([]int64{0}, 32), Indices: csctest.Array(nil, 32), NumNodes: 0}
+	empty := &csc.Relation{Indptr: csctest.Array([]int64{0}, 32), Indices: csctest.Array(nil, 32), NumNodes: 0}
 	if _, err := empty.Exclude([]int64{0}); err == nil {
 		t.Error("an edge of an empty graph")
 	}
@@ -125,7 +125,7 @@ func TestExcludeErrors(t *testing.T) {
 // Positions above 2^31 find their rows, without a byte for each edge.
 func TestExcludeLarge(t *testing.T) {
 	const n = 2_200_000_000
-	g := &csc.Graph{
+	g := &csc.Relation{
 		Indptr:  csctest.Array([]int64{0, 1<<31 + 100, 1<<31 + 100, 1<<31 + 103, n}, 64),
 		Indices: csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, n)}, NumNodes: 4,
 	}
@@ -155,7 +155,7 @@ func TestExcludeAtOnce(t *testing.T) {
 		ids[i] = int64(p)
 	}
 	g.EdgeIDs = csctest.Array(ids, 64)
-	want, err := (&csc.Graph{Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes}).Exclude(ids[:50])
+	want, err := (&csc.Relation{Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes}).Exclude(ids[:50])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,133 +1,141 @@
-// Package csc is the storage of a graph: compressed sparse columns over arrays
-// that the caller owns, and the forms derived from them.
 package csc
 
 import (
-	"sync"
-	"unsafe"
-
-	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"fmt"
+	"strings"
 )
 
-// Index is the type of an array of ids or offsets.
-type Index interface{ int32 | int64 }
-
-// Array is a borrowed array of int32 or int64 elements: one of the two slices is
-// in use, as Bits says. The zero value is an absent array.
-type Array struct {
-	Bits int
-	I32  []int32
-	I64  []int64
-}
-
-// Borrow is the array at an address that stays valid as long as its owner keeps
-// it; bits is 32 or 64.
-func Borrow(address, length int64, bits int) Array {
-	if bits == 32 {
-		return Array{Bits: 32, I32: memory.View[int32](address, length)}
-	}
-	return Array{Bits: 64, I64: memory.View[int64](address, length)}
-}
-
-// ArrayOf is a slice as an array.
-func ArrayOf[I Index](values []I) Array {
-	switch v := any(values).(type) {
-	case []int32:
-		return Array{Bits: 32, I32: v}
-	case []int64:
-		return Array{Bits: 64, I64: v}
-	}
-	return Array{}
-}
-
-// Len is the number of elements.
-func (a Array) Len() int64 { return int64(max(len(a.I32), len(a.I64))) }
-
-// At is element i.
-func (a Array) At(i int64) int64 {
-	if a.Bits == 32 {
-		return int64(a.I32[i])
-	}
-	return a.I64[i]
-}
-
-// Of is the slice of a whose element type is T; nil when a holds the other type.
-func Of[T Index](a Array) []T {
-	var s any = a.I64
-	var zero T
-	if _, is32 := any(zero).(int32); is32 {
-		s = a.I32
-	}
-	return s.([]T)
-}
-
-// Graph is a directed graph in CSC: row v of Indices[Indptr[v]:Indptr[v+1]] lists
-// v's in-neighbours. It borrows its arrays and never writes to them; after
-// Validate its invariants hold for as long as the caller leaves the arrays alone
-// (and reads stay bounds-checked if not). Any number of goroutines may read it.
+// Graph is relations, and the schema that says what their nodes and edges are. A homogeneous graph has
+// no schema and one relation; ids of a heterogeneous one count within a type. It borrows what it is made of, and any
+// number of goroutines may read it.
 type Graph struct {
-	Indptr  Array // rows+1 offsets: first 0, never decreasing, last = len(Indices)
-	Indices Array // source ids in [0, NumNodes)
-	EdgeIDs Array // original ids of the edges by CSC position; absent: the position
-	// NumNodes counts vertices; those at and beyond len(Indptr)-1 have no in-edges.
-	NumNodes int64
-	// Alias and Sums are what rows draw by, as rng.Weights of all rows, one behind
-	// another: every edge has a positive weight then. Nil: rows draw uniformly.
-	Alias, Sums []uint64
-	// Whole is the graph of which this one has some edges; nil: it has all there are.
-	Whole *Graph
-	// Kinds is how many types of edges rows are split by: row v*Kinds+k has those of
-	// vertex v that are of type k, and there are NumNodes*Kinds rows. 0: one row a vertex.
-	Kinds int64
-	// Back is this graph transposed, its rows ascending and not split by type, for the
-	// question whether an edge exists: of walks that look at the vertex before. Nil: none.
-	Back *Graph
-	// EdgeData and VertexData are arrays by name, an element for each original edge id, or
-	// for each vertex. Kept is what programs have made of them and of the graph.
-	EdgeData, VertexData map[string]Values
-	Kept                 DerivedCache
-
-	lookup     sync.Once
-	inverse    []int64 // CSC position by edge id, where ids are dense
-	byID       []int64 // else: CSC positions sorted by edge id
-	identityID bool
-
-	copying sync.Mutex
-	copies  Copies
-	copied  bool // whether copies are known
+	*Schema   // nil: the graph is homogeneous
+	Relations []*Relation
 }
 
-// Rows is the number of rows that Indptr describes.
-func (g *Graph) Rows() int64 { return g.Indptr.Len() - 1 }
-
-// Weights are those of a row of so many edges from CSC position start on.
-func (g *Graph) Weights(start, degree int64) rng.Weights {
-	return rng.Weights{Alias: g.Alias[start : start+degree], Sums: g.Sums[start : start+degree]}
+// Schema is the types of nodes and edges, in the user's order; the relation of an edge type has its place. The rows
+// of a relation are the nodes of one type and its neighbours are those of another.
+type Schema struct {
+	NodeTypes []NodeType
+	EdgeTypes []EdgeType
 }
 
-// NumEdges is the number of edges.
-func (g *Graph) NumEdges() int64 { return g.Indices.Len() }
+// NodeType is a type of nodes.
+type NodeType struct {
+	Name  string
+	Nodes int64
+	Salt  uint64 // as that of an edge type, of its name
+}
 
-// EdgeIDBits is the width of the edge ids of a sample.
-func (g *Graph) EdgeIDBits() int { return EdgeIDBits(g.EdgeIDs.Bits, g.Indices.Bits, g.NumEdges()) }
+// EdgeType is a type of edges.
+type EdgeType struct {
+	Name     string // "src__rel__dst"
+	Short    string // "rel", which other edge types may have too
+	Src, Dst int    // places among the node types
+	// Salt is the first 8 bytes of BLAKE2b of the name, little-endian: what the draws of its rows
+	// differ by from those of other edge types.
+	Salt uint64
+}
 
-// EdgeIDBits is the width of the edge ids of a sample of a graph: that of its own, 0
-// where it has none, else that of its ids unless the positions of its edges need more.
-func EdgeIDBits(own, idBits int, edges int64) int {
-	switch {
-	case own != 0:
-		return own
-	case edges > 1<<31-1:
+// Homogeneous is the graph of one relation and no schema.
+func Homogeneous(r *Relation) *Graph { return &Graph{Relations: []*Relation{r}} }
+
+// Add adds an edge type and its relation.
+func (g *Graph) Add(of EdgeType, r *Relation) {
+	g.EdgeTypes, g.Relations = append(g.EdgeTypes, of), append(g.Relations, r)
+}
+
+// Relation is the relation at a place; that of a homogeneous graph is 0.
+func (g *Graph) Relation(i int) *Relation { return g.Relations[i] }
+
+// Mixed says whether rows draw by their edge type too. A graph of one node type and
+// one edge type is sampled as a homogeneous one.
+func (s *Schema) Mixed() bool { return len(s.NodeTypes) > 1 || len(s.EdgeTypes) > 1 }
+
+// IDBits is the width of the ids of all relations.
+func (g *Graph) IDBits() int {
+	if len(g.Relations) == 0 {
 		return 64
 	}
-	return idBits
+	return g.Relations[0].Indices.Bits
 }
 
-// Pointer is where the elements begin; nil for an empty array.
-func (a Array) Pointer() unsafe.Pointer {
-	if a.Bits == 32 {
-		return unsafe.Pointer(unsafe.SliceData(a.I32))
+// Validate checks what concerns several relations of a heterogeneous graph; each is valid by itself. Its nodes
+// are those of the larger type, so that neighbours may be beyond theirs: they are looked at then.
+func (g *Graph) Validate() error {
+	for i, e := range g.EdgeTypes {
+		if uint(e.Src) >= uint(len(g.NodeTypes)) || uint(e.Dst) >= uint(len(g.NodeTypes)) {
+			return valueError("relations[%q]: expected two of %d node types, got %d and %d", e.Name, len(g.NodeTypes), e.Src, e.Dst)
+		}
+		r, src, dst := g.Relations[i], g.NodeTypes[e.Src].Nodes, g.NodeTypes[e.Dst].Nodes
+		switch {
+		case r.Indices.Bits != g.IDBits():
+			return valueError("relations[%q]: expected ids of %d bits, as the first relation has them, got %d", e.Name, g.IDBits(), r.Indices.Bits)
+		case r.Kinds > 0:
+			return valueError("relations[%q]: expected rows that are not split, got %d types", e.Name, r.Kinds)
+		case r.Rows() > dst:
+			return valueError("relations[%q]: expected at most %d rows, one for each node, got %d", e.Name, dst, r.Rows())
+		case r.NumNodes <= src:
+			continue
+		}
+		bad32 := func(a []int32) int64 { return outsideIn(a, src) }
+		bad64 := func(a []int64) int64 { return outsideIn(a, src) }
+		if i := firstIn(r.Indices, bad32, bad64); i >= 0 {
+			return valueError("%s: %s", strings.ReplaceAll(e.Name, "__", " "), Outside(i, src, r.Indices.At(i)))
+		}
 	}
-	return unsafe.Pointer(unsafe.SliceData(a.I64))
+	return nil
+}
+
+// EdgeType is the place of the edge type with that name, or -1.
+func (s *Schema) EdgeType(name string) int {
+	for i := range s.EdgeTypes {
+		if s.EdgeTypes[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Find is the place of the edge type with that name, or of the only one with that short name. The error
+// continues "expected ".
+func (s *Schema) Find(name string) (int, error) {
+	if i := s.EdgeType(name); i >= 0 {
+		return i, nil
+	}
+	all, matches := make([]int, len(s.EdgeTypes)), []int{}
+	for i := range s.EdgeTypes {
+		all[i] = i
+		if s.EdgeTypes[i].Short == name && name != "" {
+			matches = append(matches, i)
+		}
+	}
+	switch len(matches) {
+	case 0:
+		return 0, fmt.Errorf("edge types of the graph, got %q; there are %s", name, s.list(all))
+	case 1:
+		return matches[0], nil
+	default:
+		return 0, fmt.Errorf("a name that only one edge type has, got %q; it can be any of %s", name, s.list(matches))
+	}
+}
+
+// Written is an edge type as Python writes it.
+func (s *Schema) Written(i int) string {
+	e := &s.EdgeTypes[i]
+	return fmt.Sprintf("('%s', '%s', '%s')", s.NodeTypes[e.Src].Name, e.Short, s.NodeTypes[e.Dst].Name)
+}
+
+// mostListed is how many edge types an error names.
+const mostListed = 20
+
+func (s *Schema) list(types []int) string {
+	names, more := []string{}, ""
+	if n := len(types) - mostListed; n > 0 {
+		types, more = types[:mostListed], fmt.Sprintf(" and %d more", n)
+	}
+	for _, i := range types {
+		names = append(names, s.Written(i))
+	}
+	return strings.Join(names, ", ") + more
 }

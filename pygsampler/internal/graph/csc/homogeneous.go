@@ -9,21 +9,21 @@ import (
 // joinUnit is how many rows a worker takes at a time.
 const joinUnit = 1 << 12
 
-// Homogeneous makes the graph without types of all vertices and edges: vertices type after type, and those of
-// edge e of a relation are the relation's first and e. firsts has these, and behind them how many ids of
+// ToHomogeneous makes the homogeneous graph of all nodes and edges: nodes type after type, and the id of edge e of a relation
+// is the relation's first and e. firsts has these, and behind them how many ids of
 // edges there are. The edges of a row stand relation after relation.
-func (t *HeteroGraph) Homogeneous(firsts []int64, crew Crew) (m memory.Memory, err error) {
-	ids := firsts[len(t.Relations)]
-	nodes, starts := int64(0), make([]int64, len(t.Kinds))
-	for k, kind := range t.Kinds {
+func (g *Graph) ToHomogeneous(firsts []int64, crew Crew) (m memory.Memory, err error) {
+	ids := firsts[len(g.Relations)]
+	nodes, starts := int64(0), make([]int64, len(g.NodeTypes))
+	for k, kind := range g.NodeTypes {
 		starts[k] = nodes
 		nodes += kind.Nodes
 	}
 	edges := int64(0)
-	into := make([][]int, len(t.Kinds)) // the relations that lead to each kind
-	for r, rel := range t.Relations {
-		edges += rel.Graph.NumEdges()
-		into[rel.Dst] = append(into[rel.Dst], r)
+	into := make([][]int, len(g.NodeTypes)) // the relations that lead to each node type
+	for r, rel := range g.Relations {
+		edges += rel.NumEdges()
+		into[g.EdgeTypes[r].Dst] = append(into[g.EdgeTypes[r].Dst], r)
 	}
 	words := [JoinedWords]int64{JoinedNumNodes: nodes, JoinedNumEdges: edges, JoinedNumIDs: ids}
 	size := int64(JoinedWords * 8)
@@ -44,22 +44,22 @@ func (t *HeteroGraph) Homogeneous(firsts []int64, crew Crew) (m memory.Memory, e
 	copy(memory.At[int64](m, 0, JoinedWords), words[:])
 	indptr := memory.At[int64](m, words[JoinedIndptr], nodes+1)
 	indices, edgeIDs := memory.At[int64](m, words[JoinedIndices], edges), memory.At[int64](m, words[JoinedEdgeIDs], edges)
-	number(memory.At[int32](m, words[JoinedEdgeTypes], ids), memory.At[int64](m, words[JoinedEdgeOwn], ids), firsts[:len(t.Relations)])
+	number(memory.At[int32](m, words[JoinedEdgeTypes], ids), memory.At[int64](m, words[JoinedEdgeOwn], ids), firsts[:len(g.Relations)])
 	number(memory.At[int32](m, words[JoinedNodeTypes], nodes), memory.At[int64](m, words[JoinedNodeOwn], nodes), starts)
 	row := int64(0)
 	indptr[0] = 0
-	for k, kind := range t.Kinds {
+	for k, kind := range g.NodeTypes {
 		for v := range kind.Nodes {
 			degree := int64(0)
 			for _, r := range into[k] {
-				degree += t.Relations[r].degree(v)
+				degree += g.Relations[r].degree(v)
 			}
 			indptr[row+1] = indptr[row] + degree
 			row++
 		}
 	}
 	var wrong atomic.Pointer[error]
-	for k, kind := range t.Kinds {
+	for k, kind := range g.NodeTypes {
 		units := (kind.Nodes + joinUnit - 1) / joinUnit
 		var next atomic.Int64
 		Crewed(crew, units, func() {
@@ -67,23 +67,22 @@ func (t *HeteroGraph) Homogeneous(firsts []int64, crew Crew) (m memory.Memory, e
 				for v := i * joinUnit; v < min((i+1)*joinUnit, kind.Nodes); v++ {
 					out := indptr[starts[k]+v]
 					for _, r := range into[k] {
-						rel := &t.Relations[r]
+						rel, of := g.Relations[r], &g.EdgeTypes[r]
 						degree := rel.degree(v)
 						if degree == 0 {
 							continue
 						}
-						g := rel.Graph
-						for e := g.Indptr.At(v); degree > 0; e, degree, out = e+1, degree-1, out+1 {
+						for e := rel.Indptr.At(v); degree > 0; e, degree, out = e+1, degree-1, out+1 {
 							own := e
-							if g.EdgeIDs.Bits != 0 {
-								own = g.EdgeIDs.At(e)
+							if rel.EdgeIDs.Bits != 0 {
+								own = rel.EdgeIDs.At(e)
 							}
 							if uint64(own) >= uint64(firsts[r+1]-firsts[r]) {
-								err := valueError("%s: expected edge ids in [0, %d), got %d", rel.Name, firsts[r+1]-firsts[r], own)
+								err := valueError("%s: expected edge ids in [0, %d), got %d", of.Name, firsts[r+1]-firsts[r], own)
 								wrong.Store(&err)
 								return
 							}
-							indices[out], edgeIDs[out] = starts[rel.Src]+g.Indices.At(e), firsts[r]+own
+							indices[out], edgeIDs[out] = starts[of.Src]+rel.Indices.At(e), firsts[r]+own
 						}
 					}
 				}
@@ -97,12 +96,12 @@ func (t *HeteroGraph) Homogeneous(firsts []int64, crew Crew) (m memory.Memory, e
 	return m, nil
 }
 
-// degree is how many edges lead to a vertex of the destination type.
-func (r *Relation) degree(v int64) int64 {
-	if v >= r.Graph.Rows() {
+// degree is how many edges lead to a node.
+func (g *Relation) degree(v int64) int64 {
+	if v >= g.Rows() {
 		return 0
 	}
-	return r.Graph.Indptr.At(v+1) - r.Graph.Indptr.At(v)
+	return g.Indptr.At(v+1) - g.Indptr.At(v)
 }
 
 // number says of each id which of the types that begin at these places it is of, and which of it.

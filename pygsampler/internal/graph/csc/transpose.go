@@ -18,7 +18,7 @@ var ErrStopped = errors.New("stopped")
 // u*kinds + k lists those of type k. It borrows the graph and the types until Run has returned;
 // any goroutine may stop it and look how far it is.
 type Transposition struct {
-	Graph *Graph // whose rows are not split by type
+	Relation *Relation // whose rows are not split by type
 	// Kind is the type of the edge of an id, of which there are Len; nil: rows are not split.
 	Kind func(id int64) int64
 	Len  int64
@@ -48,7 +48,7 @@ func (t *Transposition) Progress() (done, total int64) {
 	if t.Kind != nil {
 		looks++
 	}
-	return t.Done.Load(), looks * t.Graph.NumEdges()
+	return t.Done.Load(), looks * t.Relation.NumEdges()
 }
 
 // Run makes the memory, with one reference.
@@ -62,7 +62,7 @@ func (t *Transposition) Run() (m memory.Memory, err error) {
 			m = memory.Memory{}
 		}
 	}()
-	g := t.Graph
+	g := t.Relation
 	if g.Kinds != 0 {
 		return m, valueError("graph: expected one whose rows are not split by type, got %d types", g.Kinds)
 	}
@@ -162,10 +162,10 @@ func (t *Transposition) types(kind []uint16) (kinds int64, err error) {
 
 // id is the original id of the edge at a CSC position.
 func (t *Transposition) id(p int64) int64 {
-	if t.Graph.EdgeIDs.Bits == 0 {
+	if t.Relation.EdgeIDs.Bits == 0 {
 		return p
 	}
-	return t.Graph.EdgeIDs.At(p)
+	return t.Relation.EdgeIDs.At(p)
 }
 
 // lower makes a at most value, and raise makes it at least that.
@@ -181,7 +181,7 @@ func raise(a *atomic.Int64, value int64) {
 
 // each runs f over the CSC positions of each part, in ascending order and a few at a time.
 func (t *Transposition) each(parts int64, f func(part, lo, hi int64)) error {
-	edges := t.Graph.NumEdges()
+	edges := t.Relation.NumEdges()
 	Together(parts, func(part int64) {
 		end := edges * (part + 1) / parts
 		for lo := edges * part / parts; lo < end && !t.Stop.Load(); lo += between {
@@ -207,7 +207,7 @@ type transposing struct {
 
 // transpose is countingSort over the positions of a CSC: the row of a position is found on the way.
 func transpose[T, E Index](s transposing, m memory.Memory, offIndices, offIDs int64) error {
-	g, rows := s.Graph, int64(len(s.indptr)-1)
+	g, rows := s.Relation, int64(len(s.indptr)-1)
 	scratch, err := memory.Map(s.parts * rows * 8)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func transpose[T, E Index](s transposing, m memory.Memory, offIndices, offIDs in
 }
 
 // rowOf is the row of the edge at a CSC position.
-func (g *Graph) rowOf(p int64) int64 {
+func (g *Relation) rowOf(p int64) int64 {
 	lo, hi := int64(0), g.Rows()
 	for lo < hi {
 		if middle := (lo + hi) / 2; g.Indptr.At(middle+1) <= p {
@@ -281,14 +281,14 @@ func (g *Graph) rowOf(p int64) int64 {
 }
 
 // Ascends says whether the neighbours of each row ascend, as they do in a transposed graph.
-func (g *Graph) Ascends() bool {
+func (g *Relation) Ascends() bool {
 	if g.Indices.Bits == 32 {
 		return ascends(g, g.Indices.I32)
 	}
 	return ascends(g, g.Indices.I64)
 }
 
-func ascends[T Index](g *Graph, indices []T) bool {
+func ascends[T Index](g *Relation, indices []T) bool {
 	var falls atomic.Bool
 	Parallel(0, g.Rows(), func(lo, hi int64) {
 		for v := lo; v < hi && !falls.Load(); v++ {
@@ -304,7 +304,7 @@ func ascends[T Index](g *Graph, indices []T) bool {
 }
 
 // SameRows says whether two graphs have the same arrays but for the ids of edges.
-func SameRows(a, b *Graph) bool {
+func SameRows(a, b *Relation) bool {
 	return a.NumNodes == b.NumNodes && a.Kinds == b.Kinds && same(a.Indptr, b.Indptr) && same(a.Indices, b.Indices)
 }
 

@@ -33,15 +33,15 @@ func readForm(m memory.Memory) (f form) {
 }
 
 // csc is the form as a graph.
-func (f form) csc(nodes int64) *csc.Graph {
-	return &csc.Graph{
+func (f form) csc(nodes int64) *csc.Relation {
+	return &csc.Relation{
 		Indptr: csctest.Array(f.indptr, 64), Indices: csctest.Array(f.indices, int(f.idBits)),
 		EdgeIDs: csctest.Array(f.ids, int(f.edgeIDBits)), NumNodes: nodes, Kinds: f.kinds,
 	}
 }
 
 // transposed is the form by sorting a list of all edges, stably.
-func transposed(g *csc.Graph, kind func(id int64) int64, kinds int64) form {
+func transposed(g *csc.Relation, kind func(id int64) int64, kinds int64) form {
 	type edge struct{ row, to, id int64 }
 	var edges []edge
 	for v := range g.Rows() {
@@ -75,8 +75,8 @@ func transposed(g *csc.Graph, kind func(id int64) int64, kinds int64) form {
 
 // graphs are those that tests transpose, by name: with parallel edges, self loops, vertices
 // without edges and behind the last row.
-func graphs(idBits, indptrBits int, withIDs bool) map[string]*csc.Graph {
-	found := make(map[string]*csc.Graph)
+func graphs(idBits, indptrBits int, withIDs bool) map[string]*csc.Relation {
+	found := make(map[string]*csc.Relation)
 	for name, rows := range csctest.Awkward(9000) {
 		found[name] = csctest.Graph(rows, max(int64(len(rows)), 3), idBits, indptrBits, withIDs)
 	}
@@ -137,9 +137,9 @@ func TestTransposition(t *testing.T) {
 		for _, withIDs := range []bool{false, true} {
 			for name, g := range graphs(bits[0], bits[1], withIDs) {
 				what := fmt.Sprintf("%s, ids of %d bits, indptr of %d, own edge ids %v", name, bits[0], bits[1], withIDs)
-				plain := run(t, &csc.Transposition{Graph: g})
+				plain := run(t, &csc.Transposition{Relation: g})
 				expect(t, what, plain, transposed(g, nil, 0))
-				bare := run(t, &csc.Transposition{Graph: g, Bare: true})
+				bare := run(t, &csc.Transposition{Relation: g, Bare: true})
 				if bare.ids != nil {
 					t.Errorf("%s: edge ids that nobody asked for", what)
 				}
@@ -150,9 +150,9 @@ func TestTransposition(t *testing.T) {
 				if err := sorted.Validate(); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
-				expect(t, what+", twice", run(t, &csc.Transposition{Graph: sorted}), transposed(sorted, nil, 0))
+				expect(t, what+", twice", run(t, &csc.Transposition{Relation: sorted}), transposed(sorted, nil, 0))
 				for _, kinds := range []int64{3, 5} {
-					b := &csc.Transposition{Graph: g, Kind: kind, Len: g.NumEdges(), Kinds: kinds, Name: "t"}
+					b := &csc.Transposition{Relation: g, Kind: kind, Len: g.NumEdges(), Kinds: kinds, Name: "t"}
 					hetero := run(t, b)
 					expect(t, fmt.Sprintf("%s, %d types", what, kinds), hetero, transposed(g, kind, kinds))
 					if err := hetero.csc(g.NumNodes).Validate(); err != nil {
@@ -174,22 +174,22 @@ func TestTranspositionFindsHowManyTypes(t *testing.T) {
 		kinds int64
 	}{{[]int64{0, 0, 0, 0}, 1}, {[]int64{0, 4, 0, 1}, 5}, {[]int64{1, 1, 1, 1 << 14}, 1<<14 + 1}, {[]int64{0, 0, 0, 1<<15 - 1}, 1 << 15}} {
 		kind := func(id int64) int64 { return k.types[id] }
-		got := run(t, &csc.Transposition{Graph: g, Kind: kind, Len: 4, Name: "t"})
+		got := run(t, &csc.Transposition{Relation: g, Kind: kind, Len: 4, Name: "t"})
 		expect(t, fmt.Sprint(k.types), got, transposed(g, kind, k.kinds))
 	}
 	none := csctest.Graph(nil, 2, 64, 64, false)
-	got := run(t, &csc.Transposition{Graph: none, Kind: func(int64) int64 { return 0 }, Name: "t"})
+	got := run(t, &csc.Transposition{Relation: none, Kind: func(int64) int64 { return 0 }, Name: "t"})
 	expect(t, "no edges", got, transposed(none, nil, 1))
 }
 
 func TestTranspositionErrors(t *testing.T) {
 	before := memory.Count().Live
 	g := csctest.Graph([][]int64{{0, 1, 1}, {2}}, 3, 64, 64, true)
-	wide := &csc.Graph{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 47}
-	huge := &csc.Graph{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 44}
-	split := &csc.Graph{Indptr: csctest.Array([]int64{0, 0, 0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1, Kinds: 2}
+	wide := &csc.Relation{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 47}
+	huge := &csc.Relation{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1 << 44}
+	split := &csc.Relation{Indptr: csctest.Array([]int64{0, 0, 0}, 64), Indices: csctest.Array(nil, 64), NumNodes: 1, Kinds: 2}
 	for _, k := range []struct {
-		graph      *csc.Graph
+		graph      *csc.Relation
 		types      []int64
 		kinds, len int64
 		want       string
@@ -201,13 +201,13 @@ func TestTranspositionErrors(t *testing.T) {
 		{wide, nil, 3, 0, "t: expected at most 2^48 rows, got 140737488355328 vertices by 3 types"},
 		{split, nil, 0, 0, "graph: expected one whose rows are not split by type, got 2 types"},
 	} {
-		_, err := (&csc.Transposition{Graph: k.graph, Kind: func(id int64) int64 { return k.types[id] }, Len: k.len, Kinds: k.kinds, Name: "t"}).Run()
+		_, err := (&csc.Transposition{Relation: k.graph, Kind: func(id int64) int64 { return k.types[id] }, Len: k.len, Kinds: k.kinds, Name: "t"}).Run()
 		var value *csc.ValueError
 		if !errors.As(err, &value) || err.Error() != k.want {
 			t.Errorf("got %v, want %s", err, k.want)
 		}
 	}
-	if _, err := (&csc.Transposition{Graph: huge}).Run(); !errors.Is(err, memory.ErrNoMemory) {
+	if _, err := (&csc.Transposition{Relation: huge}).Run(); !errors.Is(err, memory.ErrNoMemory) {
 		t.Errorf("2^44 rows: got %v", err)
 	}
 	if n := memory.Count().Live; n != before {
@@ -218,7 +218,7 @@ func TestTranspositionErrors(t *testing.T) {
 func TestTranspositionStops(t *testing.T) {
 	before := memory.Count().Live
 	g := graphs(64, 64, false)["several parts"]
-	if done := (&csc.Transposition{Graph: g}); true {
+	if done := (&csc.Transposition{Relation: g}); true {
 		done.Halt()
 		if _, err := done.Run(); !errors.Is(err, csc.ErrStopped) {
 			t.Errorf("before it began: %v", err)
@@ -226,7 +226,7 @@ func TestTranspositionStops(t *testing.T) {
 	}
 	// Once types are read, and at the first and the last look at an edge.
 	for _, at := range []int64{0, g.NumEdges() - 1} {
-		b := &csc.Transposition{Graph: g, Len: g.NumEdges(), Name: "t"}
+		b := &csc.Transposition{Relation: g, Len: g.NumEdges(), Name: "t"}
 		b.Kind = func(id int64) int64 {
 			if id == at {
 				b.Halt()
@@ -245,12 +245,12 @@ func TestTranspositionStops(t *testing.T) {
 // Files are not read before they are used, so that anything may stand in their arrays.
 func TestTranspositionOfDamagedArrays(t *testing.T) {
 	before := memory.Count().Live
-	for name, g := range map[string]*csc.Graph{
+	for name, g := range map[string]*csc.Relation{
 		"a source that is no vertex": {Indptr: csctest.Array([]int64{0, 2}, 64), Indices: csctest.Array([]int64{0, 9}, 64), NumNodes: 2},
 		"a negative source":          {Indptr: csctest.Array([]int64{0, 2}, 64), Indices: csctest.Array([]int64{0, -9}, 32), NumNodes: 2},
 		"rows that end too early":    {Indptr: csctest.Array([]int64{0, 1}, 64), Indices: csctest.Array([]int64{0, 1}, 64), NumNodes: 2},
 	} {
-		if m, err := (&csc.Transposition{Graph: g}).Run(); err == nil {
+		if m, err := (&csc.Transposition{Relation: g}).Run(); err == nil {
 			m.Release()
 			t.Errorf("%s: expected an error", name)
 		}
@@ -283,7 +283,7 @@ func TestSameRows(t *testing.T) {
 	a := csctest.Graph(rows, 3, 64, 64, true)
 	for _, k := range []struct {
 		name string
-		b    *csc.Graph
+		b    *csc.Relation
 		want bool
 	}{
 		{"without edge ids", csctest.Graph(rows, 3, 64, 64, false), true},

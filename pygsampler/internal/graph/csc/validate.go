@@ -18,7 +18,7 @@ func valueError(format string, args ...any) error {
 
 // Validate checks every invariant of the graph once, on all cores, and names the
 // first offender.
-func (g *Graph) Validate() error {
+func (g *Relation) Validate() error {
 	if err := CheckSizes(g.Rows(), g.NumNodes, g.Kinds, g.Indices.Bits); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (g *Graph) Validate() error {
 
 // CheckEdgeData refuses arrays of edges that have no value for the id of some edge. Where
 // ids are the caller's own all of them are read.
-func (g *Graph) CheckEdgeData() error {
+func (g *Relation) CheckEdgeData() error {
 	for _, name := range slices.Sorted(maps.Keys(g.EdgeData)) {
 		length := g.EdgeData[name].Len()
 		if g.EdgeIDs.Bits == 0 && length < g.NumEdges() {
@@ -62,7 +62,7 @@ func (g *Graph) CheckEdgeData() error {
 // The parts of a validation, in order, for whoever finds the offenders by other
 // means: CheckSizes, CheckEnds, then a Decrease, then an id Outside.
 
-// CheckSizes checks what takes no look at the arrays; kinds is as in Graph.
+// CheckSizes checks what takes no look at the arrays; kinds is as in Relation.
 func CheckSizes(rows, nodes, kinds int64, idBits int) error {
 	if rows < 0 {
 		return valueError("indptr: expected at least 1 element, got 0")

@@ -15,17 +15,17 @@ import (
 func TestValidate(t *testing.T) {
 	for _, bits := range []int{32, 64} {
 		for _, idBits := range []int{32, 64} {
-			graph := func(numNodes int64, indptr, indices []int64) *csc.Graph {
-				return &csc.Graph{Indptr: csctest.Array(indptr, bits), Indices: csctest.Array(indices, idBits), NumNodes: numNodes}
+			graph := func(numNodes int64, indptr, indices []int64) *csc.Relation {
+				return &csc.Relation{Indptr: csctest.Array(indptr, bits), Indices: csctest.Array(indices, idBits), NumNodes: numNodes}
 			}
-			split := func(g *csc.Graph, kinds int64) *csc.Graph {
+			split := func(g *csc.Relation, kinds int64) *csc.Relation {
 				g.Kinds = kinds
 				return g
 			}
 			ids := graph(2, []int64{0, 1}, []int64{1})
 			ids.EdgeIDs = csctest.Array([]int64{1, 2}, idBits)
 			for _, k := range []struct {
-				graph *csc.Graph
+				graph *csc.Relation
 				want  string
 			}{
 				{graph(0, []int64{0}, nil), ""},
@@ -63,7 +63,7 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
-	narrow := &csc.Graph{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 32), NumNodes: 1<<31 + 1}
+	narrow := &csc.Relation{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 32), NumNodes: 1<<31 + 1}
 	if err := narrow.Validate(); err == nil || err.Error() != "num_nodes: expected at most 2^31 with int32 ids, got 2147483649" {
 		t.Error(err)
 	}
@@ -78,12 +78,12 @@ func TestValidateNamesTheFirst(t *testing.T) {
 	for i := range indptr {
 		indptr[i] = int64(i)
 	}
-	g := &csc.Graph{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 64), NumNodes: n}
+	g := &csc.Relation{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 64), NumNodes: n}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []int{1, 65535, 65536, 149_999, 150_000, 150_001, n - 1} {
-		bad := &csc.Graph{Indptr: g.Indptr, Indices: csctest.Array(indices, 64), NumNodes: n}
+		bad := &csc.Relation{Indptr: g.Indptr, Indices: csctest.Array(indices, 64), NumNodes: n}
 		for _, i := range []int{at, min(at+70_000, n-1), n - 1} {
 			bad.Indices.I64[i] = n
 		}

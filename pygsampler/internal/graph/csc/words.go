@@ -29,7 +29,7 @@ const (
 	TransposedWords
 )
 
-// Words at the beginning of a graph with types whose types were joined. Offsets are in bytes.
+// Words at the beginning of a heterogeneous graph whose types were joined. Offsets are in bytes.
 const (
 	JoinedNumNodes = iota
 	JoinedNumEdges

@@ -14,8 +14,8 @@ import (
 // Sort makes the rows of a graph in the order of time; those at one time stay in theirs. Its exported
 // fields are the caller's to set; any goroutine may halt it and look how far it is.
 type Sort struct {
-	Graph    *csc.Graph // on the CPU
-	Name     string     // of the times, for errors
+	Relation *csc.Relation // on the CPU
+	Name     string        // of the times, for errors
 	ByVertex bool
 	// One time for each edge id, or for each vertex: Int or Float, whichever is not nil.
 	Int   func(int64) int64
@@ -30,14 +30,14 @@ type Sort struct {
 func (s *Sort) Halt() { s.stop.Store(true) }
 
 // Progress is how many edges are in order, and how many there are.
-func (s *Sort) Progress() (done, total int64) { return s.done.Load(), s.Graph.NumEdges() }
+func (s *Sort) Progress() (done, total int64) { return s.done.Load(), s.Relation.NumEdges() }
 
 // unit is how many rows are sorted between two looks at stop.
 const unit = 1 << 12
 
 // Run makes the memory, with one reference.
 func (s *Sort) Run() (m memory.Memory, err error) {
-	g := s.Graph
+	g := s.Relation
 	edges, bits, idBits := g.NumEdges(), int64(g.Indices.Bits), int64(g.EdgeIDBits())
 	words := [TimesWords]int64{TimesNumEdges: edges, TimesNumGiven: s.Len, TimesIDBits: bits, TimesEdgeIDBits: idBits}
 	if s.Float != nil {
@@ -88,7 +88,7 @@ func (s *Sort) Run() (m memory.Memory, err error) {
 
 // order fills the arrays by position.
 func order[I, E csc.Index](s *Sort, given, keys []int64, indices []I, ids []E) error {
-	g := s.Graph
+	g := s.Relation
 	source := csc.Of[I](g.Indices)
 	var wrong atomic.Pointer[error]
 	csc.Together((g.Rows()+unit-1)/unit, func(part int64) {

@@ -22,7 +22,7 @@ var ErrValue = errors.New("value error")
 // Build is a graph's edges by a value each. Its fields but the graph's arrays are
 // Build's own; any goroutine may stop it and look how far it is.
 type Build struct {
-	Graph *csc.Graph
+	Relation *csc.Relation
 	// Value is the weight of the edge of an id; the array has so many.
 	Value func(id int64) float64
 	Len   int64
@@ -45,21 +45,21 @@ const chunk = 1 << 16
 func (b *Build) Halt() { b.Stop.Store(true) }
 
 // Progress is how many looks at edges are done, and all there will be.
-func (b *Build) Progress() (done, total int64) { return b.Done.Load(), 2 * b.Graph.NumEdges() }
+func (b *Build) Progress() (done, total int64) { return b.Done.Load(), 2 * b.Relation.NumEdges() }
 
 // Run makes the memory, with one reference.
 func (b *Build) Run() (m memory.Memory, err error) {
 	b.lowest.Store(math.MaxInt64)
-	rows := b.Graph.Rows()
+	rows := b.Relation.Rows()
 	kept := make([]int64, rows+1)
 	// Values stand behind each other in order of ids, so that each read is a miss: those
 	// of a graph that keeps all its edges, as most do, are read once.
 	t := target{kept: kept}
 	if !b.Mask {
-		if m, err = b.place(&t, b.Graph.NumEdges(), true); err != nil {
+		if m, err = b.place(&t, b.Relation.NumEdges(), true); err != nil {
 			return m, err
 		}
-		t.weights = memory.At[float64](m, memory.At[int64](m, 0, TablesWords)[TablesSums], b.Graph.NumEdges())
+		t.weights = memory.At[float64](m, memory.At[int64](m, 0, TablesWords)[TablesSums], b.Relation.NumEdges())
 	}
 	defer func() {
 		if err != nil && m != (memory.Memory{}) {
@@ -79,12 +79,12 @@ func (b *Build) Run() (m memory.Memory, err error) {
 	edges := int64(0)
 	for v, n := range kept {
 		if n > math.MaxInt32 && !b.Mask {
-			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, int64(v)/max(b.Graph.Kinds, 1))
+			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, int64(v)/max(b.Relation.Kinds, 1))
 		}
 		kept[v] = edges
 		edges += n
 	}
-	if all := edges == b.Graph.NumEdges(); !all || b.Mask {
+	if all := edges == b.Relation.NumEdges(); !all || b.Mask {
 		if !b.Mask {
 			m.Release()
 			m, t.weights = memory.Memory{}, nil
@@ -98,7 +98,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 
 // place makes the memory for so many edges, and the arrays of t in it.
 func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err error) {
-	g := b.Graph
+	g := b.Relation
 	rows := g.Rows()
 	words := [TablesWords]int64{TablesNumRows: rows, TablesNumEdges: edges, TablesIDBits: int64(g.Indices.Bits), TablesEdgeIDBits: int64(g.EdgeIDBits())}
 	size := int64(TablesWords * 8)
@@ -143,7 +143,7 @@ func arrayAt(m memory.Memory, offset, n int64, bits int) csc.Array {
 
 // each runs f over ranges of rows, on all cores; a row is whole in one of them.
 func (b *Build) each(f func(lo, hi int64)) (err error) {
-	g := b.Graph
+	g := b.Relation
 	rows, edges := g.Rows(), g.NumEdges()
 	// Ranges of about as many edges and rows each: row v begins at v + indptr[v] of both.
 	parts := (rows+edges)/chunk + 1
@@ -187,8 +187,8 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 
 // Check reads the tables of a validated CSC, which somebody else may have made: that each
 // look at them stays within its row, and that the sums of a row ascend. Kernels rely on that.
-func Check(g *csc.Graph) error {
-	b := Build{Graph: g, Name: "tables"}
+func Check(g *csc.Relation) error {
+	b := Build{Relation: g, Name: "tables"}
 	b.lowest.Store(math.MaxInt64)
 	err := b.each(func(lo, hi int64) {
 		for v := lo; v < hi; v++ {
@@ -211,17 +211,17 @@ func Check(g *csc.Graph) error {
 
 // id is the original id of the edge at a CSC position.
 func (b *Build) id(p int64) int64 {
-	if b.Graph.EdgeIDs.Bits == 0 {
+	if b.Relation.EdgeIDs.Bits == 0 {
 		return p
 	}
-	return b.Graph.EdgeIDs.At(p)
+	return b.Relation.EdgeIDs.At(p)
 }
 
 // count finds how many edges each row keeps, and notes the weights where there is room.
 func (b *Build) count(t target, lo, hi int64) {
 	for v := lo; v < hi; v++ {
 		n := int64(0)
-		for p, end := b.Graph.Indptr.At(v), b.Graph.Indptr.At(v+1); p < end; p++ {
+		for p, end := b.Relation.Indptr.At(v), b.Relation.Indptr.At(v+1); p < end; p++ {
 			id := b.id(p)
 			if uint64(id) >= uint64(b.Len) {
 				b.refuse(max(id, b.Len))
@@ -262,7 +262,7 @@ type target struct {
 // fill writes the rows [lo, hi).
 func (b *Build) fill(t target, lo, hi int64) {
 	var s Scratch
-	g := b.Graph
+	g := b.Relation
 	for v := lo; v < hi; v++ {
 		at, end := t.kept[v], t.kept[v+1]
 		if t.weights != nil {

@@ -291,8 +291,8 @@ func TestLargeFanout(t *testing.T) {
 }
 
 // build is Build of a graph and weights by edge id.
-func build(g *csc.Graph, weights []float64, mask bool) (memory.Memory, error) {
-	b := &Build{Graph: g, Len: int64(len(weights)), Name: "w", Mask: mask, Value: func(id int64) float64 { return weights[id] }}
+func build(g *csc.Relation, weights []float64, mask bool) (memory.Memory, error) {
+	b := &Build{Relation: g, Len: int64(len(weights)), Name: "w", Mask: mask, Value: func(id int64) float64 { return weights[id] }}
 	return b.Run()
 }
 
@@ -371,7 +371,7 @@ func TestRefused(t *testing.T) {
 	if _, err := build(g, []float64{1, 1, 1}, false); !errors.Is(err, ErrValue) {
 		t.Errorf("too few weights: %v", err)
 	}
-	b := &Build{Graph: g, Len: 6, Name: "w", Value: func(int64) float64 { return 1 }}
+	b := &Build{Relation: g, Len: 6, Name: "w", Value: func(int64) float64 { return 1 }}
 	b.Stop.Store(true)
 	if _, err := b.Run(); !errors.Is(err, csc.ErrStopped) {
 		t.Errorf("stopped: %v", err)
@@ -421,7 +421,7 @@ func TestFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Munmap(page)
-	b := &Build{Graph: g, Len: 6, Name: "w", Value: func(id int64) float64 { return float64(page[id]) }}
+	b := &Build{Relation: g, Len: 6, Name: "w", Value: func(id int64) float64 { return float64(page[id]) }}
 	if _, err := b.Run(); err == nil || !strings.Contains(err.Error(), "changed while w was read") {
 		t.Errorf("got %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Plan is a plan of neighbours by relations.
+// Plan is a plan of neighbours by edge types.
 type Plan struct {
 	Fanouts
 	replace     bool
@@ -67,7 +67,7 @@ func Parse(d *plan.Document) plan.Plan {
 }
 
 // Of is those of each relation of a graph. A hop names them by name or by short name.
-func (f *Fanouts) Of(g *csc.HeteroGraph) ([][]int64, error) {
+func (f *Fanouts) Of(g *csc.Graph) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
 	for i := range fanouts {
 		fanouts[i] = make([]int64, len(f.hops))
@@ -77,7 +77,7 @@ func (f *Fanouts) Of(g *csc.HeteroGraph) ([][]int64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: fanouts[%d]: expected %w", request.ErrValue, h, err)
 		}
-		for i, r := range g.Relations {
+		for i, r := range g.EdgeTypes {
 			n, known := byName[r.Name]
 			switch {
 			case of.ByName == nil:
@@ -95,10 +95,10 @@ func (f *Fanouts) Of(g *csc.HeteroGraph) ([][]int64, error) {
 
 // named is the numbers by the names of a graph's relations, where some are given by short names. The error
 // continues "expected ".
-func named(g *csc.HeteroGraph, numbers map[string]int64) (map[string]int64, error) {
+func named(g *csc.Graph, numbers map[string]int64) (map[string]int64, error) {
 	known := 0
-	for i := range g.Relations {
-		if _, is := numbers[g.Relations[i].Name]; is {
+	for i := range g.EdgeTypes {
+		if _, is := numbers[g.EdgeTypes[i].Name]; is {
 			known++
 		}
 	}
@@ -111,33 +111,28 @@ func named(g *csc.HeteroGraph, numbers map[string]int64) (map[string]int64, erro
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := byName[g.Relations[i].Name]; twice {
+		if _, twice := byName[g.EdgeTypes[i].Name]; twice {
 			return nil, fmt.Errorf("one number for each edge type, got two for %s", g.Written(i))
 		}
-		byName[g.Relations[i].Name] = numbers[name]
+		byName[g.EdgeTypes[i].Name] = numbers[name]
 	}
 	return byName, nil
 }
 
 // Fits refuses graphs whose relations are not those of the fanouts.
-func (f *Fanouts) Fits(g *csc.HeteroGraph) error {
+func (f *Fanouts) Fits(g *csc.Graph) error {
 	_, err := f.Of(g)
 	return err
 }
 
-// Check refuses graphs without types.
-func (p *Plan) Check(plan.Arrays) error {
-	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
-}
-
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
-	fanouts, err := p.Of(w.Hetero)
+	fanouts, err := p.Of(w.Graph)
 	if err != nil {
 		return nil, err
 	}
 	r := &cpu.HeteroRequest{
-		Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+		Batch: w.Batch, Graph: w.Graph, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Exclude,
 		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
 		MapBytes: p.mapBytes, Most: w.Most, Times: w.Times.CPU(p.rule),
 	}
@@ -145,7 +140,7 @@ func (p *Plan) Request(w *plan.Work) (*cpu.HeteroRequest, error) {
 		r.SeedTimes = w.Times.Seeds
 	}
 	if w.Parts != nil {
-		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Graph.Relations))
 	}
 	return r, nil
 }
@@ -182,15 +177,13 @@ func (p *Plan) hasTimes(t *plan.Times) error {
 	return nil
 }
 
-// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their
+// CUDA is the plan of a call without seeds, which refuses homogeneous graphs. Calls have plans of their
 // own: Device makes them.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 
-// Device is how a device makes the batches of a call that has so many seeds of each type, and so many
-// positions to sample around of each relation; nil: none. keys are where the device has those of the times of
-// each relation. A graph of one type of either kind is sampled as one without types, in which case it is that of its
-// relation that makes the batch.
-func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
+// Device is as plan.PerCall says. A graph of one node type and one edge type is sampled as a homogeneous one, in which
+// case it is that of its relation that makes the batch.
+func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
@@ -198,11 +191,11 @@ func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times
 	if err != nil {
 		return nil, err
 	}
-	if t == nil && len(g.Kinds) == 1 && len(g.Relations) == 1 {
+	if t == nil && len(g.NodeTypes) == 1 && len(g.EdgeTypes) == 1 {
 		plan := cuda.Neighbors{Hops: cuda.Hops{Hops: request.Hops{
 			Fanouts: fanouts[0], Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint,
 		}}}
-		one := &cuda.SingleType{Plan: &plan, Name: g.Kinds[0].Name}
+		one := &cuda.SingleType{Plan: &plan, Name: g.NodeTypes[0].Name}
 		if p.edgeWeights {
 			one.Plan = &cuda.Factors{Neighbors: plan}
 		}
@@ -214,7 +207,7 @@ func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times
 }
 
 // Static is Device for batches whose numbers of seeds change in device memory: of one type and relation too.
-func (p *Plan) Static(g *csc.HeteroGraph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
+func (p *Plan) Static(g *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}

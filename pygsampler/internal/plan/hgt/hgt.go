@@ -18,7 +18,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Plan is a plan of vertices by types.
+// Plan is a plan of nodes by types.
 type Plan struct {
 	samples      []plan.HopFanouts // by iteration
 	maxNeighbors int64
@@ -35,17 +35,17 @@ func Parse(d *plan.Document) plan.Plan {
 }
 
 // Samples are those of each type of a graph, iteration by iteration.
-func (p *Plan) Samples(g *csc.HeteroGraph) ([][]int64, error) {
-	samples := make([][]int64, len(g.Kinds))
-	known, names := make(map[string]bool, len(g.Kinds)), make([]string, len(g.Kinds))
-	for t, kind := range g.Kinds {
+func (p *Plan) Samples(g *csc.Graph) ([][]int64, error) {
+	samples := make([][]int64, len(g.NodeTypes))
+	known, names := make(map[string]bool, len(g.NodeTypes)), make([]string, len(g.NodeTypes))
+	for t, kind := range g.NodeTypes {
 		known[kind.Name], names[t] = true, fmt.Sprintf("%q", kind.Name)
 		for _, of := range p.samples {
 			n := of.All
 			if of.ByName != nil {
 				named := false
 				if n, named = of.ByName[kind.Name]; !named {
-					return nil, fmt.Errorf("%w: num_samples: expected numbers for each type of vertices, got none for %q", request.ErrValue, kind.Name)
+					return nil, fmt.Errorf("%w: num_samples: expected numbers for each node type, got none for %q", request.ErrValue, kind.Name)
 				}
 			}
 			samples[t] = append(samples[t], n)
@@ -54,7 +54,7 @@ func (p *Plan) Samples(g *csc.HeteroGraph) ([][]int64, error) {
 	for _, of := range p.samples {
 		for _, name := range slices.Sorted(maps.Keys(of.ByName)) {
 			if !known[name] {
-				return nil, fmt.Errorf("%w: num_samples: expected types of vertices of the graph, got %q; there are %s", request.ErrValue, name, strings.Join(names, ", "))
+				return nil, fmt.Errorf("%w: num_samples: expected node types of the graph, got %q; there are %s", request.ErrValue, name, strings.Join(names, ", "))
 			}
 		}
 	}
@@ -62,28 +62,23 @@ func (p *Plan) Samples(g *csc.HeteroGraph) ([][]int64, error) {
 }
 
 // Fits refuses graphs whose types are not those of the plan.
-func (p *Plan) Fits(g *csc.HeteroGraph) error {
+func (p *Plan) Fits(g *csc.Graph) error {
 	_, err := p.Samples(g)
 	return err
 }
 
-// Check refuses graphs without types.
-func (p *Plan) Check(plan.Arrays) error {
-	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
-}
-
 // request is what the CPU's engine is asked for.
 func (p *Plan) request(w *plan.Work) (*cpu.HGTRequest, error) {
-	samples, err := p.Samples(w.Hetero)
+	samples, err := p.Samples(w.Graph)
 	if err != nil {
 		return nil, err
 	}
 	r := &cpu.HGTRequest{
-		Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
+		Batch: w.Batch, Graph: w.Graph, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Exclude,
 		MaxNeighbors: p.maxNeighbors, MapBytes: p.mapBytes, Most: w.Most,
 	}
 	if w.Parts != nil {
-		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Graph.Relations))
 	}
 	return r, nil
 }
@@ -106,13 +101,12 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return cpu.SampleHGT(r, w.Stop)
 }
 
-// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their own:
+// CUDA is the plan of a call without seeds, which refuses homogeneous graphs. Calls have plans of their own:
 // Device makes them.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.HGT{} }
 
-// Device is how a device makes the batches of a call that has so many seeds of each type, and so many positions to
-// sample around of each relation; nil: none.
-func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
+// Device is as plan.PerCall says.
+func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
 	}
@@ -120,8 +114,8 @@ func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times
 	if err != nil {
 		return nil, err
 	}
-	salts := make([]uint64, len(g.Kinds))
-	for i, kind := range g.Kinds {
+	salts := make([]uint64, len(g.NodeTypes))
+	for i, kind := range g.NodeTypes {
 		salts[i] = kind.Salt
 	}
 	return cuda.NewHGT(len(g.Relations), p.maxNeighbors, salts, samples, seeds, excluded), nil

@@ -64,10 +64,10 @@ func (p *khopPlan) Expected(w *plan.Work) int64 {
 
 // CPU makes samples.
 func (p *khopPlan) CPU(w *plan.Work) (memory.Memory, error) {
-	if w.Exclude != nil {
+	if w.Excluded(0) != nil {
 		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for samples by steps, got some", request.ErrValue)
 	}
-	return khop.Sample(&khop.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph}, w.Crew, w.Stop)
+	return khop.Sample(&khop.Request{Rule: p.Rule, Batch: w.Batch, Relation: w.Graph.Relation(0)}, w.Crew, w.Stop)
 }
 
 // CUDA is how a device makes them.

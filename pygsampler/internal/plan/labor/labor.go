@@ -46,13 +46,8 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
-// Check refuses graphs without types.
-func (p *Plan) Check(plan.Arrays) error {
-	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
-}
-
 // of gives the fanouts of a graph. Sums over all edges of a row are the business of the program for homogeneous graphs.
-func (p *Plan) of(g *csc.HeteroGraph) ([][]int64, error) {
+func (p *Plan) of(g *csc.Graph) ([][]int64, error) {
 	if p.sums {
 		return nil, fmt.Errorf(
 			"%w: edge_weights: expected 'ht', 'mean' or None for a heterogeneous graph, got 'sum'", request.ErrValue)
@@ -61,19 +56,19 @@ func (p *Plan) of(g *csc.HeteroGraph) ([][]int64, error) {
 }
 
 func (p *Plan) request(w *plan.Work) (*cpu.LaborRequest, error) {
-	fanouts, err := p.of(w.Hetero)
+	fanouts, err := p.of(w.Graph)
 	if err != nil {
 		return nil, err
 	}
 	r := &cpu.LaborRequest{
 		Labor: p.about,
 		HeteroRequest: cpu.HeteroRequest{
-			Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+			Batch: w.Batch, Graph: w.Graph, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Exclude,
 			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapBytes: p.mapBytes, Most: w.Most,
 		},
 	}
 	if w.Parts != nil {
-		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Hetero.Relations))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Graph.Relations))
 	}
 	return r, nil
 }
@@ -96,12 +91,12 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	return cpu.SampleLabor(r, w.Crew, w.Stop)
 }
 
-// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their own: Device
+// CUDA is the plan of a call without seeds, which refuses homogeneous graphs. Calls have plans of their own: Device
 // makes them.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Labor{} }
 
-// Device is how a device makes the batches of a call, as that of graphs with types has it.
-func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
+// Device is as plan.PerCall says.
+func (p *Plan) Device(g *csc.Graph, seeds, excluded []int64, t *plan.Times, _ []gpu.Address) (cuda.Plan, error) {
 	if t != nil {
 		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
 	}
@@ -109,8 +104,8 @@ func (p *Plan) Device(g *csc.HeteroGraph, seeds, excluded []int64, t *plan.Times
 	if err != nil {
 		return nil, err
 	}
-	salts := make([]uint64, len(g.Kinds))
-	for i, k := range g.Kinds {
+	salts := make([]uint64, len(g.NodeTypes))
+	for i, k := range g.NodeTypes {
 		salts[i] = k.Salt
 	}
 	return cuda.NewLabor(cuda.Labor{

@@ -97,8 +97,8 @@ func (p *Plan) CUDA() cuda.Plan { return p.device }
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	return &cpu.Request{
-		Request: request.Request{Hops: p.Hops, Batch: w.Batch},
-		Graph:   w.Graph, Parts: w.Parts, Exclude: w.Exclude, MapBytes: p.MapBytes, Most: w.Most, EdgeWeights: p.EdgeWeights,
+		Request:  request.Request{Hops: p.Hops, Batch: w.Batch},
+		Relation: w.Graph.Relation(0), Parts: w.Parts, Exclude: w.Excluded(0), MapBytes: p.MapBytes, Most: w.Most, EdgeWeights: p.EdgeWeights,
 	}
 }
 

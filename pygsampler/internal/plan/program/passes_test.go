@@ -158,7 +158,7 @@ func TestPassesChangeNothing(t *testing.T) {
 							}
 							var stop atomic.Bool
 							m, err := p.CPU(&plan.Work{
-								Graph: g, Crew: alone{}, Stop: &stop,
+								Graph: csc.Homogeneous(g), Crew: alone{}, Stop: &stop,
 								Batch: request.Batch{Seed: 7, Epoch: 1, Number: 2, Seeds: csctest.Array(seeds, bits)},
 							})
 							if err != nil {

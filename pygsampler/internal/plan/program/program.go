@@ -29,7 +29,7 @@ type Plan struct {
 	traced          *program.Program // before them
 	steps           []passes.Step
 	edges, vertices []string         // the arrays that it reads
-	known           plan.Plan        // what it was recognised as; nil: nothing
+	known           *neighbor.Plan   // what it was recognised as; nil: nothing
 	poisson         *program.Poisson // likewise, of what has a kernel of its own
 	onDevice        func() cuda.Plan
 	excluding       func() (excluding, error)
@@ -114,7 +114,7 @@ func parsed(code []string, weight string) (*program.Program, error) {
 }
 
 // neighbors is the plan of the neighbour family that makes these hops.
-func neighbors(hops request.Hops) plan.Plan {
+func neighbors(hops request.Hops) *neighbor.Plan {
 	text, err := json.Marshal(map[string]any{"fanouts": hops.Fanouts, "replace": hops.Replace})
 	if err != nil {
 		panic(err)
@@ -124,7 +124,7 @@ func neighbors(hops request.Hops) plan.Plan {
 	if err := d.Err(); err != nil {
 		panic(err)
 	}
-	return p
+	return p.(*neighbor.Plan)
 }
 
 // Check refuses graphs without the arrays that the program reads.
@@ -157,7 +157,7 @@ func (p *Plan) Expected(w *plan.Work) int64 {
 	if p.known != nil {
 		return p.known.Expected(w)
 	}
-	g := explain.Graph{Nodes: w.Graph.NumNodes, Edges: w.Graph.NumEdges()}
+	g := explain.Graph{Nodes: w.Graph.Relation(0).NumNodes, Edges: w.Graph.Relation(0).NumEdges()}
 	return int64(min(explain.Work(p.Program, g, w.Batch.Seeds.Len()), math.MaxInt32))
 }
 
@@ -167,14 +167,14 @@ func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 		return p.known.CPU(w)
 	}
 	sampled := p.Program
-	if w.Exclude != nil {
+	if w.Excluded(0) != nil {
 		without, err := p.excluding()
 		if err != nil {
 			return memory.Memory{}, err
 		}
 		sampled = without.program
 	}
-	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Graph: w.Graph, Exclude: w.Exclude}, w.Crew, w.Stop)
+	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Relation: w.Graph.Relation(0), Exclude: w.Excluded(0)}, w.Crew, w.Stop)
 }
 
 // Apart is the same program of a graph in parts: who asks for its rows knows which arrays there are.
@@ -192,7 +192,7 @@ func (*apart) Check(plan.Arrays) error { return nil }
 
 // CPU makes the batch of the rows that it asks for.
 func (p *apart) CPU(w *plan.Work) (memory.Memory, error) {
-	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Graph: w.Graph, Parts: w.Parts, Arrays: p.edges}, w.Crew, w.Stop)
+	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Relation: w.Graph.Relation(0), Parts: w.Parts, Arrays: p.edges}, w.Crew, w.Stop)
 }
 
 // CUDA is how a device makes batches.

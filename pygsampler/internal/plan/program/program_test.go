@@ -11,7 +11,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/plan/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -119,7 +118,7 @@ func TestRecognised(t *testing.T) {
 		{map[string]any{"weight": "w"}, false},
 	} {
 		p, d := planOf(hop, k.more)
-		if _, is := p.known.(*neighbor.Plan); is != k.is || d.Err() != nil {
+		if is := p.known != nil; is != k.is || d.Err() != nil {
 			t.Errorf("%v: got the plan %T, %v", k.more, p.known, d.Err())
 		}
 		first := p.CUDA()
@@ -168,7 +167,7 @@ func TestExclude(t *testing.T) {
 		lines := append([]string{"%0 = seeds"}, strings.Split(k[0], "\n")...)
 		p, _ := planOf(append(lines, fmt.Sprintf("return vectors \"a\"=%%%d", len(lines)-1)), nil)
 		want := "exclude: expected a program that takes edges by A, A[:, S] and A[R, S], got one with " + k[1]
-		if _, err := p.CPU(&plan.Work{Exclude: &csc.Exclusions{}}); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), want) {
+		if _, err := p.CPU(&plan.Work{Exclude: []*csc.Exclusions{{}}}); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := p.CUDAExcluding(); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,6 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/times"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/plan"
@@ -39,27 +40,39 @@ func Parse(d *plan.Document) plan.Plan {
 	return p
 }
 
+var errNoTimes = fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)
+
 // Check takes any graph.
 func (p *Plan) Check(plan.Arrays) error { return nil }
 
-// CUDA is the plan of a call without times, which refuses graphs without types. Calls have plans of their
+// CUDA is the plan of a call without times, which refuses homogeneous graphs. Calls have plans of their
 // own: Device makes them.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Hetero{} }
 
-// Device is how a device makes a batch of seeds with times, around so many excluded edges, of a graph whose edges'
-// keys are at an address there.
-func (p *Plan) Device(keys gpu.Address, t *plan.Times, excluded int) *cuda.Hetero {
+// Device is as plan.PerCall says, for seeds with times. The graph is sampled as one of one node type and one edge type.
+func (p *Plan) Device(g *csc.Graph, _, excluded []int64, t *plan.Times, keys []gpu.Address) (cuda.Plan, error) {
+	made, err := p.Static(g, t, keys)
+	if err == nil {
+		made.Seeds, made.Excluded = []int64{int64(len(t.Seeds))}, excluded
+	}
+	return made, err
+}
+
+// Static is Device for batches whose numbers of seeds change in device memory.
+func (p *Plan) Static(_ *csc.Graph, t *plan.Times, keys []gpu.Address) (*cuda.Hetero, error) {
+	if t == nil {
+		return nil, errNoTimes
+	}
 	return &cuda.Hetero{
 		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, EdgeWeights: p.edgeWeights,
-		Seeds: []int64{int64(len(t.Seeds))}, Excluded: []int64{int64(excluded)},
-		Times: t.CUDA(p.Rule, []gpu.Address{keys}),
-	}
+		Times: t.CUDA(p.Rule, keys),
+	}, nil
 }
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
 	r := &cpu.Request{
-		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph, Parts: w.Parts, Exclude: w.Exclude, Most: w.Most, EdgeWeights: p.edgeWeights,
+		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Relation: w.Graph.Relation(0), Parts: w.Parts, Exclude: w.Excluded(0), Most: w.Most, EdgeWeights: p.edgeWeights,
 	}
 	if w.Times != nil {
 		r.Times = w.Times.CPU(p.Rule)[0]
@@ -73,7 +86,7 @@ func (p *Plan) Expected(w *plan.Work) int64 { return p.Request(w).Expected() }
 // CPU samples tile by tile.
 func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
 	if w.Times == nil {
-		return memory.Memory{}, fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)
+		return memory.Memory{}, errNoTimes
 	}
 	return cpu.Sample(p.Request(w), w.Crew, w.Stop)
 }

@@ -88,10 +88,10 @@ func (p *Plan) Expected(w *plan.Work) int64 {
 
 // CPU walks.
 func (p *Plan) CPU(w *plan.Work) (memory.Memory, error) {
-	if w.Exclude != nil {
+	if w.Excluded(0) != nil {
 		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
 	}
-	r := walk.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph}
+	r := walk.Request{Rule: p.Rule, Batch: w.Batch, Relation: w.Graph.Relation(0)}
 	if w.Parts != nil {
 		return walk.SampleParts(&r, w.Parts, w.Crew, w.Stop)
 	}

@@ -31,22 +31,22 @@ func all() []int64 { return []int64{-1} }
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *plan.Work) *cpu.Request {
-	r := &cpu.Request{Graph: w.Graph, Exclude: w.Exclude, Most: w.Most}
+	r := &cpu.Request{Relation: w.Graph.Relation(0), Exclude: w.Excluded(0), Most: w.Most}
 	r.Batch, r.Hops = w.Batch, request.Hops{Fanouts: all()}
 	return r
 }
 
-// Typed is that of a graph with types.
+// Hetero is that of a heterogeneous graph.
 func (p *Plan) Hetero(w *plan.Work) *cpu.HeteroRequest {
-	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Hetero, Seeds: w.SeedCounts, Most: w.Most}
-	for range w.Hetero.Relations {
+	r := &cpu.HeteroRequest{Batch: w.Batch, Graph: w.Graph, Seeds: w.SeedCounts, Most: w.Most}
+	for range w.Graph.Relations {
 		r.Fanouts = append(r.Fanouts, all())
 	}
 	return r
 }
 
 // Beside are the arrays of a graph, in the order in which answers have their elements.
-func (p *Plan) Beside(g *csc.Graph) (of []csc.Values) {
+func (p *Plan) Beside(g *csc.Relation) (of []csc.Values) {
 	for _, name := range p.arrays {
 		of = append(of, g.EdgeData[name])
 	}

@@ -13,7 +13,7 @@ import (
 func TestWhatIsRefused(t *testing.T) {
 	d := plan.Read(`{"family": "rows", "arrays": ["w", "x"]}`)
 	d.Name("family", "a family")
-	p := Parse(d)
+	p := Parse(d).(*Plan)
 	if err := d.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ const chain = 16
 // Measure is the costs of this machine, in about a second of one core; out-edges are found by all cores.
 func Measure() (c costs.Costs, err error) {
 	g := graph()
-	on := func(g *csc.Graph, w way, lines ...string) []float64 {
+	on := func(g *csc.Relation, w way, lines ...string) []float64 {
 		var times []float64
 		if err == nil {
 			times, err = timed(g, w, lines)
@@ -107,10 +107,10 @@ func Measure() (c costs.Costs, err error) {
 }
 
 // turned is the nanoseconds in which all out-edges of a graph are found.
-func turned(g *csc.Graph) (float64, error) {
+func turned(g *csc.Relation) (float64, error) {
 	best := math.Inf(1)
 	for range repeats {
-		t, begin := &csc.Transposition{Graph: g}, time.Now()
+		t, begin := &csc.Transposition{Relation: g}, time.Now()
 		m, err := t.Run()
 		if err != nil {
 			return 0, err
@@ -128,7 +128,7 @@ type way struct {
 }
 
 // timed are the microseconds of a program's nodes, and of writing what it returns.
-func timed(g *csc.Graph, w way, lines []string) ([]float64, error) {
+func timed(g *csc.Relation, w way, lines []string) ([]float64, error) {
 	var text strings.Builder
 	for i, line := range lines[:len(lines)-1] {
 		fmt.Fprintf(&text, "%%%d = %s\n", i, line)
@@ -152,7 +152,7 @@ func timed(g *csc.Graph, w way, lines []string) ([]float64, error) {
 	var best []float64
 	for range repeats {
 		var stop atomic.Bool
-		m, err := run.Sample(&run.Request{Program: p, Batch: request.Batch{Seeds: csc.Array{Bits: 64, I64: all}}, Graph: g}, nil, &stop)
+		m, err := run.Sample(&run.Request{Program: p, Batch: request.Batch{Seeds: csc.Array{Bits: 64, I64: all}}, Relation: g}, nil, &stop)
 		if err != nil {
 			return nil, err
 		}
@@ -182,19 +182,19 @@ func timesOf(m memory.Memory, p *program.Program) []float64 {
 }
 
 // empty is a graph of one edge and many vertices.
-func empty() *csc.Graph {
+func empty() *csc.Relation {
 	indptr := make([]int64, large+1)
 	for v := range indptr[1:] {
 		indptr[v+1] = 1
 	}
-	return &csc.Graph{
+	return &csc.Relation{
 		NumNodes: large, Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 32, I32: make([]int32, 1)},
 		EdgeData: map[string]csc.Values{"w": csc.ValuesOf([]float64{1})},
 	}
 }
 
 // graph is one of vertices that all have the same degree, and neighbours anywhere.
-func graph() *csc.Graph {
+func graph() *csc.Relation {
 	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
 	weights := make([]float64, len(indices))
 	x := uint32(1)
@@ -209,7 +209,7 @@ func graph() *csc.Graph {
 	for v := range vertices {
 		slices.Sort(indices[v*degree : (v+1)*degree])
 	}
-	return &csc.Graph{
+	return &csc.Relation{
 		NumNodes: vertices, Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 32, I32: indices},
 		EdgeData:   map[string]csc.Values{"w": csc.ValuesOf(weights)},
 		VertexData: map[string]csc.Values{"x": csc.ValuesOf(weights[:vertices])},

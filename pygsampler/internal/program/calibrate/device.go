@@ -142,7 +142,7 @@ func (o *onDevice) best(g *cuda.Graph, layout program.Layout, rows int) (best fl
 }
 
 // plain is a graph of vertices that all have the same degree, and neighbours anywhere.
-func plain(vertices, degree int) *csc.Graph {
+func plain(vertices, degree int) *csc.Relation {
 	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
 	x := uint64(1)
 	for i := range indices {
@@ -152,7 +152,7 @@ func plain(vertices, degree int) *csc.Graph {
 	for v := range indptr {
 		indptr[v] = int64(v) * int64(degree)
 	}
-	return &csc.Graph{
+	return &csc.Relation{
 		NumNodes: int64(vertices), Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 32, I32: indices},
 	}
 }

@@ -41,7 +41,7 @@ func (c *call[I]) makeDense(i int) *denseRows {
 }
 
 func (c *call[I]) features(name string) *denseRows {
-	of, nodes := array(c.Graph.VertexData, "a vertex", "features", name), c.Graph.NumNodes
+	of, nodes := array(c.Relation.VertexData, "a vertex", "features", name), c.Relation.NumNodes
 	d := &denseRows{count: nodes, array: of}
 	if nodes == 0 {
 		return d
@@ -120,7 +120,7 @@ func (c *call[I]) project(n *program.Node) *denseRows {
 // entry writes a number of each row.
 func (ev *evaluator[I]) entry(n *program.Node, s span[I], to []float64) {
 	d := ev.values[n.In[0]].dense
-	if n.K >= d.width && ev.Graph.NumNodes > 0 {
+	if n.K >= d.width && ev.Relation.NumNodes > 0 {
 		fail(request.ErrValue, "[:, %d]: expected rows of more numbers, got %d", n.K, d.width)
 	}
 	of := ev.Nodes[n.In[0]].Type.Along.Space

@@ -92,7 +92,7 @@ func (c *call[I]) distinct(i int) *list[I] {
 
 // wholeEdges is all edges: kept with the graph, since offsets that are not as these need an array.
 func (c *call[I]) wholeEdges() *edges[I] {
-	g := c.Graph
+	g := c.Relation
 	text := "whole 64"
 	if g.Indices.Bits == 32 {
 		text = "whole 32"
@@ -122,10 +122,10 @@ func (c *call[I]) slice(columns *list[I]) *edges[I] {
 		c.bring(e)
 		return e
 	}
-	if c.Graph.Indptr.Bits == 32 {
-		readColumns(c.Graph.Indptr.I32, c.Graph.NumEdges(), e)
+	if c.Relation.Indptr.Bits == 32 {
+		readColumns(c.Relation.Indptr.I32, c.Relation.NumEdges(), e)
 	} else {
-		readColumns(c.Graph.Indptr.I64, c.Graph.NumEdges(), e)
+		readColumns(c.Relation.Indptr.I64, c.Relation.NumEdges(), e)
 	}
 	return e
 }
@@ -135,7 +135,7 @@ func (c *call[I]) bring(e *edges[I]) {
 	if err := c.near.Bring(e.columns.ids, c.Parts.Ask); err != nil {
 		panic(failure{err})
 	}
-	c.indices = csc.Of[I](c.near.Graph.Indices)
+	c.indices = csc.Of[I](c.near.Relation.Indices)
 	if c.tellsCopies() {
 		c.copies = c.near.Copies()
 	}
@@ -171,8 +171,8 @@ func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 
 // numbering begins a numbering of at most so many vertices, and is a list with room for them.
 func (c *call[I]) numbering(most int64) []I {
-	most = min(most, c.Graph.NumNodes)
-	if err := c.numbers.Begin(c.Graph.NumNodes, most); err != nil {
+	most = min(most, c.Relation.NumNodes)
+	if err := c.numbers.Begin(c.Relation.NumNodes, most); err != nil {
 		panic(failure{err})
 	}
 	return take[I](&c.arena, most+1)
@@ -354,7 +354,7 @@ func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 	nodes, own := c.numbering(int64(len(rows.ids))), take[I](&c.arena, int64(len(rows.ids)))
 	copy(own, rows.ids)
 	c.claim(own, nodes, 0)
-	members := c.membersOf(c.Graph.NumNodes)
+	members := c.membersOf(c.Relation.NumNodes)
 	for _, v := range rows.ids {
 		members[v>>6] |= 1 << (v & 63)
 	}
@@ -374,7 +374,7 @@ func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
 		at := begin
 		for lo := begin; lo < stop; lo += tileEdges {
 			ev.begin(all, lo, min(stop-lo, tileEdges))
-			n, ok := lanes.Sift(ev.sourceVertices(), members, c.Graph.NumNodes, lo, places[at:], inRow[at:])
+			n, ok := lanes.Sift(ev.sourceVertices(), members, c.Relation.NumNodes, lo, places[at:], inRow[at:])
 			if !ok {
 				panic("an edge from a vertex that the graph does not have")
 			}

@@ -63,7 +63,7 @@ func (c *call[I]) settleValues(i int, count int64) {
 			c.settleValues(in, count)
 		case c.layoutOf(in) == program.Cheaper && of.Type.Kind == program.Vector && !c.values[in].made:
 			known, works := c.known()
-			if usual, other := works[in].Elements(known, float64(count), float64(c.Graph.NumNodes)); other < usual {
+			if usual, other := works[in].Elements(known, float64(count), float64(c.Relation.NumNodes)); other < usual {
 				c.values[in].vector, c.values[in].made = c.vectorOf(in), true
 			}
 		}
@@ -78,7 +78,7 @@ func (c *call[I]) wide(e *edges[I]) bool {
 		return false
 	}
 	known, _ := c.known()
-	usual, other := layout.AsRows(known, float64(e.count()), float64(c.Graph.NumNodes))
+	usual, other := layout.AsRows(known, float64(e.count()), float64(c.Relation.NumNodes))
 	return way == program.Other || other < usual
 }
 
@@ -88,8 +88,8 @@ func (c *call[I]) between(i int) *edges[I] {
 	rows, columns := c.values[n.In[0]].list, c.values[n.In[1]].list
 	var all *edges[I]
 	if way != program.Usual {
-		in := c.Graph.NumEdges()
-		if len(columns.ids) < int(c.Graph.NumNodes) {
+		in := c.Relation.NumEdges()
+		if len(columns.ids) < int(c.Relation.NumNodes) {
 			all = c.slice(columns)
 			in = all.count()
 		}
@@ -123,13 +123,13 @@ type turning struct {
 // less than among so many in-edges of its columns, and they are there or have become worth it. One batch finds them; others
 // do without meanwhile.
 func (c *call[I]) outEdges(forced bool, rows *list[I], in int64) *outEdges {
-	t := c.Graph.Kept.Put("out-edges", new(turning)).(*turning)
-	out, edges := t.out.Load(), float64(c.Graph.NumEdges())
+	t := c.Relation.Kept.Put("out-edges", new(turning)).(*turning)
+	out, edges := t.out.Load(), float64(c.Relation.NumEdges())
 	if out != nil && forced {
 		return out
 	}
 	known, _ := c.known()
-	taken := float64(len(rows.ids)) * edges / float64(max(c.Graph.NumNodes, 1))
+	taken := float64(len(rows.ids)) * edges / float64(max(c.Relation.NumNodes, 1))
 	if out != nil {
 		taken = float64(degreesOf(out, rows.ids))
 	}
@@ -165,9 +165,9 @@ func degreesOf[I csc.Index](out *outEdges, vertices []I) (sum int64) {
 
 // turned finds the out-edges of the graph; nil: there is no memory for them.
 func (c *call[I]) turned() *outEdges {
-	g := c.Graph
+	g := c.Relation
 	// Without ids an edge is called by its place.
-	t := &csc.Transposition{Graph: &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}}
+	t := &csc.Transposition{Relation: &csc.Relation{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}}
 	done := make(chan struct{})
 	go func() {
 		ticks := time.NewTicker(10 * time.Millisecond)
@@ -218,10 +218,10 @@ func (c *call[I]) crossByRows(out *outEdges, rows, columns *list[I]) *edges[I] {
 	places, inRow, inColumn := take[int64](&c.arena, most), take[I](&c.arena, most), take[I](&c.arena, most)
 	n := int64(0)
 	isColumn := func(I) uint64 { return 1 }
-	whole := len(columns.ids) == int(c.Graph.NumNodes) && slices.IsSorted(columns.ids)
+	whole := len(columns.ids) == int(c.Relation.NumNodes) && slices.IsSorted(columns.ids)
 	if !whole {
 		c.claim(slices.Clone(columns.ids), c.numbering(int64(len(columns.ids))), 0)
-		members := c.membersOf(c.Graph.NumNodes)
+		members := c.membersOf(c.Relation.NumNodes)
 		for _, v := range columns.ids {
 			members[v>>6] |= 1 << (v & 63)
 		}

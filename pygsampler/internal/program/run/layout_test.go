@@ -63,7 +63,7 @@ func TestLayouts(t *testing.T) {
 	}
 	rows := csctest.RandomRows(3000, 9)
 	rows[7] = append(rows[7], 49, 49, 7, 0, 49) // parallel edges, in no order
-	for bits, g := range map[int]*csc.Graph{
+	for bits, g := range map[int]*csc.Relation{
 		32: weightedGraph(csctest.Graph(rows, 3001, 32, 64, true)),
 		64: weightedGraph(csctest.Graph(rows, 3001, 64, 32, false)),
 	} {
@@ -98,7 +98,7 @@ func TestElementsAreStored(t *testing.T) {
 	}
 	for _, seeds := range [][]int64{csctest.Steps(3, 1), csctest.Steps(300, 1)} {
 		var stop atomic.Bool
-		r := &Request{Program: p, Batch: batchOf(0, seeds...), Graph: g}
+		r := &Request{Program: p, Batch: batchOf(0, seeds...), Relation: g}
 		c := &call[int32]{Request: r, scratch: takeScratch(), stop: &stop, indices: g.Indices.I32, values: make([]value[int32], len(p.Nodes)), need: p.Wants(nil)}
 		c.all()
 		if stored, want := c.values[2].made, 10*edges(seeds) > 10*300+edges(seeds); stored != want {
@@ -119,7 +119,7 @@ func TestValuesThatAreLeftOut(t *testing.T) {
 		lines := []string{"seeds", "number", "cap %1 k=7", "add %2, %2", "slice %0", "spread %4, %3 axis=1", "mul %5, %5", text}
 		p := laid(parse(t, "", lines...), program.Cheaper)
 		var stop atomic.Bool
-		r := &Request{Program: p, Batch: batchOf(0, csctest.Steps(300, 1)...), Graph: g}
+		r := &Request{Program: p, Batch: batchOf(0, csctest.Steps(300, 1)...), Relation: g}
 		c := &call[int32]{Request: r, scratch: takeScratch(), stop: &stop, indices: g.Indices.I32, values: make([]value[int32], len(p.Nodes)), need: p.Wants(nil)}
 		c.all()
 		if stored, want := c.values[3].made, text == "return blocks %6"; stored != want {

@@ -73,7 +73,7 @@ func (c *call[I]) draw(n *program.Node) *list[I] {
 		text = "draws of\n" + c.textOf(n.In[0])
 	}
 	positive := false
-	if text == "" || c.Graph.Kept.Get(text) == nil {
+	if text == "" || c.Relation.Kept.Get(text) == nil {
 		positive = c.chances("draw", by, func(i int) I { return of[i] })
 	}
 	chosen := c.chosen(n, by, of, text, positive)

@@ -139,7 +139,7 @@ func (c *call[I]) repeatedly(n *program.Node, by []float64, text string, positiv
 		weights.Sums(by, sums)
 		return c.drawnBy(n, sums, nil)
 	}
-	of, there := c.Graph.Kept.Get(text).(*drawn)
+	of, there := c.Relation.Kept.Get(text).(*drawn)
 	if !there || text == "" {
 		positive := take[float64](&c.arena, int64(len(by)))[:0]
 		for _, x := range by {
@@ -161,7 +161,7 @@ func (c *call[I]) repeatedly(n *program.Node, by []float64, text string, positiv
 			weights.Sums(positive, of.sums)
 		}
 		if text != "" {
-			c.Graph.Kept.Put(text, of)
+			c.Relation.Kept.Put(text, of)
 		}
 	}
 	if len(of.candidates) == 0 {

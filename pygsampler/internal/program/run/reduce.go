@@ -363,7 +363,7 @@ func (c *call[I]) lengthOf(i int) int64 {
 	if along := c.Nodes[i].Type.Along; along.Space != program.All {
 		return int64(len(c.listAlong(along).ids))
 	}
-	return c.Graph.NumNodes
+	return c.Relation.NumNodes
 }
 
 // listAlong is what a vector runs along.

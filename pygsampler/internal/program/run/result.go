@@ -47,7 +47,7 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 			c.settleValues(e.Node, c.edgesOf(e.Node).count())
 		}
 	}
-	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(c.Graph.EdgeIDBits()) / 8}
+	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(c.Relation.EdgeIDBits()) / 8}
 	extras := make([]extra[I], c.Beside())
 	size := width.Vertices(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment
 	for i, e := range c.Extras {
@@ -238,7 +238,7 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 	}
 	var narrow []int32
 	var wide []int64
-	if c.Graph.EdgeIDBits() == 32 {
+	if c.Relation.EdgeIDBits() == 32 {
 		narrow = memory.At[int32](m, words[batch.BlockEdgeIDs], n)
 	} else {
 		wide = memory.At[int64](m, words[batch.BlockEdgeIDs], n)

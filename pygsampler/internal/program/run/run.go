@@ -31,8 +31,8 @@ import (
 type Request struct {
 	*program.Program
 	request.Batch
-	Graph   *csc.Graph
-	Exclude *csc.Exclusions // of a program that asks for them; nil: none
+	Relation *csc.Relation
+	Exclude  *csc.Exclusions // of a program that asks for them; nil: none
 	// Parts is where the rows lie of a graph that has none itself, and Arrays what a program that Apart takes reads of
 	// their edges, of which the parts leave those out that the batch does; nil: here.
 	Parts  *cpu.Partition
@@ -58,7 +58,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 			m, err = memory.Memory{}, fmt.Errorf("the graph's arrays changed while a batch was made, or a fault of pygsampler: %v", p)
 		}
 	}()
-	if r.Graph.Indices.Bits == 32 {
+	if r.Relation.Indices.Bits == 32 {
 		return sample[int32](r, crew, stop)
 	}
 	return sample[int64](r, crew, stop)
@@ -106,7 +106,7 @@ func (c *call[I]) mark(i int) {
 func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.Memory, error) {
 	c := &call[I]{
 		Request: r, scratch: takeScratch(), crew: crew, team: new(team), stop: stop,
-		indices: csc.Of[I](r.Graph.Indices), values: make([]value[I], len(r.Nodes)),
+		indices: csc.Of[I](r.Relation.Indices), values: make([]value[I], len(r.Nodes)),
 	}
 	defer c.scratch.put()
 	defer c.team.dismiss()
@@ -117,13 +117,13 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		}
 	} else if c.tellsCopies() {
 		var err error
-		if c.copies, err = r.Graph.Copies(); err != nil {
+		if c.copies, err = r.Relation.Copies(); err != nil {
 			return memory.Memory{}, err
 		}
 	}
 	for i := range r.Seeds.Len() {
-		if v := r.Seeds.At(i); uint64(v) >= uint64(r.Graph.NumNodes) {
-			return memory.Memory{}, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Graph.NumNodes, v)
+		if v := r.Seeds.At(i); uint64(v) >= uint64(r.Relation.NumNodes) {
+			return memory.Memory{}, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Relation.NumNodes, v)
 		}
 	}
 	c.need = c.Wants(c.recall)
@@ -154,12 +154,12 @@ func (c *call[I]) tellsCopies() bool {
 
 // apart lets the batch read the rows that it asks for.
 func (c *call[I]) apart() (err error) {
-	own, g := *c.Request, c.Graph
+	own, g := *c.Request, c.Relation
 	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(g.EdgeIDBits()) / 8}
 	if c.near, err = cpu.NewNear[I](g.NumNodes, g.NumNodes, own.Parts.Bounds, width, own.Arrays, &c.here); err != nil {
 		return err
 	}
-	own.Graph = &c.near.Graph
+	own.Relation = &c.near.Relation
 	c.Request = &own
 	return nil
 }
@@ -177,7 +177,7 @@ func (c *call[I]) recall(i int) bool {
 	if !n.Keeps() {
 		return false
 	}
-	kept, ok := c.Graph.Kept.Get(c.textOf(i)).(*value[I])
+	kept, ok := c.Relation.Kept.Get(c.textOf(i)).(*value[I])
 	if ok {
 		c.values[i] = *kept
 	}
@@ -204,7 +204,7 @@ func (c *call[I]) keep(i int) {
 		v.dense = &denseRows{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
 	}
 	kept := *v
-	c.Graph.Kept.Put(c.textOf(i), &kept)
+	c.Relation.Kept.Put(c.textOf(i), &kept)
 }
 
 // textOf is a text of what a node is made of, which is equal for equal values whatever program it stands in.
@@ -212,7 +212,7 @@ func (c *call[I]) textOf(i int) string {
 	used := make([]bool, i+1)
 	used[i] = true
 	place := make([]int, i+1)
-	text := fmt.Sprintf("%d %q\n", c.Graph.Indices.Bits, c.Weight)
+	text := fmt.Sprintf("%d %q\n", c.Relation.Indices.Bits, c.Weight)
 	for k := i; k >= 0; k-- {
 		if used[k] {
 			for _, in := range c.Nodes[k].In {

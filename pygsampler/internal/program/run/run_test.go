@@ -64,9 +64,9 @@ func read(m memory.Memory, p *program.Program) result {
 	return r
 }
 
-func attempt(p *program.Program, g *csc.Graph, of request.Batch, crew csc.Crew) (r result, err error) {
+func attempt(p *program.Program, g *csc.Relation, of request.Batch, crew csc.Crew) (r result, err error) {
 	var stop atomic.Bool
-	m, err := Sample(&Request{Program: p, Batch: of, Graph: g}, crew, &stop)
+	m, err := Sample(&Request{Program: p, Batch: of, Relation: g}, crew, &stop)
 	if err == nil {
 		r = read(m, p)
 		m.Release()
@@ -74,7 +74,7 @@ func attempt(p *program.Program, g *csc.Graph, of request.Batch, crew csc.Crew) 
 	return r, err
 }
 
-func sampled(t testing.TB, p *program.Program, g *csc.Graph, of request.Batch) result {
+func sampled(t testing.TB, p *program.Program, g *csc.Relation, of request.Batch) result {
 	t.Helper()
 	r, err := attempt(p, g, of, lender(0))
 	if err != nil {
@@ -89,7 +89,7 @@ func batchOf(number uint64, seeds ...int64) request.Batch {
 }
 
 // weighted gives a graph weights by edge ids, some of them 0, and an array of vertices.
-func weightedGraph(g *csc.Graph) *csc.Graph {
+func weightedGraph(g *csc.Relation) *csc.Relation {
 	w, x := make([]float32, g.NumEdges()), make([]int16, g.NumNodes)
 	for i := range w {
 		w[i] = float32(rng.Mix(uint64(i)) % 5)
@@ -133,7 +133,7 @@ func TestProgramOfPGSampler(t *testing.T) {
 					p, of := hops(t, "", fanouts, replace), batchOf(uint64(len(fanouts)), seeds...)
 					got := sampled(t, p, g, of)
 					var stop atomic.Bool
-					m, err := cpu.Sample(&cpu.Request{Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: of}, Graph: g}, lender(0), &stop)
+					m, err := cpu.Sample(&cpu.Request{Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: of}, Relation: g}, lender(0), &stop)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -248,7 +248,7 @@ func TestErrors(t *testing.T) {
 	}
 	var stop atomic.Bool
 	stop.Store(true)
-	if _, err := Sample(&Request{Program: programs(t)["ladies"], Batch: batchOf(0, 0), Graph: g}, lender(0), &stop); !errors.Is(err, request.ErrCancelled) {
+	if _, err := Sample(&Request{Program: programs(t)["ladies"], Batch: batchOf(0, 0), Relation: g}, lender(0), &stop); !errors.Is(err, request.ErrCancelled) {
 		t.Errorf("got %v of a batch that was stopped", err)
 	}
 }
@@ -278,7 +278,7 @@ func TestSteadyState(t *testing.T) {
 			of := batchOf(1, csctest.Steps(seeds, 1)...)
 			return testing.AllocsPerRun(5, func() {
 				var stop atomic.Bool
-				m, err := Sample(&Request{Program: p, Batch: of, Graph: g}, lender(0), &stop)
+				m, err := Sample(&Request{Program: p, Batch: of, Relation: g}, lender(0), &stop)
 				if err != nil {
 					t.Fatal(err)
 				}

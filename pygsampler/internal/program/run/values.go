@@ -226,7 +226,7 @@ func (ev *evaluator[I]) edgeIDs() []int64 {
 	if ev.ids != nil {
 		return ev.ids
 	}
-	places, of := ev.places(), ev.Graph.EdgeIDs
+	places, of := ev.places(), ev.Relation.EdgeIDs
 	ev.ids = places
 	if of.Bits == 0 || len(places) == 0 {
 		return places
@@ -289,8 +289,8 @@ func (ev *evaluator[I]) rowsAlong(t *tile[I], along program.Along) []I {
 
 // edgeArray writes the elements of an edge array.
 func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
-	v := array(ev.Graph.EdgeData, "an edge", what, name)
-	if lo, e := ev.root.lo, ev.root.set; e.ranged && (ev.Graph.EdgeIDs.Bits == 0 || ev.near != nil) && v.Len() >= ev.Graph.NumEdges() && t.n > 0 {
+	v := array(ev.Relation.EdgeData, "an edge", what, name)
+	if lo, e := ev.root.lo, ev.root.set; e.ranged && (ev.Relation.EdgeIDs.Bits == 0 || ev.near != nil) && v.Len() >= ev.Relation.NumEdges() && t.n > 0 {
 		ev.guess = e.runs(ev.firstColumn(), lo, lo+t.n, func(at, n, place int64) { v.Range(to[at-lo:at-lo+n], place) })
 		if hi := min(lo+t.n+tileEdges, e.count()); e.shift != nil && lo+t.n < hi {
 			e.runs(ev.guess, lo+t.n, hi, func(_, n, place int64) { v.Fetch(place, n) })
@@ -326,7 +326,7 @@ func (ev *evaluator[I]) kept(to []float64) {
 		if c != column {
 			column, excluded = c, ev.Exclude.Of(int64(of[c]))
 			if len(excluded) > 0 {
-				start = ev.Graph.Indptr.At(int64(of[c]))
+				start = ev.Relation.Indptr.At(int64(of[c]))
 			}
 		}
 		if len(excluded) > 0 {
@@ -402,7 +402,7 @@ func (ev *evaluator[I]) numberCopies(n *program.Node, to []float64) {
 		}
 		if ev.Exclude != nil {
 			v := int64(ev.root.set.columns.ids[ev.columns()[k]])
-			start, excluded := ev.Graph.Indptr.At(v), ev.Exclude.Of(v)
+			start, excluded := ev.Relation.Indptr.At(v), ev.Exclude.Of(v)
 			out = func(p int64) bool {
 				_, is := slices.BinarySearch(excluded, p-start)
 				return is
@@ -519,9 +519,9 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	}
 	switch n.Op {
 	case program.Vertices:
-		of := array(ev.Graph.VertexData, "a vertex", "ndata", n.Name)
-		if of.Len() != ev.Graph.NumNodes {
-			fail(request.ErrValue, "ndata: expected a value for each of %d vertices in '%s', got %d", ev.Graph.NumNodes, n.Name, of.Len())
+		of := array(ev.Relation.VertexData, "a vertex", "ndata", n.Name)
+		if of.Len() != ev.Relation.NumNodes {
+			fail(request.ErrValue, "ndata: expected a value for each of %d vertices in '%s', got %d", ev.Relation.NumNodes, n.Name, of.Len())
 		}
 		if s.ids == nil {
 			of.Range(to, s.lo)
@@ -563,7 +563,7 @@ func (s span[I]) vertex(k int) int64 {
 }
 
 func (c *call[I]) degree(v int64) int64 {
-	if p := c.Graph.Indptr; v < c.Graph.Rows() {
+	if p := c.Relation.Indptr; v < c.Relation.Rows() {
 		return p.At(v+1) - p.At(v)
 	}
 	return 0

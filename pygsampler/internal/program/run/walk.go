@@ -11,7 +11,7 @@ import (
 
 // roots are so many of all vertices, uniformly and with replacement.
 func (c *call[I]) roots(n *program.Node) *list[I] {
-	if c.Graph.NumNodes == 0 {
+	if c.Relation.NumNodes == 0 {
 		return &list[I]{}
 	}
 	ids := take[I](&c.arena, n.K)
@@ -19,7 +19,7 @@ func (c *call[I]) roots(n *program.Node) *list[I] {
 	c.ranges(n.K, func(w *worker, lo, hi int64) {
 		numbered(stream, w, lo, hi, func(states []uint64, lo int64) {
 			for k, state := range states {
-				ids[lo+int64(k)] = I(rng.Below(rng.Draw(state, 0), uint64(c.Graph.NumNodes)))
+				ids[lo+int64(k)] = I(rng.Below(rng.Draw(state, 0), uint64(c.Relation.NumNodes)))
 			}
 		})
 	})
@@ -80,7 +80,7 @@ func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uin
 
 // fetchRows asks the memory for what row reads.
 func (c *call[I]) fetchRows(vertices []I) {
-	if p := c.Graph.Indptr; p.Bits == 32 {
+	if p := c.Relation.Indptr; p.Bits == 32 {
 		prefetch.At(p.I32, vertices)
 	} else {
 		prefetch.At(p.I64, vertices)
@@ -89,8 +89,8 @@ func (c *call[I]) fetchRows(vertices []I) {
 
 // row is where the in-edges of a vertex stand, and how many they are.
 func (c *call[I]) row(v int64) (start, degree int64) {
-	p := c.Graph.Indptr
-	if v >= c.Graph.Rows() {
+	p := c.Relation.Indptr
+	if v >= c.Relation.Rows() {
 		return 0, 0
 	}
 	start = p.At(v)

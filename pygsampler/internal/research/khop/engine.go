@@ -16,7 +16,7 @@ import (
 type Request struct {
 	Rule
 	request.Batch
-	Graph *csc.Graph
+	Relation *csc.Relation
 }
 
 // side is how many reads a worker has under way, and unitSlots about how many vertices of a step it takes at
@@ -34,7 +34,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 			err = fmt.Errorf("the graph's arrays changed while samples were made, or a fault of pygsampler: %v", p)
 		}
 	}()
-	g := r.Graph
+	g := r.Relation
 	if err := r.CheckSeeds(g.NumNodes); err != nil {
 		return m, err
 	}
@@ -82,7 +82,7 @@ type engine[P, I csc.Index] struct {
 
 func run[P, I csc.Index](r *Request, words *[batch.StepWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	e := &engine[P, I]{
-		Request: r, indptr: csc.Of[P](r.Graph.Indptr), indices: csc.Of[I](r.Graph.Indices),
+		Request: r, indptr: csc.Of[P](r.Relation.Indptr), indices: csc.Of[I](r.Relation.Indices),
 		nodes: memory.At[I](m, words[batch.StepNodes], words[batch.StepNumNodes]),
 	}
 	if at := words[batch.StepEdgeIDs]; at != 0 && words[batch.StepEdgeIDBits] == 32 {
@@ -200,10 +200,10 @@ func (u *unit[P, I]) putEdge(slot, id int64) {
 
 // id is the edge at a place.
 func (e *engine[P, I]) id(place int64) int64 {
-	if e.Graph.EdgeIDs.Bits == 0 {
+	if e.Relation.EdgeIDs.Bits == 0 {
 		return place
 	}
-	return e.Graph.EdgeIDs.At(place)
+	return e.Relation.EdgeIDs.At(place)
 }
 
 // row is the first place and the number of the edges of a vertex, or of none.

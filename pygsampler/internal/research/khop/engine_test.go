@@ -137,7 +137,7 @@ func TestSamplesAreTheReference(t *testing.T) {
 				{Counts: []int64{1, 1}, Collective: true}, {Counts: []int64{40, 300, 7}, Collective: true},
 			} {
 				rule.EdgeIDs = true
-				r := &Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 5, Seeds: csctest.Array(seeds, bits)}}
+				r := &Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 1 << 40, Epoch: 3, Number: 5, Seeds: csctest.Array(seeds, bits)}}
 				got, err := khoptest.Sample(r)
 				if err != nil {
 					t.Fatal(err)
@@ -161,7 +161,7 @@ func TestLaws(t *testing.T) {
 	}
 	count := func(rule Rule, cell func(s []int64, w int) int, cells int) []int {
 		t.Helper()
-		got, err := khoptest.Sample(&Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 11, Seeds: csctest.Array(seeds, 64)}})
+		got, err := khoptest.Sample(&Request{Rule: rule, Relation: g, Batch: request.Batch{Seed: 11, Seeds: csctest.Array(seeds, 64)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestLaws(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	g := csctest.Graph(tree, 5, 32, 64, false)
-	_, err := khoptest.Sample(&Request{Rule: Rule{Counts: []int64{2}}, Graph: g, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 5}, 32)}})
+	_, err := khoptest.Sample(&Request{Rule: Rule{Counts: []int64{2}}, Relation: g, Batch: request.Batch{Seeds: csctest.Array([]int64{0, 5}, 32)}})
 	if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "seeds[1]: expected an id in [0, 5), got 5") {
 		t.Errorf("%v", err)
 	}
@@ -210,7 +210,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	huge := make([]int64, 1000)
-	if _, err := khoptest.Sample(&Request{Rule: Rule{Counts: []int64{1 << 20, 1 << 10}}, Graph: g, Batch: request.Batch{Seeds: csctest.Array(huge, 32)}}); err == nil {
+	if _, err := khoptest.Sample(&Request{Rule: Rule{Counts: []int64{1 << 20, 1 << 10}}, Relation: g, Batch: request.Batch{Seeds: csctest.Array(huge, 32)}}); err == nil {
 		t.Error("4 TB of samples")
 	}
 }

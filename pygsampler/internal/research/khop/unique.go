@@ -13,7 +13,7 @@ import (
 // that an earlier one has. CUDA twin: khop_unique in kernels/research/khop.cu, which comes to the same in any order.
 func (u *unit[P, I]) unique(w int64, stop *atomic.Bool) {
 	s := u.step
-	u.met.clear(min(s.width, u.Graph.NumNodes))
+	u.met.clear(min(s.width, u.Relation.NumNodes))
 	state := s.stream.State(uint64(w))
 	transits := u.nodes[s.before+w*s.of:][:s.of]
 	for i, v := range transits {

@@ -35,13 +35,13 @@ func Sparse[T csc.Index](t *testing.T, n int64) []T {
 
 // Graph is a graph from lists of in-neighbours, with the given widths; withIDs numbers
 // the edges backwards. It panics where the lists are no graph.
-func Graph(rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) *csc.Graph {
+func Graph(rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) *csc.Relation {
 	indptr, indices := []int64{0}, []int64(nil)
 	for _, row := range rows {
 		indices = append(indices, row...)
 		indptr = append(indptr, int64(len(indices)))
 	}
-	g := &csc.Graph{Indptr: Array(indptr, indptrBits), Indices: Array(indices, idBits), NumNodes: numNodes}
+	g := &csc.Relation{Indptr: Array(indptr, indptrBits), Indices: Array(indices, idBits), NumNodes: numNodes}
 	if withIDs {
 		ids := make([]int64, len(indices))
 		for i := range ids {

@@ -16,7 +16,7 @@ import (
 
 // Graph is a graph from lists of out-neighbours, which are sorted, with adjacency; withIDs
 // numbers the edges backwards. weight, if there is one, is that of the edge at a place.
-func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, weight func(p int) float64) *csc.Graph {
+func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, weight func(p int) float64) *csc.Relation {
 	back := make([][]int64, nodes)
 	for v, row := range rows {
 		slices.Sort(row)

@@ -24,7 +24,7 @@ const crewVertices = 256
 // vertices; and the ids of the edges. The edges are all those between vertices of one tree,
 // trees[i] that of vertices[i], in the order of their targets and of the CSC. Of a vertex
 // that a tree has twice each occurrence has the in-edges, and edges out come from the first.
-func Edges(g *csc.Graph, vertices, trees csc.Array, crew csc.Crew) (m memory.Memory, err error) {
+func Edges(g *csc.Relation, vertices, trees csc.Array, crew csc.Crew) (m memory.Memory, err error) {
 	count := vertices.Len()
 	members, err := membersOf(g, vertices, trees)
 	if err != nil {
@@ -81,7 +81,7 @@ func Edges(g *csc.Graph, vertices, trees csc.Array, crew csc.Crew) (m memory.Mem
 }
 
 // membersOf is the places of each tree's vertices, ascending.
-func membersOf(g *csc.Graph, vertices, trees csc.Array) ([][]int64, error) {
+func membersOf(g *csc.Relation, vertices, trees csc.Array) ([][]int64, error) {
 	if trees.Len() != vertices.Len() {
 		return nil, fmt.Errorf("%w: trees: expected one for each of %d vertices, got %d", request.ErrValue, vertices.Len(), trees.Len())
 	}
@@ -113,7 +113,7 @@ func membersOf(g *csc.Graph, vertices, trees csc.Array) ([][]int64, error) {
 
 // among is the edges between the members of a tree, and puts how many each has behind its
 // place.
-func among[I csc.Index](g *csc.Graph, indices []I, vertices csc.Array, members []int64, t *smallmap.Table, counts []int64) []edge {
+func among[I csc.Index](g *csc.Relation, indices []I, vertices csc.Array, members []int64, t *smallmap.Table, counts []int64) []edge {
 	t.Clear()
 	first := make([]int64, 0, len(members))
 	for _, member := range members {

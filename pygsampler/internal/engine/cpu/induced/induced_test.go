@@ -18,7 +18,7 @@ func (l lent) Borrow(n int) int { return min(n, int(l)) }
 func (l lent) Return(int)       {}
 
 // slow is what Edges is to give, by a look at each pair of vertices.
-func slow(g *csc.Graph, vertices, trees []int64) (starts, sources, ids []int64) {
+func slow(g *csc.Relation, vertices, trees []int64) (starts, sources, ids []int64) {
 	starts = []int64{0}
 	for target, v := range vertices {
 		if v < g.Rows() {
@@ -52,7 +52,7 @@ func TestAllPairs(t *testing.T) {
 				trees[i] = 0
 			}
 		}
-		for _, g := range []*csc.Graph{csctest.Graph(rows, 62, 32, 64, false), csctest.Graph(rows, 62, 64, 32, true)} {
+		for _, g := range []*csc.Relation{csctest.Graph(rows, 62, 32, 64, false), csctest.Graph(rows, 62, 64, 32, true)} {
 			starts, sources, ids := slow(g, vertices, trees)
 			want := slices.Concat(starts, sources, ids)
 			for _, crew := range []lent{0, 3} {

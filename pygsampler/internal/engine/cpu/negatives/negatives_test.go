@@ -36,9 +36,9 @@ func drawn(t testing.TB, r Request, bits int, workers lent) []int64 {
 }
 
 // tableOf is the alias table of a graph.
-func tableOf(t testing.TB, g *csc.Graph, power float64) []uint64 {
+func tableOf(t testing.TB, g *csc.Relation, power float64) []uint64 {
 	t.Helper()
-	m, err := (&Table{Graph: g, Power: power}).Run()
+	m, err := (&Table{Relation: g, Power: power}).Run()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestChances(t *testing.T) {
 	}
 	indices := make([]int64, indptr[len(indptr)-1])
 	// One vertex more, beyond the rows.
-	g := &csc.Graph{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 32), NumNodes: 9}
+	g := &csc.Relation{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 32), NumNodes: 9}
 	for _, power := range []float64{0, .5, .75, .8, 1} {
 		by, total := make([]float64, g.NumNodes), 0.0
 		for v := range by {
@@ -183,16 +183,16 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 	}
 	g := csctest.Graph(csctest.RandomRows(10, 1), 10, 64, 32, false)
 	for _, power := range []float64{-.1, 1.1, math.NaN()} {
-		if _, err := (&Table{Graph: g, Power: power}).Run(); !errors.Is(err, request.ErrValue) {
+		if _, err := (&Table{Relation: g, Power: power}).Run(); !errors.Is(err, request.ErrValue) {
 			t.Errorf("power %v: expected an error, got %v", power, err)
 		}
 	}
-	halted := Table{Graph: g, Power: .5}
+	halted := Table{Relation: g, Power: .5}
 	halted.Halt()
 	if _, err := halted.Run(); !errors.Is(err, csc.ErrStopped) {
 		t.Errorf("expected %v, got %v", csc.ErrStopped, err)
 	}
-	whole := Table{Graph: g, Power: .5}
+	whole := Table{Relation: g, Power: .5}
 	m, err := whole.Run()
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 // in-edges; a vertex without any counts as one with one. Its exported fields are the caller's to
 // set; any goroutine may halt it and look how far it is.
 type Table struct {
-	Graph *csc.Graph // on the CPU
-	Power float64    // in [0, 1]
+	Relation *csc.Relation // on the CPU
+	Power    float64       // in [0, 1]
 
 	stop atomic.Bool
 	done atomic.Int64
@@ -26,11 +26,11 @@ type Table struct {
 func (t *Table) Halt() { t.stop.Store(true) }
 
 // Progress is how many vertices are looked at, each twice, and all there will be.
-func (t *Table) Progress() (done, total int64) { return t.done.Load(), 2 * t.Graph.NumNodes }
+func (t *Table) Progress() (done, total int64) { return t.done.Load(), 2 * t.Relation.NumNodes }
 
 // Run makes the memory, with one reference: 64 bits for each vertex.
 func (t *Table) Run() (m memory.Memory, err error) {
-	g, n := t.Graph, t.Graph.NumNodes
+	g, n := t.Relation, t.Relation.NumNodes
 	if !(t.Power >= 0 && t.Power <= 1) {
 		return m, fmt.Errorf("%w: power: expected a number in [0, 1], got %v", request.ErrValue, t.Power)
 	}

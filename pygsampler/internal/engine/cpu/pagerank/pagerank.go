@@ -30,7 +30,7 @@ const (
 // Its exported fields are the caller's to set; any goroutine may halt it and look how far
 // it is.
 type Scores struct {
-	Graph     *csc.Graph // on the CPU, rows whole
+	Relation  *csc.Relation // on the CPU, rows whole
 	Roots     csc.Array
 	Most      int64   // vertices of a root, itself among them, which is always there
 	Alpha     float64 // in [MinAlpha, 1]
@@ -52,8 +52,8 @@ func (s *Scores) Progress() (done, total int64) { return s.done.Load(), s.Roots.
 
 func (s *Scores) check() error {
 	switch {
-	case s.Graph.Kinds > 0:
-		return fmt.Errorf("%w: graph: expected one whose edges have no types, got one of %d", request.ErrValue, s.Graph.Kinds)
+	case s.Relation.Kinds > 0:
+		return fmt.Errorf("%w: graph: expected one whose edges have no types, got one of %d", request.ErrValue, s.Relation.Kinds)
 	case s.Most < 1:
 		return fmt.Errorf("%w: k: expected at least 1, got %d", request.ErrValue, s.Most)
 	case !(s.Alpha >= MinAlpha && s.Alpha <= 1):
@@ -64,8 +64,8 @@ func (s *Scores) check() error {
 		return fmt.Errorf("%w: threshold: expected a number in [0, 1], got %v", request.ErrValue, s.Threshold)
 	}
 	for i := range s.Roots.Len() {
-		if v := s.Roots.At(i); v < 0 || v >= s.Graph.NumNodes {
-			return fmt.Errorf("%w: seeds: expected ids below %d, got %d", request.ErrIndex, s.Graph.NumNodes, v)
+		if v := s.Roots.At(i); v < 0 || v >= s.Relation.NumNodes {
+			return fmt.Errorf("%w: seeds: expected ids below %d, got %d", request.ErrIndex, s.Relation.NumNodes, v)
 		}
 	}
 	return nil
@@ -186,15 +186,15 @@ func (p *pusher) push(n int32) {
 		return
 	}
 	for i := start; i < end; i++ {
-		p.give(p.Graph.Indices.At(i), share)
+		p.give(p.Relation.Indices.At(i), share)
 	}
 }
 
 func (p *pusher) row(v int64) (start, end int64) {
-	if v >= p.Graph.Rows() {
+	if v >= p.Relation.Rows() {
 		return 0, 0
 	}
-	return p.Graph.Indptr.At(v), p.Graph.Indptr.At(v + 1)
+	return p.Relation.Indptr.At(v), p.Relation.Indptr.At(v + 1)
 }
 
 // best is the root and the others with the largest scores, of those above the threshold.

@@ -33,8 +33,8 @@ func scored(t *testing.T, s *Scores) [][]Scored {
 	return found
 }
 
-func of(g *csc.Graph, roots ...int64) *Scores {
-	return &Scores{Graph: g, Roots: csctest.Array(roots, 32), Most: 1 << 20, Alpha: .5, Epsilon: 1e-11}
+func of(g *csc.Relation, roots ...int64) *Scores {
+	return &Scores{Relation: g, Roots: csctest.Array(roots, 32), Most: 1 << 20, Alpha: .5, Epsilon: 1e-11}
 }
 
 // A path has the law that linear equations give.

@@ -9,9 +9,9 @@ import (
 )
 
 func TestFindTakesNamesAndShortNames(t *testing.T) {
-	g := &csc.HeteroGraph{
-		Kinds: []csc.NodeType{{Name: "a"}, {Name: "b"}},
-		Relations: []csc.Relation{
+	g := &csc.Schema{
+		NodeTypes: []csc.NodeType{{Name: "a"}, {Name: "b"}},
+		EdgeTypes: []csc.EdgeType{
 			{Name: "a__x__b", Short: "x", Dst: 1}, {Name: "a__y__b", Short: "y", Dst: 1}, {Name: "b__y__a", Short: "y", Src: 1},
 			{Name: "b__a__y__b__a", Short: "a__y__b", Src: 1},
 		},
@@ -33,10 +33,10 @@ func TestFindTakesNamesAndShortNames(t *testing.T) {
 }
 
 func TestFindListsSomeOfManyTypes(t *testing.T) {
-	g := &csc.HeteroGraph{Kinds: []csc.NodeType{{Name: "a"}}}
+	g := &csc.Schema{NodeTypes: []csc.NodeType{{Name: "a"}}}
 	for i := range 25 {
 		short := fmt.Sprint("r", i)
-		g.Relations = append(g.Relations, csc.Relation{Name: "a__" + short + "__a", Short: short})
+		g.EdgeTypes = append(g.EdgeTypes, csc.EdgeType{Name: "a__" + short + "__a", Short: short})
 	}
 	_, err := g.Find("r99")
 	if text := fmt.Sprint(err); strings.Count(text, "('a', ") != 20 || !strings.HasSuffix(text, "('a', 'r19', 'a') and 5 more") {

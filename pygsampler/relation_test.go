@@ -65,7 +65,7 @@ func TestNewGraphErrors(t *testing.T) {
 	} {
 		c := a.csc()
 		k.change(&c)
-		_, err := NewGraph(c)
+		_, err := NewRelation(c)
 		if kind, text := KindOf(err); kind != k.kind || text != k.text {
 			t.Errorf("got %s: %s, want %s: %s", kind, text, k.kind, k.text)
 		}

@@ -51,7 +51,7 @@ func TestEdgeIDBits(t *testing.T) {
 		{csc.Array{Bits: 32, I32: huge}, csc.Array{}, 64},
 		{csc.Array{Bits: 32, I32: huge}, csctest.Array(nil, 32), 32},
 	} {
-		g := csc.Graph{Indices: k.indices, EdgeIDs: k.ids}
+		g := csc.Relation{Indices: k.indices, EdgeIDs: k.ids}
 		if got := g.EdgeIDBits(); got != k.want {
 			t.Errorf("%d edges of %d bits, ids of %d: got %d, want %d", g.NumEdges(), k.indices.Bits, k.ids.Bits, got, k.want)
 		}

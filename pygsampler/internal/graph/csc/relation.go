@@ -1,0 +1,133 @@
+// Package csc is the storage of a graph: compressed sparse columns over arrays
+// that the caller owns, and the forms derived from them.
+package csc
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Index is the type of an array of ids or offsets.
+type Index interface{ int32 | int64 }
+
+// Array is a borrowed array of int32 or int64 elements: one of the two slices is
+// in use, as Bits says. The zero value is an absent array.
+type Array struct {
+	Bits int
+	I32  []int32
+	I64  []int64
+}
+
+// Borrow is the array at an address that stays valid as long as its owner keeps
+// it; bits is 32 or 64.
+func Borrow(address, length int64, bits int) Array {
+	if bits == 32 {
+		return Array{Bits: 32, I32: memory.View[int32](address, length)}
+	}
+	return Array{Bits: 64, I64: memory.View[int64](address, length)}
+}
+
+// ArrayOf is a slice as an array.
+func ArrayOf[I Index](values []I) Array {
+	switch v := any(values).(type) {
+	case []int32:
+		return Array{Bits: 32, I32: v}
+	case []int64:
+		return Array{Bits: 64, I64: v}
+	}
+	return Array{}
+}
+
+// Len is the number of elements.
+func (a Array) Len() int64 { return int64(max(len(a.I32), len(a.I64))) }
+
+// At is element i.
+func (a Array) At(i int64) int64 {
+	if a.Bits == 32 {
+		return int64(a.I32[i])
+	}
+	return a.I64[i]
+}
+
+// Of is the slice of a whose element type is T; nil when a holds the other type.
+func Of[T Index](a Array) []T {
+	var s any = a.I64
+	var zero T
+	if _, is32 := any(zero).(int32); is32 {
+		s = a.I32
+	}
+	return s.([]T)
+}
+
+// Relation is the edges of one type in CSC: row v of Indices[Indptr[v]:Indptr[v+1]] lists
+// v's in-neighbours. It borrows its arrays and never writes to them; after
+// Validate its invariants hold for as long as the caller leaves the arrays alone
+// (and reads stay bounds-checked if not). Any number of goroutines may read it.
+type Relation struct {
+	Indptr  Array // rows+1 offsets: first 0, never decreasing, last = len(Indices)
+	Indices Array // source ids in [0, NumNodes)
+	EdgeIDs Array // original ids of the edges by CSC position; absent: the position
+	// NumNodes counts nodes; those at and beyond len(Indptr)-1 have no in-edges.
+	NumNodes int64
+	// Alias and Sums are what rows draw by, as rng.Weights of all rows, one behind
+	// another: every edge has a positive weight then. Nil: rows draw uniformly.
+	Alias, Sums []uint64
+	// Whole is the relation of which this one has some edges; nil: it has all there are.
+	Whole *Relation
+	// Kinds is how many types of edges rows are split by: row v*Kinds+k has those of
+	// node v that are of type k, and there are NumNodes*Kinds rows. 0: one row a node.
+	Kinds int64
+	// Back is this relation transposed, its rows ascending and not split by type, for the
+	// question whether an edge exists: of walks that look at the node before. Nil: none.
+	Back *Relation
+	// EdgeData and VertexData are arrays by name, an element for each original edge id, or
+	// for each node. Kept is what programs have made of them and of the relation.
+	EdgeData, VertexData map[string]Values
+	Kept                 DerivedCache
+
+	lookup     sync.Once
+	inverse    []int64 // CSC position by edge id, where ids are dense
+	byID       []int64 // else: CSC positions sorted by edge id
+	identityID bool
+
+	copying sync.Mutex
+	copies  Copies
+	copied  bool // whether copies are known
+}
+
+// Rows is the number of rows that Indptr describes.
+func (g *Relation) Rows() int64 { return g.Indptr.Len() - 1 }
+
+// Weights are those of a row of so many edges from CSC position start on.
+func (g *Relation) Weights(start, degree int64) rng.Weights {
+	return rng.Weights{Alias: g.Alias[start : start+degree], Sums: g.Sums[start : start+degree]}
+}
+
+// NumEdges is the number of edges.
+func (g *Relation) NumEdges() int64 { return g.Indices.Len() }
+
+// EdgeIDBits is the width of the edge ids of a sample.
+func (g *Relation) EdgeIDBits() int { return EdgeIDBits(g.EdgeIDs.Bits, g.Indices.Bits, g.NumEdges()) }
+
+// EdgeIDBits is the width of the edge ids of a sample of a graph: that of its own, 0
+// where it has none, else that of its ids unless the positions of its edges need more.
+func EdgeIDBits(own, idBits int, edges int64) int {
+	switch {
+	case own != 0:
+		return own
+	case edges > 1<<31-1:
+		return 64
+	}
+	return idBits
+}
+
+// Pointer is where the elements begin; nil for an empty array.
+func (a Array) Pointer() unsafe.Pointer {
+	if a.Bits == 32 {
+		return unsafe.Pointer(unsafe.SliceData(a.I32))
+	}
+	return unsafe.Pointer(unsafe.SliceData(a.I64))
+}
