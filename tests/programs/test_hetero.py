@@ -320,3 +320,80 @@ def test_tensors_of_a_program_over_relations(graph: pgs.Graph) -> None:
     assert "in all" in profile and profile.microseconds
     with pytest.raises(ValueError, match="seeds: expected types among 'paper', got 'author'"):
         sampler.profile(graph, {"author": [1]})
+
+
+@pgs.program
+def mixed(A: Any, seeds: Any, K: int) -> Any:
+    """Edges of all relations in one block, then edges of one relation."""
+    names = [A[kind] for kind in (EMPLOYS, WRITES, CITES)]
+    outer = A[:, seeds | names[2][:, seeds["paper"]].row()].individual_sample(K)
+    return [{"w": outer, "doubled": outer * 2}, names[2][:, seeds["paper"]]], {"rows": outer.row()}
+
+
+@pytest.mark.parametrize("seeds", [SEEDS, {"place": [1]}, {"paper": []}, {"author": [5, 5]}])
+def test_blocks_of_several_relations_have_the_edges_of_each(
+    graph: pgs.Graph, seeds: dict[str, list[int]]
+) -> None:
+    batch = mixed(K=4, seed=2, weight="w").sample(graph, seeds, batch=0).numpy()
+    edges = lists((EMPLOYS, WRITES, CITES))
+    for hop in batch.blocks:
+        for kind, block in hop.items():
+            src, dst = edges[kind]
+            sources, destinations = block.coo()
+            assert (block.src_nodes[sources] == src[block.edge_ids]).all()
+            assert (block.dst_nodes[destinations] == dst[block.edge_ids]).all()
+            assert block.indptr[0] == 0 and block.indptr[-1] == block.num_edges
+            for end, nodes in ((kind[0], block.src_nodes), (kind[2], block.dst_nodes)):
+                assert (nodes == batch.input_nodes[end][: len(nodes)]).all()
+    outer = batch.blocks[0]
+    for block in outer.values():
+        assert (block.edge_data["doubled"] == 2 * block.edge_weights).all()
+        assert (block.edge_weights == block.edge_ids % 5 + 0.5).all()
+        assert np.diff(block.indptr).max(initial=0) <= 4
+    types = [graph.node_types[place] for place in batch.extra["rows_type"]]
+    rows = set(zip(types, batch.extra["rows"].tolist(), strict=True))
+    assert rows == {
+        (kind[0], node)
+        for kind, block in outer.items()
+        for node in block.src_nodes[block.indices].tolist()
+    }
+    for kind, ids in seeds.items():
+        assert batch.output_nodes[kind].tolist() == ids
+        assert batch.input_nodes[kind][batch.output_index[kind]].tolist() == ids
+        assert batch.num_sampled_nodes[kind][0] == len(set(ids))
+
+
+def test_program_returns_arrays_alone(graph: pgs.Graph) -> None:
+    @pgs.program
+    def cited(A: Any, seeds: Any) -> Any:
+        C = A[CITES][:, seeds["paper"]]
+        return {"cited": C.row(), "degrees": C.count(axis=0)}
+
+    sampler = cited(seed=1)
+    assert sampler.result_kind == "vectors"
+    batch = sampler.sample(graph, {"paper": SEEDS["paper"]})
+    assert batch.blocks == () and batch.num_edges == 0
+    src, dst = lists((CITES,))[CITES]
+    assert set(batch.extra["cited"].tolist()) == set(src[np.isin(dst, [7, 3, 58])].tolist())
+    copy = pickle.loads(pickle.dumps(batch))
+    assert copy.extra["degrees"].tolist() == batch.extra["degrees"].tolist()
+
+
+def test_subgraph_without_some_seeds_says_so(graph: pgs.Graph) -> None:
+    @pgs.program
+    def apart(A: Any, seeds: Any) -> Any:
+        return A[WRITES].induce(A[WRITES][:, seeds["paper"]].row())
+
+    batch = apart(seed=1).sample(graph, {"paper": [7, 3]})
+    assert batch.output_index["paper"].tolist() == [-1, -1]
+    assert not len(batch.input_nodes["paper"]) and len(batch.input_nodes["author"])
+
+
+def test_names_of_types_of_lists_are_reserved() -> None:
+    @pgs.program
+    def doubled(A: Any, seeds: Any) -> Any:
+        C = A[CITES][:, seeds]
+        return [C], {"v": C.row(), "v_type": C.count(axis=0)}
+
+    with pytest.raises(ValueError, match="doubled: expected another name than 'v_type'"):
+        doubled(seed=1)

@@ -2,246 +2,270 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.array import Array
 from pygsampler._batch import layout as at
 from pygsampler._batch.array_sources import EngineSource, relation_ends
 from pygsampler._batch.edge_values import EdgeValueName
 from pygsampler._batch.minibatch import MiniBatch, as_torch
 from pygsampler._batch.torch_sources import TensorSource
-from pygsampler._engine import memory as memories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pygsampler._graph.homogeneous import HomogeneousView
-    from pygsampler._graph.schema import Schema
 
 # The width of float32, where the widths of ids are 32 and 64.
 _FLOAT = 0
-
-
-class BatchTypes(NamedTuple):
-    """The types of a heterogeneous graph, and how wide its ids are."""
-
-    schema: Schema
-    id_bits: int
-    edge_id_bits: Sequence[int]
+_ALL = slice(None)
 
 
 def split_by_type(
-    batch: MiniBatch,
-    view: HomogeneousView,
-    types: BatchTypes,
-    lists: Collection[str] = (),
-    form: str = "array",
+    batch: MiniBatch, view: HomogeneousView, lists: Collection[str], form: str
 ) -> MiniBatch:
-    """Returns a batch of ``view.graph`` as a batch of the heterogeneous graph with these types.
+    """Returns a batch of ``view.graph`` as a batch of the heterogeneous graph of the view.
 
     All arrays are in one memory where the batch is, written in torch's current stream on a GPU.
     ``lists`` are the names of extra arrays that are nodes: such an array has ids within types, and
     the array of its name with ``_type`` at the end has the places of the types.
     """
-    return _Split(batch, view, types).write(lists, form)
-
-
-class _Library(NamedTuple):
-    """NumPy or torch, and the functions that they do not have under one name."""
-
-    xp: Any
-    ints: Callable[[Iterable[int]], Any]
-    arange: Callable[[int], Any]
-    sort: Callable[[Any], Any]
-
-
-class _SortedEdges(NamedTuple):
-    """The edges of a block by edge type, in their order; places are within types."""
-
-    order: Any
-    src: Any
-    rows: Any
-    """The place of the edge type times ``span``, plus the place of the destination."""
-    ids: Any
-    span: int
+    return _Split(batch, view).result(lists, form)
 
 
 class _Split:
-    """A batch whose arrays are in the order of the types, before the host knows the sizes."""
+    """The arrays of a batch by type, in NumPy or on a GPU in torch, and where they are to be.
 
-    def __init__(self, batch: MiniBatch, view: HomogeneousView, types: BatchTypes) -> None:
+    Types are named by their places in the schema; the mappings have the types of the view.
+    """
+
+    def __init__(self, batch: MiniBatch, view: HomogeneousView) -> None:
         self._device: int = view.graph._device
         self._extra_words = batch._source._extra_words(len(batch._names))
-        batch = batch.numpy() if self._device < 0 else as_torch(batch)
-        self._library = _numpy() if self._device < 0 else _torch(batch.input_nodes.device)
-        self._batch, self._view, self._types = batch, view, types
-        # Tables of numbers that the host reads all at once, since it has to wait for a GPU: how
-        # many elements have the types before a type, and in addition a first part of that type.
-        self._tables: list[Any] = []
-        self._width = max(map(len, types.schema)) + 1
-        # Offset, width and values of each array, and the bytes of all so far.
-        self._parts: list[tuple[int, int, Any]] = []
+        self._like: dict[str, Any] = {}
+        if self._device < 0:
+            import numpy
+
+            self._xp: Any = numpy
+        else:
+            import torch
+
+            self._xp, batch = torch, as_torch(batch)
+            self._like["device"] = batch.input_nodes.device
+        self._batch, self._view = batch, view
+        schema = view.schema
+        # Where the ids of each type begin.
+        self._nodes = {schema.node_types.index(kind): start for kind, start in view.nodes.items()}
+        self._edges = {schema.edge_types.index(kind): start for kind, start in view.edges.items()}
+        self._firsts = self._ints(self._nodes.values())
+        # Offset, width, length and values of each array.
+        self._parts: list[tuple[int, int, int, Any]] = []
         self._size = 0
-        kinds, ids = self._locate_nodes(batch.input_nodes)
-        sizes = [(block.num_src_nodes, block.num_dst_nodes) for block in batch.blocks]
-        order = self._sort(kinds, *chain.from_iterable(sizes))
-        rank = self._library.xp.empty_like(ids)
-        rank[order] = self._library.arange(len(ids)) - self._tables[0][kinds[order]]
-        self._nodes = ids[order]
-        kinds, ids = self._locate_nodes(batch.output_nodes)
-        order, index = self._sort(kinds), batch.output_index
-        if len(rank):
-            # A subgraph may lack a seed, whose place is -1.
-            index = self._library.xp.where(index < 0, index, rank[index])
-        self._seeds, self._index = ids[order], index[order]
-        self._edges = [self._sort_edges(block, rank) for block in batch.blocks]
 
-    def _locate_nodes(self, ids: Any) -> tuple[Any, Any]:
-        return self._locate(ids, self._view.nodes, self._types.schema.node_types)
-
-    def _locate(self, ids: Any, starts: Mapping[Any, int], kinds: Sequence[Any]) -> tuple[Any, Any]:
-        """Returns the places of the types of ids of the view, and the ids within the types."""
-        ints = self._library.ints
-        firsts = ints(starts.values())
-        # A type without elements begins where the next type does: the last of them is the type.
-        place = self._library.xp.searchsorted(firsts, ids, side="right") - 1
-        return ints(map(kinds.index, starts))[place], ids - firsts[place]
-
-    def _sort(self, kinds: Any, *lengths: int) -> Any:
-        """Returns the order by type, and adds tables for it and for parts of these lengths."""
-        library, count = self._library, len(kinds)
-        keys = library.sort(kinds * count + library.arange(count))
-        firsts = library.arange(self._width) * count
-        self._tables += [library.xp.searchsorted(keys, firsts + length) for length in (0, *lengths)]
-        return keys % max(count, 1)
-
-    def _sort_edges(self, block: Any, rank: Any) -> _SortedEdges:
-        kinds, ids = self._locate(block.edge_ids, self._view.edges, self._types.schema.edge_types)
-        order = self._sort(kinds)
-        src, dst = (rank[ends[order]] for ends in block.coo())
-        span = len(rank) + 1
-        return _SortedEdges(order, src, kinds[order] * span + dst, ids[order], span)
-
-    def write(self, lists: Collection[str], form: str) -> MiniBatch:
+    def result(self, lists: Collection[str], form: str) -> MiniBatch:
         """Returns the batch, written to one memory."""
-        batch, (schema, bits, edge_bits) = self._batch, self._types
-        hops, types, relations = len(batch.blocks), *map(len, schema)
-        names = self._names(lists)
-        self._size = 8 * at.num_words(hops, types, relations, len(names))
-        words = [at.MAGIC, bits, hops, types, relations, len(names), 0, 0]
-        tables = self._library.xp.stack(self._tables).tolist()
-        # Tables of nodes: of all, then of the sources and of the destinations of each block.
-        first, seeds, edges = tables[0], tables[2 * hops + 1], tables[2 * hops + 2 :]
-        counts: list[int] = []
-        for i in range(types):
-            nodes, chosen = slice(first[i], first[i + 1]), slice(seeds[i], seeds[i + 1])
-            words += self._place(self._nodes[nodes], bits)
-            words += self._place(self._seeds[chosen], bits)
-            words += (self._place(self._index[chosen], bits)[1], 0, 0, 0)
-            ends = tables[2 * hops], *tables[2 * hops - 1 : 0 : -2]
-            counts += [end[i] - first[i] for end in ends]
-        for hop, (block, found) in enumerate(zip(batch.blocks, self._edges, strict=True)):
-            src_ends, dst_ends = tables[2 * hop + 1 : 2 * hop + 3]
-            weights = block.edge_weights
-            weights = None if weights is None else weights[found.order]
-            for i, (src, dst) in enumerate(relation_ends(schema)):
-                num_dst, part = dst_ends[dst] - first[dst], slice(edges[hop][i], edges[hop][i + 1])
-                indptr = self._reserve(num_dst + 1, bits)
-                if part.start < part.stop:
-                    starts = self._library.arange(num_dst + 1) + i * found.span
-                    rows = self._library.xp.searchsorted(found.rows, starts) - part.start
-                    self._parts.append((indptr, bits, rows))
-                num_edges, indices = self._place(found.src[part], bits)
-                words += (src_ends[src] - first[src], num_dst, num_edges, indptr, indices)
-                words += (self._place(found.ids[part], edge_bits[i])[1], 0)
-                words.append(0 if weights is None else self._place(weights[part], _FLOAT)[1])
-        words += [*edge_bits, *counts, *self._place_extras(lists, edges)]
-        words[at.SIZE] = -(-self._size // 8) * 8
-        source = self._source(words, form)
-        return MiniBatch._of_source(source, batch.epoch, batch.batch, names)
-
-    def _names(self, lists: Collection[str]) -> tuple[str | EdgeValueName, ...]:
-        """Returns the names of the extra arrays, of which edges have one for each edge type."""
+        batch, schema, bits = self._batch, self._view.schema, self._view.id_bits
+        hops, relations = len(batch.blocks), len(schema.edge_types)
         names: list[str | EdgeValueName] = []
-        relations = len(self._types.schema.edge_types)
-        for name in self._batch._names:
+        for name in batch._names:
             if isinstance(name, EdgeValueName):
                 first = name.block * relations
                 names += [EdgeValueName(first + i, name.name) for i in range(relations)]
             else:
                 names += (name, f"{name}_type") if name in lists else (name,)
-        return tuple(names)
+        shape = hops, len(schema.node_types), relations, len(names)
+        self._size = 8 * at.num_words(*shape)
+        # Relations without edges share their arrays.
+        self._zeros = self._place(0, bits, len(batch.input_nodes) + 1)
+        self._sort_nodes()
+        self._sort_edges()
+        of_nodes, counts = self._node_words()
+        words = [at.MAGIC, bits, *shape, 0, 0, *of_nodes]
+        for hop in range(hops):
+            words += self._block_words(hop)
+        words += [*self._view.edge_id_bits, *counts]
+        for name, described in zip(batch._names, self._extra_words, strict=True):
+            words += self._extra(name, described, lists)
+        words[at.SIZE] = self._size = -(-self._size // 8) * 8
+        source = self._source(words, form)
+        return MiniBatch._of_source(source, batch.epoch, batch.batch, tuple(names))
 
-    def _place_extras(self, lists: Collection[str], edges: list[list[int]]) -> list[int]:
-        """Returns the words of the extra arrays."""
-        batch, bits, words = self._batch, self._types.id_bits, list[int]()
-        for name, (kind, length, _, width) in zip(batch._names, self._extra_words, strict=True):
-            if isinstance(name, EdgeValueName):
-                order, ends = self._edges[name.block].order, edges[name.block]
-                values = batch.blocks[name.block].edge_values[name.name][order]
-                for i in range(len(self._types.schema.edge_types)):
-                    words += (0, *self._place(values[ends[i] : ends[i + 1]], _FLOAT), 0)
-            elif name in lists:
-                kinds, ids = self._locate_nodes(batch.extra[name])
-                words += (kind, *self._place(ids, bits), 0, kind, *self._place(kinds, bits), 0)
-            else:
-                values = batch.extra[name].reshape(-1)
-                words += (kind, length, self._place(values, _FLOAT)[1], width)
+    def _sort_nodes(self) -> None:
+        """Finds the nodes of each type, and the place of each node among those of its type."""
+        batch, xp = self._batch, self._xp
+        nodes = self._array(batch.input_nodes)
+        self._ends = [len(nodes)]
+        for block in batch.blocks:
+            self._ends += block.num_src_nodes, block.num_dst_nodes
+        if len(self._nodes) == 1:
+            # Places in the batch are places among the nodes of the type.
+            self._members: dict[int, Any] = dict.fromkeys(self._nodes, _ALL)
+            self._rank: Any = None
+            self._sizes = dict.fromkeys(self._nodes, self._ends)
+            return
+        found = self._find(nodes, self._firsts)
+        self._members = {t: xp.where(found == i)[0] for i, t in enumerate(self._nodes)}
+        self._rank = xp.empty_like(nodes)
+        for places in self._members.values():
+            self._rank[places] = xp.arange(len(places), **self._like)
+        # How many of a type are among the first nodes.
+        ends = self._ints(self._ends)
+        tables = [xp.searchsorted(places, ends) for places in self._members.values()]
+        self._sizes = dict(zip(self._members, self._read(tables), strict=True))
+
+    def _sort_edges(self) -> None:
+        """Finds the edges of each relation in each block: all, or their places in the block."""
+        ids = [self._array(block.edge_ids) for block in self._batch.blocks]
+        some = [end for each in ids if len(each) for end in (each.min(), each.max())]
+        ends = iter(self._read(some))
+        starts, types = [*self._edges.values()], [*self._edges]
+        self._by_relation: list[dict[int, Any]] = []
+        for each in ids:
+            members = {}
+            if len(each):
+                first, last = (bisect_right(starts, next(ends)) - 1 for _ in range(2))
+                members = {types[first]: _ALL}
+                if first < last:
+                    found = self._find(each, self._ints(starts))
+                    places = {t: self._xp.where(found == i)[0] for i, t in enumerate(types)}
+                    members = {t: chosen for t, chosen in places.items() if len(chosen)}
+            self._by_relation.append(members)
+
+    def _find(self, ids: Any, firsts: Any) -> Any:
+        """Returns which of the types each id has."""
+        # A type without elements begins where the next type does: the last of them is the type.
+        return self._xp.searchsorted(firsts, ids, side="right") - 1
+
+    def _node_words(self) -> tuple[list[int], list[int]]:
+        """Returns the words of the node types, and those of the numbers of their nodes."""
+        batch, bits, zeros = self._batch, self._view.id_bits, self._zeros
+        nodes, seeds = self._array(batch.input_nodes), self._array(batch.output_nodes)
+        index = self._array(batch.output_index)
+        if self._rank is not None and len(self._rank):
+            # A subgraph may lack a seed, whose place is -1.
+            index = self._xp.where(index < 0, index, self._rank[index])
+        types = [*self._nodes]
+        found = self._find(seeds, self._firsts)
+        hops = len(batch.blocks)
+        words: list[int] = []
+        counts: list[int] = []
+        for place in range(len(self._view.schema.node_types)):
+            if place not in self._nodes:
+                words += (0, zeros, 0, zeros, zeros, 0, 0, 0)
+                counts += [0] * (hops + 1)
+                continue
+            members, first = self._members[place], self._nodes[place]
+            chosen = _ALL if len(types) == 1 else self._xp.where(found == types.index(place))[0]
+            sizes = self._sizes[place]
+            words += (sizes[0], self._place(nodes[members] - first, bits))
+            own = seeds[chosen] - first
+            words += (len(own), self._place(own, bits), self._place(index[chosen], bits), 0, 0, 0)
+            # From the seeds' hop on outwards.
+            counts += [sizes[2 * hops], *sizes[2 * hops - 1 : 0 : -2]]
+        return words, counts
+
+    def _block_words(self, hop: int) -> list[int]:
+        """Returns the words of the blocks of a hop."""
+        block, bits, zeros = self._batch.blocks[hop], self._view.id_bits, self._zeros
+        indptr, src = self._array(block.indptr), self._array(block.indices)
+        ids, no_weights = self._array(block.edge_ids), block.edge_weights is None
+        weights: Any = None if no_weights else self._array(block.edge_weights)
+        if self._rank is not None:
+            src = self._rank[src]
+        words: list[int] = []
+        none = [0] * len(self._ends)
+        for place, ends in enumerate(relation_ends(self._view.schema)):
+            src_sizes, dst_sizes = (self._sizes.get(end, none) for end in ends)
+            num_dst = dst_sizes[2 * hop + 2]
+            words += (src_sizes[2 * hop + 1], num_dst)
+            chosen = self._by_relation[hop].get(place)
+            if chosen is None:
+                words += (0, zeros, zeros, zeros, 0, 0 if no_weights else zeros)
+                continue
+            # Rows of other types have no edges of the relation.
+            rows = self._members[ends[1]]
+            last = indptr[1:] if rows is _ALL else indptr[rows[:num_dst] + 1]
+            if chosen is not _ALL:
+                last = self._xp.searchsorted(chosen, last)
+            first = self._place(0, bits, 1)
+            self._parts.append((first + bits // 8, bits, num_dst, last))
+            self._size += num_dst * bits // 8
+            sources = src[chosen]
+            edge_ids = ids[chosen] - self._edges[place]
+            words += (
+                len(sources),
+                first,
+                self._place(sources, bits),
+                self._place(edge_ids, self._view.edge_id_bits[place]),
+                0,
+                0 if no_weights else self._place(weights[chosen], _FLOAT),
+            )
         return words
 
-    def _place(self, values: Any, bits: int) -> tuple[int, int]:
-        """Returns the length of an array, and where it is to be written."""
-        count = len(values)
-        offset = self._reserve(count, bits)
-        if count:
-            self._parts.append((offset, bits, values))
-        return count, offset
+    def _extra(
+        self, name: str | EdgeValueName, described: Sequence[int], lists: Collection[str]
+    ) -> list[int]:
+        """Returns the words of an extra array, or of the arrays that it becomes."""
+        kind, length, _, width = described
+        batch, bits = self._batch, self._view.id_bits
+        if isinstance(name, EdgeValueName):
+            values = self._array(batch.blocks[name.block].edge_values[name.name])
+            words: list[int] = []
+            for place in range(len(self._view.schema.edge_types)):
+                part = values[self._by_relation[name.block].get(place, slice(0))]
+                words += (kind, len(part), self._place(part, _FLOAT), 0)
+            return words
+        values = self._array(batch.extra[name])
+        if name not in lists:
+            return [kind, length, self._place(values.reshape(-1), _FLOAT), width]
+        found = self._find(values, self._firsts)
+        ids = values - self._firsts[found]
+        types = self._ints(self._nodes)[found]
+        return [kind, length, self._place(ids, bits), 0, kind, length, self._place(types, bits), 0]
 
-    def _reserve(self, count: int, bits: int) -> int:
-        """Returns where so many zeros are, from a cache line on."""
+    def _read(self, arrays: list[Any]) -> list[Any]:
+        """Returns the numbers in arrays of one shape."""
+        if self._device < 0 or not arrays:
+            return [each.tolist() for each in arrays]
+        numbers: list[Any] = self._xp.stack(arrays).tolist()
+        return numbers
+
+    def _array(self, array: Any) -> Any:
+        return array.numpy() if self._device < 0 else array
+
+    def _ints(self, values: Iterable[int]) -> Any:
+        make = self._xp.array if self._device < 0 else self._xp.tensor
+        return make([*values], dtype=self._xp.int64, **self._like)
+
+    def _place(self, values: Any, bits: int, count: int | None = None) -> int:
+        """Returns where values are to be written, from a cache line on; one value may be many."""
+        count = len(values) if count is None else count
         offset = -(-self._size // at.ALIGNMENT) * at.ALIGNMENT
         self._size = offset + count * (bits or 32) // 8
+        if count:
+            self._parts.append((offset, bits, count, values))
         return offset
 
     def _source(self, words: list[int], form: str) -> EngineSource | TensorSource:
-        """Writes the arrays, and returns the source of them all."""
-        xp, schema = self._library.xp, self._types.schema
-        region = xp.zeros_like(self._library.arange(words[at.SIZE] // 8))
-        views = {64: region, 32: region.view(xp.int32), _FLOAT: region.view(xp.float32)}
-        for offset, bits, values in self._parts:
-            first = offset * 8 // (bits or 32)
-            views[bits][first : first + len(values)] = values
-        if self._device < 0:
+        """Writes the arrays, and returns their source."""
+        xp, device, schema, count = self._xp, self._device, self._view.schema, self._size // 8
+        if device < 0:
+            room = Array._room("int64", (count,))
+            region: Any = room.numpy()
             region[: len(words)] = words
-            memory = memoryview(region)
-            address = memories.address_of(memory)
-            return EngineSource(memory, address, address, self._device, schema, words=words)
+        else:
+            region = xp.empty(count, dtype=xp.int64, **self._like)
+        views = {64: region, 32: region.view(xp.int32), _FLOAT: region.view(xp.float32)}
+        for offset, bits, length, values in self._parts:
+            first = offset * 8 // (bits or 32)
+            views[bits][first : first + length] = values
+        if device < 0:
+            owner: Any = room._owner
+            return EngineSource(owner, owner.data, owner.data, device, schema, words=words)
         if form == "torch":
-            ids = views[self._types.id_bits]
-            return TensorSource(ids, words, self._device, schema=schema)
+            return TensorSource(views[self._view.id_bits], words, device, schema=schema)
         if region.is_cuda:
             # Arrays are complete for every stream.
             xp.cuda.current_stream(region.device).synchronize()
-        address = region.data_ptr()
-        return EngineSource(region, address, 0, self._device, schema, words=words)
-
-
-def _numpy() -> _Library:
-    import numpy
-
-    def ints(values: Iterable[int]) -> Any:
-        return numpy.array([*values], numpy.int64)
-
-    return _Library(numpy, ints, numpy.arange, numpy.sort)
-
-
-def _torch(device: Any) -> _Library:
-    import torch
-
-    def ints(values: Iterable[int]) -> Any:
-        return torch.tensor([*values], dtype=torch.int64, device=device)
-
-    def arange(count: int) -> Any:
-        return torch.arange(count, device=device)
-
-    return _Library(torch, ints, arange, lambda values: values.sort().values)
+        return EngineSource(region, region.data_ptr(), 0, device, schema, words=words)

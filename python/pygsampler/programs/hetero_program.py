@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.minibatch import MiniBatch
-from pygsampler._batch.split_by_type import BatchTypes, split_by_type
+from pygsampler._batch.split_by_type import split_by_type
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph, is_heterogeneous
 from pygsampler._graph.schema import TYPE, check_by_type
@@ -136,17 +136,7 @@ class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
             form=form,
             asynchronous=asynchronous,
         )
-        types = _batch_types(graph)
-        return MappedJob(job, lambda batch: split_by_type(batch, joint, types, self._lists, form))
+        return MappedJob(job, lambda batch: split_by_type(batch, joint, self._lists, form))
 
     def __repr__(self) -> str:
         return f"{self._program!r} over {', '.join(map(str, self._relations))}"
-
-
-def _batch_types(graph: Graph) -> BatchTypes:
-    """Returns the types of a graph, and how wide ids are in batches of it."""
-    widths = []
-    for relation in graph._relations().values():
-        _, indices, edge_ids, *_ = relation._known()
-        widths.append((indices if edge_ids is None else edge_ids)._bits)
-    return BatchTypes(graph._schema, 64 if graph.dtype == "int64" else 32, widths)
