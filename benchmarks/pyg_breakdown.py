@@ -40,7 +40,7 @@ with warnings.catch_warnings():
 
 from pygsampler._cli.bench.check import CheckError
 from pygsampler._cli.bench.compare import Quartiles, await_idle
-from pygsampler.pyg import NeighborLoader, hetero_sampler
+from pygsampler.pyg import NeighborLoader
 from pygsampler.pyg import neighbor_sampler as plain
 
 from . import environment, graphs, hetero, report
@@ -165,10 +165,7 @@ def run(case: Case, data: Any, options: argparse.Namespace) -> list[dict[str, An
     patience = options.wait
     with watched(clock), ExitStack() as open_:
         # One for all: it keeps a copy of the edges.
-        kind: Any = (
-            hetero_sampler.HeteroSampler if isinstance(data, HeteroData) else plain.PGSampler
-        )
-        shared = kind(data, list(case.fanouts), seed=1)
+        shared: Any = plain.PGSampler(data, list(case.fanouts), seed=1)
         shared.set_epoch(0)
         passes = {
             prefetch: open_.enter_context(closing(_Batches(data, shared, seeds, size, prefetch)))

@@ -123,7 +123,8 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
 
     # An older class of the name of the first is in torch_geometric.loader.
     samplers: dict[str, Any] = {
-        kind.__name__: kind for kind in (pyg.NeighborSampler, pyg.BidirectionalNeighborSampler)
+        "NeighborSampler": pyg.NeighborSampler,
+        "BidirectionalNeighborSampler": pyg.BidirectionalNeighborSampler,
     }
     vars(sampler).update(samplers)
     vars(sampler.neighbor_sampler).update(samplers)
@@ -137,7 +138,7 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
     vars(nn).update(models)
     samplers["OlderLoader"] = pyg.loader.NeighborSampler
-    samplers |= {"PGSampler": pyg.PGSampler, "HeteroSampler": pyg.HeteroSampler}
+    samplers["PGSampler"] = pyg.PGSampler
     return loaders | stores | models | samplers
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
+from tests.support.relation_programs import cited_and_written, content, make_graph
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -38,20 +39,54 @@ def test_programs(graph: pgs.Graph, put: str) -> None:
     there = getattr(graph, put)("cuda")
     sampler = both(K=9, seed=5, weight="w")
     want, got = (sampler.sample(of, SEEDS, **NUMBERS) for of in (graph, there))
-    for kind, ids in want.input_nodes.items():
-        assert got.input_nodes[kind].device.type == "cuda"
-        assert got.input_nodes[kind].tolist() == ids.tolist()
-        assert got.output_index[kind].tolist() == want.output_index[kind].tolist()
-    for mine, other in zip(got.blocks, want.blocks, strict=True):
-        for kind, edges in other.items():
-            assert mine[kind].named == edges.named == {}
-            ours, theirs = (list(part)[:-1] for part in (mine[kind], edges))
-            assert [each.tolist() for each in ours] == [each.tolist() for each in theirs]
-    assert got.extra["all"].tolist() == want.extra["all"].tolist()
-    assert got.extra["reached"].ids.tolist() == want.extra["reached"].ids.tolist()
+    assert got.form == "array" and got.device == "cuda:0"
+    assert content(got) == content(want) == content(got.torch()) == content(got.cpu())
+    for kind in want.input_nodes:
+        assert got.torch().input_nodes[kind].device.type == "cuda"
     on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
-    again = sampler.sample(there, on_gpu, **NUMBERS)
-    assert again.input_nodes["paper"].tolist() == want.input_nodes["paper"].tolist()
+    assert content(sampler.sample(there, on_gpu, **NUMBERS)) == content(want)
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_loader_of_a_program_over_relations(cuda: None, dtype: str, prefetch: int) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a torch that finds the GPU")
+    from pygsampler.torch import DataLoader
+
+    graph = make_graph(dtype)
+    x = {kind: torch.arange(4.0 * count).view(count, 4) for kind, count in graph.num_nodes.items()}
+    labels = {"paper": torch.arange(60)}
+    batches = [
+        list(
+            DataLoader(
+                of,
+                {"paper": torch.arange(0, 60, 2), "author": torch.arange(9)},
+                cited_and_written(K=2, seed=5, weight="w"),
+                batch_size=8,
+                shuffle=True,
+                prefetch=prefetch,
+                features={"x": rows},
+                labels=labels,
+            )
+        )
+        for of, rows in (
+            (graph, x),
+            (graph.to("cuda"), {kind: each.cuda() for kind, each in x.items()}),
+        )
+    ]
+    for want, got in zip(*batches, strict=True):
+        assert got.device.type == "cuda" and content(got) == content(want)
+        for kind in want.x:
+            assert got.x[kind].is_cuda and torch.equal(got.x[kind].cpu(), want.x[kind])
+        assert torch.equal(got.y["paper"].cpu(), want.y["paper"])
+        for hop in got.blocks:
+            for block in hop.values():
+                sources, destinations = block.coo()
+                assert len(sources) == len(destinations) == block.num_edges
+                assert len(block.mean(got.x[block.edge_type[0]][: block.num_src_nodes])) == (
+                    block.num_dst_nodes
+                )
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])

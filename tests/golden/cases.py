@@ -19,6 +19,7 @@ from pygsampler import research, samplers
 from pygsampler.samplers import Temporal, layer_wise
 
 from .graphs import EDGES, HOMOGENEOUS, NODES, ONE_TYPE, RELATIONS, feature_rows, graph, integers
+from .results import OverRelations
 
 SEEDS = np.arange(0, NODES, 37)
 SEEDS_BY_TYPE = {"item": integers(60, 0, 1500, 271), "user": integers(20, 0, 900, 97)}
@@ -78,6 +79,18 @@ class Sampled(Case):
             for epoch, batch in BATCHES
         ]
         return [getattr(batch, form)() if form else batch for batch in batches]
+
+
+@dataclass(frozen=True)
+class SampledOverRelations(Sampled):
+    """The same of a program over relations, whose digests have only the types that it names."""
+
+    forms: tuple[str, ...] | None = FORMS
+    emulated: bool = False
+
+    def __call__(self, bits: int | None = None, device: str = "cpu", form: str = "") -> list[Any]:
+        relations = self.make().relations
+        return [OverRelations(batch, relations) for batch in super().__call__(bits, device, form)]
 
 
 # ---- neighbors -------------------------------------------------------------------------------
@@ -457,7 +470,7 @@ def programs() -> Iterator[Case]:
         yield apart(name, make)
     yield apart("class in GNNSampler's form", partial(pgs.program(_GNNSampler), seed=5))
     items = partial(pgs.program(_items), seed=5)
-    relation = partial(Sampled, forms=(), emulated=False)
+    relation = SampledOverRelations
     users = {"user": np.arange(0, 900, 19)}
     yield relation("program of a relation", items, graph="several types", seeds=users)
     papers = partial(pgs.program(_papers), seed=5)

@@ -16,7 +16,6 @@ import numpy as np
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._batch.subgraph import Subgraph
-from pygsampler.programs.hetero_program import RelationBatch, RelationEdges
 from pygsampler.research.step_samples import StepSamples
 from pygsampler.walks.result import Walks
 from pygsampler.walks.visits import Visits
@@ -94,16 +93,40 @@ def subgraph(batch: Any) -> dict[str, Any]:
     return fields
 
 
-def relation_minibatch(batch: Any) -> dict[str, Any]:
+class OverRelations(NamedTuple):
+    """A batch of a program, by the types of the relations that the program names."""
+
+    batch: Any
+    relations: tuple[Any, ...]
+
+
+class EdgesOfRelation(NamedTuple):
+    """A block of such a batch."""
+
+    block: Any
+
+
+def over_relations(result: Any) -> dict[str, Any]:
+    batch, relations = result
+    ends = {kind for src, _, dst in relations for kind in (src, dst)}
+    found = {kind: np.cumsum(batch.num_sampled_nodes[kind]).tolist() for kind in ends}
+
+    def nodes(arrays: Any) -> dict[str, Any]:
+        return {kind: _as_numpy(arrays[kind]).astype(np.int64) for kind in ends}
+
     return {
         "batch": batch.batch,
-        "blocks": batch.blocks,
+        "blocks": [
+            {kind: EdgesOfRelation(hop[kind]) for kind in relations} for hop in batch.blocks
+        ],
         "epoch": batch.epoch,
         "extra": batch.extra,
-        "nodes": batch.input_nodes,
-        "num_dst_nodes": batch.num_dst_nodes,
-        "output_index": batch.output_index,
-        "output_nodes": batch.output_nodes,
+        "nodes": nodes(batch.input_nodes),
+        "num_dst_nodes": [
+            {kind: found[kind][hop] for kind in ends} for hop in reversed(range(len(batch.blocks)))
+        ],
+        "output_index": nodes(batch.output_index),
+        "output_nodes": nodes(batch.output_nodes),
     }
 
 
@@ -178,13 +201,15 @@ def visits_by_type(visits: Any) -> dict[str, Any]:
     }
 
 
-def relation_edges(edges: Any) -> dict[str, Any]:
+def edges_of_relation(edges: Any) -> dict[str, Any]:
+    (block,) = edges
+    src, dst = (_as_numpy(ends).astype(np.int64) for ends in block.coo())
     return {
-        "dst": edges.dst,
-        "edge_ids": edges.edge_ids,
-        "named": edges.named,
-        "src": edges.src,
-        "values": edges.values,
+        "dst": dst,
+        "edge_ids": _as_numpy(block.edge_ids).astype(np.int64),
+        "named": block.edge_values,
+        "src": src,
+        "values": block.edge_weights,
     }
 
 
@@ -233,8 +258,8 @@ _FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Block: block,
     MiniBatch: minibatch,
     Subgraph: subgraph,
-    RelationBatch: relation_minibatch,
-    RelationEdges: relation_edges,
+    OverRelations: over_relations,
+    EdgesOfRelation: edges_of_relation,
     Walks: walks,
     Visits: visits,
     VisitsOfType: visits_of_type,

@@ -11,13 +11,7 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import ToSparseTensor
 from torch_geometric.utils import coalesce
 
-from pygsampler.pyg import (
-    HeteroSampler,
-    HGTLoader,
-    LinkNeighborLoader,
-    NeighborLoader,
-    PGSampler,
-)
+from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
 
 pytestmark = [
     # Torch's words on making such a matrix, which PyG does.
@@ -90,12 +84,12 @@ def test_matrices_of_types(layout: Any) -> None:
                     assert batch[kind].edge_weight.equal(weights)
             drawn.append([(b["author"].num_nodes, b[link].edge_index.tolist()) for b in batches])
         assert drawn[0] == drawn[1]
-    sampler = HeteroSampler(matrix, [2], weight_attr="edge_weight")
+    sampler = PGSampler(matrix, [2], weight_attr="edge_weight")
     assert dict(sampler.num_nodes) == counts
     assert "adj_t" in matrix[link]
     matrix["author"].num_nodes, matrix[link].adj_t = 20, "a matrix"
     with pytest.raises(ValueError, match=r"data.*writes.*: expected edge_index .* or an adj_t of"):
-        HeteroSampler(matrix, [2])
+        PGSampler(matrix, [2])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

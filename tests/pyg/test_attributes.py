@@ -18,7 +18,7 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NeighborSampler, NodeSamplerInput, NumNeighbors
 
 import pygsampler.pyg
-from pygsampler.pyg import HeteroSampler, LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
 SEEDS = torch.arange(0, 60, 2)
 
@@ -112,7 +112,7 @@ def test_truth_values_are_taken_as_pyg_takes_them(name: str, yes: Any) -> None:
     typed["v", "to", "v"].edge_index = data.edge_index
     options: dict[str, Any] = {name: yes, "share_memory": 0, "is_sorted": numpy.False_}
     for each, seeds in ((data, None), (typed, "v")):
-        found = (PGSampler if each is data else HeteroSampler)(each, [3], **options)
+        found = PGSampler(each, [3], **options)
         assert getattr(found, name) is True
         setattr(found, name, 0)
         assert getattr(found, name) is False

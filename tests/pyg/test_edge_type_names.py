@@ -18,9 +18,9 @@ from torch_geometric.sampler import NodeSamplerInput, NumNeighbors  # noqa: E402
 from pygsampler.pyg import (  # noqa: E402
     FeatureStore,
     GraphStore,
-    HeteroSampler,
     LinkNeighborLoader,
     NeighborLoader,
+    PGSampler,
 )
 
 # PyG warns of what is tested here.
@@ -56,8 +56,8 @@ FULL = {BUYS: [3, 1], BOUGHT: [2, 2], KNOWS: [1, 4]}
 )
 def test_names_with_two_underscores(counts: Any) -> None:
     given, seeds = data(), NodeSamplerInput(None, torch.arange(9), input_type="user")
-    want = HeteroSampler(given, FULL, seed=1).sample_from_nodes(seeds)
-    sampler = HeteroSampler(given, counts, seed=1)
+    want = PGSampler(given, FULL, seed=1).sample_from_nodes(seeds)
+    sampler = PGSampler(given, counts, seed=1)
     for each in (sampler, pickle.loads(pickle.dumps(sampler))):
         out = each.sample_from_nodes(seeds)
         for kind in FULL:
@@ -104,7 +104,7 @@ def test_features_of_either_order() -> None:
 )
 def test_wrong_names(counts: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        HeteroSampler(data(), counts)
+        PGSampler(data(), counts)
     with pytest.raises(ValueError, match="edge_label_index: expected types of data, got 'sells'"):
         LinkNeighborLoader(data(), [2], edge_label_index="sells")
 

@@ -24,7 +24,6 @@ import pygsampler as pgs  # noqa: E402
 from pygsampler._engine.memory import Memory  # noqa: E402
 from pygsampler.pyg import HGTSampler, PGSampler, Sampler, base_sampler, hetero_output  # noqa: E402
 from pygsampler.pyg.engine_output import edge_lists, hetero_edge_lists  # noqa: E402
-from pygsampler.pyg.hetero_sampler import HeteroSampler  # noqa: E402
 from pygsampler.pyg.loader_inputs import inputs_at  # noqa: E402
 from pygsampler.pyg.sampler_output import output_edges, output_nodes  # noqa: E402
 
@@ -167,7 +166,7 @@ def test_batches_with_types(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
     )
     hops = rng.choice([[3], [4, 2], [2, 2, 2], [0], [], [-1, 1]])
-    sampler = HeteroSampler(data, hops, seed=seed, **options)
+    sampler = PGSampler(data, hops, seed=seed, **options)
     sampler.set_epoch(0)
     few = torch.randint(0, 60, (12,))
     for seeds in (few, few.unique(), few[:0]):

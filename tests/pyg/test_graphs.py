@@ -15,7 +15,7 @@ from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 import pygsampler as pgs
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler, Sampler
 
 
 def batch_of(data: Any, graph: Any = None, **options: Any) -> Any:
@@ -169,10 +169,9 @@ def test_options_that_only_one_has(make: Any, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("data", "error", "text"),
     [
-        (HeteroData(), NotImplementedError, "data: .* HeteroData; .*to_homogeneous"),
+        (HeteroData(), ValueError, "data: .* with types of nodes, got one without"),
         (5, TypeError, "data: expected a torch_geometric.data.Data, got int 5"),
         ((1, 2), TypeError, r"data: expected a Data, a Graph or \(FeatureStore, GraphStore\)"),
-        (typed_store(), NotImplementedError, "data: .* without edge types.*to_homogeneous"),
         ((MyFeatureStore(), MyGraphStore()), ValueError, "data: .* with edges, got an empty one"),
         (Data(num_nodes=3, edge_index=torch.zeros(3, 2).long()), ValueError, r"shape \(2, E\)"),
         (
@@ -185,6 +184,18 @@ def test_options_that_only_one_has(make: Any, options: dict[str, Any]) -> None:
 def test_refused_graphs(data: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         PGSampler(data, [2])
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (HeteroData(), "data: .* HeteroData; .*to_homogeneous"),
+        (typed_store(), "data: .* without edge types.*to_homogeneous"),
+    ],
+)
+def test_sampler_refuses_heterogeneous_data(data: Any, text: str) -> None:
+    with pytest.raises(NotImplementedError, match=text):
+        Sampler(data, pgs.PGSampler([2]))
 
 
 @pytest.mark.parametrize("is_sorted", [False, True])

@@ -1,4 +1,4 @@
-"""``pyg.NeighborLoader`` and ``pyg.HeteroSampler`` on graphs with types."""
+"""``pyg.NeighborLoader`` and ``pyg.PGSampler`` on graphs with types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_geometric.nn import HeteroConv, SAGEConv, to_hetero
 from torch_geometric.sampler import NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import trim_to_layer
 
-from pygsampler.pyg import HeteroSampler, NeighborLoader, PGSampler
+from pygsampler.pyg import HGTSampler, NeighborLoader, PGSampler
 
 CITES, WRITES = ("paper", "cites", "paper"), ("author", "writes", "paper")
 WRITTEN, NEVER = ("paper", "rev_writes", "author"), ("place", "of", "author")
@@ -95,7 +95,7 @@ def expected(
 )
 def test_contents(counts: Any, seeds: list[int], disjoint: bool, dtype: torch.dtype) -> None:
     data = typed_data(dtype)
-    sampler = HeteroSampler(data, counts, disjoint=disjoint, seed=3)
+    sampler = PGSampler(data, counts, disjoint=disjoint, seed=3)
     given = torch.tensor(seeds, dtype=torch.int64)
     out = sampler.sample_from_nodes(NodeSamplerInput(None, given, input_type="paper"))
     nodes, edges, num_nodes, num_edges = expected(data, out, counts, "paper", seeds, disjoint)
@@ -123,7 +123,7 @@ def test_one_type_is_a_data(options: Any) -> None:
     data["v"].x = plain.x
     data["v", "e", "v"].edge_index = plain.edge_index
     ids = torch.tensor([4, 7, 4, 80])
-    ours = HeteroSampler(data, [3, 4], seed=5, **options)
+    ours = PGSampler(data, [3, 4], seed=5, **options)
     theirs = PGSampler(plain, [3, 4], seed=5, **options)
     for sampler in (ours, theirs):
         sampler.set_epoch(2)
@@ -248,9 +248,9 @@ def test_backward_is_forward_in_the_reversed_data(subgraph_type: str) -> None:
     turned[CITES].w = data[CITES].w
     counts = {WRITES: [3, 1], CITES: [2, 2], WRITTEN: [0, 2], NEVER: [1, 1]}
     options: Any = {"weight_attr": "w", "subgraph_type": subgraph_type, "seed": 4}
-    backward = HeteroSampler(data, counts, sample_direction="backward", **options)
+    backward = PGSampler(data, counts, sample_direction="backward", **options)
     reverse = {kind[::-1]: n for kind, n in counts.items()}
-    forward = HeteroSampler(turned, reverse, **options)
+    forward = PGSampler(turned, reverse, **options)
     assert backward.num_edges == {kind: data[kind].num_edges for kind in ALL}
     found = []
     for sampler in (backward, forward):
@@ -275,11 +275,11 @@ def test_backward_is_forward_in_the_reversed_data(subgraph_type: str) -> None:
 
 def test_options_may_be_assigned() -> None:
     data = typed_data()
-    sampler = HeteroSampler(data, [2], seed=1, weight_attr="w")
+    sampler = PGSampler(data, [2], seed=1, weight_attr="w")
     sampler.num_neighbors = NumNeighbors({CITES: [0, 0]}, default=[1, 1])
     sampler.weight_attr = None
     sampler.disjoint = True
-    assert repr(sampler).startswith(f"pygsampler.pyg.HeteroSampler({{{CITES}: [0, 0]}}, replace=F")
+    assert repr(sampler).startswith(f"pygsampler.pyg.PGSampler({{{CITES}: [0, 0]}}, replace=F")
     other = copy.copy(sampler)
     other.set_seed(8)
     assert sampler.seed == 1
@@ -291,7 +291,7 @@ def test_options_may_be_assigned() -> None:
 
 def test_types_of_seeds_are_other_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same ids of two types do not share random numbers in an epoch."""
-    sampler = HeteroSampler(typed_data(), [2], seed=1)
+    sampler = PGSampler(typed_data(), [2], seed=1)
     sampler.set_epoch(0)
     of, numbers = sampler._identity.number, []
     monkeypatch.setattr(
@@ -414,16 +414,16 @@ def test_mistakes(options: Any, error: Any, text: str) -> None:
 
 def test_mistakes_in_data() -> None:
     data = typed_data()
-    sampler = HeteroSampler(data, [2])
-    with pytest.raises(TypeError, match=r"neighbor_sampler: .* HeteroSampler"):
+    sampler = PGSampler(data, [2])
+    with pytest.raises(TypeError, match=r"neighbor_sampler: .* got a PGSampler of heterogeneous"):
         NeighborLoader(random_data(), [2], neighbor_sampler=sampler)
     ids = torch.tensor([1])
     with pytest.raises(ValueError, match=r"input_type: .* got None"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids))
     with pytest.raises(ValueError, match="sample_direction"):
-        HeteroSampler(data, [2], sample_direction="sideways")
+        PGSampler(data, [2], sample_direction="sideways")
     with pytest.raises(TypeError, match=r"data: expected a HeteroData, or stores .* got Data"):
-        HeteroSampler(random_data(), [2])
+        HGTSampler(random_data(), [2])
     loader = NeighborLoader(data, [2], "paper")
     data[CITES].edge_index = data[CITES].edge_index[:, 1:]
     with pytest.raises(ValueError, match=r"data\[.*cites.*\]: expected 300 edges .* got 299"):
@@ -435,4 +435,4 @@ def test_mistakes_in_data() -> None:
     ):
         data[WRITES].edge_index = edges
         with pytest.raises(error, match=text):
-            HeteroSampler(data, [2])
+            PGSampler(data, [2])

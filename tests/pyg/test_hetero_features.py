@@ -12,7 +12,7 @@ from test_hetero import CITES, WRITES, reached, typed_data
 from torch_geometric.nn import HeteroConv, SAGEConv
 
 import pygsampler as pgs
-from pygsampler.pyg import EdgeIndex, HeteroSampler, HGTLoader, LinkNeighborLoader, NeighborLoader
+from pygsampler.pyg import EdgeIndex, HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This process .* is multi-threaded:DeprecationWarning"
@@ -54,7 +54,7 @@ def test_out_of_a_file_and_by_out_neighbours(tmp_path: Path) -> None:
     rows = torch.arange(data["paper"].num_nodes * 2).reshape(-1, 2)
     made = pgs.Graph.from_coo([0], [1], num_nodes=len(rows), node_data={"x": rows})
     made.save(tmp_path / "g.pgs")
-    sampler = HeteroSampler(data, [3], sample_direction="backward", seed=1)
+    sampler = PGSampler(data, [3], sample_direction="backward", seed=1)
     options = {
         "features": {"x": {"paper": pgs.Features.open(tmp_path / "g.pgs", "x")}},
         "edge_features": given(data)["edge_features"],
@@ -84,7 +84,7 @@ def test_edges_as_edge_index(options: Any, order: str | None) -> None:
         data = reached()
     found = []
     for layout in ("coo", "edge_index"):
-        sampler = HeteroSampler(data, [4, 3], seed=1, **options)
+        sampler = PGSampler(data, [4, 3], seed=1, **options)
         sampler.set_epoch(0)
         found.append(NeighborLoader(data, [4, 3], ("paper", SEEDS), neighbor_sampler=sampler,
                                     batch_size=16, edge_index=layout))  # fmt: skip

@@ -14,7 +14,7 @@ from torch_geometric.sampler import NodeSamplerInput
 from torch_geometric.utils import coalesce
 
 import pygsampler as pgs
-from pygsampler.pyg import HeteroSampler, HGTLoader, NeighborLoader
+from pygsampler.pyg import HGTLoader, NeighborLoader, PGSampler
 
 WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "paper")
 COUNTS = {"author": 20, "paper": 30}
@@ -120,7 +120,7 @@ def test_edges_in_matrices(form: str, kinds: Any) -> None:
     given["author"].num_nodes = 20
     outs = []
     for each in (data, given):
-        of = HeteroSampler(each, [3, 3], seed=1)
+        of = PGSampler(each, [3, 3], seed=1)
         of.set_epoch(0)
         outs.append(of.sample_from_nodes(seeds))
     for kind in (WRITES, CITES):

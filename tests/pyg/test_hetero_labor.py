@@ -1,4 +1,4 @@
-"""HeteroLaborSampler in PyG's loaders and ours, and factors of graphs with types."""
+"""LaborSampler on a HeteroData in PyG's loaders and ours, and factors of graphs with types."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from torch_geometric.data import HeteroData  # noqa: E402
 
 import pygsampler as pgs  # noqa: E402
 from pygsampler.pyg import (  # noqa: E402
-    HeteroLaborSampler,
-    HeteroSampler,
+    LaborSampler,
     LinkNeighborLoader,
     NeighborLoader,
+    PGSampler,
 )
 
 WRITES, CITES, BY = ("a", "writes", "p"), ("p", "cites", "p"), ("p", "by", "a")
@@ -42,7 +42,7 @@ def typed_data() -> HeteroData:
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_in_loaders(module: str, direction: str) -> None:
     data = typed_data()
-    sampler = HeteroLaborSampler(
+    sampler = LaborSampler(
         data, {WRITES: [2, 1], CITES: [3, -1], BY: [1, 2]}, sample_direction=direction, seed=4
     )
     of: Any = theirs.NeighborLoader if module == "PyG's" else NeighborLoader
@@ -64,9 +64,9 @@ def test_in_loaders(module: str, direction: str) -> None:
 
 
 def test_it_is_the_cores() -> None:
-    """The batch that HeteroLaborSampler makes of the same number, with the same weights."""
+    """The batch that LaborSampler makes of the same number, with the same weights."""
     data = typed_data()
-    sampler = HeteroLaborSampler(data, [2, 3], importance=1, weight_attr="w", seed=4)
+    sampler = LaborSampler(data, [2, 3], importance=1, weight_attr="w", seed=4)
     sampler.set_epoch(2)
     seeds = torch.tensor([5, 9, 30])
     identity = copy.copy(sampler)._identity.number(seeds, (b"type p", seeds[:0]))
@@ -89,8 +89,8 @@ def test_it_is_the_cores() -> None:
 def test_seeds_twice_have_equal_rows_and_weights() -> None:
     data = typed_data()
     for sampler in (
-        HeteroLaborSampler(data, [3], seed=4),
-        HeteroSampler(data, [3], edge_weights="ht", weight_attr="w", seed=4),
+        LaborSampler(data, [3], seed=4),
+        PGSampler(data, [3], edge_weights="ht", weight_attr="w", seed=4),
     ):
         seeds = ("p", torch.tensor([5, 9, 5]))
         (batch,) = NeighborLoader(data, [3], seeds, neighbor_sampler=sampler, batch_size=3)
@@ -106,8 +106,8 @@ def test_sums_of_factors_are_unbiased() -> None:
     src, dst = data[CITES].edge_index
     want = float(data["p"].x[src[dst == 7], 0].sum())
     for sampler in (
-        HeteroSampler(data, [2], edge_weights="ht", seed=1),
-        HeteroLaborSampler(data, [2], seed=1),
+        PGSampler(data, [2], edge_weights="ht", seed=1),
+        LaborSampler(data, [2], seed=1),
     ):
         loader = NeighborLoader(data, [2], ("p", torch.tensor([7])), neighbor_sampler=sampler)
         sums = torch.tensor(
@@ -131,7 +131,7 @@ def test_around_links() -> None:
         [2, 2],
         (WRITES, data[WRITES].edge_index),
         neg_sampling="binary",
-        neighbor_sampler=HeteroLaborSampler(data, [2, 2], seed=3),
+        neighbor_sampler=LaborSampler(data, [2, 2], seed=3),
         batch_size=50,
     )
     links = 0
@@ -143,7 +143,7 @@ def test_around_links() -> None:
 
 def test_options_and_mistakes() -> None:
     data = typed_data()
-    sampler = HeteroLaborSampler(data, [2], edge_weights=None, subgraph_type="bidirectional")
+    sampler = LaborSampler(data, [2], edge_weights=None, subgraph_type="bidirectional")
     (batch,) = theirs.NeighborLoader(
         data, [2], ("p", torch.arange(9)), neighbor_sampler=sampler, batch_size=9
     )
@@ -153,9 +153,9 @@ def test_options_and_mistakes() -> None:
     sampler.weight_attr = None
     assert not sampler.replace and not sampler.disjoint and sampler.time_attr is None
     with pytest.raises(ValueError, match="edge_weights: expected None, or subgraph_type="):
-        HeteroLaborSampler(data, [2], subgraph_type="induced")
+        LaborSampler(data, [2], subgraph_type="induced")
     with pytest.raises(ValueError, match="importance: expected 0 with exact=True"):
-        HeteroLaborSampler(data, [2], importance=1, exact=True)
+        LaborSampler(data, [2], importance=1, exact=True)
     data[CITES].edge_weights = torch.rand(500)
     with pytest.raises(ValueError, match="edge_weights: expected data"):
-        next(iter(NeighborLoader(data, [2], "p", neighbor_sampler=HeteroLaborSampler(data, [2]))))
+        next(iter(NeighborLoader(data, [2], "p", neighbor_sampler=LaborSampler(data, [2]))))

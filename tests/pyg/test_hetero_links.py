@@ -1,4 +1,4 @@
-"""``pyg.LinkNeighborLoader`` and ``pyg.HeteroSampler`` on links of graphs with types."""
+"""``pyg.LinkNeighborLoader`` and ``pyg.PGSampler`` on links of graphs with types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.loader import LinkLoader
 from torch_geometric.sampler import EdgeSamplerInput, NegativeSampling
 
-from pygsampler.pyg import HeteroSampler, HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
 
 CITES, WRITES = ("paper", "cites", "paper"), ("author", "writes", "paper")
 # Of no edges of the data: what is to be predicted.
@@ -105,7 +105,7 @@ def test_samples_follow_from_seed_epoch_links_and_type() -> None:
     ids = torch.arange(30)
 
     def drawn(seed: int = 1, epoch: int = 0, kind: Any = CITES) -> Any:
-        sampler = HeteroSampler(typed_data(), [2], seed=seed)
+        sampler = PGSampler(typed_data(), [2], seed=seed)
         sampler.set_epoch(epoch)
         inputs = EdgeSamplerInput(None, ids, ids, input_type=kind)
         out = sampler.sample_from_edges(inputs, neg_sampling=NegativeSampling("binary", 1))
@@ -120,7 +120,7 @@ def test_samples_follow_from_seed_epoch_links_and_type() -> None:
 
 def test_loader_of_pyg_takes_the_sampler() -> None:
     data = typed_data()
-    sampler = HeteroSampler(data, [2], seed=1)
+    sampler = PGSampler(data, [2], seed=1)
     batches = LinkLoader(data, sampler, (READS, links(READS)), batch_size=50)
     (batch,) = batches
     label = batch[READS].edge_label_index
@@ -172,15 +172,15 @@ def test_mistakes(options: Any, error: Any, text: str) -> None:
 
 
 def test_mistakes_of_data() -> None:
-    sampler = HeteroSampler(typed_data(), [2])
-    with pytest.raises(TypeError, match=r"neighbor_sampler: .* HeteroSampler"):
+    sampler = PGSampler(typed_data(), [2])
+    with pytest.raises(TypeError, match=r"neighbor_sampler: .* got a PGSampler of heterogeneous"):
         LinkNeighborLoader(random_data(), [2], neighbor_sampler=sampler)
     with pytest.raises(ValueError, match="data: expected a HeteroData with types of nodes"):
-        HeteroSampler(HeteroData(), [2])
+        PGSampler(HeteroData(), [2])
 
 
 def test_mistakes_of_inputs() -> None:
-    sampler, ids = HeteroSampler(typed_data(), [2]), torch.tensor([1])
+    sampler, ids = PGSampler(typed_data(), [2]), torch.tensor([1])
     with pytest.raises(ValueError, match=r"input_type: .* got None"):
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids))
     with pytest.raises(IndexError, match=r"edge_label_index\[1\]"):

@@ -15,10 +15,10 @@ import pygsampler as pgs
 from pygsampler.pyg import (
     FeatureStore,
     GraphStore,
-    HeteroSampler,
     HGTLoader,
     NeighborLoader,
     PGSampler,
+    Sampler,
 )
 
 NODES = {"paper": 60, "author": 40}
@@ -137,7 +137,7 @@ def test_backward(kind: str, layout: str) -> None:
     data = typed_data()
     index = NodeSamplerInput(None, torch.tensor([3]), None, "paper")
     theirs, ours = (
-        HeteroSampler(of, [-1, -1], sample_direction="backward").sample_from_nodes(index)
+        PGSampler(of, [-1, -1], sample_direction="backward").sample_from_nodes(index)
         for of in (data, stores(data, layout, kind))
     )
     for of in NODES:
@@ -160,7 +160,7 @@ def test_backward(kind: str, layout: str) -> None:
 def test_our_graph_is_sampled_as_it_is() -> None:
     data = typed_data()
     features, graph = stores(data, "", "graph")
-    sampler = HeteroSampler((features, graph), [4], weight_attr="w", seed=3)
+    sampler = PGSampler((features, graph), [4], weight_attr="w", seed=3)
     assert sampler.graph is graph.hetero_graph
     (batch,) = NeighborLoader(
         (features, graph), [60], "paper", batch_size=60, weight_attr="w", seed=3
@@ -169,10 +169,10 @@ def test_our_graph_is_sampled_as_it_is() -> None:
         assert batch[kind].e_id.numel() == int((data[kind].w > 0).sum()) or kind == WRITTEN
         assert (batch[kind].w > 0).all()
     with pytest.raises(ValueError, match=r"weight_attr: .* \('w'\), got 'v'"):
-        HeteroSampler((features, graph), [4], weight_attr="v")
+        PGSampler((features, graph), [4], weight_attr="v")
     graph.remove_edge_index(edge_type=CITES, layout="csc")
     assert graph.hetero_graph is None
-    assert HeteroSampler((features, graph), [4]).graph.edge_types == (WRITES, WRITTEN)
+    assert PGSampler((features, graph), [4]).graph.edge_types == (WRITES, WRITTEN)
 
 
 def test_a_class_of_ones_own_and_numbers_of_nodes() -> None:
@@ -203,8 +203,8 @@ def test_mistakes() -> None:
         NeighborLoader(given, [2], "venue")
     with pytest.raises(TypeError, match="input_nodes: expected a type of nodes"):
         NeighborLoader(given, [2], torch.arange(3))
-    with pytest.raises(NotImplementedError, match="NeighborLoader and HeteroSampler take one"):
-        PGSampler(given, [2])
+    with pytest.raises(NotImplementedError, match="NeighborLoader and PGSampler take one"):
+        Sampler(given, pgs.PGSampler([2]))
     given[1].put_edge_index(
         (torch.tensor([60]), torch.tensor([0])), edge_type=CITES, layout="coo", size=(60, 60)
     )
@@ -248,10 +248,10 @@ def test_types_with_features_and_no_edges(kind: str) -> None:
     """As in PyG they are types: seeds may be of them, and other samples are what they were."""
     features, graph = stores(typed_data(), "csc", kind)
     core, seeds = pgs.PGSampler([2, 3], seed=1), {"paper": torch.arange(0, 60, 7)}
-    before = core.sample(HeteroSampler((features, graph), [3, 2]).graph, seeds, batch=0)
+    before = core.sample(PGSampler((features, graph), [3, 2]).graph, seeds, batch=0)
     features.put_tensor(torch.randn(11, 2), group_name="venue", attr_name="x", index=None)
     data = features, graph
-    sampler = HeteroSampler(data, [3, 2])
+    sampler = PGSampler(data, [3, 2])
     assert sampler.graph.node_types == ("paper", "author", "venue")
     assert sampler.num_nodes["venue"] == 11
     after = core.sample(sampler.graph, seeds, batch=0)

@@ -12,7 +12,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
-from pygsampler.pyg import GraphStore, HeteroSampler, LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import GraphStore, LinkNeighborLoader, NeighborLoader, PGSampler
 
 NODES = {"author": 40, "paper": 70, "place": 5}
 CITES, WRITES, IN = (
@@ -84,7 +84,7 @@ def test_no_edge_is_later_than_its_seed(data: HeteroData, strategy: str) -> None
 
 
 def test_last_are_the_latest(data: HeteroData) -> None:
-    sampler = HeteroSampler(data, [2], time_attr=data.name, temporal_strategy="last", seed=1)
+    sampler = PGSampler(data, [2], time_attr=data.name, temporal_strategy="last", seed=1)
     papers = torch.arange(NODES["paper"])
     time = torch.full((len(papers),), 60)
     out = sampler.sample_from_nodes(NodeSamplerInput(None, papers, time, "paper"))
@@ -137,7 +137,7 @@ def test_links_with_times(data: HeteroData, kind: Any, mode: str | None) -> None
 
 
 def test_seeds_have_the_times_of_their_nodes(data: HeteroData) -> None:
-    sampler = HeteroSampler(data, [-1], time_attr=data.name, seed=1)
+    sampler = PGSampler(data, [-1], time_attr=data.name, seed=1)
     papers = torch.arange(NODES["paper"])
     inputs = NodeSamplerInput(None, papers, None, "paper")
     if data.name == "when":
@@ -168,26 +168,26 @@ def test_times_in_stores(data: HeteroData) -> None:
         if "when" in data[kind]:
             features.put_tensor(data[kind].when, group_name=kind, attr_name="when", index=None)
     options: Any = {"time_attr": data.name, "seed": 3}
-    sampler = HeteroSampler(data, [3, 3], **options)
+    sampler = PGSampler(data, [3, 3], **options)
     own = GraphStore(sampler.graph)
     seeds = NodeSamplerInput(None, torch.arange(9), torch.arange(9) * 10, "paper")
     one = sampler.sample_from_nodes(seeds)
-    other = HeteroSampler((features, own), [3, 3], **options).sample_from_nodes(seeds)
+    other = PGSampler((features, own), [3, 3], **options).sample_from_nodes(seeds)
     for kind in NODES:
         assert torch.equal(one.batch[kind], other.batch[kind])
         assert torch.equal(one.node[kind], other.node[kind])
     # PyG's stores have the edges of a row in another order.
-    one = HeteroSampler(data, [-1], **options).sample_from_nodes(seeds)
-    other = HeteroSampler((features, graph), [-1], **options).sample_from_nodes(seeds)
+    one = PGSampler(data, [-1], **options).sample_from_nodes(seeds)
+    other = PGSampler((features, graph), [-1], **options).sample_from_nodes(seeds)
     for edge_type in COUNTS:
         assert sorted(one.edge[edge_type].tolist()) == sorted(other.edge[edge_type].tolist())
     with pytest.raises(ValueError, match="time_attr: expected the name of tensors of the Feature"):
-        HeteroSampler((features, graph), [3], time_attr="x y")
+        PGSampler((features, graph), [3], time_attr="x y")
     name, kind = data.name, "place" if data.name == "when" else WRITTEN
     count = NODES.get(kind) or COUNTS[WRITTEN]
     features.put_tensor(torch.ones(count), group_name=kind, attr_name=name, index=None)
     with pytest.raises(ValueError, match=rf"time_attr: .*got {name!r}, which is that of both"):
-        HeteroSampler((features, graph), [3], time_attr=name)
+        PGSampler((features, graph), [3], time_attr=name)
 
 
 def test_one_type_is_a_data_without_types() -> None:
@@ -198,7 +198,7 @@ def test_one_type_is_a_data_without_types() -> None:
     options: Any = {"time_attr": "time", "temporal_strategy": "last", "seed": 5}
     ids = torch.arange(20)
     one = PGSampler(plain, [3, 3], **options).sample_from_nodes(NodeSamplerInput(None, ids, ids))
-    other = HeteroSampler(typed, [3, 3], **options).sample_from_nodes(
+    other = PGSampler(typed, [3, 3], **options).sample_from_nodes(
         NodeSamplerInput(None, ids, ids, "v")
     )
     assert torch.equal(one.node, other.node["v"])
@@ -208,7 +208,7 @@ def test_one_type_is_a_data_without_types() -> None:
 
 @pytest.mark.parametrize("strategy", ["uniform", "last"])
 def test_backward_to_nothing_later(data: HeteroData, strategy: str) -> None:
-    sampler = HeteroSampler(
+    sampler = PGSampler(
         data,
         [4, 3],
         time_attr=data.name,
@@ -245,8 +245,8 @@ def test_mistakes(data: HeteroData) -> None:
         ({"time_attr": 3}, TypeError, "time_attr: expected the name of an attribute, got int 3"),
     ):
         with pytest.raises(error, match=text):
-            HeteroSampler(data, [3], **{"time_attr": data.name, **options}).sample_from_nodes(seeds)
+            PGSampler(data, [3], **{"time_attr": data.name, **options}).sample_from_nodes(seeds)
     both = copy.copy(data)
     both["paper"].twice, both[CITES].twice = torch.zeros(NODES["paper"]), torch.zeros(COUNTS[CITES])
     with pytest.raises(ValueError, match=r"time_attr: .*got 'twice', which is that of both"):
-        HeteroSampler(both, [3], time_attr="twice")
+        PGSampler(both, [3], time_attr="twice")

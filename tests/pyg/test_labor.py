@@ -13,13 +13,7 @@ from test_hetero import ALL, WRITES, typed_data
 from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NodeSamplerInput
 
-from pygsampler.pyg import (
-    HeteroLaborSampler,
-    HeteroSampler,
-    LaborSampler,
-    LinkNeighborLoader,
-    NeighborLoader,
-)
+from pygsampler.pyg import LaborSampler, LinkNeighborLoader, NeighborLoader
 
 SEEDS = torch.cat([torch.arange(60), torch.tensor([7, 7, 3])])
 
@@ -42,7 +36,7 @@ def test_it_samples_what_one_type_samples(
     data = random_data()
     given = {**options, "weight_attr": weight_attr, "sample_direction": direction, "seed": 3}
     own = LaborSampler(data, [3, 2], **given)
-    typed = HeteroLaborSampler(one_type(data), [3, 2], **given)
+    typed = LaborSampler(one_type(data), [3, 2], **given)
     for each in (own, typed):
         each.set_epoch(1)
     found, want = (
@@ -101,11 +95,11 @@ def test_fewer_nodes_than_drawn_one_by_one() -> None:
 def test_of_types() -> None:
     data = typed_data()
     loader = NeighborLoader(data, [3, 2], "paper", labor="exact", batch_size=16, weight_attr="w")
-    assert isinstance(loader.node_sampler, HeteroLaborSampler)
+    assert isinstance(loader.node_sampler, LaborSampler)
     batch = next(iter(loader))
     assert all("edge_weights" not in batch[kind] for kind in ALL)
     links = LinkNeighborLoader(data, [3], WRITES, labor="poisson", batch_size=40)
-    assert isinstance(links.link_sampler, HeteroLaborSampler)
+    assert isinstance(links.link_sampler, LaborSampler)
     assert next(iter(links))[WRITES].edge_label_index.shape == (2, 40)
 
 
@@ -133,4 +127,4 @@ def test_copies_and_what_does_not_fit() -> None:
             NeighborLoader(data, [3], SEEDS, **{"labor": "exact", **options})
     with pytest.raises(ValueError, match="replace: expected False"):
         NeighborLoader(typed_data(), [3], "paper", labor="exact", replace=True)
-    assert isinstance(NeighborLoader(typed_data(), [3], "paper").node_sampler, HeteroSampler)
+    assert NeighborLoader(typed_data(), [3], "paper").node_sampler.is_hetero

@@ -17,11 +17,12 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 from torch_geometric.sampler.base import DataType
 
+from pygsampler import Graph
 from pygsampler.pyg import (
     BidirectionalNeighborSampler,
     FeatureStore,
     GraphStore,
-    HeteroSampler,
+    LaborSampler,
     NeighborLoader,
     NeighborSampler,
     PGSampler,
@@ -153,7 +154,7 @@ def test_stores_are_remote() -> None:
     sampler = NeighborSampler((features, typed), [1])
     assert sampler.data_type == DataType.remote
     assert sampler.is_hetero
-    assert isinstance(sampler, HeteroSampler)
+    assert sampler.is_hetero
 
 
 class Own(NeighborSampler):
@@ -172,11 +173,10 @@ def test_one_class_is_for_both(kind: Any, make: Any) -> None:
     sampler = kind(data, [3, 2], seed=1)
     assert isinstance(sampler, kind)
     assert isinstance(sampler, PGSampler)
-    assert isinstance(sampler, HeteroSampler) == isinstance(data, HeteroData)
+    assert sampler.is_hetero == isinstance(data, HeteroData)
     assert type(kind(data, [1])) is type(sampler)
     assert repr(sampler).startswith(f"pygsampler.pyg.{kind.__name__}(")
-    plain = HeteroSampler if seeds else PGSampler
-    expected = NeighborLoader(data, [], seeds, neighbor_sampler=plain(data, [3, 2], seed=1))
+    expected = NeighborLoader(data, [3, 2], seeds, seed=1)
     for other in (sampler, copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
         assert type(other) is type(sampler)
         assert getattr(other, "mine", 3) == 3
@@ -195,12 +195,11 @@ def test_the_names_are_those_of_pygs_modules() -> None:
     assert ours[: len(theirs)] == theirs
 
 
-@pytest.mark.parametrize(
-    "given", [{"data": torch.zeros(2, 3).long()}, {"edge_index": 1, "sizes": [2]}]
-)
-def test_arguments_of_the_older_loader_name_it(given: Any) -> None:
+def test_edges_of_the_older_loader_name_it() -> None:
     with pytest.raises(TypeError, match=r"is pygsampler\.pyg\.loader\.NeighborSampler"):
-        NeighborSampler(**given)
+        NeighborSampler(torch.zeros(2, 3).long(), [2])
+    with pytest.raises(TypeError, match="'edge_index'"):
+        NeighborSampler(edge_index=1, sizes=[2])
 
 
 def both_ways(data: Any, seeds: list[int], hops: int) -> tuple[set[int], set[int]]:
@@ -289,5 +288,60 @@ def test_a_subclass_may_have_data_in_another_place(make: Any) -> None:
     data = make()
     for sampler in (Reordered([2], data), Reordered(counts=[2], data=data)):
         assert isinstance(sampler, Reordered)
-        assert isinstance(sampler, HeteroSampler) == isinstance(data, HeteroData)
+        assert sampler.is_hetero == isinstance(data, HeteroData)
         assert pickle.loads(pickle.dumps(sampler)).num_neighbors.values == [2]
+
+
+def labor(data: Any, **options: Any) -> LaborSampler:
+    return LaborSampler(data, [3, 2], importance=1, **options)
+
+
+def neighbors(data: Any, **options: Any) -> PGSampler:
+    return PGSampler(data, [3, 2], **options)
+
+
+class OwnLabor(LaborSampler):
+    """A class of the user's."""
+
+
+@pytest.mark.parametrize("make", [neighbors, labor])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_heterogeneous_graph_is_data(make: Any, direction: str) -> None:
+    """A Graph with a schema is sampled as the HeteroData that it was made of."""
+    data = typed_data()
+    graph = Graph.from_pyg(data)
+    found = []
+    for given in (graph, data, (FeatureStore(), GraphStore(graph))):
+        sampler = make(given, seed=1, sample_direction=direction)
+        sampler.set_epoch(2)
+        out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(9), None, "paper"))
+        ids = [(ends, row.tolist(), out.col[ends].tolist()) for ends, row in out.row.items()]
+        found.append((sorted(ids), {kind: node.tolist() for kind, node in out.node.items()}))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("kind", [LaborSampler, OwnLabor])
+@pytest.mark.parametrize("make", [random_data, typed_data])
+def test_labor_is_one_class_for_both(kind: Any, make: Any) -> None:
+    data = make()
+    seeds: Any = "paper" if isinstance(data, HeteroData) else None
+    sampler = kind(data, [3, 2], seed=1)
+    assert isinstance(sampler, kind)
+    assert type(kind(data, [1])) is type(sampler)
+    assert type(sampler).__name__ == kind.__name__
+    assert repr(sampler).startswith("pygsampler.pyg.LaborSampler(")
+    expected = NeighborLoader(data, [3, 2], seeds, labor="poisson", seed=1)
+    for other in (sampler, copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
+        assert type(other) is type(sampler)
+        other.set_epoch(0)
+        expected.set_epoch(0)
+        for one, two in zip(NodeLoader(data, other, seeds), expected, strict=True):
+            assert str(one.n_id if seeds is None else one.n_id_dict) == str(
+                two.n_id if seeds is None else two.n_id_dict
+            )
+
+
+def test_loaders_refuse_a_graph_as_data() -> None:
+    graph = Graph.from_pyg(typed_data())
+    with pytest.raises(TypeError, match="neighbor_sampler=PGSampler"):
+        NeighborLoader(graph, [2], "paper")

@@ -25,7 +25,7 @@ _BANNED_ALONE = (
 # Names of classes that replace those of DGL and PyG, and of ours with the same purpose.
 DROP_IN = frozenset(
     {
-        *("PGSampler", "Sampler", "LaborSampler", "HeteroLaborSampler"),
+        *("PGSampler", "Sampler", "LaborSampler"),
         *("HGTSampler", "NeighborSampler", "ShaDowKHopSampler"),
     }
 )

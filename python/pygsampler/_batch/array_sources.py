@@ -18,6 +18,8 @@ from pygsampler._engine.memory import Memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import torch
+
     from pygsampler._graph.schema import Schema
 
 TYPE_ROWS = {row.name: row for row in at.TYPE_ROWS}
@@ -184,7 +186,7 @@ class EngineSource(HeaderSource):
 
     def __init__(
         self,
-        memory: Memory | memoryview,
+        memory: Memory | memoryview | torch.Tensor,
         address: int,
         header: int,
         device: int,

@@ -89,16 +89,16 @@ def _extra_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any
 def _blocks_of(attributes: dict[str, Any], source: ArraySource, name: str) -> Any:
     schema, hops, of = source.schema, range(source.hops()), Block._of
     blocks: tuple[Any, ...]
+    values: Mapping[Any, Any] = NO_VALUES
+    if "_names" in attributes:
+        values = attributes.get("_edge_values") or _extra_of(attributes, source, "_edge_values")
     if schema is None:
-        values: Mapping[Any, Any] = NO_VALUES
-        if "_names" in attributes:
-            values = attributes.get("_edge_values") or _extra_of(attributes, source, "_edge_values")
         blocks = tuple([of(source, place, values.get(place)) for place in hops])
     else:
         kinds = schema.edge_types
         blocks = tuple(
             ByEdgeType(
-                (kind, of(source, place, None, kind))
+                (kind, of(source, place, values.get(place), kind))
                 for place, kind in enumerate(kinds, hop * len(kinds))
             ).read_only()
             for hop in hops

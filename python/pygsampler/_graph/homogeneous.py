@@ -14,7 +14,7 @@ from pygsampler._graph.relation_group import RelationGroup
 from pygsampler._graph.schema import TYPE, edge_type_of
 
 if TYPE_CHECKING:
-    from pygsampler._graph.schema import EdgeType
+    from pygsampler._graph.schema import EdgeType, Schema
 
 
 class HomogeneousView(NamedTuple):
@@ -24,6 +24,9 @@ class HomogeneousView(NamedTuple):
     roots: int  # vertices of the first type
     nodes: dict[str, int]  # where the vertices of each type begin
     edges: dict[EdgeType, int]  # and the ids of edges
+    schema: Schema  # all types of the graph
+    id_bits: int  # the widths of its ids, and of the edges of each of its edge types
+    edge_id_bits: list[int]
 
 
 def concatenate_by_type(where: str, name: str, of_types: Mapping[Any, Mapping[str, Array]]) -> Any:
@@ -88,6 +91,12 @@ def homogeneous_view(
         nodes[first],
         dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
         dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),
+        graph._schema,
+        next(iter(relations.values())).indices._bits,
+        [
+            (each.indices if each.edge_ids is None else each.edge_ids)._bits
+            for each in relations.values()
+        ],
     )
     part._release()
     return made

@@ -51,11 +51,6 @@ class NodeSeeds:
         self._types: HeteroSeeds | None = None
         if is_heterogeneous(graph):
             check_graph(graph, sampler._takes_types)
-            if sampler.result_kind == "relations":
-                raise TypeError(
-                    "sampler: expected one whose batches loaders have a form for, got "
-                    f"{sampler!r}, a program over relations: call its sample or submit"
-                )
             self._types = HeteroSeeds(graph, seeds)
             self._seeds = self._types.order
         else:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Generator
+from bisect import bisect_right
+from collections.abc import Generator, Mapping
 from contextlib import closing
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from pygsampler._arrays.array import Array
@@ -13,7 +15,8 @@ from pygsampler._arrays.ids import as_ids
 from pygsampler._engine.checks import boolean, integer
 from pygsampler._engine.library import call
 from pygsampler._engine.limits import MAX_EPOCH
-from pygsampler._graph.graph import Graph
+from pygsampler._graph.graph import Graph, is_heterogeneous
+from pygsampler._graph.schema import check_by_type
 from pygsampler._loader.prefetch import close_at_exit, prefetch_in_order
 from pygsampler._sampling.batch_counter import signed_seed
 from pygsampler._sampling.pending import PendingBatch
@@ -51,8 +54,9 @@ def stream(
         On the CPU, on a GPU or pinned: the batches are where it is.
     sampler : Sampler
         ``RandomWalk``, ``PGSampler``, or one of your own.
-    seeds : int32 or int64 vertex ids, 1-D, optional
-        On the CPU; they are read while the iterator lives. Default: all vertices.
+    seeds : int32 or int64 node ids, 1-D, or mapping of node types to these, optional
+        On the CPU; they are read while the iterator lives. Default: all nodes. In a heterogeneous
+        graph they are a mapping, and batches follow the order of the graph's node types.
     batch_size : int
         Seeds of a batch, at least 1; the last may have fewer.
     shuffle : bool
@@ -80,28 +84,63 @@ def stream(
     IndexError
         For a seed outside ``[0, graph.num_nodes)``.
     """
-    check_graph(graph)
     if not isinstance(sampler, Sampler):
         raise TypeError(f"sampler: expected a Sampler, got {type(sampler).__name__}")
+    check_graph(graph, sampler._takes_types)
     size = integer(batch_size, "batch_size", 1)
     depth = integer(prefetch, "prefetch", 0)
     number = sampler.epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
-    ids: Array | None = None
-    if seeds is not None:
-        ids = Array._of_view(as_ids(seeds, "seeds"))
-        _check(ids, graph.num_nodes)
+    order = _HeteroSeeds(graph, seeds) if is_heterogeneous(graph) else _Seeds(graph, seeds)
     if boolean(shuffle, "shuffle"):
-        ids = _shuffled(ids, graph.num_nodes, sampler.seed, number)
-    return close_at_exit(_batches(graph, sampler, ids, size, number, depth))
+        order.shuffle(sampler.seed, number)
+    return close_at_exit(_batches(graph, sampler, order, size, number, depth))
 
 
-def _check(ids: Array, num_nodes: int) -> None:
-    values = ids._integers()
-    if len(values) and not 0 <= min(values) <= max(values) < num_nodes:
-        place = next(i for i, value in enumerate(values) if not 0 <= value < num_nodes)
-        raise IndexError(
-            f"seeds[{place}]: expected a vertex in [0, {num_nodes}), got {values[place]}"
-        )
+class _Seeds:
+    """The seeds of an epoch, in the order of its batches; without ``ids`` all ids."""
+
+    def __init__(self, graph: Graph, seeds: Any) -> None:
+        self._ids = None if seeds is None else _checked(seeds, "seeds", graph.num_nodes)
+        self.count: int = graph.num_nodes if self._ids is None else len(self._ids)
+
+    def shuffle(self, seed: int, epoch: int) -> None:
+        """Puts a copy of the seeds into the order of an epoch."""
+        self._ids = _shuffled(self._ids, self.count, seed, epoch)
+
+    def part(self, start: int, end: int) -> Any:
+        """Returns some of the seeds."""
+        return array("q", range(start, end)) if self._ids is None else self._ids[start:end]
+
+
+class _HeteroSeeds(_Seeds):
+    """The seeds of several types: to an id the number of nodes of the types before is added."""
+
+    def __init__(self, graph: Graph, seeds: Any) -> None:
+        counts = graph.num_nodes
+        if seeds is not None and not isinstance(seeds, Mapping) and len(counts) == 1:
+            seeds = dict.fromkeys(counts, seeds)
+        given = check_by_type(seeds, "seeds", counts)
+        self._types = [kind for kind in counts if seeds is None or kind in given]
+        *self._firsts, self.count = accumulate((counts[k] for k in self._types), initial=0)
+        self._ids = None
+        if seeds is not None:
+            parts = [_checked(given[k], f"seeds[{k!r}]", counts[k]) for k in self._types]
+            order = array("q")
+            for ids, first in zip(parts, self._firsts, strict=True):
+                order.extend(node + first for node in ids._integers())
+            # Seeds of one type are shuffled in their dtype, as in a loader.
+            self._ids = parts[0] if len(parts) == 1 else _checked(order, "seeds", self.count)
+            self.count = len(self._ids)
+
+    def part(self, start: int, end: int) -> dict[str, Any]:
+        part = super().part(start, end)
+        if len(self._types) == 1:
+            return {self._types[0]: part}
+        by_type: list[array[int]] = [array("q") for _ in self._types]
+        for node in part:
+            place = bisect_right(self._firsts, node) - 1
+            by_type[place].append(node - self._firsts[place])
+        return dict(zip(self._types, by_type, strict=True))
 
 
 def _shuffled(ids: Array | None, num_nodes: int, seed: int, epoch: int) -> Array:
@@ -115,18 +154,28 @@ def _shuffled(ids: Array | None, num_nodes: int, seed: int, epoch: int) -> Array
     return order
 
 
+def _checked(seeds: Any, where: str, num_nodes: int) -> Array:
+    ids = Array._of_view(as_ids(seeds, where))
+    values = ids._integers()
+    if len(values) and not 0 <= min(values) <= max(values) < num_nodes:
+        place = next(i for i, value in enumerate(values) if not 0 <= value < num_nodes)
+        raise IndexError(
+            f"{where}[{place}]: expected a vertex in [0, {num_nodes}), got {values[place]}"
+        )
+    return ids
+
+
 def _batches(
-    graph: Graph, sampler: Sampler[T], ids: Array | None, size: int, epoch: int, depth: int
+    graph: Graph, sampler: Sampler[T], seeds: _Seeds, size: int, epoch: int, depth: int
 ) -> Generator[T, None, None]:
     if graph._device >= 0:
         depth = min(depth, MOST_ON_GPU)
     # With several batches in flight, one core for each wastes nothing on synchronisation.
     threads = 1 if depth >= 2 else 0
-    count = graph.num_nodes if ids is None else len(ids)
+    count = seeds.count
 
     def submit(step: int) -> PendingBatch[T]:
-        first, end = step * size, min((step + 1) * size, count)
-        chosen: Any = array("q", range(first, end)) if ids is None else ids[first:end]
+        chosen = seeds.part(step * size, min((step + 1) * size, count))
         return sampler.submit(graph, chosen, epoch=epoch, batch=step, threads=threads)
 
     with closing(prefetch_in_order(submit, -(-count // size), depth)) as batches:

@@ -14,12 +14,7 @@ from pygsampler.programs._language.expressions import (
 from pygsampler.programs._language.graph_matrix import GraphMatrix
 from pygsampler.programs._language.reports import Explanation, Profile
 from pygsampler.programs._language.stack import Stack, stack
-from pygsampler.programs.hetero_program import (
-    HeteroNodeList,
-    HeteroProgram,
-    RelationBatch,
-    RelationEdges,
-)
+from pygsampler.programs.hetero_program import HeteroProgram
 from pygsampler.programs.program import Program, ProgramFunction, program
 from pygsampler.programs.walk_program import WalkProgram
 
@@ -27,7 +22,6 @@ __all__ = [
     "DenseRows",
     "Explanation",
     "GraphMatrix",
-    "HeteroNodeList",
     "HeteroProgram",
     "Input",
     "Matrix",
@@ -35,8 +29,6 @@ __all__ = [
     "Profile",
     "Program",
     "ProgramFunction",
-    "RelationBatch",
-    "RelationEdges",
     "Scalar",
     "Stack",
     "Vector",

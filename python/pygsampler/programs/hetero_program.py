@@ -1,15 +1,15 @@
-"""``HeteroProgram``: programs over relations of a graph with types, and ``RelationBatch``."""
+"""``HeteroProgram``: programs over relations of a heterogeneous graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pygsampler._batch.edge_values import NO_VALUES
-from pygsampler._batch.html_tables import table_html
+from pygsampler._batch.minibatch import MiniBatch
+from pygsampler._batch.split_by_type import split_by_type
 from pygsampler._engine.checks import describe
 from pygsampler._graph.graph import Graph, is_heterogeneous
-from pygsampler._graph.schema import TYPE, ByEdgeType, check_by_type
+from pygsampler._graph.schema import TYPE, check_by_type
 from pygsampler._sampling.hetero_inputs import homogeneous_ids, ids_in_homogeneous
 from pygsampler._sampling.pending import MappedJob, PendingBatch
 from pygsampler.programs._language.reports import Explanation
@@ -19,158 +19,27 @@ if TYPE_CHECKING:
     from pygsampler._graph.homogeneous import HomogeneousView
     from pygsampler._graph.schema import EdgeType
 
-__all__ = ["HeteroNodeList", "HeteroProgram", "RelationBatch", "RelationEdges"]
+__all__ = ["HeteroProgram"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class RelationEdges(NamedTuple):
-    """Sampled edges of one relation: arrays as the batch's, all of shape [E]."""
+class HeteroProgram(ProgramSamplerWithInputs[MiniBatch]):
+    """A sampler of a heterogeneous graph, made by a program over relations; see ``program``.
 
-    src: Any
-    """Places in ``RelationBatch.input_nodes`` of the relation's source type, int64."""
-    dst: Any
-    """Places in ``RelationBatch.input_nodes`` of its destination type, int64."""
-    edge_ids: Any
-    """Ids among the edges of the relation, int64."""
-    values: Any
-    """What the program computed of each edge, float32; None of a matrix of ones."""
-    named: Mapping[str, Any] = NO_VALUES
-    """What it returned of them by other names than ``"w"``: float32."""
+    It is one plan over one graph: the relations that the program names, in its order, as
+    ``Graph.to_homogeneous`` concatenates them. That graph is made at the first batch and kept with
+    the heterogeneous graph: other relations, and their order, change no sample. Seeds are a mapping
+    of node types to ids.
 
-
-class HeteroNodeList(NamedTuple):
-    """A list of vertices of several types, in its order: arrays as the batch's, of shape [N]."""
-
-    types: Any
-    """The place of each one's type in ``RelationBatch.node_types``, int64."""
-    ids: Any
-    """Ids within the types, int64."""
-
-
-class RelationBatch:
-    """What a program over relations samples; ids count within a type.
-
-    All arrays are NumPy's, or of a graph on a GPU torch's tensors there.
-
-    Attributes
-    ----------
-    node_types : tuple of str
-        The ends of the program's relations.
-    input_nodes : dict of str to int64, shape [V]
-        Original ids of the vertices of each type, in the order of the batch.
-    output_nodes : dict of str to int64, shape [S]
-        The seeds of each type, as they were given.
-    output_index : dict of str to int64, shape [S]
-        Their places in ``input_nodes``; -1 for those that a subgraph lacks.
-    blocks : tuple of dict of (str, str, str) to RelationEdges
-        Of each matrix that was returned, outermost hop first, or of a subgraph the one, its edges
-        by relation, in the order of the matrix.
-    num_dst_nodes : tuple of dict of str to int
-        For each of the blocks how many of ``input_nodes``, from the first on, are its destinations.
-    extra : dict of str to float32, shape [N], or HeteroNodeList
-        Vectors and lists that were returned by name.
-    epoch, batch : int
-    """
-
-    __slots__ = (
-        "batch",
-        "blocks",
-        "epoch",
-        "extra",
-        "input_nodes",
-        "node_types",
-        "num_dst_nodes",
-        "output_index",
-        "output_nodes",
-    )
-
-    node_types: tuple[str, ...]
-    input_nodes: dict[str, Any]
-    output_nodes: dict[str, Any]
-    output_index: dict[str, Any]
-    blocks: tuple[dict[EdgeType, RelationEdges], ...]
-    num_dst_nodes: tuple[dict[str, int], ...]
-    extra: dict[str, Any]
-    epoch: int
-    batch: int
-
-    @classmethod
-    def _of(cls, joined: Any, joint: HomogeneousView, lists: Sequence[str]) -> RelationBatch:
-        """Of a batch of the graph that the relations make together."""
-        xp, of_numbers, own = _library(joint.graph._device)
-        made = object.__new__(cls)
-        made.epoch, made.batch = joined.epoch, joined.batch
-        made.node_types = tuple(joint.nodes)
-        node_starts = of_numbers([*joint.nodes.values()])
-        edge_starts = of_numbers([*joint.edges.values()])
-
-        def typed(ids: Any, starts: Any) -> HeteroNodeList:
-            ids = of_numbers(ids)
-            # Types without vertices begin where the next one does: the last is the one.
-            kinds = xp.searchsorted(starts, ids, side="right") - 1
-            return HeteroNodeList(kinds, ids - starts[kinds])
-
-        kinds, ids = typed(joined.input_nodes, node_starts)
-        # Of each vertex of the batch, its place among those of its type.
-        places = xp.zeros_like(ids)
-        for i in range(len(node_starts)):
-            mine = kinds == i
-            places[mine] = mine.cumsum(0)[mine] - 1
-        made.input_nodes = {kind: ids[kinds == i] for i, kind in enumerate(joint.nodes)}
-        seeds = typed(joined.output_nodes, node_starts)
-        index = of_numbers(joined.output_index)
-        found = xp.where(index < 0, -1, places[index]) if len(places) else index
-        made.output_nodes = {k: seeds.ids[seeds.types == i] for i, k in enumerate(joint.nodes)}
-        made.output_index = {k: found[seeds.types == i] for i, k in enumerate(joint.nodes)}
-        blocks, counts = [], []
-        for block in joined.blocks:
-            src, dst = (places[of_numbers(ends)] for ends in block.coo())
-            relations, edge_ids = typed(block.edge_ids, edge_starts)
-            values = block.edge_data.get("w")
-            values = None if values is None else own(values)
-            named = {name: own(array) for name, array in block.edge_values.items()}
-            of_relations: ByEdgeType[RelationEdges] = ByEdgeType()
-            for i, kind in enumerate(joint.edges):
-                mine = relations == i
-                kept = None if values is None else values[mine]
-                others = {name: array[mine] for name, array in named.items()}
-                ends = src[mine], dst[mine]
-                of_relations[kind] = RelationEdges(*ends, edge_ids[mine], kept, others)
-            blocks.append(of_relations)
-            first = xp.bincount(kinds[: block.num_dst_nodes], minlength=len(node_starts))
-            counts.append(dict(zip(joint.nodes, first.tolist(), strict=True)))
-        made.blocks, made.num_dst_nodes = tuple(blocks), tuple(counts)
-        made.extra = {
-            name: typed(values, node_starts) if name in lists else own(values)
-            for name, values in joined.extra.items()
-        }
-        return made
-
-    def __repr__(self) -> str:
-        nodes = {kind: len(ids) for kind, ids in self.input_nodes.items()}
-        edges = sum(len(each.src) for block in self.blocks for each in block.values())
-        return f"RelationBatch(nodes={nodes}, blocks={len(self.blocks)}, edges={edges})"
-
-    def _repr_html_(self) -> str:
-        rows = (
-            (f"blocks[{i}][{kind!r}]", len(each.src))
-            for i, block in enumerate(self.blocks)
-            for kind, each in block.items()
-        )
-        return table_html(repr(self), ("block", "edges"), rows)
-
-
-class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
-    """A sampler of a ``HeteroGraph`` that a program over relations makes; see ``program``.
-
-    It is one plan over one graph: the relations that the program names, in the order in which it
-    does, put together as ``HeteroGraph.to_homogeneous`` puts those of a graph with no others. That
-    is made at the first batch and kept with the graph. So what other relations there are, and in
-    which order, changes no batch. Seeds are a mapping of types to ids. Batches are
-    ``RelationBatch``, made with NumPy, or of a graph on a GPU with torch, there.
+    A batch is a ``MiniBatch`` of all types of the graph, where the graph is. ``blocks`` has for
+    each matrix that the program returned, outermost hop first, its edges by edge type; of an
+    induced subgraph there is one, and seeds that the subgraph lacks have -1 in ``output_index``.
+    Vectors in ``extra`` are in the order of the concatenated graph. A list of nodes has its ids
+    within the types there, and under its name with ``_type`` at the end, as ``extra["v_type"]``,
+    the place of each node's type among the graph's.
     """
 
     _takes_types = True
@@ -179,6 +48,12 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         # The program is one of the joined graph.
         super().__init__(program)
         self._relations, self._lists = tuple(relations), tuple(lists)
+        for name in lists:
+            if f"{name}_type" in program._extras:
+                raise ValueError(
+                    f"{program.name}: expected another name than {name + '_type'!r}, which the "
+                    f"types of the nodes {name!r} have"
+                )
 
     @property
     def plan(self) -> Hashable:
@@ -187,8 +62,9 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
 
     @property
     def result_kind(self) -> str:
-        """``"relations"``, which DGL's and PyG's loaders do not take."""
-        return "relations"
+        """``"blocks"``, or ``"vectors"`` for a program that returns arrays by name alone."""
+        kind = super().result_kind
+        return "blocks" if kind == "subgraph" else kind
 
     @property
     def relations(self) -> tuple[EdgeType, ...]:
@@ -240,7 +116,7 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
         threads: int = 0,
         form: str = "array",
         asynchronous: bool = False,
-    ) -> PendingBatch[RelationBatch]:
+    ) -> PendingBatch[MiniBatch]:
         """As ``Sampler.launch``; ``exclude`` is a mapping of the program's relations to ids."""
         joint = self._joint(graph)
         without = None
@@ -257,26 +133,10 @@ class HeteroProgram(ProgramSamplerWithInputs[RelationBatch]):
             batch=batch,
             exclude=without,
             threads=threads,
+            form=form,
             asynchronous=asynchronous,
         )
-        return MappedJob(job, lambda joined: RelationBatch._of(joined, joint, self._lists))
+        return MappedJob(job, lambda batch: split_by_type(batch, joint, self._lists, form))
 
     def __repr__(self) -> str:
         return f"{self._program!r} over {', '.join(map(str, self._relations))}"
-
-
-def _library(device: int) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
-    """NumPy, or for a graph on a GPU torch; what makes int64 of an array or a list of numbers, and
-    what copies an array. Both libraries have what is used of them under one name."""
-    if device < 0:
-        import numpy
-
-        return numpy, lambda of: numpy.array(of, numpy.int64), lambda of: of.numpy().copy()
-    import torch
-
-    def of_numbers(given: Any) -> Any:
-        if isinstance(given, list):
-            return torch.tensor(given, device=torch.device("cuda", device))
-        return given.torch().long()
-
-    return torch, of_numbers, lambda of: of.torch().clone()

@@ -14,8 +14,6 @@ try:
         GraphSAINTNodeSampler,
         GraphSAINTRandomWalkSampler,
     )
-    from pygsampler.pyg.hetero_labor import HeteroLaborSampler
-    from pygsampler.pyg.hetero_sampler import HeteroSampler
     from pygsampler.pyg.hgt import HGTLoader, HGTSampler
     from pygsampler.pyg.labor import LaborSampler
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
@@ -41,8 +39,6 @@ __all__ = [
     "GraphStore",
     "HGTLoader",
     "HGTSampler",
-    "HeteroLaborSampler",
-    "HeteroSampler",
     "LaborSampler",
     "LinkNeighborLoader",
     "MetaPath2Vec",

@@ -9,13 +9,14 @@ import torch
 from torch_geometric.sampler.base import DataType
 
 from pygsampler._graph.graph import Graph, is_heterogeneous
+from pygsampler.pyg.base_sampler import Sampler
 
 __all__ = ["Attributes"]
 
 EdgeType = tuple[str, str, str]
 
 
-class Attributes:
+class Attributes(Sampler):
     """PyG's names for what a sampler keeps of its graph, made when they are asked for.
 
     Arrays are on the CPU and in the order of the graph's in-edge lists, as PyG has them; with

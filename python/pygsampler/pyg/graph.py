@@ -84,7 +84,7 @@ def homogeneous(data: Any) -> None:
     if isinstance(data, HeteroData):
         raise NotImplementedError(
             "data: expected a homogeneous Data, got HeteroData; NeighborLoader and "
-            "HeteroSampler take it, and data.to_homogeneous() makes a Data of one"
+            "PGSampler take it, and data.to_homogeneous() makes a Data of one"
         )
 
 
@@ -228,7 +228,11 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
     """The graph and, where it is to be elsewhere by default, that device."""
     edges = getattr(data, "edge_index", None)
     if not hasattr(data, "num_nodes"):
-        raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")
+        remedy = ""
+        if isinstance(data, torch.Tensor):
+            older = "pygsampler.pyg.loader.NeighborSampler"
+            remedy = f"; PyG's older loader, which takes edge_index and sizes, is {older}"
+        raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}{remedy}")
     adjacency = getattr(data, "adj_t", None)
     if isinstance(adjacency, torch.Tensor) and adjacency.layout == torch.sparse_coo:
         return _of_data(with_edge_index(data), False, backward)
@@ -292,7 +296,7 @@ def _of_stores(stores: Any) -> tuple[Graph, Any]:
     if types - {None}:
         raise NotImplementedError(
             f"data: expected a graph store without edge types, got {sorted(map(str, types))}; "
-            f"NeighborLoader and HeteroSampler take one with them, and to_homogeneous() of a "
+            f"NeighborLoader and PGSampler take one with them, and to_homogeneous() of a "
             f"HeteroData makes a Data of one"
         )
     if not edges:

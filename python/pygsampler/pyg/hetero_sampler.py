@@ -1,4 +1,4 @@
-"""``HeteroSampler``: graphs with types behind PyG's ``BaseSampler``."""
+"""``HeteroPGSampler``: heterogeneous data behind PyG's ``BaseSampler``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torch_geometric.typing import DEFAULT_REL
 from pygsampler._batch.induced_edges import edge_rows, induced_edges
 from pygsampler._engine.checks import describe
 from pygsampler._graph.converters import csr_arrays
-from pygsampler._graph.graph import Graph, HeteroGraph
+from pygsampler._graph.graph import Graph, HeteroGraph, is_heterogeneous
 from pygsampler._graph.schema import edge_type_of
 from pygsampler.pyg import options
 from pygsampler.pyg.base_sampler import NodeRequest, Sampler, bits
@@ -27,12 +27,13 @@ from pygsampler.pyg.comparison import mirrored
 from pygsampler.pyg.graph import with_edge_index
 from pygsampler.pyg.hetero_output import hetero_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, is_hetero
-from pygsampler.pyg.neighbor_sampler import NeighborSampler, PGSampler
+from pygsampler.pyg.neighbor_sampler import PGSampler
+from pygsampler.pyg.stores import FeatureStore, GraphStore
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import EdgeType
 
-__all__ = ["HeteroSampler"]
+__all__ = ["HeteroPGSampler", "HeteroRequests"]
 
 
 class HeteroRequests(Sampler):
@@ -82,55 +83,8 @@ class HeteroRequests(Sampler):
             raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
 
 
-class HeteroSampler(HeteroRequests, PGSampler):
-    """Neighbour sampling of a ``HeteroData`` for PyG's loaders, by pygsampler's engine.
-
-    ``NeighborLoader`` and ``LinkNeighborLoader`` of this module make one of a ``HeteroData``; PyG's
-    ``NodeLoader``, ``LinkLoader`` and ``NeighborLoader(data, ..., neighbor_sampler=)`` take one. A
-    batch is what PyG's own sampler gives: all types are there, also those without nodes or edges.
-    The seeds are the first nodes of their type; the nodes of a type are numbered as they are first
-    reached, hop by hop and in a hop edge type by edge type in the order of ``data.metadata()``; a
-    node is expanded once, at the hop after the one that reached it.
-
-    Parameters
-    ----------
-    data : HeteroData, or (FeatureStore, GraphStore)
-        With ``edge_index`` of each edge type, int32 or int64, all alike. Its edges are sorted once,
-        here; later changes of ``data`` do not reach the sampler. Or a graph store whose edges have
-        types; the ``HeteroGraph`` of a ``GraphStore`` of this module is used as it is, and
-        ``weight_attr`` is an array of it.
-    num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
-        In-neighbours to sample for each node by each edge type, the seeds' number first. A dict has
-        all edge types, unless it is in a ``NumNeighbors`` with a ``default``.
-    subgraph_type : str or SubgraphType
-        ``"directional"``. ``"bidirectional"``: each edge with its reverse, in the type that PyG
-        pairs with its own; ids of such edges are None, as in PyG. ``"induced"``: all edges of the
-        graph between the sampled nodes, in each edge type; with ``disjoint`` in each tree.
-    weight_attr : str, optional
-        The name of an attribute of edges, as for ``PGSampler``. Edge types without it are sampled
-        uniformly.
-    replace, disjoint, seed, is_sorted, share_memory, directed
-        As for ``PGSampler``. Trees are numbered by their seeds.
-    sample_direction : str
-        ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges and their types are
-        written from source to target in either.
-    device : str or torch.device, optional
-        Where it samples, as for ``PGSampler``: by default where the edges are.
-    time_attr, temporal_strategy, temporal_comparison, carry
-        As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
-        (those that lead from nodes without it) are of any time.
-    edge_weights : str, optional
-        ``"ht"``, as for ``PGSampler``: ``SamplerOutput.edge_weights`` is a dict of edge types, and
-        batches of this module's loaders have them as ``edge_weights`` of these types.
-
-    Raises
-    ------
-    TypeError, ValueError, IndexError
-        For arguments of a wrong type or value, naming the argument: edge types that are missing in
-        ``num_neighbors`` or not in ``data``, and ends of edges that are no nodes of their type.
-    NotImplementedError
-        For what is not offered for graphs with types.
-    """
+class HeteroPGSampler(HeteroRequests, PGSampler):
+    """The methods of a `PGSampler` of heterogeneous data."""
 
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:
@@ -195,7 +149,7 @@ class HeteroSampler(HeteroRequests, PGSampler):
         return {kind: known[kind][ids.long()] for kind, ids in seeds.items()}
 
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
-        """What is sampled of a batch; of several types each has its seeds once, or as trees."""
+        """Returns the sampled subgraph; each type has its seeds once, or as the roots of trees."""
         self._check_factors()
         made = self._result(seeds, identity, times)
         hops = self._num_neighbors.num_hops
@@ -266,7 +220,7 @@ class HeteroSampler(HeteroRequests, PGSampler):
         )
 
 
-NeighborSampler._typed = HeteroSampler
+PGSampler._hetero = HeteroPGSampler
 
 
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
@@ -336,6 +290,8 @@ def _graph(
 
     ``backward``: those of the reversed edges, whose types are reversed too.
     """
+    if is_heterogeneous(data):
+        data = FeatureStore(), GraphStore(data)
     if not isinstance(data, HeteroData):
         stored = graph_of_stores(data, weight_attr, backward, time_attr)
         return stored, stored.device

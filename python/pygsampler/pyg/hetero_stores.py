@@ -8,7 +8,7 @@ from torch_geometric import data as pyg
 from torch_geometric.data import HeteroData
 
 from pygsampler._graph.converters import sizes_of, store_edges
-from pygsampler._graph.graph import Graph, HeteroGraph
+from pygsampler._graph.graph import Graph, HeteroGraph, is_heterogeneous
 from pygsampler.pyg.options import check_range
 from pygsampler.pyg.stores import GraphStore, tensors_of
 
@@ -16,8 +16,8 @@ __all__ = ["graph_of_stores", "is_hetero"]
 
 
 def is_hetero(data: Any) -> bool:
-    """Whether ``data`` is a HeteroData, or (FeatureStore, GraphStore) with types of edges."""
-    if isinstance(data, HeteroData):
+    """True if ``data`` is a HeteroData, a heterogeneous Graph, or stores with edge types."""
+    if isinstance(data, HeteroData) or is_heterogeneous(data):
         return True
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         return False

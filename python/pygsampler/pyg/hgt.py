@@ -35,7 +35,7 @@ class HGTSampler(HeteroRequests):
     Parameters
     ----------
     data : HeteroData, or (FeatureStore, GraphStore)
-        As for ``HeteroSampler``.
+        As for ``PGSampler``.
     num_samples : list of int, or dict of node types to lists of int
         Nodes that each iteration chooses: of each type alike, or by type, all types of ``data`` and
         as many iterations of each. -1 takes all that a chosen node's edges come from.

@@ -19,8 +19,9 @@ from pygsampler._engine.memory import Memory
 from pygsampler._graph.graph import Graph, HeteroGraph, is_homogeneous
 from pygsampler.pyg import options
 from pygsampler.pyg.base_sampler import Sampler
-from pygsampler.pyg.hetero_labor import HeteroLaborSampler
 from pygsampler.pyg.hetero_output import hetero_output
+from pygsampler.pyg.hetero_sampler import HeteroPGSampler
+from pygsampler.pyg.neighbor_sampler import ClassByData
 from pygsampler.samplers import labor
 
 __all__ = ["LaborSampler", "labor_sampler"]
@@ -29,22 +30,24 @@ _NODE = "node"
 _EDGE = _NODE, "to", _NODE
 
 
-class LaborSampler(Sampler):
-    """LABOR on a ``Data`` for PyG's loaders: fewer nodes at the same variance.
+class LaborSampler(ClassByData):
+    """LABOR for PyG's loaders: fewer nodes at the same variance.
 
         sampler = pygsampler.pyg.LaborSampler(data, [10, 5], importance=1)
         loader = NeighborLoader(data, [10, 5], neighbor_sampler=sampler, batch_size=1024)
 
-    ``NeighborLoader(data, [10, 5], labor="poisson")`` of this module makes one, and of a
-    ``HeteroData`` a ``HeteroLaborSampler``. Batches are as those of ``PGSampler``; this module's
-    loaders give them ``edge_weights``, beside ``e_id``.
+    ``NodeLoader``, ``LinkLoader``, ``NeighborLoader`` and ``LinkNeighborLoader`` take one, PyG's
+    and this module's; ``NeighborLoader(data, [10, 5], labor="poisson")`` of this module makes one.
+    Batches are as those of ``PGSampler``; this module's loaders give them ``edge_weights``, in
+    heterogeneous data of each edge type, beside ``e_id``.
 
     Parameters
     ----------
-    data : Data, Graph, or (FeatureStore, GraphStore)
+    data : Data, HeteroData, Graph, or (FeatureStore, GraphStore)
         As for ``PGSampler``.
-    num_neighbors : list of int or NumNeighbors
-        The edges of a node in the mean, the seeds' number first; -1 takes all.
+    num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
+        The edges of a node in the mean, in heterogeneous data by each edge type, the seeds' number
+        first; -1 takes all.
     importance, exact, layer_dependency
         As ``pygsampler.LaborSampler`` has them.
     weight_attr : str, optional
@@ -73,7 +76,7 @@ class LaborSampler(Sampler):
     def __init__(
         self,
         data: Any,
-        num_neighbors: Sequence[int] | NumNeighbors,
+        num_neighbors: Sequence[int] | Mapping[Any, Sequence[int]] | NumNeighbors,
         *,
         importance: int = 0,
         exact: bool = False,
@@ -86,9 +89,10 @@ class LaborSampler(Sampler):
         seed: int | None = None,
         device: Any = None,
     ) -> None:
-        counts = options.num_neighbors(num_neighbors)
+        self._choose_class(data)
         sampler = labor.LaborSampler(
-            counts[::-1] or [0],
+            # Until the types of the graph are known.
+            [0],
             importance=importance,
             exact=exact,
             layer_dependency=layer_dependency,
@@ -97,18 +101,27 @@ class LaborSampler(Sampler):
             edge_weights=edge_weights,
             seed=seed,
         )
-        self._num_hops = len(counts)
-        self._place = options.place(_where(data) if device is None else device)
         super().__init__(
             data,
             sampler,
             subgraph_type=subgraph_type,
-            # The graph of types is put there.
-            device="cpu",
+            device=self._graph_device(data, device),
             is_sorted=is_sorted,
             sample_direction=sample_direction,
         )
+        self._num_neighbors, fanouts = self._fanouts(num_neighbors)
+        self._sampler: labor.LaborSampler = sampler._with(fanouts=fanouts or [0])
         self._identity.set_seed(seed)
+        self._stored = isinstance(data, (tuple, list))
+
+    def _graph_device(self, data: Any, device: Any) -> Any:
+        self._place = options.place(_where(data) if device is None else device)
+        # The graph of types is put there.
+        return "cpu"
+
+    def _fanouts(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
+        counts = options.num_neighbors(num_neighbors)
+        return NumNeighbors(list(counts)), counts[::-1]
 
     @property
     def device(self) -> str:
@@ -152,7 +165,7 @@ class LaborSampler(Sampler):
             # A graph in parts is sampled on the CPU.
             made = made.to(self.device)
         schema = self._typed()._schema
-        found = hetero_output(made, schema, _NODE, (_EDGE,), self._num_hops)
+        found = hetero_output(made, schema, _NODE, (_EDGE,), self._num_neighbors.num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:
             edges = induced_edges(self._edge_array(), node, None)
@@ -178,6 +191,41 @@ class LaborSampler(Sampler):
         return f"pygsampler.pyg.LaborSampler({self._sampler!r}, {self.subgraph_type.value!r})"
 
 
+class _HeteroLabor(HeteroPGSampler, LaborSampler):
+    """The methods of a `LaborSampler` of heterogeneous data."""
+
+    _mirrored = False
+    # The graph has types already.
+    device = Sampler.device
+    _edge_array = Sampler._edge_array
+    _launched = Sampler._launched
+    __repr__ = LaborSampler.__repr__
+
+    def _graph_device(self, data: Any, device: Any) -> Any:
+        return device
+
+    @property  # type: ignore[misc]
+    def replace(self) -> bool:
+        """False."""
+        return False
+
+    @property  # type: ignore[misc]
+    def disjoint(self) -> bool:
+        """False: seeds share nodes."""
+        return False
+
+    @property  # type: ignore[misc]
+    def time_attr(self) -> None:
+        """None: edges have no times."""
+        return None
+
+    def _engine_sampler(self) -> Any:
+        return self._sampler
+
+
+LaborSampler._hetero = _HeteroLabor
+
+
 def _where(data: Any) -> Any:
     """Where the edges of ``data`` are."""
     if is_homogeneous(data):
@@ -193,7 +241,7 @@ _WITHOUT: Mapping[str, Any] = MappingProxyType(
 
 
 def labor_sampler(
-    labor: Any, data: Any, num_neighbors: Any, typed: bool, seed: Any, device: Any, given: Any
+    labor: Any, data: Any, num_neighbors: Any, seed: Any, device: Any, given: Any
 ) -> Sampler:
     """The sampler of a loader with ``labor=``, of whose arguments ``given`` are the others."""
     if labor not in ("exact", "poisson"):
@@ -204,16 +252,12 @@ def labor_sampler(
                 f"{name}: expected {usual!r} with labor={labor!r}, which has none, "
                 f"got {describe(given[name])}"
             )
-    kind: Any = HeteroLaborSampler if typed else LaborSampler
-    names = "weight_attr", "edge_weights", "subgraph_type"
-    more = {} if typed else {"is_sorted": given["is_sorted"]}
-    made: Sampler = kind(
+    names = "weight_attr", "edge_weights", "subgraph_type", "is_sorted"
+    return LaborSampler(
         data,
         num_neighbors,
         exact=labor == "exact",
         seed=seed,
         device=device,
         **{name: given[name] for name in names},
-        **more,
     )
-    return made

@@ -7,8 +7,6 @@ from typing import Any
 
 from torch_geometric.data import lightning as of_pyg
 
-from pygsampler.pyg.hetero_sampler import HeteroSampler
-from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.pyg.neighbor_sampler import PGSampler
 
 __all__ = ["LightningLinkData", "LightningNodeData"]
@@ -22,10 +20,9 @@ class LightningNodeData(of_pyg.LightningNodeData):  # type: ignore[misc]
     """``torch_geometric.data.LightningNodeData`` with pygsampler's engine: change the import only.
 
     Takes PyG's arguments, needs neither pyg-lib nor torch-sparse, and gives PyG's batches. With the
-    default ``loader="neighbor"`` and no ``node_sampler`` it makes a ``PGSampler``, of a
-    ``HeteroData`` or of stores with types a ``HeteroSampler``, of those arguments that it has;
-    ``seed`` and ``device`` are among them. ``graph_sampler`` has it, for ``set_epoch``.
-    ``input_train_edges`` and such, and all that Lightning needs, is PyG's:
+    default ``loader="neighbor"`` and no ``node_sampler`` it makes a ``PGSampler`` of those
+    arguments that it has; ``seed`` and ``device`` are among them. ``graph_sampler`` has it, for
+    ``set_epoch``. ``input_train_edges`` and such, and all that Lightning needs, is PyG's:
     ``torch_geometric.data.LightningDataset`` samples no graph, and needs nothing of ours.
 
     Raises
@@ -56,12 +53,11 @@ def _sampled(data: Any, given: inspect.BoundArguments, name: str) -> dict[str, A
     more = plain.pop("kwargs", {})
     loader = plain.get("loader", "neighbor")
     if plain.get(name) is None and loader in ("neighbor", "link_neighbor"):
-        kind = HeteroSampler if is_hetero(data) else PGSampler
-        known = inspect.signature(kind).parameters
+        known = inspect.signature(PGSampler).parameters
         chosen = {key: value for key, value in more.items() if key in known}
         more = {key: value for key, value in more.items() if key not in known}
         if chosen.get("device") is None and more.get("num_workers"):
             # Workers cannot use their parent's GPU.
             chosen["device"] = "cpu"
-        plain[name] = kind(data, **chosen)
+        plain[name] = PGSampler(data, **chosen)
     return {**plain, **more}

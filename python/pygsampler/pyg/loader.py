@@ -15,14 +15,14 @@ from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._batch.edge_values import NO_VALUES
 from pygsampler._engine.checks import describe, integer
-from pygsampler._graph.graph import is_homogeneous
+from pygsampler._graph.graph import Graph
 from pygsampler.pyg import loader_inputs
 from pygsampler.pyg.adj_loader import NeighborSampler
 from pygsampler.pyg.batch_features import BatchFeatures
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
-from pygsampler.pyg.hetero_sampler import HeteroSampler
+from pygsampler.pyg.hetero_sampler import HeteroPGSampler
 from pygsampler.pyg.hetero_stores import is_hetero
 from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.loader_inputs import (
@@ -295,9 +295,8 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
     that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name. Of a
-    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there.
-    ``input_nodes`` is then a type of nodes, or (type, ids or mask), ``num_neighbors`` a list, or a
-    dict of edge types to lists.
+    ``HeteroData`` ``input_nodes`` is a type of nodes, or (type, ids or mask), and ``num_neighbors``
+    a list, or a dict of edge types to lists.
 
     Parameters
     ----------
@@ -324,9 +323,9 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
     labor : str, optional
         LABOR in the place of neighbours drawn for each node by itself: fewer nodes, as targets
         share the numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, as
-        DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler``, and
-        ``HeteroLaborSampler`` with types, have more options. Without ``replace``, ``disjoint``
-        and times. ``edge_weights="ht"`` gives the factors of its edges.
+        DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler`` has more
+        options. Without ``replace``, ``disjoint`` and times. ``edge_weights="ht"`` gives the
+        factors of its edges.
     prefetch : int, optional
         For ``num_workers=0``. Default: the engine samples the next batch while PyG puts one
         together, where nobody can tell but by the time: on the CPU, of samplers of this package,
@@ -393,7 +392,6 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
             seed,
             device,
             kwargs.get("num_workers", 0),
-            HeteroSampler if typed else PGSampler,
             replace=replace,
             subgraph_type=subgraph(subgraph_type, directed),
             disjoint=disjoint,
@@ -518,7 +516,6 @@ class LinkNeighborLoader(_EngineLoader, loader.LinkNeighborLoader):  # type: ign
             seed,
             device,
             kwargs.get("num_workers", 0),
-            HeteroSampler if typed else PGSampler,
             replace=replace,
             subgraph_type=subgraph(subgraph_type, directed),
             disjoint=disjoint,
@@ -608,13 +605,12 @@ def _sampler(
     seed: Any,
     device: Any,
     num_workers: int,
-    kind: type[PGSampler],
     *,
     labor: Any,
     **options: Any,
 ) -> Any:
     """The sampler that was given, or one made of the loader's arguments."""
-    if is_homogeneous(data):
+    if isinstance(data, Graph):
         raise TypeError(
             f"data: expected a Data or (FeatureStore, GraphStore), got {describe(data)}; "
             "neighbor_sampler=PGSampler(graph, ...) samples a Graph, and Data has the features"
@@ -624,9 +620,8 @@ def _sampler(
             # Workers cannot use their parent's GPU.
             device = "cpu"
         if labor is not None:
-            typed = kind is HeteroSampler
-            return labor_sampler(labor, data, num_neighbors, typed, seed, device, options)
-        return kind(data, num_neighbors, seed=seed, device=device, **options)
+            return labor_sampler(labor, data, num_neighbors, seed, device, options)
+        return PGSampler(data, num_neighbors, seed=seed, device=device, **options)
     for name, value in (("seed", seed), ("device", device), ("labor", labor)):
         if value is not None:
             raise ValueError(
@@ -642,11 +637,11 @@ def _sampler(
             f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one, and "
             "Sampler(data, sampler) of any other"
         )
-    if isinstance(given, HeteroSampler) and kind is not HeteroSampler:
+    if isinstance(given, HeteroPGSampler) and not is_hetero(data):
         raise TypeError(
-            f"neighbor_sampler: expected a PGSampler for {describe(data)}, got a HeteroSampler, "
-            "which is for a HeteroData"
+            f"neighbor_sampler: expected a PGSampler of {describe(data)}, got a PGSampler of "
+            "heterogeneous data"
         )
-    if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
+    if isinstance(given, Sampler) and not isinstance(given, HeteroPGSampler):
         homogeneous(data)
     return given

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -24,7 +23,43 @@ from pygsampler.samplers import neighbor
 __all__ = ["NeighborSampler", "PGSampler", "Sampler"]
 
 
-class PGSampler(Attributes, Sampler):
+class ClassByData(Sampler):
+    """Base class of samplers that are of a subclass where the data is heterogeneous.
+
+    The subclass has the class's own name. An object gets it in ``__init__``, since a class of the
+    user's may have data in another place of its arguments.
+    """
+
+    # The methods for heterogeneous data, whose module imports that of the class.
+    _hetero: ClassVar[type[Any]]
+    # The class of this one's objects of heterogeneous data.
+    _hetero_class: ClassVar[type[Any] | None] = None
+
+    def _choose_class(self, data: Any) -> None:
+        if is_hetero(data) and not isinstance(self, self._hetero):
+            self.__class__ = _hetero_class(type(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        cls = type(self)
+        hetero = "_of" in vars(cls)
+        return _restored, (vars(cls)["_of"] if hetero else cls, hetero), self.__dict__
+
+
+def _hetero_class(cls: type[ClassByData]) -> type[Any]:
+    """Returns the class of a class's objects of heterogeneous data; always the same one."""
+    found = vars(cls).get("_hetero_class")
+    if found is None:
+        bases = (cls._hetero,) if issubclass(cls._hetero, cls) else (cls, cls._hetero)
+        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
+        found = cls._hetero_class = type(cls.__name__, bases, names)
+    return found
+
+
+def _restored(cls: type[ClassByData], hetero: bool) -> Any:
+    return object.__new__(_hetero_class(cls) if hetero else cls)
+
+
+class PGSampler(ClassByData, Attributes):
     """Neighbour sampling for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
@@ -33,28 +68,39 @@ class PGSampler(Attributes, Sampler):
         sampler = pygsampler.pyg.PGSampler(data, [10, 10])
         loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
 
-    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and likewise
+    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and
     ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. ``NeighborLoader`` and
-    ``LinkNeighborLoader`` of this module make the sampler themselves.
+    ``LinkNeighborLoader`` of this module make the sampler themselves. ``NeighborSampler`` is
+    another name of this class, for a change of the import only;
+    ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
 
     A batch is what PyG's own sampler gives. The seeds are the first nodes, in their order, and
     nodes are numbered as they are first reached. A node is expanded once, at the hop after the one
     that reached it. Edges are grouped by hop, and ``e_id`` is the column of ``edge_index``.
 
+    A batch of a ``HeteroData`` has all types, those without nodes or edges too. Nodes are numbered
+    within their type, hop by hop and in a hop edge type by edge type in the order of
+    ``data.metadata()``; subgraphs of ``disjoint`` are numbered by their seeds.
+
     Parameters
     ----------
-    data : Data, Graph, or (FeatureStore, GraphStore)
-        The graph, without types; ``HeteroSampler`` takes a ``HeteroData``. Its edges are sorted
-        once, here; later changes of ``data`` do not reach the sampler. Arrays of a Graph, and
-        sorted edges, are used where they lie: keep them unchanged.
-    num_neighbors : list of int or NumNeighbors
+    data : Data, HeteroData, Graph, or (FeatureStore, GraphStore)
+        The graph. Its edges are sorted once, here; later changes of ``data`` do not reach the
+        sampler. Arrays of a Graph, or of one in a ``GraphStore`` of this module, and sorted edges
+        are used where they are: keep them unchanged. A ``HeteroData`` has ``edge_index`` of each
+        edge type, int32 or int64, all alike.
+    num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
         In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
-        also with ``replace=True``. ``[]`` samples no edges.
+        also with ``replace=True``. ``[]`` samples no edges. In heterogeneous data the numbers are
+        for each edge type; a dict has all edge types, unless it is in a ``NumNeighbors`` with a
+        ``default``.
     replace : bool
         Sample with replacement.
     subgraph_type : str or SubgraphType
-        ``"directional"``: the sampled edges. ``"bidirectional"``: each with its reverse.
-        ``"induced"``: all edges of the graph between the sampled nodes.
+        ``"directional"``: the sampled edges. ``"bidirectional"``: each with its reverse, in the
+        edge type that PyG pairs with its own; in heterogeneous data ids of such edges are None, as
+        in PyG. ``"induced"``: all edges of the graph between the sampled nodes, with ``disjoint``
+        within each subgraph.
     disjoint : bool
         Each seed has a tree of its own, and ``batch`` says whose tree a node belongs to.
     seed : int, optional
@@ -71,19 +117,20 @@ class PGSampler(Attributes, Sampler):
         at any hop. A seed without one has that of its node. Not for induced
         subgraphs, which would have later edges.
         Backward it is the same along out-edges, to targets. In stores without types a tensor "time"
-        is of nodes, and one of another name of edges, as in PyG.
+        is of nodes, and one of another name of edges, as in PyG. In heterogeneous data some types
+        may have the attribute; edges of the others are of any time.
     weight_attr : str, optional
         The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
         float64, finite weights >= 0, in the order of ``edge_index`` or ``adj_t``. "edge_weight" may
         be the values of an ``adj_t``; of a Graph it is an array in ``edata``. A node draws its
         edges one after another, each by its weight among those that are left; with ``replace``
         among all. An edge of weight 0 is never in a batch, not by -1 or in an induced subgraph
-        either.
+        either. Edge types without it are sampled uniformly.
     edge_weights : str, optional
         ``"ht"``: each edge has a factor, float32, by which sums over the sampled edges of a node
         are, in the mean, those over all its edges: see ``pygsampler.PGSampler``. Batches of this
         module's loaders have them as ``edge_weights``, beside ``e_id``, and ``SamplerOutput`` has
-        them under that name. For directional subgraphs.
+        them under that name, in heterogeneous data by edge type. For directional subgraphs.
     temporal_comparison : str, optional
         As cuGraph's loaders have it: "monotonically_decreasing", "strictly_decreasing",
         "monotonically_increasing" or "strictly_increasing" times along each path away from a seed,
@@ -131,7 +178,7 @@ class PGSampler(Attributes, Sampler):
     TypeError, ValueError, IndexError
         For arguments of a wrong type or value, naming the argument.
     NotImplementedError
-        For graphs with types, and for options that are not offered.
+        For options that are not offered.
     CudaError
         For a device that is not there.
     """
@@ -159,6 +206,7 @@ class PGSampler(Attributes, Sampler):
         temporal_comparison: str | None = None,
         carry: str | None = None,
     ) -> None:
+        self._choose_class(data)
         options.flag(share_memory, "share_memory")
         temporal, self._mirrored = temporal_rule(
             time_attr, temporal_strategy, temporal_comparison, carry
@@ -328,55 +376,8 @@ class PGSampler(Attributes, Sampler):
         )
 
 
-class NeighborSampler(PGSampler):
-    """``torch_geometric.sampler.NeighborSampler`` with pygsampler's engine.
-
-    Change the import only: it takes a ``Data``, a ``HeteroData``, or stores with types or without,
-    and has PyG's arguments and attributes. It is a ``PGSampler``, of a graph with types a
-    ``HeteroSampler``, which say what the arguments mean. So are objects of subclasses.
-
-    ``pygsampler.pyg.loader.NeighborSampler`` is PyG's older loader of the same name.
-    """
-
-    # ``HeteroSampler``, whose module imports this one.
-    _typed: ClassVar[type[PGSampler]]
-    # The class of objects of this one that have types.
-    _with_types: ClassVar[type[NeighborSampler] | None] = None
-
-    def __init__(self, data: Any = None, *arguments: Any, **options: Any) -> None:
-        if isinstance(data, torch.Tensor) or "edge_index" in options or "sizes" in options:
-            raise TypeError(
-                f"data: expected a Data, a HeteroData or (FeatureStore, GraphStore), got "
-                f"{describe(data)}; PyG's older loader of this name, which takes edge_index and "
-                "sizes, is pygsampler.pyg.loader.NeighborSampler"
-            )
-        if is_hetero(data) and not isinstance(self, NeighborSampler._typed):
-            # Here, since a subclass may have data in another place of its arguments.
-            self.__class__ = _with_types(type(self))
-        super().__init__(data, *arguments, **options)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        cls = type(self)
-        typed = "_of" in vars(cls)
-        return _restored, (vars(cls)["_of"] if typed else cls, typed), self.__dict__
-
-
-# PyG's data modules for Lightning ask for the arguments.
-NeighborSampler.__init__.__signature__ = inspect.signature(PGSampler.__init__)  # type: ignore
-
-
-def _with_types(cls: type[NeighborSampler]) -> type[NeighborSampler]:
-    """A class that is ``cls`` and a ``HeteroSampler``; always the same one."""
-    found: type[NeighborSampler] | None = vars(cls).get("_with_types")
-    if found is None:
-        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "_of": cls}
-        found = type(cls.__name__, (cls, NeighborSampler._typed), names)
-        cls._with_types = found
-    return found
-
-
-def _restored(cls: type[NeighborSampler], typed: bool) -> NeighborSampler:
-    return object.__new__(_with_types(cls) if typed else cls)
+# As PyG calls it.
+NeighborSampler = PGSampler
 
 
 def _same(name: str, value: Any, known: Any) -> None:

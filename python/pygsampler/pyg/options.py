@@ -167,8 +167,8 @@ def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool)
         raise ValueError(f"{time}: expected None without time_attr, got {describe(inputs.time)}")
     if inputs.input_type is not None:
         raise NotImplementedError(
-            f"input_type: expected None, got {describe(inputs.input_type)}; a HeteroSampler "
-            "samples a HeteroData, and data.to_homogeneous() makes a Data of one"
+            f"input_type: expected None, got {describe(inputs.input_type)}; a PGSampler "
+            "of a HeteroData takes it, and data.to_homogeneous() makes a Data of one"
         )
     if more:
         raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
