@@ -38,10 +38,23 @@ func SegmentTranspose(list, starts, rows, places int64) error {
 // attentionAt is layers.Attention's fields in their order, behind those of its reduction. The
 // last has the bits of a float.
 func attentionAt(list int64) *layers.Attention {
-	w := memory.View[int64](list, segmentWords+7)[segmentWords:]
+	w := memory.View[int64](list, segmentWords+8)[segmentWords:]
 	return &layers.Attention{
-		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Log: w[2], Alpha: w[3], Pre: w[4], ToTarget: w[5],
-		Slope: math.Float64frombits(uint64(w[6])),
+		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Edge: w[2], Log: w[3], Alpha: w[4], Pre: w[5], ToTarget: w[6],
+		Slope: math.Float64frombits(uint64(w[7])),
+	}
+}
+
+// edgeScoresAt is layers.EdgeScores' fields, behind those of a layers.Attention without any of its
+// own but the slope, and how it is told; nil where there are none.
+func edgeScoresAt(list int64) *layers.EdgeScores {
+	w := memory.View[int64](list, segmentWords+15)[segmentWords:]
+	if w[8] == 0 {
+		return nil
+	}
+	return &layers.EdgeScores{
+		Reduction: *reductionAt(list), Own: w[8], Att: w[9], Edge: w[10], Scores: w[11], ToOwn: w[12], ToAtt: w[13], ToEdge: w[14],
+		Slope: math.Float64frombits(uint64(w[7])),
 	}
 }
 
@@ -53,8 +66,12 @@ func scoresAt(list int64) *layers.Scores {
 	}
 }
 
-// SegmentAttend makes attention on a reduction, or its gradients, as layers.Attention says.
+// SegmentAttend makes attention on a reduction, or its gradients, as layers.Attention says; or
+// scores of edges, as layers.EdgeScores does, where the words name rows of the destinations' own.
 func SegmentAttend(list int64) error {
+	if scores := edgeScoresAt(list); scores != nil {
+		return scores.Make(crewOf(0))
+	}
 	return attentionAt(list).Attend(crewOf(0))
 }
 

@@ -2,6 +2,7 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/layers"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
 )
 
@@ -88,11 +89,14 @@ func DeviceSegmentAttend(device, list, stream int64) error {
 	if err != nil {
 		return err
 	}
+	if scores := edgeScoresAt(list); scores != nil {
+		return deviceEdgeScores(device, scores, g, stream)
+	}
 	a := attentionAt(list)
 	if err := a.Check(); err != nil {
 		return err
 	}
-	if err := aligned(max(a.FloatBits, 32)/8, "source", a.Source, "target", a.Target, "log", a.Log, "pre", a.Pre, "to_target", a.ToTarget); err != nil {
+	if err := aligned(max(a.FloatBits, 32)/8, "source", a.Source, "target", a.Target, "edge", a.Edge, "log", a.Log, "pre", a.Pre, "to_target", a.ToTarget); err != nil {
 		return err
 	}
 	if err := aligned(a.FloatBits/8, "alpha", a.Alpha); err != nil {
@@ -103,8 +107,28 @@ func DeviceSegmentAttend(device, list, stream int64) error {
 		return err
 	}
 	return onDevice(e.Attend(&cuda.Attention{
-		Segment: *g, Source: gpu.Address(a.Source), Target: gpu.Address(a.Target), Log: gpu.Address(a.Log),
-		Alpha: gpu.Address(a.Alpha), Pre: gpu.Address(a.Pre), ToTarget: gpu.Address(a.ToTarget), Slope: a.Slope,
+		Segment: *g, Source: gpu.Address(a.Source), Target: gpu.Address(a.Target), Edge: gpu.Address(a.Edge),
+		Log: gpu.Address(a.Log), Alpha: gpu.Address(a.Alpha), Pre: gpu.Address(a.Pre), ToTarget: gpu.Address(a.ToTarget), Slope: a.Slope,
+	}, s))
+}
+
+func deviceEdgeScores(device int64, a *layers.EdgeScores, g *cuda.Segment, stream int64) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if err := aligned(max(a.FloatBits, 32)/8, "att", a.Att, "scores", a.Scores, "to_att", a.ToAtt); err != nil {
+		return err
+	}
+	if err := aligned(a.FloatBits/8, "own", a.Own, "edge", a.Edge, "to_own", a.ToOwn, "to_edge", a.ToEdge); err != nil {
+		return err
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.EdgeScores(&cuda.EdgeScores{
+		Segment: *g, Own: gpu.Address(a.Own), Att: gpu.Address(a.Att), Edge: gpu.Address(a.Edge), Scores: gpu.Address(a.Scores),
+		ToOwn: gpu.Address(a.ToOwn), ToAtt: gpu.Address(a.ToAtt), ToEdge: gpu.Address(a.ToEdge), Slope: a.Slope,
 	}, s))
 }
 

@@ -1,5 +1,5 @@
 // Attention over the segments of a CSR, as graph attention networks have it (Velickovic et al., 2018): an edge from
-// u to row v has the score leaky_relu(source[u] + target[v]) of each head, the softmax of a row's scores are its
+// u to row v has the score leaky_relu(source[u] + target[v] + edge) of each head, the softmax of a row's scores are its
 // edges' weights, and the row is the sum of x[u] by them.
 //
 // With torch's operations each of these is an array of the edges, of which one is as wide as x. Here forward is one
@@ -14,26 +14,25 @@
 // is left are reductions by source, of gradients times weights and of scores' gradients, which are those of
 // segment.cuh. No step has atomics: the same bits on every run, though not the CPU's, whose exponential is another.
 //
-// x, out and the weights are values of any width; scores and their gradients are those they are added as.
+// x, out and the weights are values of any width; scores and their gradients are those they are added as. Each part
+// of a score may be missing; scores that are made elsewhere are a part of the edges alone, with a slope of 1.
 //
 // Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
 #pragma once
-#include "layers/segment.cuh"
+#include "layers/edge_scores.cuh"
 
 // Mirrors attendArgs in internal/engine/cuda/attention.go; loading compares the sizes.
 struct AttentionArgs {
   SegmentArgs of;       // x by heads; out is written, or in attend_back the gradient, which is read
-  const void* source;   // [sources][heads]
+  const void* source;   // [sources][heads]; null, as target and edge: 0
   const void* target;   // [rows][heads]
+  const void* edge;     // [edges][heads]
   void* log;            // [rows][heads]: of the sum of exponentials; undefined without edges
   void* alpha;          // [edges][heads]: written by attend_back, as pre and to_target
-  void* pre;            // [edges][heads]: the gradients of source[u] + target[v]
+  void* pre;            // [edges][heads]: the gradients of the scores before leaky_relu; 0 for padding where there is an edge
   void* to_target;      // [rows][heads]
   double slope;         // of what is below 0
 };
-
-template <typename S>
-__device__ __forceinline__ S leaky(S x, S slope) { return x > 0 ? x : x * slope; }
 
 template <typename V, int N>
 __device__ __forceinline__ void attend(const AttentionArgs& b) {
@@ -41,14 +40,15 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
   const int AHEAD = 4;
   const SegmentArgs& a = b.of;
   const V* nothing = (const V*)&segment_nothing;
+  const Sum* none = (const Sum*)&segment_nothing;
   Task t(a, blockIdx.y, N);
   if (t.column >= a.width) return;
   u32 column = t.column, each = a.width / a.heads, head = column / each;
   const Sum slope = (Sum)b.slope;
   const V* x = (const V*)a.x + column;
   for (u64 row = t.row; row < a.rows; row += t.stride) {
-    const Sum* source = (const Sum*)b.source + head;
-    Sum target = __ldg((const Sum*)b.target + row * a.heads + head);
+    const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head;
+    Sum target = b.target ? __ldg((const Sum*)b.target + row * a.heads + head) : (Sum)0;
     RowEdges<AHEAD, false> edges;
     edges.begin(a, row);
     Sum most = never<Sum>(), total = 0, sum[N] = {};
@@ -58,7 +58,8 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
       edges.take(a, column == 0);
 #pragma unroll
       for (int c = 0; c < AHEAD; c++) {
-        score[c] = __ldg(edges.on[c] ? source + (u64)edges.source[c] * a.heads : (const Sum*)&segment_nothing);
+        score[c] = __ldg(edges.on[c] && b.source ? source + (u64)edges.source[c] * a.heads : none);
+        if (b.edge) score[c] += __ldg(edges.on[c] ? edge + (edges.place + c) * a.heads : none);
         value[c].load(edges.on[c] ? x + (u64)edges.row[c] * a.width : nothing);
       }
       edges.ask(a);
@@ -96,11 +97,17 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
   const int AHEAD = 4;
   const SegmentArgs& a = b.of;
   const V* nothing = (const V*)&segment_nothing;
+  const Sum* none = (const Sum*)&segment_nothing;
   Task t(a, 0, N);
   u32 head = blockIdx.y, each = a.width / a.heads, at = t.column, lanes = 1u << a.group, lane = threadIdx.x & (lanes - 1);
   const V* x = (const V*)a.x + (u64)head * each;
-  const Sum* source = (const Sum*)b.source + head;
+  const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head;
   const Sum slope = (Sum)b.slope;
+  if (b.edge) {
+    // Nothing else writes what padding has.
+    u64 thread = (u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x, threads = (u64)gridDim.x * SEGMENT_THREADS;
+    for (u64 e = offset_at(a, a.indptr, a.rows) + thread; e < a.edges; e += threads) ((Sum*)b.pre)[e * a.heads + head] = 0;
+  }
   // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
   for (u64 row = t.row; __any_sync(~0u, row < a.rows); row += t.stride) {
     RowEdges<AHEAD, false> edges;
@@ -111,7 +118,7 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
     Sum target = 0, log = 0, mean = 0;
     if (row < a.rows) {
       edges.begin(a, row);
-      target = __ldg((const Sum*)b.target + row * a.heads + head);
+      if (b.target) target = __ldg((const Sum*)b.target + row * a.heads + head);
       log = __ldg((const Sum*)b.log + row * a.heads + head);
       if (at < each) mine.load(y + at);
     }
@@ -125,7 +132,8 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
       for (int c = 0; c < AHEAD; c++) {
         bool on = edges.left && edges.on[c];
         from[c] = on ? x + (u64)edges.row[c] * a.width : nullptr;
-        score[c] = __ldg(on ? source + (u64)edges.source[c] * a.heads : (const Sum*)&segment_nothing);
+        score[c] = __ldg(on && b.source ? source + (u64)edges.source[c] * a.heads : none);
+        if (b.edge) score[c] += __ldg(on ? edge + (edges.place + c) * a.heads : none);
         value[c].load(on && at < each ? from[c] + at : nothing);
       }
       edges.ask(a);
@@ -165,7 +173,9 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
     for (u64 e = first + lane; e < last; e += lanes) {
       u32 u = *id_at(a, a.indices, e);
       bool on = u < a.sources;
-      Sum score = on ? __ldg(source + (u64)u * a.heads) + target : (Sum)0;
+      Sum score = __ldg(on && b.source ? source + (u64)u * a.heads : none);
+      if (b.edge) score += __ldg(on ? edge + e * a.heads : none);
+      score = on ? score + target : (Sum)0;
       Sum weight = on ? exponential(leaky(score, slope) - log) : (Sum)0;
       Sum* to = (Sum*)b.pre + e * a.heads + head;
       Sum pre = (*to - weight * mean) * (score > 0 ? (Sum)1 : slope);
@@ -173,14 +183,19 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
       all += pre;
     }
     for (u32 d = lanes / 2; d; d /= 2) all += __shfl_xor_sync(~0u, all, d);
-    if (row < a.rows && lane == 0) ((Sum*)b.to_target)[row * a.heads + head] = all;
+    if (row < a.rows && lane == 0 && b.to_target) ((Sum*)b.to_target)[row * a.heads + head] = all;
     __syncwarp();
   }
 }
 
 // The kernels of a file, by the vectors that FLOATS knows.
-#define ATTENTION_KERNEL(name, blocks, function)                                                                       \
-  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ AttentionArgs b) { \
-    const SegmentArgs& a = b.of;                                                                                    \
-    FLOATS(function)                                                                                                \
+#define ATTENTION_KERNEL(Args, name, blocks, function)                                                        \
+  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ Args b) { \
+    const SegmentArgs& a = b.of;                                                                              \
+    FLOATS(function)                                                                                          \
   }
+#define ATTENTION_KERNELS(name)                                          \
+  ATTENTION_KERNEL(AttentionArgs, name##_forward, 4, attend)             \
+  ATTENTION_KERNEL(AttentionArgs, name##_backward, 3, attend_back)       \
+  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores, 3, edge_scores)        \
+  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores_back, 3, edge_scores_back)

@@ -393,6 +393,7 @@ class Block(HasFeatures):
         source: torch.Tensor,
         target: torch.Tensor,
         negative_slope: float = 0.2,
+        edge: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The attention of GAT: in-neighbors' rows, summed by the softmax of their scores.
 
@@ -408,6 +409,9 @@ class Block(HasFeatures):
         target : float tensor of shape [num_dst_nodes, heads]
         negative_slope : float, default: 0.2
             Of ``leaky_relu``.
+        edge : float tensor of shape [num_edges, heads], optional
+            Added to the scores before ``leaky_relu``, in the order of ``indices``: the scores of
+            edge features. It has a gradient, too.
 
         Returns
         -------
@@ -427,7 +431,51 @@ class Block(HasFeatures):
         """
         from pygsampler._ops import attention
 
-        return attention.attention(self._segments(), x, source, target, negative_slope)
+        return attention.attention(self._segments(), x, source, target, negative_slope, edge)
+
+    def attention_v2(
+        self,
+        x_src: torch.Tensor,
+        x_dst: torch.Tensor,
+        att: torch.Tensor,
+        negative_slope: float = 0.2,
+        edge: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The attention of GATv2: in-neighbors' rows, summed by the softmax of their scores.
+
+        An edge from u to v has the score ``(att * leaky_relu(x_src[u] + x_dst[v] + edge)).sum()``
+        of each head, its weight is the softmax of that over the edges of v, and v gets the sum of
+        ``x_src[u]`` by it (Brody et al., "How attentive are graph attention networks?", 2022).
+        Arrays of the edges have a value for each head; only ``edge`` and its gradient are wider.
+
+        Parameters
+        ----------
+        x_src : float tensor of shape [num_src_nodes, heads, ...]
+        x_dst : float tensor of shape [num_dst_nodes, heads, ...]
+        att : float tensor of shape [heads, ...]
+        negative_slope : float, default: 0.2
+            Of ``leaky_relu``.
+        edge : float tensor of shape [num_edges, heads, ...], optional
+            In the order of ``indices``: the rows of edge features.
+
+        Returns
+        -------
+        torch.Tensor
+            Of shape [num_dst_nodes, heads, ...] and the dtype of x_src; 0 for destinations without
+            edges.
+
+        Notes
+        -----
+        Scores are float32 for rows of 16 bits. The bits are the same on every run of a device.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
+        """
+        from pygsampler._ops import attention
+
+        return attention.attention_v2(self._segments(), x_src, x_dst, att, negative_slope, edge)
 
     def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
         from pygsampler._ops import segments

@@ -172,7 +172,7 @@ class Segments:
         indices = self.indices
         # Where only edges are looked at no values are.
         width, dtype = (1, torch.float32) if x is None else (x.width, x.dtype)
-        places = self.places if weights is not None else None
+        places = self.places if ids is None else None
         return array(
             "q",
             [

@@ -4,53 +4,64 @@ import "github.com/pygsampler/pygsampler/gpu"
 
 // attendArgs mirrors AttentionArgs in kernels/layers/attention.cuh.
 type attendArgs struct {
-	Of                                        segmentArgs
-	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
-	Slope                                     float64
+	Of                                              segmentArgs
+	Source, Target, Edge, Log, Alpha, Pre, ToTarget gpu.Address
+	Slope                                           float64
 }
 
 // attendKernels are those of kernels/layers/attention.cu, or of attention_half.cu.
 type attendKernels struct {
-	forward, back gpu.Kernel[attendArgs]
+	forward, back      gpu.Kernel[attendArgs]
+	scores, scoresBack gpu.Kernel[edgeScoresArgs]
 }
 
-func loadAttention(file, forward, back string) func(e *Engine) (*attendKernels, error) {
+func loadAttention(file string) func(e *Engine) (*attendKernels, error) {
 	return func(e *Engine) (k *attendKernels, err error) {
 		k = new(attendKernels)
-		if k.forward, err = KernelOf[attendArgs](e, file, forward, 0); err != nil {
+		if k.forward, err = KernelOf[attendArgs](e, file, file+"_forward", 0); err != nil {
 			return nil, err
 		}
-		k.back, err = KernelOf[attendArgs](e, file, back, 0)
+		if k.back, err = KernelOf[attendArgs](e, file, file+"_backward", 0); err != nil {
+			return nil, err
+		}
+		if k.scores, err = KernelOf[edgeScoresArgs](e, file, file+"_scores", 0); err != nil {
+			return nil, err
+		}
+		k.scoresBack, err = KernelOf[edgeScoresArgs](e, file, file+"_scores_back", 0)
 		return k, err
 	}
 }
 
 var (
-	loadAttend       = loadAttention("attention", "attention_forward", "attention_backward")
-	loadAttendNarrow = loadAttention("attention_half", "attention_half_forward", "attention_half_backward")
+	loadAttend       = loadAttention("attention")
+	loadAttendNarrow = loadAttention("attention_half")
 )
+
+// attendKernels are those for the floats of a segment.
+func (e *Engine) attendKernels(g *Segment) (*attendKernels, error) {
+	if g.FloatBits == 16 {
+		return Kept(e, "attention_half", loadAttendNarrow)
+	}
+	return Kept(e, "attention", loadAttend)
+}
 
 // Attention is a Segment whose rows are summed by the softmax of their scores, as
 // internal/engine/cpu/layers's Attention says; addresses are the device's.
 type Attention struct {
 	Segment
-	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
-	Slope                                     float64
+	Source, Target, Edge, Log, Alpha, Pre, ToTarget gpu.Address
+	Slope                                           float64
 }
 
 // Attend puts it into a stream: forward, or backward where there is an Alpha.
 func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
-	name, load := "attention", loadAttend
-	if t.FloatBits == 16 {
-		name, load = "attention_half", loadAttendNarrow
-	}
-	k, err := Kept(e, name, load)
+	k, err := e.attendKernels(&t.Segment)
 	if err != nil || t.Rows == 0 {
 		return err
 	}
 	a := attendArgs{
-		Of: t.args(), Source: t.Source, Target: t.Target, Log: t.Log, Alpha: t.Alpha, Pre: t.Pre, ToTarget: t.ToTarget,
-		Slope: t.Slope,
+		Of: t.args(), Source: t.Source, Target: t.Target, Edge: t.Edge, Log: t.Log, Alpha: t.Alpha, Pre: t.Pre,
+		ToTarget: t.ToTarget, Slope: t.Slope,
 	}
 	// The columns of a vector are of one head.
 	each, kernel := t.Width/t.Heads, &k.forward

@@ -84,7 +84,7 @@ type Segment struct {
 	Bad     gpu.Address // 64 bits that become at most the place of an id that is none; or 0
 	IDs     gpu.Address // [Sources], ids: the row of X that a source has; 0: its own
 	Degrees gpu.Address // [Sources + 1], offsets by whose steps each source's row is divided; 0, as with weights: by 1
-	Places  gpu.Address // [Edges], ids: which weight an edge has; 0, as with IDs: its own
+	Places  gpu.Address // [Edges], ids: which weight an edge has, if any; 0, as with IDs: its own
 
 	Sources, Rows, Edges uint64 // at most MostTransposed sources
 	Table                uint64 // rows of X, at most MostTransposed; as many as sources without IDs
@@ -136,7 +136,7 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 		kernel = &k.taken
 	case g.Weights != 0 && of:
 		kernel = &k.weightedOf
-	case g.Places != 0:
+	case g.Places != 0 && g.Weights != 0:
 		kernel = &k.placed
 	case g.Weights != 0:
 		kernel = &k.weighted

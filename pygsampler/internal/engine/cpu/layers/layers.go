@@ -44,7 +44,7 @@ type Reduction struct {
 	IDs     int64 // [Sources], ids: the row of X that a source has; 0: its own
 	Table   int64 // rows of X; as many as sources without IDs
 	Degrees int64 // [Sources + 1], ids: offsets, by whose steps each source's row is divided; 0: none
-	Places  int64 // [Edges], ids: which weight an edge has; 0: its own
+	Places  int64 // [Edges], ids: which weight an edge has, if any; 0: its own
 }
 
 // unitValues is about how many values a worker reads at a time.
@@ -66,11 +66,14 @@ func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
 	if err != nil {
 		return err
 	}
-	// No row has what is padding.
-	each := r.Heads * r.FloatBits / 8
-	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
-	clear(memory.View[byte](dots+last*each, (r.Edges-last)*each))
+	r.clearPadding(dots, r.Heads*r.FloatBits/8)
 	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_dots(&c, pointer(dots), low, high) })
+}
+
+// clearPadding clears what no row has of so many bytes for each edge.
+func (r *Reduction) clearPadding(array, each int64) {
+	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
+	clear(memory.View[byte](array+last*each, (r.Edges-last)*each))
 }
 
 // Transpose groups the edges by their sources: starts [Sources + 1], and the row and the
@@ -94,8 +97,8 @@ func (r *Reduction) Check() error {
 		return fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
 	case r.Table < 0 || r.IDs == 0 && r.Table != r.Sources:
 		return fmt.Errorf("%w: segments: expected a row of x for each of %d sources, or ids, got %d rows", request.ErrValue, r.Sources, r.Table)
-	case r.Degrees != 0 && (r.Weights != 0 || r.IDs != 0) || r.Places != 0 && (r.Weights == 0 || r.IDs != 0):
-		return fmt.Errorf("%w: segments: expected degrees alone, and places with weights and without ids, got %+v", request.ErrValue, *r)
+	case r.Degrees != 0 && (r.Weights != 0 || r.IDs != 0) || r.Places != 0 && r.IDs != 0:
+		return fmt.Errorf("%w: segments: expected degrees alone, and places without ids, got %+v", request.ErrValue, *r)
 	case r.Indptr == 0 || r.Rows > 0 && r.Out == 0 || r.Table > 0 && r.X == 0 || r.Edges > 0 && r.Indices == 0:
 		return fmt.Errorf("%w: segments: expected addresses, got %+v", request.ErrValue, *r)
 	}

@@ -51,6 +51,14 @@ int64_t pgs_attend_back(const pgs_reduction *r, const pgs_attention *a, int64_t 
   return r->id_bits == 32 ? OF_FLOATS(attend_back, 32)(r, a, low, high) : OF_FLOATS(attend_back, 64)(r, a, low, high);
 }
 
+int64_t pgs_edge_scores_of(const pgs_reduction *r, const pgs_edge_scores *b, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(edge_scores, 32)(r, b, low, high) : OF_FLOATS(edge_scores, 64)(r, b, low, high);
+}
+
+int64_t pgs_edge_scores_back(const pgs_reduction *r, const pgs_edge_scores *b, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(edge_scores_back, 32)(r, b, low, high) : OF_FLOATS(edge_scores_back, 64)(r, b, low, high);
+}
+
 int64_t pgs_softmax(const pgs_scores *r, int64_t low, int64_t high) {
   return r->id_bits == 32 ? OF_FLOATS(softmax, 32)(r, low, high) : OF_FLOATS(softmax, 64)(r, low, high);
 }
