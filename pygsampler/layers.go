@@ -7,16 +7,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// segmentWords is how many words describe a reduction; they are the fields of
-// layers.Reduction in their order.
-const segmentWords = 19
+// segmentWords is how many words describe a reduction: the fields of layers.Reduction in their
+// order, and scratch on a device for long rows, an address and how many bytes.
+const segmentWords = 22
 
 func reductionAt(list int64) *layers.Reduction {
 	w := memory.View[int64](list, segmentWords)
 	return &layers.Reduction{
 		X: w[0], Indptr: w[1], Indices: w[2], Weights: w[3], Out: w[4], Best: w[5],
 		Sources: w[6], Rows: w[7], Edges: w[8], Width: w[9], Heads: w[10],
-		Kind: w[11], IDBits: w[12], FloatBits: w[13], Brain: w[14], IDs: w[15], Table: w[16], Degrees: w[17], Places: w[18],
+		Kind: w[11], IDBits: w[12], FloatBits: w[13], Brain: w[14], IDs: w[15], Table: w[16], Degrees: w[17], Places: w[18], Piece: w[19],
 	}
 }
 
@@ -58,11 +58,13 @@ func edgeScoresAt(list int64) *layers.EdgeScores {
 	}
 }
 
-// scoresAt is layers.Scores' fields in their order.
+// scoresAt is a layers.Scores of what a reduction has, whose width is the number of heads, and the
+// word behind it.
 func scoresAt(list int64) *layers.Scores {
-	w := memory.View[int64](list, 10)
+	r := reductionAt(list)
 	return &layers.Scores{
-		Indptr: w[0], X: w[1], Grad: w[2], Out: w[3], Rows: w[4], Edges: w[5], Heads: w[6], IDBits: w[7], FloatBits: w[8], Brain: w[9],
+		Indptr: r.Indptr, X: r.X, Grad: memory.View[int64](list, segmentWords+1)[segmentWords], Out: r.Out, Rows: r.Rows,
+		Edges: r.Edges, Heads: r.Width, IDBits: r.IDBits, FloatBits: r.FloatBits, Brain: r.Brain,
 	}
 }
 

@@ -5,7 +5,8 @@
 // edge_scores has a row of the CSR and a head to a group of lanes, like dots in segment.cuh. edge_scores_back has the
 // columns of a row to lanes, like sums there, and adds for each row what its edges give to own[v], and to att, of
 // which the rows are added by the caller. The gradient of x is the same over the edges by their sources: x and own
-// change places, and places say whose gradient an edge has. No step has atomics.
+// change places, and places say whose gradient an edge has. Of a long row's pieces both wait in room, and segment_fold
+// adds them. No step has atomics.
 //
 // Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/edge_scores.go. Go twin: internal/engine/cpu/layers (edge_scores.h).
 #pragma once
@@ -41,11 +42,13 @@ __device__ __forceinline__ void edge_scores(const EdgeScoresArgs& b) {
   u64 thread = (u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x, threads = (u64)gridDim.x * SEGMENT_THREADS;
   for (u64 e = offset_at(a, a.indptr, a.rows) + thread; e < a.edges; e += threads) ((Sum*)b.scores)[e * a.heads + head] = 0;
   // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
-  for (u64 row = t.row; __any_sync(~0u, row < a.rows); row += t.stride) {
+  for (u64 item = t.item; __any_sync(~0u, item < a.pieces + a.rows); item += t.stride) {
     RowEdges<AHEAD, false> edges;
     edges.left = 0;
-    if (row < a.rows) edges.begin(a, row);
-    const V* own = (const V*)b.own + row * a.width + (u64)head * each;
+    Part part;
+    bool is = item < a.pieces + a.rows && part.find(a, item);
+    if (is) edges.begin(a, part);
+    const V* own = (const V*)b.own + (is ? part.row : 0) * a.width + (u64)head * each;
     while (__any_sync(~0u, edges.left != 0)) {
       Sum sum[AHEAD] = {};
       if (edges.left) edges.take(a, false);
@@ -95,16 +98,18 @@ __device__ __forceinline__ void edge_scores_back(const EdgeScoresArgs& b) {
   none.load(nothing);
   if (b.to_edge) {
     // Nothing else writes what padding has.
-    for (u64 e = offset_at(a, a.indptr, a.rows) + t.row; e < a.edges; e += t.stride) none.store((V*)b.to_edge + e * a.width + column);
+    for (u64 e = offset_at(a, a.indptr, a.rows) + t.item; e < a.edges; e += t.stride) none.store((V*)b.to_edge + e * a.width + column);
   }
   Sum att[N];
 #pragma unroll
   for (int j = 0; j < N; j++) att[j] = __ldg((const Sum*)b.att + column + j);
-  for (u64 row = t.row; row < a.rows; row += t.stride) {
+  for (u64 item = t.item; item < a.pieces + a.rows; item += t.stride) {
+    Part part;
+    if (!part.find(a, item)) continue;
     RowEdges<AHEAD, false> edges;
-    edges.begin(a, row);
+    edges.begin(a, part);
     Values<V, N> mine;
-    mine.load((const V*)b.own + row * a.width + column);
+    mine.load((const V*)b.own + part.row * a.width + column);
     Sum sum[N] = {}, to_att[N] = {};
     while (edges.left) {
       Values<V, N> value[AHEAD], more[AHEAD];
@@ -133,7 +138,13 @@ __device__ __forceinline__ void edge_scores_back(const EdgeScoresArgs& b) {
       }
       edges.advance(a);
     }
-    u64 to = row * a.width + column;
+    if (item < a.pieces) {
+      Sum* to = (Sum*)a.room + item * a.width + column;
+#pragma unroll
+      for (int j = 0; j < N; j++) to[j] = sum[j] * att[j], to[a.pieces * a.width + j] = to_att[j];
+      continue;
+    }
+    u64 to = part.row * a.width + column;
     Values<V, N> made;
 #pragma unroll
     for (int j = 0; j < N; j++) made.set(j, sum[j] * att[j]);

@@ -268,9 +268,9 @@ class Block(HasFeatures):
         they are grouped by destination, without a row for each edge; the gradient likewise over the
         edges grouped by source. Those of 16 bits are added up as float32. On the CPU all idle cores
         do that, on a GPU kernels in torch's current stream, which nobody waits for and a CUDA graph
-        may capture. Both add in the order of the edges: the same bits on the CPU, for any number of
-        cores, and on a GPU. Only the gradient of weights is added in another order there, one that
-        is the same on every run.
+        may capture. Both add in the order of the edges, and 512 edges or more in pieces of 256
+        edges: the same bits on the CPU, for any number of cores, and on a GPU. Only the gradient of
+        weights is added in another order there, one that is the same on every run.
 
         Raises
         ------

@@ -149,22 +149,14 @@ def _scores(segments: Segments, x: Tensor, grad: Tensor | None = None) -> Tensor
     """The softmax of x, [edges, heads], or the gradient of what it is of where x is one."""
     edges, heads = x.shape
     out = by_edge._room(RowTable.of_tensor(x), edges, heads)
-    about = array(
-        "q",
-        [
-            segments.indptr.data_ptr(),
-            x.data_ptr(),
-            0 if grad is None else grad.data_ptr(),
-            out.data_ptr(),
-            segments.rows,
-            edges,
-            heads,
-            8 * segments.indptr.element_size(),
-            8 * x.element_size(),
-            x.dtype == torch.bfloat16,
-        ],
-    )
+    # The values of edges, which has no source.
+    table = RowTable.of_tensor(x)._replace(rows=0)
+    rows = Segments(segments.indptr, segments.indices, 0)
+    about = rows._about(table, SUM, 1, None, out)
+    room = rows._room(about, table, False, 1)
+    about.append(0 if grad is None else grad.data_ptr())
     _call("SegmentSoftmax", about, x)
+    del room
     return out
 
 
@@ -300,10 +292,13 @@ def _scored(
 ) -> None:
     """Calls the engine with a reduction, seven parts of attention, a slope, and seven of scores."""
     about = segments._about(x, SUM, heads, None, out)
+    # Scores themselves need none.
+    room = segments._room(about, x, False, heads) if score_parts or len(more) > 4 else None
     about.extend(_seven(score_parts))
     about.frombytes(struct.pack("d", slope))
     about.extend(_seven(more))
     _call("SegmentAttend", about, segments.indptr)
+    del room
 
 
 def _seven(tensors: tuple[Tensor | None, ...]) -> list[int]:

@@ -29,11 +29,17 @@ if TYPE_CHECKING:
 _LARGE = 1 << 18
 # As internal/engine/cpu/layers numbers them.
 SUM, MEAN, MAX = range(3)
+# Rows of at least twice so many edges are added in pieces of so many, in one order everywhere.
+_PIECE = 256
+# From so many edges on threads of a GPU share long rows; fewer are not worth another launch.
+_MANY = 1 << 17
 # Of a GPU alone, as internal/engine/cuda numbers it: what rows have whose largest a source was.
 _TAKEN = 3
 # Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads, transposeLong and transposeTiles.
 _MOST_WIDTH, _MOST_HEADS = 1 << 20, (1 << 16) - 1
 _LONG, _TILES = 512, 1024
+# Where the words of a reduction have its scratch.
+_ROOM = 20
 _OURS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
@@ -135,11 +141,13 @@ class Segments:
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
             about = self._about(table, kind, heads, weights, out, best, ids, degrees)
+            room = self._room(about, table, kind != MAX, 1)
             address = about.buffer_info()[0]
             index = _device(out)
             stream = current_stream(index) if index >= 0 else 0
             # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
             call("SegmentReduce", index, address, stream, 0)
+            del room
         return out
 
     def dots(
@@ -156,6 +164,20 @@ class Segments:
             stream = current_stream(index) if index >= 0 else 0
             call("SegmentDots", index, address, made.data_ptr(), stream)
         return made
+
+    def _room(self, words: array[int], x: RowTable, plain: bool, heads: int) -> Tensor | None:
+        """Adds scratch for long rows to the words of a reduction, where a GPU may need some.
+
+        It is as large as ``cuda.Segment.RoomBytes``; the tensor must live until after the call.
+        """
+        edges = len(self.indices)
+        if edges < _MANY or _device(self.indices) < 0:
+            return None
+        values = -(-edges // _PIECE) * (x.width if plain else 2 * (x.width + heads))
+        size = values * max(4, x.dtype.itemsize)
+        room = torch.empty(size, dtype=torch.uint8, device=x.device)
+        words[_ROOM : _ROOM + 2] = array("q", [room.data_ptr(), size])
+        return room
 
     def _about(
         self,
@@ -195,6 +217,9 @@ class Segments:
                 self.sources if x is None else x.rows,
                 0 if degrees is None else _address(degrees),
                 0 if places is None else _address(places),
+                _PIECE,
+                0,
+                0,
             ],
         )
 

@@ -12,17 +12,19 @@ type attendArgs struct {
 // attendKernels are those of kernels/layers/attention.cu, or of attention_half.cu.
 type attendKernels struct {
 	forward, back      gpu.Kernel[attendArgs]
+	fold, pieces       gpu.Kernel[attendArgs]
 	scores, scoresBack gpu.Kernel[edgeScoresArgs]
 }
 
 func loadAttention(file string) func(e *Engine) (*attendKernels, error) {
 	return func(e *Engine) (k *attendKernels, err error) {
 		k = new(attendKernels)
-		if k.forward, err = KernelOf[attendArgs](e, file, file+"_forward", 0); err != nil {
-			return nil, err
-		}
-		if k.back, err = KernelOf[attendArgs](e, file, file+"_backward", 0); err != nil {
-			return nil, err
+		for name, to := range map[string]*gpu.Kernel[attendArgs]{
+			"_forward": &k.forward, "_backward": &k.back, "_fold": &k.fold, "_pieces": &k.pieces,
+		} {
+			if *to, err = KernelOf[attendArgs](e, file, file+name, 0); err != nil {
+				return nil, err
+			}
 		}
 		if k.scores, err = KernelOf[edgeScoresArgs](e, file, file+"_scores", 0); err != nil {
 			return nil, err
@@ -70,28 +72,46 @@ func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
 		kernel, parts = &k.back, t.Heads
 		a.Of.shape(each, each)
 	}
-	return kernel.Launch(s, a.Of.grid(parts), &a)
+	if err := kernel.Launch(s, a.Of.grid(parts), &a); err != nil || a.Of.Pieces == 0 {
+		return err
+	}
+	if t.Alpha == 0 {
+		return k.fold.Launch(s, a.Of.foldGrid(parts), &a)
+	}
+	// A warp has a piece.
+	a.Of.Group = 5
+	if err := k.pieces.Launch(s, a.Of.foldGrid(parts), &a); err != nil || t.ToTarget == 0 {
+		return err
+	}
+	sums := t.Room + gpu.Address(t.pieces()*t.Heads*t.sumBytes())
+	return e.fold(t.inSums(), sums, t.ToTarget, t.Heads, s)
 }
 
 // softmaxArgs mirrors SoftmaxArgs in kernels/layers/softmax.cu.
 type softmaxArgs struct {
-	Indptr, X, Grad, Out            gpu.Address
-	Rows, Edges                     uint64
-	Heads, IDBits, FloatBits, Brain uint32
+	Of   segmentArgs
+	Grad gpu.Address
 }
 
-func loadSoftmax(e *Engine) (*gpu.Kernel[softmaxArgs], error) {
-	k, err := KernelOf[softmaxArgs](e, "softmax", "softmax", 0)
-	return &k, err
+// softmaxKernels are those of kernels/layers/softmax.cu.
+type softmaxKernels struct {
+	softmax, pieces gpu.Kernel[softmaxArgs]
 }
 
-// Scores are scores of edges, as internal/engine/cpu/layers's Scores says; addresses are the device's.
+func loadSoftmax(e *Engine) (*softmaxKernels, error) {
+	softmax, err := KernelOf[softmaxArgs](e, "softmax", "softmax", 0)
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := KernelOf[softmaxArgs](e, "softmax", "softmax_pieces", 0)
+	return &softmaxKernels{softmax, pieces}, err
+}
+
+// Scores are scores of edges, X of a Segment, as internal/engine/cpu/layers's Scores says; addresses
+// are the device's. Width is how many heads there are, at most MostSegmentWidth.
 type Scores struct {
-	Indptr, X, Grad, Out gpu.Address
-	Rows, Edges          uint64
-	Heads                uint64 // at most MostSegmentWidth
-	IDBits, FloatBits    int
-	Brain                bool
+	Segment
+	Grad gpu.Address
 }
 
 // Softmax puts it into a stream.
@@ -100,13 +120,15 @@ func (e *Engine) Softmax(x *Scores, s gpu.Stream) error {
 	if err != nil || x.Edges == 0 {
 		return err
 	}
-	a := softmaxArgs{
-		Indptr: x.Indptr, X: x.X, Grad: x.Grad, Out: x.Out, Rows: x.Rows, Edges: x.Edges, Heads: uint32(x.Heads),
-		IDBits: uint32(x.IDBits), FloatBits: uint32(x.FloatBits), Brain: word(x.Brain),
+	a := softmaxArgs{Of: x.args(), Grad: x.Grad}
+	if x.Rows == 0 {
+		a.Of.Pieces = 0
 	}
 	// A warp has a row, and one more what is padding.
-	const warps = segmentThreads / 32
-	blocks := min((x.Rows+warps)/warps, mostSegmentBlocks)
-	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32((x.Heads + 31) / 32)}, Block: [3]uint32{segmentThreads}}
-	return k.Launch(s, shape, &a)
+	a.Of.Group = 5
+	parts := (x.Width + 31) / 32
+	if err := k.softmax.Launch(s, a.Of.gridOf(a.Of.Pieces+x.Rows+1, parts), &a); err != nil || a.Of.Pieces == 0 {
+		return err
+	}
+	return k.pieces.Launch(s, a.Of.foldGrid(parts), &a)
 }

@@ -37,5 +37,15 @@ func (e *Engine) EdgeScores(t *EdgeScores, s gpu.Stream) error {
 		a.Of.shape(each, each)
 	}
 	a.Of.X = t.X
-	return kernel.Launch(s, a.Of.grid(parts), &a)
+	if t.ToOwn == 0 && t.Edges >= manyEdges {
+		a.Of.Pieces = t.pieces()
+	}
+	if err := kernel.Launch(s, a.Of.grid(parts), &a); err != nil || a.Of.Pieces == 0 || t.ToOwn == 0 {
+		return err
+	}
+	if err := e.fold(&t.Segment, t.Room, t.ToOwn, t.Width, s); err != nil || t.ToAtt == 0 {
+		return err
+	}
+	sums := t.Room + gpu.Address(t.pieces()*t.Width*t.sumBytes())
+	return e.fold(t.inSums(), sums, t.ToAtt, t.Width, s)
 }

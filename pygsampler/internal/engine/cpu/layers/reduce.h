@@ -22,11 +22,19 @@ typedef struct {
   int64_t table;         // rows of x, as many as sources without ids
   const void *degrees;   // [sources + 1], or null: offsets, by whose steps each source's row is divided
   const void *places;    // [edges], or null: which weight an edge has
+  int64_t piece;         // sums of rows of at least twice so many edges are sums of pieces; 0: of none
 } pgs_reduction;
 
-// Makes rows low to high. Returns the place of an edge whose source, or its row of x, is none, -1
+// Makes rows low to high, but those of at least most edges, for which it sets skipped. Returns the place of an edge whose source, or its row of x, is none, -1
 // where all are, -2 where indptr is none, -3 where there is no memory.
-int64_t pgs_reduce(const pgs_reduction *r, int64_t low, int64_t high);
+int64_t pgs_reduce(const pgs_reduction *r, int64_t low, int64_t high, int64_t most, int32_t *skipped);
+
+// Makes pieces low to high of a long row: piece i into sums and best, [pieces, width], of which sums
+// are of the type that values are added as. Returns as pgs_reduce.
+int64_t pgs_reduce_pieces(const pgs_reduction *r, int64_t row, int64_t low, int64_t high, void *sums, void *best);
+
+// Makes a row of so many pieces.
+void pgs_fold_pieces(const pgs_reduction *r, int64_t row, int64_t pieces, const void *sums, const void *best);
 
 // Groups the edges by their sources: the row and the place of each, in the order of the edges;
 // places may be null. starts has sources + 1 elements; all are of id_bits. Returns as pgs_reduce.
