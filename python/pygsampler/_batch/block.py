@@ -487,9 +487,18 @@ class Block(HasFeatures):
         segments: Segments | None = known.get("_csr")
         if segments is None:
             self._need_torch("sum")
-            from pygsampler._ops.segments import Segments
+            from pygsampler._ops.segments import Segments, is_compiling
 
-            segments = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
+            if not is_compiling():
+                segments = Segments(self.indptr, self.indices, self.num_src_nodes)
+                known["_csr"] = segments
+            elif "indptr" in known and "indices" in known:
+                segments = Segments(self.indptr, self.indices, self.num_src_nodes)
+            else:
+                raise RuntimeError(
+                    "Block: expected tensors that exist before a compiled call, got a block "
+                    "without them; call batch.create_tensors()"
+                )
         return segments
 
     def _need_torch(self, what: str) -> None:

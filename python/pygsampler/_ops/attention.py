@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 def softmax(segments: Segments, scores: Tensor) -> Tensor:
     """The softmax of scores, [edges, ...], over the edges of each row; 0 for padding."""
-    edges = len(segments.indices)
+    edges = segments.indices.shape[0]
     _fits("scores", scores, (edges, ...), segments)
     if not scores.numel():
         return scores.clone()
     flat = scores.reshape(edges, -1)
-    apply: Any = _Softmax.apply
-    made: Tensor = apply(flat.contiguous(), segments)
+    if by_edge.is_compiling():
+        operator = torch.ops.pygsampler.softmax
+        made: Tensor = operator(flat.contiguous(), segments.indptr, segments.indices)
+    else:
+        made = cast("Any", _Softmax.apply)(flat.contiguous(), segments)
     return made.reshape(scores.shape)
 
 
@@ -52,7 +55,7 @@ def attention(
     _fits("source", source, (segments.sources, heads), segments)
     _fits("target", target, (segments.rows, heads), segments)
     if edge is not None:
-        _fits("edge", edge, (len(segments.indices), heads), segments)
+        _fits("edge", edge, (segments.indices.shape[0], heads), segments)
     return _attended(segments, x, (source, target, edge), float(negative_slope))
 
 
@@ -91,7 +94,7 @@ def edge_scores(
     shape = x_src.shape[1:]
     _fits("x_dst", x_dst, (segments.rows, *shape), segments)
     _fits("att", att, tuple(shape), segments)
-    edges = len(segments.indices)
+    edges = segments.indices.shape[0]
     wide = _wide(x_src.dtype)
     rows = [x_dst.to(x_src.dtype)]
     if edge is not None:
@@ -102,11 +105,13 @@ def edge_scores(
         none = sum((t.sum() for t in (x_src, att, *rows)), start=x_src.new_zeros(()))
         return x_src.new_zeros((edges, heads), dtype=wide) + none.to(wide)
     own, *more = (t.flatten(1).contiguous() for t in rows)
-    apply: Any = _EdgeScores.apply
     weights = att.to(wide).reshape(heads, -1).contiguous()
-    made: Tensor = apply(
-        x_src.flatten(1).contiguous(), own, weights, *(more or (None,)), segments, negative_slope
-    )
+    given = x_src.flatten(1).contiguous(), own, weights, *(more or (None,))
+    if by_edge.is_compiling():
+        operator = torch.ops.pygsampler.edge_scores
+        made: Tensor = operator(*given, segments.indptr, segments.indices, negative_slope)
+    else:
+        made = cast("Any", _EdgeScores.apply)(*given, segments, negative_slope)
     return made
 
 
@@ -124,9 +129,13 @@ def _attended(
         # The gradients are there all the same.
         none = sum((t.sum() for t in score_parts if t is not None), start=x.sum())
         return x.new_zeros((segments.rows, *x.shape[1:])) + none.to(x.dtype)
-    apply: Any = _Attend.apply
-    scores = (None if t is None else t.to(wide).contiguous() for t in score_parts)
-    made: Tensor = apply(flat.contiguous(), *scores, segments, slope)
+    scores = [None if t is None else t.to(wide).contiguous() for t in score_parts]
+    given = flat.contiguous(), *scores
+    if by_edge.is_compiling():
+        operator = torch.ops.pygsampler.attention
+        made: Tensor = operator(*given, segments.indptr, segments.indices, slope)[0]
+    else:
+        made = cast("Any", _Attend.apply)(*given, segments, slope)
     return made.reshape((segments.rows, *x.shape[1:]))
 
 
@@ -153,10 +162,8 @@ def _scores(segments: Segments, x: Tensor, grad: Tensor | None = None) -> Tensor
     table = RowTable.of_tensor(x)._replace(rows=0)
     rows = Segments(segments.indptr, segments.indices, 0)
     about = rows._about(table, SUM, 1, None, out)
-    room = rows._room(about, table, False, 1)
     about.append(0 if grad is None else grad.data_ptr())
-    _call("SegmentSoftmax", about, x)
-    del room
+    _call("SegmentSoftmax", about, x, table, 1)
     return out
 
 
@@ -292,13 +299,12 @@ def _scored(
 ) -> None:
     """Calls the engine with a reduction, seven parts of attention, a slope, and seven of scores."""
     about = segments._about(x, SUM, heads, None, out)
-    # Scores themselves need none.
-    room = segments._room(about, x, False, heads) if score_parts or len(more) > 4 else None
     about.extend(_seven(score_parts))
     about.frombytes(struct.pack("d", slope))
     about.extend(_seven(more))
-    _call("SegmentAttend", about, segments.indptr)
-    del room
+    # Scores alone need no room.
+    many = heads if score_parts or len(more) > 4 else 0
+    _call("SegmentAttend", about, segments.indptr, x, many)
 
 
 def _seven(tensors: tuple[Tensor | None, ...]) -> list[int]:
@@ -306,10 +312,16 @@ def _seven(tensors: tuple[Tensor | None, ...]) -> list[int]:
     return [*addresses, *[0] * (7 - len(addresses))]
 
 
-def _call(name: str, about: array[int], where: Tensor) -> None:
+def _call(name: str, words: array[int], where: Tensor, x: RowTable, heads: int) -> None:
+    """Calls the engine, with room for long rows of so many heads, if any."""
     index = by_edge._device(where)
-    stream = current_stream(index) if index >= 0 else 0
-    call(name, index, about.buffer_info()[0], stream)
+    stream, room = 0, None
+    if index >= 0:
+        stream = current_stream(index)
+        if heads:
+            room = by_edge._room_for_long_rows(words, x, False, heads)
+    call(name, index, words.buffer_info()[0], stream)
+    del room
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
