@@ -13,6 +13,7 @@ from torch_graphs import sampled
 import pygsampler as pgs
 from pygsampler._batch.block import Block
 from pygsampler._ops import attention, segments
+from pygsampler._ops.relations import reduce_by_relation
 from pygsampler._ops.segments import Segments
 from pygsampler.torch import segment_reduce
 
@@ -46,6 +47,9 @@ class Model(torch.nn.Module):
         if self.kind == "of":
             of = torch.arange(z.shape[0]).flip(0)
             return block.mean(z, of=of) + block.max(z, of=of)
+        if self.kind == "relations":
+            relations = block.indices.long() % 3
+            return reduce_by_relation(block._segments(), z, relations, 3).sum(1)
         x = z.unflatten(1, (2, 6))
         x_dst = x[: block.num_dst_nodes]
         if self.kind == "gat":
@@ -79,7 +83,9 @@ def padded(block: Block, sources: int, rows: int, edges: int) -> Block:
     )
 
 
-@pytest.mark.parametrize("kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2"])
+@pytest.mark.parametrize(
+    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2", "relations"]
+)
 def test_a_compiled_model_is_one_graph_for_all_batches(kind: str) -> None:
     rng = np.random.default_rng(0)
     graph = pgs.Graph.from_coo(*rng.integers(0, 300, (2, 3000)), num_nodes=300)
