@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pygsampler import research
+from pygsampler._adapters.installation import install, uninstall
 from pygsampler._arrays.array import Array
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
@@ -65,6 +66,7 @@ __all__ = [
     "errors",
     "flight",
     "get_num_threads",
+    "install",
     "program",
     "pyg",
     "research",
@@ -72,6 +74,7 @@ __all__ = [
     "set_num_threads",
     "stream",
     "torch",
+    "uninstall",
     "walks",
 ]
 

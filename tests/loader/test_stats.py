@@ -482,23 +482,28 @@ def step(
 
 
 @pytest.mark.parametrize(
-    "steps", [1, 2, 10, cuda_events.RING, cuda_events.RING + 1, 3 * cuda_events.RING + 7]
+    ("steps", "every", "measured"),
+    [
+        *((1, 8, 1), (64, 8, 64), (72, 8, 65), (73, 8, 66), (800, 8, 156), (4000, 8, 254)),
+        *((100, 1, 100), (256, 1, 254), (775, 1, 254)),
+    ],
 )
-def test_shares_are_those_of_the_stream(clock: Any, steps: int) -> None:
-    ring = cuda_events.CudaEvents(0)
+def test_shares_are_those_of_the_stream(clock: Any, steps: int, every: int, measured: int) -> None:
+    ring = cuda_events.CudaEvents(0, every=every)
     for _ in range(steps):
         step(ring, clock, 3, 1, 6)
     ring.ask()
     found = ring.shares()
-    assert found["steps"] == min(steps, cuda_events.RING - 2)
+    assert found["steps"] == measured
     assert found["waiting_share"] == pytest.approx(0.3)
     assert found["gathering_share"] == pytest.approx(0.1)
 
 
 def test_only_the_last_steps_count(clock: Any) -> None:
     ring = cuda_events.CudaEvents(0)
-    for number in range(1000):
-        step(ring, clock, *((9, 0, 1) if number < 1000 - cuda_events.RING else (0, 0, 10)))
+    last = cuda_events.RING * cuda_events.EVERY
+    for number in range(4000):
+        step(ring, clock, *((9, 0, 1) if number < 4000 - last else (0, 0, 10)))
     ring.ask()
     assert ring.shares()["waiting_share"] == 0
 

@@ -19,6 +19,7 @@ warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
 import torch_cpu
+from pygsampler._arrays import exchange
 from pyg_reference import check_edges, content, random_data
 from pygsampler.pyg import graph as pyg_graph
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
@@ -26,6 +27,7 @@ from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 # What reads arrays of the graph itself gets those of the host.
 to_torch = pgs.Array.torch
 pgs.Array.torch = lambda array: to_torch(array.cpu())
+exchange._TorchTable.address = 0
 
 def compare(make, data, options, **where):
     loaders = [make(data, [4, 3], seed=3, **options, **place) for place in ({}, where)]
@@ -69,6 +71,7 @@ warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
 import torch_cpu
+from pygsampler._arrays import exchange
 from pyg_reference import random_data
 from pygsampler.pyg import Sampler
 from torch_geometric.sampler import NodeSamplerInput
@@ -103,12 +106,14 @@ sys.path += ["tests/support", "tests/pyg"]
 warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
+from pygsampler._arrays import exchange
 from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader
 from pyg_reference import content, random_data
 from test_hetero import CITES, WRITES, WRITTEN, typed_data
 
 to_torch = pgs.Array.torch
 pgs.Array.torch = lambda array: to_torch(array.cpu())
+exchange._TorchTable.address = 0
 
 def typed(batch):
     return {

@@ -65,11 +65,14 @@ SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 
 # And those of graphs with types.
 TYPED = """
+from pygsampler._arrays import exchange
 from pygsampler._arrays.array import Array
 
 # Batches of graphs with types are not in a tensor of torch's, but in memory of the engine's.
 shown = Array.torch
 Array.torch = lambda self: shown(self.cpu())
+# Tensors by one call would be on a device that this torch does not have.
+exchange._TorchTable.address = 0
 
 COUNTS = {"a": 300, "b": 200, "none": 0, "alone": 40}
 

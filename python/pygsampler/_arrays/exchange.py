@@ -93,9 +93,11 @@ def tensors(
         return create(api, memory, device, address, words, described)
 
 
-def one_tensor(api: int, owner: object, address: int, length: int, bits: int) -> torch.Tensor:
-    """Returns a tensor of integers at an address on the CPU, which keeps ``owner`` alive."""
+def one_tensor(
+    api: int, owner: object, address: int, length: int, bits: int, device: int = devices.CPU
+) -> torch.Tensor:
+    """Returns a tensor of integers at an ``address``, which keeps ``owner`` alive."""
     words = array("q", (length, address))
-    (tensor,) = tensors(api, owner, 0, words.buffer_info()[0], _ONE[bits])
+    (tensor,) = tensors(api, owner, 0, words.buffer_info()[0], _ONE[bits], device)
     assert tensor is not None
     return tensor

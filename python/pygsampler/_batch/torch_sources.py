@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ def torch_source(source: EngineSource) -> HostSource | TensorSource:
     bits = words[at.ID_BITS]
     length = (words[at.SIZE] + 7) // 8 * 64 // bits
     region = Array._of(source._data, length, bits, source._memory, device=device)
+    if exchange.exchange_api():
+        return DeviceSource(source, region)
     return TensorSource(region.torch(), words, device, schema=source.schema)
 
 
@@ -202,7 +205,7 @@ class TensorSource(HeaderSource):
 
 
 class HostSource(HeaderSource):
-    """The arrays of a batch on the CPU as torch tensors, each with a storage of its own.
+    """The arrays of a batch in the engine's memory as torch tensors, each with its own storage.
 
     Tensors of nodes are parts of one tensor for each type. If torch has DLPack's C exchange API,
     one call creates all tensors when the first is needed; else each is created by itself.
@@ -283,7 +286,8 @@ class HostSource(HeaderSource):
         elif (api := exchange.exchange_api()) and self.schema is None:
             # By itself: who reads features of a batch needs no more, and others lose little.
             address = base._data + words[start + at.TYPE_NODES]
-            return exchange.one_tensor(api, base._memory, address, number, words[at.ID_BITS])
+            bits = words[at.ID_BITS]
+            return exchange.one_tensor(api, base._memory, address, number, bits, base._device)
         elif api:
             nodes = self._create()[len(NODE_ARRAYS) * node_type]
         else:
@@ -302,23 +306,61 @@ class HostSource(HeaderSource):
             start = at.edge_id_bits_at(hops, types, relations)
             described = _described(hops, types, bits, *words[start : start + relations])
             # On the CPU a batch begins with its header.
-            result = base._memory, base._data, base._data
-            self._tensors = exchange.tensors(api, *result, described)
+            header = array("q", words) if base._device >= 0 else None
+            address = base._data if header is None else header.buffer_info()[0]
+            result = base._memory, base._data, address
+            self._tensors = exchange.tensors(api, *result, described, base._device)
         return self._tensors
 
-    def destinations(self, place: int) -> None:
+    def destinations(self, place: int) -> torch.Tensor | None:
         # torch's operations on the CPU need no launches.
         return None
 
-    def edge_index(self, place: int) -> None:
+    def edge_index(self, place: int) -> torch.Tensor | None:
         return None
 
     def extras(self, count: int) -> list[torch.Tensor]:
         return [array.torch() for array in self._base.extras(count)]
 
-    def moved(self, move: Any) -> None:
+    def moved(self, move: Any) -> TensorSource | None:
         # Its memory has room that was reserved and not used.
         return None
+
+
+class DeviceSource(HostSource):
+    """The arrays of a batch in the engine's memory on a CUDA device, by DLPack's C exchange API.
+
+    ``region`` is all of that memory, as ids. Operations on all of it, and arrays that few callers
+    need, are left to a `TensorSource`, which is created when the first of them is needed.
+    """
+
+    __slots__ = ("_region", "_views")
+
+    def __init__(self, base: EngineSource, region: Array) -> None:
+        # Torch's current stream waits for the batch, as for an array that becomes a tensor.
+        region._order(devices.current_stream(region._device))
+        super().__init__(base)
+        self._region = region
+        self._views: TensorSource | None = None
+
+    def _of_region(self) -> TensorSource:
+        views = self._views
+        if views is None:
+            whole, device = self._region.torch(), self._region._device
+            views = self._views = TensorSource(whole, self._words, device, schema=self.schema)
+        return views
+
+    def destinations(self, place: int) -> torch.Tensor | None:
+        return self._of_region().destinations(place)
+
+    def edge_index(self, place: int) -> torch.Tensor | None:
+        return self._of_region().edge_index(place)
+
+    def extras(self, count: int) -> list[torch.Tensor]:
+        return self._of_region().extras(count)
+
+    def moved(self, move: Any) -> TensorSource:
+        return self._of_region().moved(move)
 
 
 @lru_cache(maxsize=64)

@@ -26,6 +26,7 @@ COMMANDS = (
     "info",
     "partition",
     "quickstart",
+    "run",
     "sample",
     "serve",
     "walk",

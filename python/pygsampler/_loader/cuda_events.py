@@ -1,4 +1,4 @@
-"""``CudaEvents``: CUDA events around the steps of a pass on a GPU."""
+"""``CudaEvents``: CUDA events around the steps of an epoch on a GPU."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from pygsampler._arrays import devices
 
 __all__ = ["CudaEvents"]
 
-# So many steps are remembered.
+# The number of steps that are remembered.
 RING = 256
+# The first steps of an epoch are all measured, and then one of EVERY: an event costs the host two
+# microseconds, a step has four, and a batch may take no longer than ten such events.
+FIRST, EVERY = 64, 8
 
 
 def _event() -> Any:
@@ -21,33 +24,29 @@ def _event() -> Any:
 
 
 class CudaEvents:
-    """When the device came to the places of a step, in the stream that is torch's current one.
+    """The times at which the device came to the places of a step, in torch's current stream.
 
-    Three events a step: where the consumer asked for its batch, which the device comes to once
+    A step has four events: where the consumer asked for its batch, which the device comes to once
     it has done what training put there before; where the batch was sampled, which is put there
-    when it is; and behind the reading of its rows. What lies between the first two is the time
-    that the stream had nothing to do for want of the batch; it is nothing where the host is ahead.
-    Nobody waits for them: those of the last ``RING`` steps are read when somebody asks.
+    when it is; behind the reading of its rows; and where the consumer asked for the next batch.
+    Between the first two the stream had nothing to do for want of the batch; that time is zero if
+    the host is ahead. Nobody waits for events: those of the last ``ring`` measured steps are read
+    when somebody asks. The first steps are measured, and then one of ``every``.
     """
 
     __slots__ = (
-        "_asked",
-        "_base",
-        "_device",
-        "_had",
-        "_handed",
-        "_raw",
-        "_ring",
-        "_stream",
+        *("_base", "_device", "_every", "_measured", "_open", "_raw", "_ring", "_stream"),
         "steps",
     )
 
-    def __init__(self, device: int, ring: int = RING) -> None:
+    def __init__(self, device: int, ring: int = RING, every: int = EVERY) -> None:
         self._device = device
-        self._ring = ring
-        self._asked: list[Any] = [None] * ring
-        self._had: list[Any] = [None] * ring
-        self._handed: list[Any] = [None] * ring
+        self._every = every
+        # The number of a step, and its events.
+        self._ring: list[tuple[int, list[Any]]] = [(0, [])] * ring
+        # How many steps were measured, and the events of the one that has not ended.
+        self._measured = 0
+        self._open: list[Any] | None = None
         # An event, and when it was.
         self._base: tuple[Any, float] | None = None
         self._raw: int | None = None
@@ -56,43 +55,50 @@ class CudaEvents:
         self.steps = 0
 
     def ask(self) -> None:
-        """The consumer asks for a batch, in what is torch's current stream now."""
+        """Notes that the consumer asks for a batch, in what is torch's current stream now."""
+        step, ended = self.steps, self._open
+        self.steps += 1
+        is_measured = step < FIRST or step % self._every == 0
+        if ended is None and not is_measured:
+            return
         raw = devices.current_stream(self._device)
         if raw != self._raw:
             self._stream = torch.cuda.current_stream(self._device)
             self._raw = raw
-        self.steps += 1
-        self._record(self._asked)
+        if ended is not None:
+            ended[3].record(self._stream)
+            self._open = None
+            self._measured += 1
+        if is_measured:
+            place = self._measured % len(self._ring)
+            events = self._ring[place][1] or [_event() for _ in range(4)]
+            self._ring[place] = step, events
+            events[0].record(self._stream)
+            self._open = events
 
     def had(self) -> None:
-        """It is sampled. A step that was asked for before there were events has none."""
-        if self.steps:
-            self._record(self._had)
+        """Notes that the batch is sampled; a step that began before there were events has none."""
+        if self._open is not None:
+            self._open[1].record(self._stream)
 
     def hand(self) -> None:
-        """Its rows are being read."""
-        if self.steps:
-            self._record(self._handed)
-
-    def _record(self, ring: list[Any]) -> None:
-        place = (self.steps - 1) % self._ring
-        event = ring[place]
-        if event is None:
-            event = ring[place] = _event()
-        event.record(self._stream)
+        """Notes that the batch's rows are being read."""
+        if self._open is not None:
+            self._open[2].record(self._stream)
 
     def spans(self) -> list[tuple[int, Any, Any, Any, Any]]:
-        """Of each step that the device is through with its number, and the events: asked, had,
-        handed, and asked for the next."""
-        newest = self.steps - 1
+        """Returns the number and the events of each measured step that the device is through with.
+
+        The events are: asked, had, handed, and asked for the next.
+        """
+        count, found = self._measured, []
         # The oldest may be recorded anew meanwhile.
-        found = []
-        for step in range(max(newest - self._ring + 2, 0), newest):
-            place = step % self._ring
-            end = self._asked[(step + 1) % self._ring]
+        for place in range(max(count - len(self._ring) + 2, 0), count):
+            step, events = self._ring[place % len(self._ring)]
+            asked, had, handed, end = events
             if not end.query():
                 break
-            found.append((step, self._asked[place], self._had[place], self._handed[place], end))
+            found.append((step, asked, had, handed, end))
         return found
 
     def align(self) -> None:
@@ -106,8 +112,8 @@ class CudaEvents:
         """As ``spans``, in seconds of ``perf_counter``, once the device is through with all."""
         assert self._base is not None
         base, at = self._base
-        if self.steps:
-            self._asked[(self.steps - 1) % self._ring].synchronize()
+        if self._measured:
+            self._ring[(self._measured - 1) % len(self._ring)][1][3].synchronize()
         for step, *events in self.spans():
             asked, had, handed, end = (at + base.elapsed_time(event) / 1e3 for event in events)
             yield step, asked, had, handed, end

@@ -270,6 +270,8 @@ def _record_events(stats: EpochStats, index: int) -> None:
     """Has ``stats`` record events of the device from now on, if torch uses it by now."""
     if stats.events is not None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return
-    stats.events = CudaEvents(index) if stats.trace is None else CudaEvents(index, MOST_TRACED)
+    stats.events = (
+        CudaEvents(index) if stats.trace is None else CudaEvents(index, MOST_TRACED, every=1)
+    )
     if stats.trace is not None:
         stats.events.align()
