@@ -19,8 +19,20 @@ def reduce_by_relation(
 ) -> Tensor:
     """Rows of x, [sources, ...], reduced over the edges of each row and relation.
 
-    ``relations`` has a relation in [0, num_relations) for each edge; the result is [rows,
-    num_relations, ...], 0 where a row has no edge of a relation, with a gradient to x.
+    Parameters
+    ----------
+    segments, x, kind
+        As for ``segments.reduce``: a sum, a mean or the largest.
+    relations : integers, shape [edges]
+        The relation of each edge, in [0, num_relations). On a GPU an edge with another adds
+        nothing.
+    num_relations : int
+
+    Returns
+    -------
+    torch.Tensor
+        Of shape [rows, num_relations, ...], 0 where a row has no edge of a relation, with a
+        gradient to x.
     """
     edges, _ = split_by_relation(segments, relations, num_relations)
     reduced = by_edge.reduce(edges, x, kind)
