@@ -29,6 +29,9 @@ const (
 	ofTable
 	ofDegrees
 	ofPlaces
+	ofPiece
+	ofRoom
+	ofRoomBytes
 )
 
 // Each word that cannot be right is named, before a device is asked for.
@@ -58,7 +61,7 @@ func TestSegmentArguments(t *testing.T) {
 		"ValueError: segments: expected degrees alone":                                                                  {ofDegrees: 64, ofWeights: 64},
 		"ValueError: segments: expected at most 4294967294 sources and rows of x, got 5 and":                            {ofIDs: 64, ofTable: 1 << 32},
 	} {
-		list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0}
+		list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0, 0, 0, 0}
 		for at, value := range change {
 			list[at] = value
 		}
@@ -72,9 +75,14 @@ func TestSegmentArguments(t *testing.T) {
 		}
 		runtime.KeepAlive(list)
 	}
-	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0}
+	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0, 4, 68, 15}
 	_, err := SegmentReduce(0, address(list), 0, 4)
 	fails(t, err, "ValueError: bad: expected an address that 8 divides, got 0x4")
+	_, err = SegmentReduce(0, address(list), 0, 0)
+	fails(t, err, "ValueError: room: expected 16 bytes, got 15 at 0x44")
+	list[ofRoomBytes] = 16
+	_, err = SegmentReduce(0, address(list), 0, 0)
+	fails(t, err, "ValueError: room: expected an address that 8 divides, got 0x44")
 	_, err = SegmentDots(0, address(list), 0, 0)
 	fails(t, err, "ValueError: dots: expected an address, got 0")
 	_, err = SegmentDots(0, address(list), 66, 0)
@@ -98,18 +106,26 @@ func TestSegmentArguments(t *testing.T) {
 
 // Words of attention, behind those of its reduction.
 const (
-	ofSource = ofPlaces + 1 + iota
+	ofSource = ofRoomBytes + 1 + iota
 	ofTarget
+	ofEdge
 	ofLog
 	ofAlpha
 	ofPre
 	ofToTarget
 	ofSlope
+	ofOwn
+	ofAtt
+	ofEdgeRows
+	ofScores
+	ofToOwn
+	ofToAtt
+	ofToEdge
 )
 
 func TestDeviceAttentionArguments(t *testing.T) {
 	good := func() []int64 {
-		list := make([]int64, ofSlope+1)
+		list := make([]int64, ofToEdge+1)
 		for _, at := range []int{ofX, ofIndptr, ofIndices, ofOut, ofSource, ofTarget, ofLog} {
 			list[at] = 64
 		}
@@ -119,14 +135,20 @@ func TestDeviceAttentionArguments(t *testing.T) {
 	}
 	for want, change := range map[string]map[int]int64{
 		"ValueError: segments: expected attention on a plain sum":             {ofKind: 1},
-		"ValueError: segments: expected addresses of attention":               {ofTarget: 0},
+		"ValueError: segments: expected addresses of attention":               {ofSource: 0},
 		"ValueError: segments: expected addresses of attention, got {Reduct":  {ofAlpha: 64},
 		"ValueError: negative_slope: expected a finite number, got +Inf":      {ofSlope: int64(math.Float64bits(math.Inf(1)))},
 		"ValueError: source: expected an address that 4 divides, got 0x42":    {ofSource: 66},
 		"ValueError: log: expected an address that 8 divides, got 0x44":       {ofLog: 68, ofFloatBits: 64},
 		"ValueError: alpha: expected an address that 2 divides, got 0x41":     {ofAlpha: 65, ofPre: 64, ofToTarget: 64},
 		"ValueError: to_target: expected an address that 4 divides, got 0x42": {ofAlpha: 64, ofPre: 64, ofToTarget: 66},
+		"ValueError: edge: expected an address that 4 divides, got 0x42":      {ofEdge: 66},
 		"ValueError: segments: expected sizes >= 0 and heads that divide":     {ofHeads: 3},
+		"ValueError: room: expected 48 bytes, got 47 at 0x40":                 {ofPiece: 4, ofRoom: 64, ofRoomBytes: 47},
+		"ValueError: segments: expected scores on a plain sum":                {ofOwn: 64, ofAtt: 64, ofScores: 64, ofPlaces: 64},
+		"ValueError: segments: expected addresses of scores":                  {ofOwn: 64, ofAtt: 64},
+		"ValueError: att: expected an address that 4 divides, got 0x42":       {ofOwn: 64, ofAtt: 66, ofScores: 64},
+		"ValueError: to_edge: expected an address that 2 divides, got 0x41":   {ofOwn: 64, ofAtt: 64, ofScores: 64, ofToOwn: 64, ofToEdge: 65},
 	} {
 		list := good()
 		for at, value := range change {
@@ -139,15 +161,15 @@ func TestDeviceAttentionArguments(t *testing.T) {
 		}
 		runtime.KeepAlive(list)
 	}
-	// indptr, x, grad, out, rows, edges, heads, bits of ids and floats, brain
+	// The word behind those of a reduction is the gradient's address.
 	for want, change := range map[string]map[int]int64{
-		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 8 and": {7: 8},
-		"ValueError: segments: expected sizes >= 0":                                                       {6: 0},
-		"ValueError: segments: expected at most 1048576 heads, got 1048577":                               {6: 1<<20 + 1},
-		"ValueError: indptr: expected an address that 8 divides, got 0x44":                                {0: 68},
-		"ValueError: grad: expected an address that 4 divides, got 0x41":                                  {2: 65},
+		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 8 and": {ofIDBits: 8},
+		"ValueError: segments: expected sizes >= 0":                                                       {ofWidth: 0},
+		"ValueError: segments: expected a width of at most 1048576 and at most":                           {ofWidth: 1<<20 + 1},
+		"ValueError: indptr: expected an address that 8 divides, got 0x44":                                {ofIndptr: 68},
+		"ValueError: grad: expected an address that 4 divides, got 0x41":                                  {ofRoomBytes + 1: 65},
 	} {
-		list := []int64{64, 64, 0, 64, 2, 3, 4, 64, 32, 0}
+		list := []int64{64, 64, 64, 0, 64, 0, 0, 2, 3, 4, 1, 0, 64, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 		for at, value := range change {
 			list[at] = value
 		}

@@ -7,16 +7,16 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// segmentWords is how many words describe a reduction; they are the fields of
-// layers.Reduction in their order.
-const segmentWords = 19
+// segmentWords is how many words describe a reduction: the fields of layers.Reduction in their
+// order, and scratch on a device for long rows, an address and how many bytes.
+const segmentWords = 22
 
 func reductionAt(list int64) *layers.Reduction {
 	w := memory.View[int64](list, segmentWords)
 	return &layers.Reduction{
 		X: w[0], Indptr: w[1], Indices: w[2], Weights: w[3], Out: w[4], Best: w[5],
 		Sources: w[6], Rows: w[7], Edges: w[8], Width: w[9], Heads: w[10],
-		Kind: w[11], IDBits: w[12], FloatBits: w[13], Brain: w[14], IDs: w[15], Table: w[16], Degrees: w[17], Places: w[18],
+		Kind: w[11], IDBits: w[12], FloatBits: w[13], Brain: w[14], IDs: w[15], Table: w[16], Degrees: w[17], Places: w[18], Piece: w[19],
 	}
 }
 
@@ -38,23 +38,42 @@ func SegmentTranspose(list, starts, rows, places int64) error {
 // attentionAt is layers.Attention's fields in their order, behind those of its reduction. The
 // last has the bits of a float.
 func attentionAt(list int64) *layers.Attention {
-	w := memory.View[int64](list, segmentWords+7)[segmentWords:]
+	w := memory.View[int64](list, segmentWords+8)[segmentWords:]
 	return &layers.Attention{
-		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Log: w[2], Alpha: w[3], Pre: w[4], ToTarget: w[5],
-		Slope: math.Float64frombits(uint64(w[6])),
+		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Edge: w[2], Log: w[3], Alpha: w[4], Pre: w[5], ToTarget: w[6],
+		Slope: math.Float64frombits(uint64(w[7])),
 	}
 }
 
-// scoresAt is layers.Scores' fields in their order.
+// edgeScoresAt is layers.EdgeScores' fields, behind those of a layers.Attention without any of its
+// own but the slope, and how it is told; nil where there are none.
+func edgeScoresAt(list int64) *layers.EdgeScores {
+	w := memory.View[int64](list, segmentWords+15)[segmentWords:]
+	if w[8] == 0 {
+		return nil
+	}
+	return &layers.EdgeScores{
+		Reduction: *reductionAt(list), Own: w[8], Att: w[9], Edge: w[10], Scores: w[11], ToOwn: w[12], ToAtt: w[13], ToEdge: w[14],
+		Slope: math.Float64frombits(uint64(w[7])),
+	}
+}
+
+// scoresAt is a layers.Scores of what a reduction has, whose width is the number of heads, and the
+// word behind it.
 func scoresAt(list int64) *layers.Scores {
-	w := memory.View[int64](list, 10)
+	r := reductionAt(list)
 	return &layers.Scores{
-		Indptr: w[0], X: w[1], Grad: w[2], Out: w[3], Rows: w[4], Edges: w[5], Heads: w[6], IDBits: w[7], FloatBits: w[8], Brain: w[9],
+		Indptr: r.Indptr, X: r.X, Grad: memory.View[int64](list, segmentWords+1)[segmentWords], Out: r.Out, Rows: r.Rows,
+		Edges: r.Edges, Heads: r.Width, IDBits: r.IDBits, FloatBits: r.FloatBits, Brain: r.Brain,
 	}
 }
 
-// SegmentAttend makes attention on a reduction, or its gradients, as layers.Attention says.
+// SegmentAttend makes attention on a reduction, or its gradients, as layers.Attention says; or
+// scores of edges, as layers.EdgeScores does, where the words name rows of the destinations' own.
 func SegmentAttend(list int64) error {
+	if scores := edgeScoresAt(list); scores != nil {
+		return scores.Make(crewOf(0))
+	}
 	return attentionAt(list).Attend(crewOf(0))
 }
 

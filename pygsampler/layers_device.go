@@ -2,7 +2,9 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cpu/layers"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/engine/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
 // DeviceSegmentReduce puts a reduction into the stream: what cuda.Segment says. At the address
@@ -17,6 +19,9 @@ func DeviceSegmentReduce(device, list, stream, bad int64) error {
 		return Errorf(KindValue, "bad: expected an address that 8 divides, got %#x", bad)
 	}
 	g.Bad = gpu.Address(bad)
+	if err := roomFor(g, list, g.Kind != cuda.SegmentMax); err != nil {
+		return err
+	}
 	e, s, err := streamOf(device, stream)
 	if err != nil {
 		return err
@@ -88,11 +93,17 @@ func DeviceSegmentAttend(device, list, stream int64) error {
 	if err != nil {
 		return err
 	}
+	if err := roomFor(g, list, false); err != nil {
+		return err
+	}
+	if scores := edgeScoresAt(list); scores != nil {
+		return deviceEdgeScores(device, scores, g, stream)
+	}
 	a := attentionAt(list)
 	if err := a.Check(); err != nil {
 		return err
 	}
-	if err := aligned(max(a.FloatBits, 32)/8, "source", a.Source, "target", a.Target, "log", a.Log, "pre", a.Pre, "to_target", a.ToTarget); err != nil {
+	if err := aligned(max(a.FloatBits, 32)/8, "source", a.Source, "target", a.Target, "edge", a.Edge, "log", a.Log, "pre", a.Pre, "to_target", a.ToTarget); err != nil {
 		return err
 	}
 	if err := aligned(a.FloatBits/8, "alpha", a.Alpha); err != nil {
@@ -103,38 +114,60 @@ func DeviceSegmentAttend(device, list, stream int64) error {
 		return err
 	}
 	return onDevice(e.Attend(&cuda.Attention{
-		Segment: *g, Source: gpu.Address(a.Source), Target: gpu.Address(a.Target), Log: gpu.Address(a.Log),
-		Alpha: gpu.Address(a.Alpha), Pre: gpu.Address(a.Pre), ToTarget: gpu.Address(a.ToTarget), Slope: a.Slope,
+		Segment: *g, Source: gpu.Address(a.Source), Target: gpu.Address(a.Target), Edge: gpu.Address(a.Edge),
+		Log: gpu.Address(a.Log), Alpha: gpu.Address(a.Alpha), Pre: gpu.Address(a.Pre), ToTarget: gpu.Address(a.ToTarget), Slope: a.Slope,
 	}, s))
 }
 
-// DeviceSegmentSoftmax puts into the stream what SegmentSoftmax makes.
-func DeviceSegmentSoftmax(device, list, stream int64) error {
-	if list == 0 {
-		return Errorf(KindValue, "list: expected an address, got 0")
-	}
-	x := scoresAt(list)
-	if err := x.Check(); err != nil {
+func deviceEdgeScores(device int64, a *layers.EdgeScores, g *cuda.Segment, stream int64) error {
+	if err := a.Check(); err != nil {
 		return err
 	}
-	if x.Heads > cuda.MostSegmentWidth {
-		return Errorf(KindValue, "segments: expected at most %d heads, got %d", cuda.MostSegmentWidth, x.Heads)
-	}
-	if err := aligned(x.IDBits/8, "indptr", x.Indptr); err != nil {
+	if err := aligned(max(a.FloatBits, 32)/8, "att", a.Att, "scores", a.Scores, "to_att", a.ToAtt); err != nil {
 		return err
 	}
-	if err := aligned(x.FloatBits/8, "x", x.X, "grad", x.Grad, "out", x.Out); err != nil {
+	if err := aligned(a.FloatBits/8, "own", a.Own, "edge", a.Edge, "to_own", a.ToOwn, "to_edge", a.ToEdge); err != nil {
 		return err
 	}
 	e, s, err := streamOf(device, stream)
 	if err != nil {
 		return err
 	}
-	return onDevice(e.Softmax(&cuda.Scores{
-		Indptr: gpu.Address(x.Indptr), X: gpu.Address(x.X), Grad: gpu.Address(x.Grad), Out: gpu.Address(x.Out),
-		Rows: uint64(x.Rows), Edges: uint64(x.Edges), Heads: uint64(x.Heads), IDBits: int(x.IDBits),
-		FloatBits: int(x.FloatBits), Brain: x.Brain != 0,
+	return onDevice(e.EdgeScores(&cuda.EdgeScores{
+		Segment: *g, Own: gpu.Address(a.Own), Att: gpu.Address(a.Att), Edge: gpu.Address(a.Edge), Scores: gpu.Address(a.Scores),
+		ToOwn: gpu.Address(a.ToOwn), ToAtt: gpu.Address(a.ToAtt), ToEdge: gpu.Address(a.ToEdge), Slope: a.Slope,
 	}, s))
+}
+
+// DeviceSegmentSoftmax puts into the stream what SegmentSoftmax makes.
+func DeviceSegmentSoftmax(device, list, stream int64) error {
+	g, err := deviceSegment(list, 0)
+	if err != nil {
+		return err
+	}
+	grad := scoresAt(list).Grad
+	if err := aligned(int64(g.FloatBits/8), "grad", grad); err != nil {
+		return err
+	}
+	if err := roomFor(g, list, false); err != nil {
+		return err
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Softmax(&cuda.Scores{Segment: *g, Grad: gpu.Address(grad)}, s))
+}
+
+// roomFor gives a segment the scratch for long rows at the end of a reduction's words, if any, which
+// is to be as large as it is needed for a plain sum, or for another kernel.
+func roomFor(g *cuda.Segment, list int64, plain bool) error {
+	w := memory.View[int64](list, segmentWords)[segmentWords-2:]
+	if need := int64(g.RoomBytes(plain)); w[0] != 0 && w[1] < need {
+		return Errorf(KindValue, "room: expected %d bytes, got %d at %#x", need, w[1], w[0])
+	}
+	g.Room = gpu.Address(w[0])
+	return aligned(8, "room", w[0])
 }
 
 // aligned is an error for the first of the named addresses that so many bytes do not divide.
@@ -182,6 +215,6 @@ func deviceSegment(list, dots int64) (*cuda.Segment, error) {
 		Out: gpu.Address(r.Out), Best: gpu.Address(r.Best), IDs: gpu.Address(r.IDs), Degrees: gpu.Address(r.Degrees),
 		Places: gpu.Address(r.Places), Table: uint64(r.Table), Brain: r.Brain != 0, Sources: uint64(r.Sources), Rows: uint64(r.Rows),
 		Edges: uint64(r.Edges), Width: uint64(r.Width), Heads: uint64(r.Heads), Kind: kind,
-		IDBits: int(r.IDBits), FloatBits: int(r.FloatBits),
+		IDBits: int(r.IDBits), FloatBits: int(r.FloatBits), Piece: uint64(r.Piece),
 	}, nil
 }

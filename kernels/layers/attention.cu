@@ -9,5 +9,4 @@
   } else if (a.vector == 2) function<double, 2>(b);  \
   else function<double, 1>(b);
 
-ATTENTION_KERNEL(attention_forward, 4, attend)
-ATTENTION_KERNEL(attention_backward, 3, attend_back)
+ATTENTION_KERNELS(attention)

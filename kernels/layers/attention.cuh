@@ -1,5 +1,5 @@
 // Attention over the segments of a CSR, as graph attention networks have it (Velickovic et al., 2018): an edge from
-// u to row v has the score leaky_relu(source[u] + target[v]) of each head, the softmax of a row's scores are its
+// u to row v has the score leaky_relu(source[u] + target[v] + edge) of each head, the softmax of a row's scores are its
 // edges' weights, and the row is the sum of x[u] by them.
 //
 // With torch's operations each of these is an array of the edges, of which one is as wide as x. Here forward is one
@@ -14,26 +14,36 @@
 // is left are reductions by source, of gradients times weights and of scores' gradients, which are those of
 // segment.cuh. No step has atomics: the same bits on every run, though not the CPU's, whose exponential is another.
 //
-// x, out and the weights are values of any width; scores and their gradients are those they are added as.
+// x, out and the weights are values of any width; scores and their gradients are those they are added as. Each part
+// of a score may be missing; scores that are made elsewhere are a part of the edges alone, with a slope of 1.
 //
 // Kernels: attention.cu, attention_half.cu. Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
 #pragma once
-#include "layers/segment.cuh"
+#include "layers/edge_scores.cuh"
 
 // Mirrors attendArgs in internal/engine/cuda/attention.go; loading compares the sizes.
 struct AttentionArgs {
-  SegmentArgs of;       // x by heads; out is written, or in attend_back the gradient, which is read
-  const void* source;   // [sources][heads]
+  SegmentArgs of;       // x by heads; room has 2 values a head behind the rows, and nothing else for attend_back; out is written, or in attend_back the gradient, which is read
+  const void* source;   // [sources][heads]; null, as target and edge: 0
   const void* target;   // [rows][heads]
+  const void* edge;     // [edges][heads]
   void* log;            // [rows][heads]: of the sum of exponentials; undefined without edges
   void* alpha;          // [edges][heads]: written by attend_back, as pre and to_target
-  void* pre;            // [edges][heads]: the gradients of source[u] + target[v]
+  void* pre;            // [edges][heads]: the gradients of the scores before leaky_relu; 0 for padding where there is an edge
   void* to_target;      // [rows][heads]
   double slope;         // of what is below 0
 };
 
-template <typename S>
-__device__ __forceinline__ S leaky(S x, S slope) { return x > 0 ? x : x * slope; }
+template <typename V, int N, typename Sum>
+__device__ __forceinline__ void attended(const AttentionArgs& b, u64 row, u32 column, const Sum* sum, Sum most, Sum total) {
+  const SegmentArgs& a = b.of;
+  u32 each = a.width / a.heads;
+  Values<V, N> made;
+#pragma unroll
+  for (int j = 0; j < N; j++) made.set(j, total == 0 ? (Sum)0 : sum[j] / total);
+  made.store((V*)a.out + row * a.width + column);
+  if (b.log && column % each == 0) ((Sum*)b.log)[row * a.heads + column / each] = most + logarithm(total);
+}
 
 template <typename V, int N>
 __device__ __forceinline__ void attend(const AttentionArgs& b) {
@@ -41,16 +51,19 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
   const int AHEAD = 4;
   const SegmentArgs& a = b.of;
   const V* nothing = (const V*)&segment_nothing;
+  const Sum* none = (const Sum*)&segment_nothing;
   Task t(a, blockIdx.y, N);
   if (t.column >= a.width) return;
   u32 column = t.column, each = a.width / a.heads, head = column / each;
   const Sum slope = (Sum)b.slope;
   const V* x = (const V*)a.x + column;
-  for (u64 row = t.row; row < a.rows; row += t.stride) {
-    const Sum* source = (const Sum*)b.source + head;
-    Sum target = __ldg((const Sum*)b.target + row * a.heads + head);
+  for (u64 item = t.item; item < a.pieces + a.rows; item += t.stride) {
+    Part part;
+    if (!part.find(a, item)) continue;
+    const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head;
+    Sum target = b.target ? __ldg((const Sum*)b.target + part.row * a.heads + head) : (Sum)0;
     RowEdges<AHEAD, false> edges;
-    edges.begin(a, row);
+    edges.begin(a, part);
     Sum most = never<Sum>(), total = 0, sum[N] = {};
     while (edges.left) {
       Values<V, N> value[AHEAD];
@@ -58,7 +71,8 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
       edges.take(a, column == 0);
 #pragma unroll
       for (int c = 0; c < AHEAD; c++) {
-        score[c] = __ldg(edges.on[c] ? source + (u64)edges.source[c] * a.heads : (const Sum*)&segment_nothing);
+        score[c] = __ldg(edges.on[c] && b.source ? source + (u64)edges.source[c] * a.heads : none);
+        if (b.edge) score[c] += __ldg(edges.on[c] ? edge + (edges.place + c) * a.heads : none);
         value[c].load(edges.on[c] ? x + (u64)edges.row[c] * a.width : nothing);
       }
       edges.ask(a);
@@ -82,12 +96,63 @@ __device__ __forceinline__ void attend(const AttentionArgs& b) {
       }
       edges.advance(a);
     }
-    Values<V, N> made;
+    if (item < a.pieces) {
 #pragma unroll
-    for (int j = 0; j < N; j++) made.set(j, total == 0 ? (Sum)0 : sum[j] / total);
-    made.store((V*)a.out + row * a.width + column);
-    if (b.log && column % each == 0) ((Sum*)b.log)[row * a.heads + head] = most + logarithm(total);
+      for (int j = 0; j < N; j++) ((Sum*)a.room)[item * a.width + column + j] = sum[j];
+      Sum* known = (Sum*)a.room + a.pieces * a.width + (item * a.heads + head) * 2;
+      if (column % each == 0) known[0] = most, known[1] = total;
+      continue;
+    }
+    attended<V, N>(b, item - a.pieces, column, sum, most, total);
   }
+}
+
+// Finishes the long rows of attend: the sums of their pieces are scaled to the largest score of all, and added.
+template <typename V, int N>
+__device__ __forceinline__ void fold_attended(const AttentionArgs& b) {
+  typedef typename Wide<V>::type Sum;
+  const SegmentArgs& a = b.of;
+  Task t(a, blockIdx.y, N);
+  if (t.column >= a.width) return;
+  u32 head = t.column / (a.width / a.heads);
+  for (u64 item = t.item; item < a.pieces; item += t.stride) {
+    Part part;
+    if (!part.find(a, item) || part.low != part.first) continue;
+    u64 last = item + part.many(a);
+    const Sum* known = (const Sum*)a.room + a.pieces * a.width + head * 2;
+    Sum most = never<Sum>(), total = 0, sum[N] = {};
+    for (u64 i = item; i < last; i++) most = known[i * a.heads * 2] > most ? known[i * a.heads * 2] : most;
+    for (u64 i = item; i < last; i++) {
+      Sum from = known[i * a.heads * 2], scale = from == most ? (Sum)1 : exponential(from - most);
+      total += scale * known[i * a.heads * 2 + 1];
+#pragma unroll
+      for (int j = 0; j < N; j++) sum[j] += scale * ((const Sum*)a.room)[i * a.width + t.column + j];
+    }
+    attended<V, N>(b, part.row, t.column, sum, most, total);
+  }
+}
+
+// Makes gradients of scores of what pre has, where mean is that of the row, and returns their sum. Scores are made
+// again, one a lane: the row's are in the L1.
+template <typename Sum>
+__device__ __forceinline__ Sum score_gradients(const AttentionArgs& b, u64 first, u64 last, u32 head, u32 lane, u32 lanes, Sum target, Sum log, Sum mean) {
+  const SegmentArgs& a = b.of;
+  const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head, *none = (const Sum*)&segment_nothing;
+  Sum all = 0, slope = (Sum)b.slope;
+  for (u64 e = first + lane; e < last; e += lanes) {
+    u32 u = *id_at(a, a.indices, e);
+    bool on = u < a.sources;
+    Sum score = __ldg(on && b.source ? source + (u64)u * a.heads : none);
+    if (b.edge) score += __ldg(on ? edge + e * a.heads : none);
+    score = on ? score + target : (Sum)0;
+    Sum weight = on ? exponential(leaky(score, slope) - log) : (Sum)0;
+    Sum* to = (Sum*)b.pre + e * a.heads + head;
+    Sum pre = (*to - weight * mean) * (score > 0 ? (Sum)1 : slope);
+    *to = pre;
+    all += pre;
+  }
+  for (u32 d = lanes / 2; d; d /= 2) all += __shfl_xor_sync(~0u, all, d);
+  return all;
 }
 
 template <typename V, int N>
@@ -96,22 +161,31 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
   const int AHEAD = 4;
   const SegmentArgs& a = b.of;
   const V* nothing = (const V*)&segment_nothing;
+  const Sum* none = (const Sum*)&segment_nothing;
   Task t(a, 0, N);
   u32 head = blockIdx.y, each = a.width / a.heads, at = t.column, lanes = 1u << a.group, lane = threadIdx.x & (lanes - 1);
   const V* x = (const V*)a.x + (u64)head * each;
-  const Sum* source = (const Sum*)b.source + head;
+  const Sum *source = (const Sum*)b.source + head, *edge = (const Sum*)b.edge + head;
   const Sum slope = (Sum)b.slope;
+  if (b.edge) {
+    // Nothing else writes what padding has.
+    u64 thread = (u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x, threads = (u64)gridDim.x * SEGMENT_THREADS;
+    for (u64 e = offset_at(a, a.indptr, a.rows) + thread; e < a.edges; e += threads) ((Sum*)b.pre)[e * a.heads + head] = 0;
+  }
   // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
-  for (u64 row = t.row; __any_sync(~0u, row < a.rows); row += t.stride) {
+  for (u64 item = t.item; __any_sync(~0u, item < a.pieces + a.rows); item += t.stride) {
     RowEdges<AHEAD, false> edges;
     edges.left = 0;
+    Part part;
+    bool is = item < a.pieces + a.rows && part.find(a, item);
+    u64 row = is ? part.row : 0;
     const V* y = (const V*)a.out + row * a.width + (u64)head * each;
     Values<V, N> mine;
     mine.load(nothing);
     Sum target = 0, log = 0, mean = 0;
-    if (row < a.rows) {
-      edges.begin(a, row);
-      target = __ldg((const Sum*)b.target + row * a.heads + head);
+    if (is) {
+      edges.begin(a, part);
+      if (b.target) target = __ldg((const Sum*)b.target + row * a.heads + head);
       log = __ldg((const Sum*)b.log + row * a.heads + head);
       if (at < each) mine.load(y + at);
     }
@@ -125,7 +199,8 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
       for (int c = 0; c < AHEAD; c++) {
         bool on = edges.left && edges.on[c];
         from[c] = on ? x + (u64)edges.row[c] * a.width : nullptr;
-        score[c] = __ldg(on ? source + (u64)edges.source[c] * a.heads : (const Sum*)&segment_nothing);
+        score[c] = __ldg(on && b.source ? source + (u64)edges.source[c] * a.heads : none);
+        if (b.edge) score[c] += __ldg(on ? edge + (edges.place + c) * a.heads : none);
         value[c].load(on && at < each ? from[c] + at : nothing);
       }
       edges.ask(a);
@@ -160,27 +235,45 @@ __device__ __forceinline__ void attend_back(const AttentionArgs& b) {
       edges.advance(a);
     }
     __syncwarp();
-    // Scores again, one a lane: those of the row are in the L1.
-    Sum all = 0;
-    for (u64 e = first + lane; e < last; e += lanes) {
-      u32 u = *id_at(a, a.indices, e);
-      bool on = u < a.sources;
-      Sum score = on ? __ldg(source + (u64)u * a.heads) + target : (Sum)0;
-      Sum weight = on ? exponential(leaky(score, slope) - log) : (Sum)0;
-      Sum* to = (Sum*)b.pre + e * a.heads + head;
-      Sum pre = (*to - weight * mean) * (score > 0 ? (Sum)1 : slope);
-      *to = pre;
-      all += pre;
+    if (item < a.pieces) {
+      if (is && lane == 0) ((Sum*)a.room)[item * a.heads + head] = mean;
+      last = first;
     }
-    for (u32 d = lanes / 2; d; d /= 2) all += __shfl_xor_sync(~0u, all, d);
-    if (row < a.rows && lane == 0) ((Sum*)b.to_target)[row * a.heads + head] = all;
+    Sum all = score_gradients(b, first, last, head, lane, lanes, target, log, mean);
+    if (is && item >= a.pieces && lane == 0 && b.to_target) ((Sum*)b.to_target)[row * a.heads + head] = all;
     __syncwarp();
   }
 }
 
-// The kernels of a file, by the vectors that FLOATS knows.
-#define ATTENTION_KERNEL(name, blocks, function)                                                                       \
-  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ AttentionArgs b) { \
-    const SegmentArgs& a = b.of;                                                                                    \
-    FLOATS(function)                                                                                                \
+// The gradients of scores of the pieces of long rows, whose means attend_back has left in room. Their sums wait behind
+// those for segment_fold.
+template <typename V, int N>
+__device__ __forceinline__ void attend_back_pieces(const AttentionArgs& b) {
+  typedef typename Wide<V>::type Sum;
+  const SegmentArgs& a = b.of;
+  u32 head = blockIdx.y, lane = threadIdx.x & 31;
+  for (u64 item = ((u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x) >> 5; item < a.pieces; item += (u64)gridDim.x * (SEGMENT_THREADS / 32)) {
+    Part part;
+    if (!part.find(a, item)) continue;
+    Sum target = b.target ? ((const Sum*)b.target)[part.row * a.heads + head] : (Sum)0, mean = 0;
+    u64 from = part.first_item(a), last = from + part.many(a);
+    for (u64 i = from; i < last; i++) mean += ((const Sum*)a.room)[i * a.heads + head];
+    Sum log = ((const Sum*)b.log)[part.row * a.heads + head];
+    Sum all = score_gradients(b, part.low, part.high, head, lane, 32u, target, log, mean);
+    if (lane == 0) ((Sum*)a.room)[(a.pieces + item) * a.heads + head] = all;
   }
+}
+
+// The kernels of a file, by the vectors that FLOATS knows.
+#define ATTENTION_KERNEL(Args, name, blocks, function)                                                        \
+  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS, blocks) name(const __grid_constant__ Args b) { \
+    const SegmentArgs& a = b.of;                                                                              \
+    FLOATS(function)                                                                                          \
+  }
+#define ATTENTION_KERNELS(name)                                          \
+  ATTENTION_KERNEL(AttentionArgs, name##_forward, 4, attend)             \
+  ATTENTION_KERNEL(AttentionArgs, name##_backward, 3, attend_back)       \
+  ATTENTION_KERNEL(AttentionArgs, name##_fold, 3, fold_attended)         \
+  ATTENTION_KERNEL(AttentionArgs, name##_pieces, 3, attend_back_pieces)  \
+  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores, 3, edge_scores)        \
+  ATTENTION_KERNEL(EdgeScoresArgs, name##_scores_back, 3, edge_scores_back)

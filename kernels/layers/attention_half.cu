@@ -13,5 +13,4 @@
     VECTORS(function, Half)      \
   }
 
-ATTENTION_KERNEL(attention_half_forward, 4, attend)
-ATTENTION_KERNEL(attention_half_backward, 3, attend_back)
+ATTENTION_KERNELS(attention_half)

@@ -15,8 +15,11 @@
 //   them, and only then adds; with ids it also has the sources of the AHEAD behind those on their way.
 // - Lanes without an edge read zeros that the L1 has, as in features/gather.cu: of a load that only some do ptxas makes one
 //   to another register and a move, which waits. A sum is never -0, since it begins at +0; so + 0 changes none.
-// - A row is one group's work, however long. Sampled blocks have short ones; over their sources those of a hub are
-//   longer, and the other groups go on meanwhile.
+// - A row of at least 2 a.piece edges is long: it is added in pieces of so many, of which the last has what is left, and
+//   then the pieces' sums are added in their order. In a launch with pieces they are items of the work beside the
+//   rows, whose results wait in room for segment_fold, so that a hub is nobody's alone. Piece i of a row is found by
+//   the multiple of a.piece that is the row's own number i, of which there is at least one for each piece: so nobody
+//   makes a list, and nobody waits for its length. Without pieces a group adds them one after another: the same bits.
 //
 // An id that is no source, or no row of x, is not read: the edge adds nothing, and its place is noted where that is
 // asked for. Offsets beyond the edges are taken for the end, so wrong ones cost wrong sums and no fault. Edges
@@ -25,6 +28,8 @@
 // The gradient of a sum is the sum over the edges by their sources (transpose.cu). Places say which edge of the CSR
 // that was reduced an edge is, where it had weights. Degrees are the offsets of that CSR: the gradient of a mean is
 // a sum of rows over their degrees.
+//
+// fold and fold_max finish the long rows of the launch before them.
 //
 // taken is the gradient of the largest: over the edges by their sources, what the rows have whose largest a source
 // was. dots multiplies, for each edge, both of its rows; row y of the grid has head y, a group of lanes a row. It
@@ -57,6 +62,9 @@ struct SegmentArgs {
   u32 brain;       // whether those of 16 are bfloat16
   u32 vector;      // N: divides the width, or a head's, and so wide are addresses aligned; 16 bytes at most
   u32 group;       // 2^group lanes take a row; 5 where its part has more than 16 vectors
+  void* room;      // [pieces][width] of what sums are, and what a kernel says; not of dots
+  u64 pieces;      // multiples of piece among the edges; 0: rows are one group's work
+  u64 piece;       // so many edges has a piece of a row, a multiple of 4; 0: no row is long
 };
 
 // What is read where there is nothing to read.
@@ -75,31 +83,69 @@ __device__ __forceinline__ void put_id(const SegmentArgs& a, void* ids, u64 i, u
   else ((u32*)ids)[i] = id;
 }
 
+// What a group of lanes takes at a time: a row, or a piece of one.
+struct Part {
+  u64 row, low, high;  // edges from low to high, at most all there are
+  u64 first, last;     // of the row
+
+  // Finds an item of a launch, which has those of pieces before those of rows; false where it is none.
+  __device__ __forceinline__ bool find(const SegmentArgs& a, u64 item) {
+    row = item - a.pieces;
+    if (item < a.pieces) {
+      u64 end = a.rows;
+      row = 0;
+      // The last row that begins at the multiple or before it.
+      while (end - row > 1) {
+        u64 middle = (row + end) / 2;
+        if (offset_at(a, a.indptr, middle) <= item * a.piece) row = middle;
+        else end = middle;
+      }
+    }
+    first = low = offset_at(a, a.indptr, row), last = offset_at(a, a.indptr, row + 1);
+    last = high = last < a.edges ? last : a.edges;
+    if (!a.pieces) return true;
+    u64 size = a.piece;
+    bool is_long = low < high && high - low >= 2 * size;
+    if (item >= a.pieces || !is_long) return item >= a.pieces && !is_long;
+    u64 number = item - first_item(a);
+    if (item * size < low || number >= many(a)) return false;
+    low += number * size;
+    if (number + 1 < many(a)) high = low + size;
+    return true;
+  }
+
+  // How many pieces the row has, and which item is the first of them.
+  __device__ __forceinline__ u64 many(const SegmentArgs& a) const { return (last - first) / a.piece; }
+  __device__ __forceinline__ u64 first_item(const SegmentArgs& a) const { return (first + a.piece - 1) / a.piece; }
+};
+
 // Edges of a row, AHEAD at a time, with the ids of the next ones on their way. OF: rows of x are named by ids.
 template <int AHEAD, bool OF>
 struct RowEdges {
   const u32* ids;  // of the first that is left
   u64 left;
-  u64 place;   // of the first that is left, among all edges
-  u64 degree;  // as indptr says
+  u64 place;  // of the first that is left, among all edges
+  u32 fold;   // so many are left when a piece ends; more than there are: none does
   u32 next[AHEAD];                               // sources
   u32 after[OF ? AHEAD : 1], rows[OF ? AHEAD : 1];  // those behind the next ones, whose rows of x are on their way
   u32 source[AHEAD], row[AHEAD];
   bool on[AHEAD];  // whether there is an edge and its source is one, with a row of x
 
-  __device__ __forceinline__ void begin(const SegmentArgs& a, u64 r) {
-    u64 low = offset_at(a, a.indptr, r), high = offset_at(a, a.indptr, r + 1);
-    degree = high - low;
-    high = high < a.edges ? high : a.edges;
-    place = low;
-    left = low < high ? high - low : 0;
-    ids = id_at(a, a.indices, low);
+  __device__ __forceinline__ void begin(const SegmentArgs& a, const Part& part) {
+    place = part.low;
+    left = part.low < part.high ? part.high - part.low : 0;
+    next_fold(a);
+    ids = id_at(a, a.indices, part.low);
     if (!left) return;
     fetch(a, next, 0);
     if constexpr (OF) {
       look(a);
       fetch(a, after, AHEAD);
     }
+  }
+
+  __device__ __forceinline__ void next_fold(const SegmentArgs& a) {
+    fold = a.piece && left >= 2 * a.piece ? (u32)(left - a.piece) : ~0u;
   }
 
   // How many are left, as far as anybody asks.
@@ -151,13 +197,13 @@ struct RowEdges {
   }
 };
 
-// The rows of a group of lanes, and which columns of them are this lane's.
+// The items of a group of lanes, and which columns of them are this lane's.
 struct Task {
-  u64 row, stride;
+  u64 item, stride;
   u32 column;
 
   __device__ __forceinline__ Task(const SegmentArgs& a, u32 part, u32 n) {
-    row = ((u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x) >> a.group;
+    item = ((u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x) >> a.group;
     stride = ((u64)gridDim.x * SEGMENT_THREADS) >> a.group;
     column = (part * 32 + (threadIdx.x & ((1u << a.group) - 1))) * n;
   }
@@ -165,6 +211,56 @@ struct Task {
 
 // What a row of x is multiplied by: nothing, a weight of its edge, that of its place, one over its degree.
 enum Factor { NONE, WEIGHT, PLACED, DEGREE };
+
+// Adds the sum of a piece to those before it.
+template <int N, typename Sum, typename Edges>
+__device__ __forceinline__ void add_piece(const SegmentArgs& a, Edges& edges, Sum* sum, Sum* total) {
+#pragma unroll
+  for (int j = 0; j < N; j++) total[j] = plus(total[j], sum[j]), sum[j] = 0;
+  edges.next_fold(a);
+}
+
+// Writes what has been added of a row, or what waits for its other pieces.
+template <typename V, int N, typename Sum>
+__device__ __forceinline__ void finish(const SegmentArgs& a, u64 item, u32 column, Sum* sum, const Sum* total) {
+  if (item < a.pieces) {
+#pragma unroll
+    for (int j = 0; j < N; j++) ((Sum*)a.room)[item * a.width + column + j] = sum[j];
+    return;
+  }
+  u64 row = item - a.pieces;
+  Values<V, N> made;
+  Sum degree = 0;
+  if (a.mean) degree = (Sum)(long long)(offset_at(a, a.indptr, row + 1) - offset_at(a, a.indptr, row));
+#pragma unroll
+  for (int j = 0; j < N; j++) {
+    // No sum is -0: it begins with 0.
+    sum[j] = plus(total[j], sum[j]);
+    if (degree) sum[j] = over(sum[j], degree);
+    made.set(j, sum[j]);
+  }
+  made.store((V*)a.out + row * a.width + column);
+}
+
+// Adds the sums of each long row's pieces: items are those of pieces.
+template <typename V, int N, bool, Factor>
+__device__ __forceinline__ void fold(const SegmentArgs& a, u32 y) {
+  typedef typename Wide<V>::type Sum;
+  Task t(a, y, N);
+  if (t.column >= a.width) return;
+  for (u64 item = t.item; item < a.pieces; item += t.stride) {
+    Part part;
+    if (!part.find(a, item) || part.low != part.first) continue;
+    u64 many = part.many(a);
+    Sum sum[N], total[N] = {};
+    const Sum* from = (const Sum*)a.room + item * a.width + t.column;
+#pragma unroll 4
+    for (u64 i = 0; i < many; i++)
+#pragma unroll
+      for (int j = 0; j < N; j++) sum[j] = from[i * a.width + j], total[j] = i + 1 < many ? plus(total[j], sum[j]) : total[j];
+    finish<V, N>(a, a.pieces + part.row, t.column, sum, total);
+  }
+}
 
 template <typename V, int N, bool OF, Factor FACTOR>
 __device__ __forceinline__ void sums(const SegmentArgs& a, u32 part) {
@@ -176,13 +272,15 @@ __device__ __forceinline__ void sums(const SegmentArgs& a, u32 part) {
   Task t(a, part, N);
   if (t.column >= a.width) return;
   u32 column = t.column;
-  for (u64 row = t.row; row < a.rows; row += t.stride) {
+  for (u64 item = t.item; item < a.pieces + a.rows; item += t.stride) {
+    Part part;
+    if (!part.find(a, item)) continue;
     const V* x = (const V*)a.x + column;
     const V* weights = nullptr;
     if (WEIGHTED) weights = (const V*)a.weights + column / (a.width / a.heads);
     RowEdges<AHEAD, OF> edges;
-    edges.begin(a, row);
-    Sum sum[N] = {};
+    edges.begin(a, part);
+    Sum sum[N] = {}, total[N] = {};
     while (edges.left) {
       Values<V, N> value[AHEAD];
       Values<V, 1> weight[AHEAD];
@@ -216,15 +314,62 @@ __device__ __forceinline__ void sums(const SegmentArgs& a, u32 part) {
         for (int j = 0; j < N; j++) sum[j] = plus(sum[j], FACTOR == NONE ? value[c][j] : times(factor, value[c][j]));
       }
       edges.advance(a);
+      if ((u32)edges.left == edges.fold) add_piece<N>(a, edges, sum, total);
     }
-    Values<V, N> made;
-    if (a.mean && edges.degree) {
+    finish<V, N>(a, item, column, sum, total);
+  }
+}
+
+// A NaN wins, and the first of equals.
+template <typename Sum>
+__device__ __forceinline__ void larger(Sum& most, u32& best, Sum v, u32 source, bool on) {
+  bool wins = on && (best == ~0u || v > most || (v != v && most == most));
+  most = wins ? v : most;
+  best = wins ? source : best;
+}
+
+// Writes the largest of a row, or what waits in room for its other pieces: values, and behind those of all sources.
+template <typename V, int N, typename Sum>
+__device__ __forceinline__ void finish_largest(const SegmentArgs& a, u64 item, u32 column, const Sum* most, const u32* best) {
+  u64 at = (item < a.pieces ? item : item - a.pieces) * a.width + column;
+  if (item < a.pieces) {
+    u32* sources = (u32*)((Sum*)a.room + a.pieces * a.width);
 #pragma unroll
-      for (int j = 0; j < N; j++) sum[j] = over(sum[j], (Sum)(long long)edges.degree);
-    }
+    for (int j = 0; j < N; j++) ((Sum*)a.room)[at + j] = most[j], sources[at + j] = best[j];
+    return;
+  }
+  Values<V, N> made;
 #pragma unroll
-    for (int j = 0; j < N; j++) made.set(j, sum[j]);
-    made.store((V*)a.out + row * a.width + column);
+  for (int j = 0; j < N; j++) made.set(j, most[j]);
+  made.store((V*)a.out + at);
+  if (a.best) {
+#pragma unroll
+    for (int j = 0; j < N; j++) put_id(a, a.best, at + j, best[j]);
+  }
+}
+
+// Finds the largest of each long row's pieces, as fold adds them.
+template <typename V, int N, bool, Factor>
+__device__ __forceinline__ void fold_largest(const SegmentArgs& a, u32 y) {
+  typedef typename Wide<V>::type Sum;
+  Task t(a, y, N);
+  if (t.column >= a.width) return;
+  const u32* sources = (const u32*)((const Sum*)a.room + a.pieces * a.width);
+  for (u64 item = t.item; item < a.pieces; item += t.stride) {
+    Part part;
+    if (!part.find(a, item) || part.low != part.first) continue;
+    u64 many = part.many(a);
+    Sum most[N] = {};
+    u32 best[N];
+#pragma unroll
+    for (int j = 0; j < N; j++) best[j] = ~0u;
+    for (u64 i = item; i < item + many; i++)
+#pragma unroll
+      for (int j = 0; j < N; j++) {
+        u64 at = i * a.width + t.column + j;
+        larger(most[j], best[j], ((const Sum*)a.room)[at], sources[at], sources[at] != ~0u);
+      }
+    finish_largest<V, N>(a, a.pieces + part.row, t.column, most, best);
   }
 }
 
@@ -236,10 +381,12 @@ __device__ __forceinline__ void largest(const SegmentArgs& a, u32 part) {
   Task t(a, part, N);
   if (t.column >= a.width) return;
   u32 column = t.column;
-  for (u64 row = t.row; row < a.rows; row += t.stride) {
+  for (u64 item = t.item; item < a.pieces + a.rows; item += t.stride) {
+    Part part;
+    if (!part.find(a, item)) continue;
     const V* x = (const V*)a.x + column;
     RowEdges<AHEAD, OF> edges;
-    edges.begin(a, row);
+    edges.begin(a, part);
     Sum most[N] = {};
     u32 best[N];
 #pragma unroll
@@ -253,24 +400,10 @@ __device__ __forceinline__ void largest(const SegmentArgs& a, u32 part) {
 #pragma unroll
       for (int c = 0; c < AHEAD; c++)
 #pragma unroll
-        for (int j = 0; j < N; j++) {
-          Sum v = value[c][j];
-          // A NaN wins, and the first of equals.
-          bool wins = edges.on[c] && (best[j] == ~0u || v > most[j] || (v != v && most[j] == most[j]));
-          most[j] = wins ? v : most[j];
-          best[j] = wins ? edges.source[c] : best[j];
-        }
+        for (int j = 0; j < N; j++) larger(most[j], best[j], (Sum)value[c][j], edges.source[c], edges.on[c]);
       edges.advance(a);
     }
-    u64 at = row * a.width + column;
-    Values<V, N> made;
-#pragma unroll
-    for (int j = 0; j < N; j++) made.set(j, most[j]);
-    made.store((V*)a.out + at);
-    if (a.best) {
-#pragma unroll
-      for (int j = 0; j < N; j++) put_id(a, a.best, at + j, best[j]);
-    }
+    finish_largest<V, N>(a, item, column, most, best);
   }
 }
 
@@ -284,12 +417,14 @@ __device__ __forceinline__ void taken(const SegmentArgs& a, u32 part) {
   Task t(a, part, N);
   if (t.column >= a.width) return;
   u32 column = t.column;
-  for (u64 row = t.row; row < a.rows; row += t.stride) {
+  for (u64 item = t.item; item < a.pieces + a.rows; item += t.stride) {
+    Part part;
+    if (!part.find(a, item)) continue;
     const V* x = (const V*)a.x + column;
     RowEdges<AHEAD, false> edges;
-    edges.begin(a, row);
-    Sum sum[N] = {};
-    u32 before = ~0u;
+    edges.begin(a, part);
+    Sum sum[N] = {}, total[N] = {};
+    u32 before = part.low > part.first ? *id_at(a, a.indices, part.low - 1) : ~0u;
     while (edges.left) {
       Values<V, N> value[AHEAD];
       u32 winner[AHEAD][N];
@@ -307,14 +442,12 @@ __device__ __forceinline__ void taken(const SegmentArgs& a, u32 part) {
         bool counts = edges.on[c] && edges.source[c] != before;
         before = edges.source[c];
 #pragma unroll
-        for (int j = 0; j < N; j++) sum[j] = plus(sum[j], counts && winner[c][j] == (u32)row ? value[c][j] : (Sum)0);
+        for (int j = 0; j < N; j++) sum[j] = plus(sum[j], counts && winner[c][j] == (u32)part.row ? value[c][j] : (Sum)0);
       }
       edges.advance(a);
+      if ((u32)edges.left == edges.fold) add_piece<N>(a, edges, sum, total);
     }
-    Values<V, N> made;
-#pragma unroll
-    for (int j = 0; j < N; j++) made.set(j, sum[j]);
-    made.store((V*)a.out + row * a.width + column);
+    finish<V, N>(a, item, column, sum, total);
   }
 }
 
@@ -333,14 +466,16 @@ __device__ __forceinline__ void dots(const SegmentArgs& a, u32 head) {
   for (u64 e = offset_at(a, a.indptr, a.rows) + thread; e < a.edges; e += threads)
     ((V*)a.dots)[e * a.heads + head] = zero;
   // All lanes of a warp go on while one has a row, so that they meet in the shuffles.
-  for (u64 row = t.row; __any_sync(~0u, row < a.rows); row += t.stride) {
+  for (u64 item = t.item; __any_sync(~0u, item < a.pieces + a.rows); item += t.stride) {
     RowEdges<AHEAD, OF> edges;
     edges.left = 0;
-    const V* y = (const V*)a.out + row * a.width + (u64)head * each;
+    Part part;
+    bool on = item < a.pieces + a.rows && part.find(a, item);
+    const V* y = (const V*)a.out + (on ? part.row : 0) * a.width + (u64)head * each;
     Values<V, N> mine;
     mine.load(nothing);
-    if (row < a.rows) {
-      edges.begin(a, row);
+    if (on) {
+      edges.begin(a, part);
       if (at < each) mine.load(y + at);
     }
     while (__any_sync(~0u, edges.left != 0)) {
@@ -398,5 +533,7 @@ __device__ __forceinline__ void dots(const SegmentArgs& a, u32 head) {
   SEGMENT_KERNEL(name##_max, 4, largest, false, NONE)         \
   SEGMENT_KERNEL(name##_max_of, 4, largest, true, NONE)       \
   SEGMENT_KERNEL(name##_taken, 4, taken, false, NONE)         \
+  SEGMENT_KERNEL(name##_fold, 4, fold, false, NONE)           \
+  SEGMENT_KERNEL(name##_fold_max, 4, fold_largest, false, NONE) \
   SEGMENT_KERNEL(name##_dots, 3, dots, false, NONE)           \
   SEGMENT_KERNEL(name##_dots_of, 3, dots, true, NONE)

@@ -8,17 +8,16 @@
 //
 // What is behind the last offset is padding, and becomes 0.
 //
+// Long rows are in pieces, as in segment.cuh, of which softmax leaves the largest score and the sum, or the part of the
+// gradient's sum, in room, and softmax_pieces has the rest.
+//
 // Go caller: internal/engine/cuda/attention.go. Go twin: internal/engine/cpu/layers (attend.h).
-#include "common/half.cuh"
+#include "layers/segment.cuh"
 
 // Mirrors softmaxArgs in internal/engine/cuda/attention.go; loading compares the sizes.
 struct SoftmaxArgs {
-  const void* indptr;  // [rows + 1], of id_bits
-  const void* x;       // [edges][heads]: scores, or with grad what their softmax was
-  const void* grad;    // [edges][heads]: its gradient; null: x are scores
-  void* out;           // [edges][heads]
-  u64 rows, edges;
-  u32 heads, id_bits, float_bits, brain;
+  SegmentArgs of;    // x: [edges][width] scores, or with grad their softmax; out likewise; room [pieces][width][2]
+  const void* grad;  // [edges][width]: the gradient of x; null: x are scores
 };
 
 struct Sum {
@@ -40,43 +39,62 @@ __device__ __forceinline__ S together(S mine, u32 heads, u32 lanes, Op op) {
 }
 
 template <typename V>
-__device__ __forceinline__ void softmax(const SoftmaxArgs& a) {
+__device__ __forceinline__ void softmax(const SoftmaxArgs& b, bool of_pieces) {
   typedef typename Wide<V>::type S;
-  u32 lane = threadIdx.x & 31, first = blockIdx.y * 32, heads = min(a.heads - first, 32u);
+  const SegmentArgs& a = b.of;
+  u32 lane = threadIdx.x & 31, start = blockIdx.y * 32, heads = min(a.width - start, 32u);
   u32 lanes = 32 / heads * heads, step = 32 / heads;
   u64 warp = ((u64)blockIdx.x * SEGMENT_THREADS + threadIdx.x) >> 5, warps = (u64)gridDim.x * (SEGMENT_THREADS / 32);
-  u64 column = first + lane % heads;
-  const V *x = (const V*)a.x + column, *grad = (const V*)a.grad + column;
+  u64 column = start + lane % heads;
+  const V *x = (const V*)a.x + column, *grad = (const V*)b.grad + column;
   V* out = (V*)a.out + column;
-  auto offset = [&](u64 row) { return a.id_bits == 64 ? __ldg((const u64*)a.indptr + row) : (u64)__ldg((const u32*)a.indptr + row); };
-  for (u64 row = warp; row <= a.rows; row += warps) {
-    bool padding = row == a.rows;
-    u64 low = offset(row), high = padding ? a.edges : offset(row + 1);
-    high = high < a.edges ? high : a.edges;
+  S* room = (S*)a.room + column * 2;
+  u64 rows = of_pieces ? a.pieces : a.pieces + a.rows;
+  for (u64 item = warp; item < rows + !of_pieces; item += warps) {
+    Part part;
+    bool padding = item == a.pieces + a.rows, piece = item < a.pieces;
+    if (padding) part.low = offset_at(a, a.indptr, a.rows), part.high = a.edges;
+    else if (!part.find(a, item)) continue;
     // Lanes beside those that fill edges have none.
-    low = lane < lanes ? low + lane / heads : high;
-    if (padding) {
-      for (u64 e = low; e < high; e += step) narrow(out[e * a.heads], (S)0);
-    } else if (a.grad) {
-      S dot = 0;
-      for (u64 e = low; e < high; e += step) dot += wide(x[e * a.heads]) * wide(grad[e * a.heads]);
-      dot = together(dot, heads, lanes, Sum());
-      for (u64 e = low; e < high; e += step)
-        narrow(out[e * a.heads], wide(x[e * a.heads]) * (wide(grad[e * a.heads]) - dot));
-    } else {
-      S most = never<S>(), total = 0;
-      for (u64 e = low; e < high; e += step) most = Largest()(wide(x[e * a.heads]), most);
-      most = together(most, heads, lanes, Largest());
-      for (u64 e = low; e < high; e += step) total += exponential(wide(x[e * a.heads]) - most);
+    u64 low = lane < lanes ? part.low + lane / heads : part.high, high = part.high;
+    S most = never<S>(), total = 0;
+    if (of_pieces) {
+      u64 from = part.first_item(a), last = from + part.many(a);
+      if (!b.grad)
+        for (u64 i = from; i < last; i++) most = Largest()(room[i * a.width * 2], most);
+      for (u64 i = from; i < last; i++) {
+        S own = room[i * a.width * 2], sum = room[i * a.width * 2 + 1];
+        total += b.grad || own == most ? sum : sum * exponential(own - most);
+      }
+    } else if (padding) {
+      for (u64 e = low; e < high; e += step) narrow(out[e * a.width], (S)0);
+      continue;
+    } else if (b.grad) {
+      for (u64 e = low; e < high; e += step) total += wide(x[e * a.width]) * wide(grad[e * a.width]);
       total = together(total, heads, lanes, Sum());
-      for (u64 e = low; e < high; e += step) narrow(out[e * a.heads], exponential(wide(x[e * a.heads]) - most) / total);
+    } else {
+      for (u64 e = low; e < high; e += step) most = Largest()(wide(x[e * a.width]), most);
+      most = together(most, heads, lanes, Largest());
+      for (u64 e = low; e < high; e += step) total += exponential(wide(x[e * a.width]) - most);
+      total = together(total, heads, lanes, Sum());
+    }
+    if (piece && !of_pieces) {
+      if (lane < heads) room[item * a.width * 2] = most, room[item * a.width * 2 + 1] = total;
+    } else if (b.grad) {
+      for (u64 e = low; e < high; e += step)
+        narrow(out[e * a.width], wide(x[e * a.width]) * (wide(grad[e * a.width]) - total));
+    } else {
+      for (u64 e = low; e < high; e += step) narrow(out[e * a.width], exponential(wide(x[e * a.width]) - most) / total);
     }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS) softmax(const __grid_constant__ SoftmaxArgs a) {
-  if (a.float_bits == 32) softmax<float>(a);
-  else if (a.float_bits == 64) softmax<double>(a);
-  else if (a.brain) softmax<Brain>(a);
-  else softmax<Half>(a);
-}
+#define SOFTMAX_KERNEL(name, of_pieces)                                                                     \
+  extern "C" __global__ void __launch_bounds__(SEGMENT_THREADS) name(const __grid_constant__ SoftmaxArgs a) { \
+    if (a.of.float_bits == 32) softmax<float>(a, of_pieces);                                                \
+    else if (a.of.float_bits == 64) softmax<double>(a, of_pieces);                                          \
+    else if (a.of.brain) softmax<Brain>(a, of_pieces);                                                      \
+    else softmax<Half>(a, of_pieces);                                                                       \
+  }
+SOFTMAX_KERNEL(softmax, false)
+SOFTMAX_KERNEL(softmax_pieces, true)

@@ -15,17 +15,30 @@ pytestmark = pytest.mark.usefixtures("deterministic")
 
 
 def step(block: Any, values: list[Any], device: str) -> list[Any]:
-    """Attention and softmax with all gradients."""
-    *given, scores = (v.to(device, copy=True).requires_grad_() for v in values)
-    made, weights = block.attention(*given), block.softmax(scores)
-    (made.square().sum() + weights.square().sum()).backward()
-    return [made.detach(), weights.detach(), *(t.grad for t in (*given, scores))]
+    """Attention of both kinds and softmax with all gradients."""
+    leaves = [v.to(device, copy=True).requires_grad_() for v in values]
+    made = results(block, leaves)
+    sum(one.square().sum() for one in made).backward()
+    return [*(one.detach() for one in made), *(t.grad for t in leaves)]
+
+
+def results(block: Any, leaves: list[Any]) -> list[Any]:
+    x, source, target, scores, x_dst, edge = leaves
+    att = x[0]
+    return [
+        block.attention(x, source, target),
+        block.attention(x, source, target, edge=scores),
+        block.softmax(scores),
+        block.attention_v2(x, x_dst, att),
+        block.attention_v2(x, x_dst, att, edge=edge),
+    ]
 
 
 def values_of(torch: Any, block: Any, shape: tuple[int, ...], dtype: Any) -> list[Any]:
     n, heads = block.num_src_nodes, shape[0]
-    sizes = (n, *shape), (n, heads), (block.num_dst_nodes, heads), (block.num_edges, heads)
-    return [torch.randn(*s).to(dtype) for s in sizes]
+    rows, edges = block.num_dst_nodes, block.num_edges
+    sizes = (n, *shape), (n, heads), (rows, heads), (edges, heads), (rows, *shape), (edges, *shape)
+    return [(torch.randn(*s) / 2).to(dtype) for s in sizes]
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -82,7 +95,7 @@ def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
 
     indptr, indices, nodes = zeros(rows + 1), zeros(edges), zeros(sources)
     static = Padded._of_arrays(indptr, indices, indices, nodes, nodes[:rows])
-    shapes = (sources, 4, 9), (sources, 4), (rows, 4), (edges, 4)
+    shapes = (sources, 4, 9), (sources, 4), (rows, 4), (edges, 4), (rows, 4, 9), (edges, 4, 9)
     values = [torch.randn(*s, device="cuda") for s in shapes]
 
     def fill(block: Any) -> None:
@@ -94,10 +107,8 @@ def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
     leaves = [v.clone().requires_grad_() for v in values]
 
     def run() -> list[Any]:
-        *given, scores = leaves
-        made, weights = static.attention(*given), static.softmax(scores)
-        total = made.square().sum() + weights.square().sum()
-        return [made, weights, *torch.autograd.grad(total, leaves)]
+        made = results(static, leaves)
+        return [*made, *torch.autograd.grad(sum(one.square().sum() for one in made), leaves)]
 
     fill(blocks[0])
     side = torch.cuda.Stream()
@@ -112,7 +123,8 @@ def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
     for block in blocks:
         fill(block)
         captured.replay()
-        sizes = block.num_src_nodes, block.num_src_nodes, block.num_dst_nodes, block.num_edges
+        ends = block.num_dst_nodes, block.num_edges
+        sizes = block.num_src_nodes, block.num_src_nodes, *ends, *ends
         want = step(block, [v[:n] for v, n in zip(values, sizes, strict=True)], "cuda")
         for mine, padded in zip(want, kept, strict=True):
             torch.testing.assert_close(mine, padded[: len(mine)], rtol=0, atol=0)
@@ -123,6 +135,6 @@ def test_blocks_without_edges(torch: Any) -> None:
     graph = pgs.Graph.from_coo([0], [1], num_nodes=4).to("cuda")
     block = pgs.PGSampler([2], seed=0).sample(graph, [2, 3]).torch().blocks[0]
     values = values_of(torch, block, (2, 3), torch.float32)
-    made, weights, *grads = step(block, values, "cuda")
-    assert weights.shape == (0, 2) and not made.any()
-    assert not any(grad.any() for grad in grads)
+    made = step(block, values, "cuda")
+    assert made[2].shape == (0, 2)
+    assert not any(one.any() for one in made)

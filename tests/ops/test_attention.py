@@ -33,13 +33,33 @@ def by_torch(block: Any, scores: Any) -> Any:
     return parts / parts.new_zeros(most.shape).index_add(0, dst, parts)[dst]
 
 
-def attention(block: Any, x: Any, source: Any, target: Any, slope: float) -> Any:
-    """The same of rows, in float64."""
+def ends_of(block: Any) -> tuple[Any, Any]:
     dst = torch.arange(block.num_dst_nodes).repeat_interleave(block.indptr.diff().long())
-    src = block.indices[: len(dst)].long()
-    weights = by_torch(block, F.leaky_relu(source[src] + target[dst], slope))
+    return block.indices[: len(dst)].long(), dst
+
+
+def summed(block: Any, x: Any, scores: Any) -> Any:
+    """Rows of x summed by the softmax of scores, in float64."""
+    src, dst = ends_of(block)
+    weights = by_torch(block, scores)
     rows = x[src] * weights.reshape(*weights.shape, *[1] * (x.dim() - 2))
     return x.new_zeros((block.num_dst_nodes, *x.shape[1:])).index_add(0, dst, rows)
+
+
+def attention(block: Any, x: Any, source: Any, target: Any, slope: float, edge: Any = None) -> Any:
+    src, dst = ends_of(block)
+    parts = source[src] + target[dst]
+    parts = parts if edge is None else parts + edge[: len(dst)]
+    return summed(block, x, F.leaky_relu(parts, slope))
+
+
+def attention_v2(
+    block: Any, x_src: Any, x_dst: Any, att: Any, slope: float, edge: Any = None
+) -> Any:
+    src, dst = ends_of(block)
+    parts = x_src[src] + x_dst[dst]
+    parts = parts if edge is None else parts + edge[: len(dst)]
+    return summed(block, x_src, (F.leaky_relu(parts, slope) * att).flatten(2).sum(2))
 
 
 def close(dtype: Any) -> dict[str, float]:
@@ -91,6 +111,56 @@ def test_attention_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
                 torch.testing.assert_close(a.grad.double(), b.grad, **more)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("with_edge", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 47), (4, 8), (3, 5), (2, 3, 2), (8, 64), (1, 602), (2, 0)]
+)
+def test_attention_v2_is_torchs(shape: tuple[int, ...], with_edge: bool, dtype: Any) -> None:
+    for ids in (np.int32, np.int64):
+        for block in sampled(ids).blocks:
+            sizes = (block.num_src_nodes, *shape), (block.num_dst_nodes, *shape), shape
+            sizes += ((block.num_edges, *shape),) * with_edge
+            mine = [(torch.randn(*s) / 2).to(dtype).requires_grad_() for s in sizes]
+            theirs = [t.detach().double().requires_grad_() for t in mine]
+            got = block.attention_v2(*mine[:3], 0.3, *mine[3:])
+            want = attention_v2(block, *theirs[:3], 0.3, *theirs[3:])
+            assert got.dtype == dtype and got.shape == want.shape
+            torch.testing.assert_close(got.double(), want, **close(dtype))
+            weight = torch.randn_like(got)
+            (got * weight).sum().backward()
+            (want * weight.double()).sum().backward()
+            for a, b in zip(mine, theirs, strict=True):
+                # Sums of many products of either sign, which were rounded.
+                more = {2: {"rtol": 5e-2, "atol": 0.5}, 4: {"rtol": 1e-4, "atol": 1e-3}}.get(
+                    dtype.itemsize, close(dtype)
+                )
+                torch.testing.assert_close(a.grad.double(), b.grad, **more)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_attention_with_scores_of_edges_is_torchs(dtype: Any) -> None:
+    for ids in (np.int32, np.int64):
+        for block in sampled(ids).blocks:
+            sizes = (block.num_src_nodes, 2, 5), (block.num_src_nodes, 2), (block.num_dst_nodes, 2)
+            mine = [
+                torch.randn(*s).to(dtype).requires_grad_() for s in (*sizes, (block.num_edges, 2))
+            ]
+            theirs = [t.detach().double().requires_grad_() for t in mine]
+            got, want = (
+                block.attention(*mine[:3], 0.3, mine[3]),
+                attention(block, *theirs[:3], 0.3, theirs[3]),
+            )
+            torch.testing.assert_close(got.double(), want, **close(dtype))
+            got.square().sum().backward()
+            want.square().sum().backward()
+            for a, b in zip(mine, theirs, strict=True):
+                more = {2: {"rtol": 5e-2, "atol": 0.5}, 4: {"rtol": 1e-4, "atol": 1e-3}}.get(
+                    dtype.itemsize, close(dtype)
+                )
+                torch.testing.assert_close(a.grad.double(), b.grad, **more)
+
+
 def test_gradients_by_differences() -> None:
     block = sampled(fanouts=(3,), seeds=12).blocks[0]
     n, rows = block.num_src_nodes, block.num_dst_nodes
@@ -99,8 +169,24 @@ def test_gradients_by_differences() -> None:
         for s in ((n, 2, 3), (n, 2), (rows, 2))
     )
     assert torch.autograd.gradcheck(block.attention, (x, source, target))
+    sizes = (block.num_edges, 2), (block.num_edges, 2, 3), (rows, 2, 3), (2, 3)
+    score, edge, x_dst, att = (
+        torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in sizes
+    )
+    assert torch.autograd.gradcheck(block.attention, (x, source, target, 0.2, score))
+    assert torch.autograd.gradcheck(block.attention_v2, (x, x_dst, att))
+    assert torch.autograd.gradcheck(block.attention_v2, (x, x_dst, att, 0.2, edge))
     scores = torch.randn(block.num_edges, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(block.softmax, (scores,))
+
+
+def both_close(got: Any, want: Any, mine: list[Any], theirs: list[Any]) -> None:
+    """Two results and the gradients of what they were made of."""
+    torch.testing.assert_close(got, want)
+    got.square().sum().backward()
+    want.square().sum().backward()
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +206,15 @@ def test_awkward_blocks(indptr: list[int], indices: list[int]) -> None:
     given = [torch.randn(*shape, dtype=torch.float64) for shape in shapes]
     mine, theirs = ([t.clone().requires_grad_() for t in given] for _ in range(2))
     got, want = block.attention(*mine), attention(block, *theirs, 0.2)
-    torch.testing.assert_close(got, want)
-    got.square().sum().backward()
-    want.square().sum().backward()
-    for a, b in zip(mine, theirs, strict=True):
-        torch.testing.assert_close(a.grad, b.grad)
+    both_close(got, want, mine, theirs)
     empty = (torch.tensor(indptr).diff() == 0).nonzero().squeeze(1)
+    assert not got[empty].any()
+    shapes = (5, 2, 3), (len(indptr) - 1, 2, 3), (2, 3), (len(indices), 2, 3)
+    given = [torch.randn(*shape, dtype=torch.float64) for shape in shapes]
+    mine, theirs = ([t.clone().requires_grad_() for t in given] for _ in range(2))
+    got = block.attention_v2(*mine[:3], edge=mine[3])
+    want = attention_v2(block, *theirs[:3], 0.2, theirs[3])
+    both_close(got, want, mine, theirs)
     assert not got[empty].any()
     scores = torch.randn(len(indices), 2)
     torch.testing.assert_close(block.softmax(scores), by_torch(block, scores))
@@ -166,13 +255,17 @@ def test_padding_changes_nothing() -> None:
         more = torch.full((b.num_dst_nodes - rows, 2), torch.nan)
         leaves = [x, spare], [source, spare], [target, more]
         given = [torch.cat(parts).requires_grad_() for parts in leaves]
-        scores = torch.cat([torch.randn(e, 2), torch.full((b.num_edges - e, 2), torch.nan)])
-        scores.requires_grad_()
-        made, weights = b.attention(*given), b.softmax(scores)
-        (made.square().sum() + weights.square().sum()).backward()
-        found.append([made, weights, *(t.grad for t in (*given, scores))])
+        padding = torch.full((b.num_edges - e, 2), torch.nan)
+        scores = torch.cat([torch.randn(e, 2), padding]).requires_grad_()
+        pairs = torch.cat([torch.randn(e, 2), padding]).unsqueeze(2).requires_grad_()
+        made, weights = b.attention(*given, edge=scores), b.softmax(scores)
+        x_src, x_dst = given[0].unsqueeze(2), given[2].unsqueeze(2)
+        second = b.attention_v2(x_src, x_dst, torch.ones(2, 1), edge=pairs)
+        (made.square().sum() + weights.square().sum() + second.square().sum()).backward()
+        found.append([made, weights, second, *(t.grad for t in (*given, scores, pairs))])
     for mine, theirs in zip(*found, strict=True):
-        assert torch.equal(mine, theirs[: len(mine)]) and not theirs[len(mine) :].any()
+        torch.testing.assert_close(mine, theirs[: len(mine)], rtol=0, atol=0)
+        assert not theirs[len(mine) :].any()
 
 
 def test_any_number_of_cores_gives_the_same_bits() -> None:
@@ -187,8 +280,10 @@ def test_any_number_of_cores_gives_the_same_bits() -> None:
             shapes = (n, 4, 64), (n, 4), (block.num_dst_nodes, 4), (block.num_edges, 4)
             *given, scores = (torch.randn(*s).requires_grad_() for s in shapes)
             made, weights = block.attention(*given), block.softmax(scores)
-            (made.square().sum() + weights.square().sum()).backward()
-            found.append([made, weights, *(t.grad for t in (*given, scores))])
+            x_dst = given[0][: block.num_dst_nodes]
+            second = block.attention_v2(given[0], x_dst, given[0][0])
+            (made.square().sum() + weights.square().sum() + second.square().sum()).backward()
+            found.append([made, weights, second, *(t.grad for t in (*given, scores))])
     finally:
         pgs.set_num_threads(before)
     for other in found[1:]:
@@ -219,10 +314,22 @@ def test_what_is_wrong_is_told() -> None:
         ({"source": source.int()}, TypeError, "source: expected floats, got torch.int32"),
         ({"target": source[: rows + 1]}, ValueError, rf"target: expected shape \[{rows}, 2\], got"),
         ({"negative_slope": torch.inf}, ValueError, "negative_slope: expected a finite number"),
+        ({"edge": source[:1]}, ValueError, rf"edge: expected shape \[{e}, 2\], got"),
     ):
         given = {"x": x, "source": source, "target": target, **change}
         with pytest.raises(error, match=text):
             block.attention(**given)
+    x_dst, att = torch.zeros(rows, 2, 3), torch.zeros(2, 3)
+    for change, error, text in (
+        ({"x_src": x[1:]}, ValueError, rf"x_src: expected shape \[{n}, 2, ...\], got"),
+        ({"x_dst": x_dst[1:]}, ValueError, rf"x_dst: expected shape \[{rows}, 2, 3\], got"),
+        ({"att": att[:1]}, ValueError, r"att: expected shape \[2, 3\], got"),
+        ({"edge": x_dst[:1]}, ValueError, rf"edge: expected shape \[{e}, 2, 3\], got"),
+        ({"negative_slope": torch.nan}, ValueError, "negative_slope: expected a finite number"),
+    ):
+        given = {"x_src": x, "x_dst": x_dst, "att": att, **change}
+        with pytest.raises(error, match=text):
+            block.attention_v2(**given)
     with pytest.raises(ValueError, match=rf"scores: expected shape \[{e}, ...\], got"):
         block.softmax(torch.zeros(e + 1))
     with pytest.raises(TypeError, match=r"scores: expected floats, got torch\.int64"):

@@ -48,6 +48,24 @@ def run(dtype, floats):
                 found.append([made, weights, *(t.grad for t in (*given, scores))])
             for a, b in zip(*found, strict=True):
                 torch.testing.assert_close(a, b, **same)
+            sizes = (n, *shape), (rows, *shape), shape, (edges, heads), (edges, *shape)
+            values = [(torch.randn(*s) / 2).to(floats) for s in sizes]
+            for with_edge in (False, True):
+                found = []
+                for there in (False, True):
+                    csr.__dict__.pop("_csr", None)
+                    *given, score, edge = (v.clone().requires_grad_() for v in values)
+                    x = given[0]
+                    parts = (t.flatten(1)[:, :heads] for t in (x, given[1]))
+                    usual = x.numel() and len(shape) > 1
+                    first = csr.attention(x, *parts, edge=score) if usual else score
+                    made = csr.attention_v2(*given, 0.3, edge if with_edge else None)
+                    (made.square().sum() + first.square().sum()).backward()
+                    found.append([first, made, *(t.grad for t in (*given, score))])
+                    if with_edge:
+                        found[-1].append(edge.grad)
+                for a, b in zip(*found, strict=True):
+                    torch.testing.assert_close(a, b, **same)
 """
 
 

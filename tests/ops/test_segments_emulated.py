@@ -18,6 +18,7 @@ import numpy as np
 import torch
 import pygsampler as pgs
 from pygsampler._ops import segments
+from pygsampler._ops.relations import reduce_by_relation
 from pygsampler.torch import segment_reduce
 
 # The driver is older than torch would have it, says the first gradient.
@@ -66,6 +67,15 @@ def run(dtype, floats):
                     return made, x.grad
                 cpu, gpu = both(make)
                 assert torch.equal(cpu[0], gpu[0]) and torch.equal(cpu[1], gpu[1]), (kind, shape)
+            relations = torch.randint(3, (csr.num_edges,))
+            def make():
+                csr.__dict__.pop("_csr", None)
+                x = values.clone().requires_grad_()
+                made = reduce_by_relation(csr._segments(), x, relations, 3)
+                (made * made.detach().sin()).sum().backward()
+                return made, x.grad
+            cpu, gpu = both(make)
+            assert torch.equal(cpu[0], gpu[0]) and torch.equal(cpu[1], gpu[1]), shape
             heads = shape[0] if len(shape) == 2 else 0
             weights = torch.randn((csr.num_edges, heads) if heads else (csr.num_edges,)).to(floats)
             def make():

@@ -268,9 +268,9 @@ class Block(HasFeatures):
         they are grouped by destination, without a row for each edge; the gradient likewise over the
         edges grouped by source. Those of 16 bits are added up as float32. On the CPU all idle cores
         do that, on a GPU kernels in torch's current stream, which nobody waits for and a CUDA graph
-        may capture. Both add in the order of the edges: the same bits on the CPU, for any number of
-        cores, and on a GPU. Only the gradient of weights is added in another order there, one that
-        is the same on every run.
+        may capture. Both add in the order of the edges, and 512 edges or more in pieces of 256
+        edges: the same bits on the CPU, for any number of cores, and on a GPU. Only the gradient of
+        weights is added in another order there, one that is the same on every run.
 
         Raises
         ------
@@ -393,6 +393,7 @@ class Block(HasFeatures):
         source: torch.Tensor,
         target: torch.Tensor,
         negative_slope: float = 0.2,
+        edge: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The attention of GAT: in-neighbors' rows, summed by the softmax of their scores.
 
@@ -408,6 +409,9 @@ class Block(HasFeatures):
         target : float tensor of shape [num_dst_nodes, heads]
         negative_slope : float, default: 0.2
             Of ``leaky_relu``.
+        edge : float tensor of shape [num_edges, heads], optional
+            Added to the scores before ``leaky_relu``, in the order of ``indices``: the scores of
+            edge features. It has a gradient, too.
 
         Returns
         -------
@@ -427,7 +431,51 @@ class Block(HasFeatures):
         """
         from pygsampler._ops import attention
 
-        return attention.attention(self._segments(), x, source, target, negative_slope)
+        return attention.attention(self._segments(), x, source, target, negative_slope, edge)
+
+    def attention_v2(
+        self,
+        x_src: torch.Tensor,
+        x_dst: torch.Tensor,
+        att: torch.Tensor,
+        negative_slope: float = 0.2,
+        edge: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The attention of GATv2: in-neighbors' rows, summed by the softmax of their scores.
+
+        An edge from u to v has the score ``(att * leaky_relu(x_src[u] + x_dst[v] + edge)).sum()``
+        of each head, its weight is the softmax of that over the edges of v, and v gets the sum of
+        ``x_src[u]`` by it (Brody et al., "How attentive are graph attention networks?", 2022).
+        Arrays of the edges have a value for each head; only ``edge`` and its gradient are wider.
+
+        Parameters
+        ----------
+        x_src : float tensor of shape [num_src_nodes, heads, ...]
+        x_dst : float tensor of shape [num_dst_nodes, heads, ...]
+        att : float tensor of shape [heads, ...]
+        negative_slope : float, default: 0.2
+            Of ``leaky_relu``.
+        edge : float tensor of shape [num_edges, heads, ...], optional
+            In the order of ``indices``: the rows of edge features.
+
+        Returns
+        -------
+        torch.Tensor
+            Of shape [num_dst_nodes, heads, ...] and the dtype of x_src; 0 for destinations without
+            edges.
+
+        Notes
+        -----
+        Scores are float32 for rows of 16 bits. The bits are the same on every run of a device.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
+        """
+        from pygsampler._ops import attention
+
+        return attention.attention_v2(self._segments(), x_src, x_dst, att, negative_slope, edge)
 
     def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
         from pygsampler._ops import segments
@@ -439,9 +487,18 @@ class Block(HasFeatures):
         segments: Segments | None = known.get("_csr")
         if segments is None:
             self._need_torch("sum")
-            from pygsampler._ops.segments import Segments
+            from pygsampler._ops.segments import Segments, is_compiling
 
-            segments = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
+            if not is_compiling():
+                segments = Segments(self.indptr, self.indices, self.num_src_nodes)
+                known["_csr"] = segments
+            elif "indptr" in known and "indices" in known:
+                segments = Segments(self.indptr, self.indices, self.num_src_nodes)
+            else:
+                raise RuntimeError(
+                    "Block: expected tensors that exist before a compiled call, got a block "
+                    "without them; call batch.create_tensors()"
+                )
         return segments
 
     def _need_torch(self, what: str) -> None:

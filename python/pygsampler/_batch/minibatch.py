@@ -440,6 +440,17 @@ class MiniBatch(HasFeatures, Exports):
         """The batch of torch tensors in page-locked memory, as torch's DataLoader asks for it."""
         return self.torch()._map(lambda tensor: tensor.pin_memory())
 
+    def create_tensors(self: B) -> B:
+        """Creates the arrays of all blocks now and returns the batch.
+
+        They are created when they are first used, which ``torch.compile`` cannot do: call this
+        before a compiled model gets the blocks.
+        """
+        for block in self._all_blocks():
+            for name in BLOCK_ARRAYS:
+                getattr(block, name)
+        return self
+
     def _map(self: B, move: Any) -> B:
         source = self._source
         moved = source.moved(move)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -24,38 +24,118 @@ if TYPE_CHECKING:
 
 def softmax(segments: Segments, scores: Tensor) -> Tensor:
     """The softmax of scores, [edges, ...], over the edges of each row; 0 for padding."""
-    edges = len(segments.indices)
+    edges = segments.indices.shape[0]
     _fits("scores", scores, (edges, ...), segments)
     if not scores.numel():
         return scores.clone()
     flat = scores.reshape(edges, -1)
-    apply: Any = _Softmax.apply
-    made: Tensor = apply(flat.contiguous(), segments)
+    if by_edge.is_compiling():
+        operator = torch.ops.pygsampler.softmax
+        made: Tensor = operator(flat.contiguous(), segments.indptr, segments.indices)
+    else:
+        made = cast("Any", _Softmax.apply)(flat.contiguous(), segments)
     return made.reshape(scores.shape)
 
 
 def attention(
-    segments: Segments, x: Tensor, source: Tensor, target: Tensor, negative_slope: float
+    segments: Segments,
+    x: Tensor,
+    source: Tensor,
+    target: Tensor,
+    negative_slope: float,
+    edge: Tensor | None = None,
 ) -> Tensor:
     """Rows of x, [sources, heads, ...], summed over each row's edges: [rows, heads, ...].
 
-    Edges have the softmax of their scores as weights, ``leaky_relu(source + target)``; rows without
-    edges are 0.
+    Edges have the softmax of their scores as weights, ``leaky_relu(source + target + edge)``; rows
+    without edges are 0.
     """
-    heads = x.shape[1] if isinstance(x, torch.Tensor) and x.dim() > 1 else 1
+    heads = _heads(x)
     _fits("x", x, (segments.sources, heads, ...), segments)
     _fits("source", source, (segments.sources, heads), segments)
     _fits("target", target, (segments.rows, heads), segments)
-    slope = float(negative_slope)
+    if edge is not None:
+        _fits("edge", edge, (segments.indices.shape[0], heads), segments)
+    return _attended(segments, x, (source, target, edge), float(negative_slope))
+
+
+def attention_v2(
+    segments: Segments,
+    x_src: Tensor,
+    x_dst: Tensor,
+    att: Tensor,
+    negative_slope: float,
+    edge: Tensor | None = None,
+) -> Tensor:
+    """Rows of x_src, [sources, heads, ...], summed over each row's edges: [rows, heads, ...].
+
+    Edges have the softmax of ``edge_scores`` as weights; rows without edges are 0.
+    """
+    scores = edge_scores(segments, x_src, x_dst, att, negative_slope, edge)
+    # The slope was theirs.
+    return _attended(segments, x_src, (None, None, scores), 1.0)
+
+
+def edge_scores(
+    segments: Segments,
+    x_src: Tensor,
+    x_dst: Tensor,
+    att: Tensor,
+    negative_slope: float,
+    edge: Tensor | None = None,
+) -> Tensor:
+    """The scores of GATv2: ``att * leaky_relu(x_src + x_dst + edge)``, added for each head.
+
+    x_src is [sources, heads, ...], x_dst [rows, heads, ...], att [heads, ...] and edge [edges,
+    heads, ...]; scores are [edges, heads] and 0 for padding, of float32 for rows of 16 bits.
+    """
+    heads = _heads(x_src)
+    _fits("x_src", x_src, (segments.sources, heads, ...), segments)
+    shape = x_src.shape[1:]
+    _fits("x_dst", x_dst, (segments.rows, *shape), segments)
+    _fits("att", att, tuple(shape), segments)
+    edges = segments.indices.shape[0]
+    wide = _wide(x_src.dtype)
+    rows = [x_dst.to(x_src.dtype)]
+    if edge is not None:
+        _fits("edge", edge, (edges, *shape), segments)
+        rows.append(edge.to(x_src.dtype))
+    if not x_src.flatten(1).shape[1]:
+        # The gradients are there all the same.
+        none = sum((t.sum() for t in (x_src, att, *rows)), start=x_src.new_zeros(()))
+        return x_src.new_zeros((edges, heads), dtype=wide) + none.to(wide)
+    own, *more = (t.flatten(1).contiguous() for t in rows)
+    weights = att.to(wide).reshape(heads, -1).contiguous()
+    given = x_src.flatten(1).contiguous(), own, weights, *(more or (None,))
+    if by_edge.is_compiling():
+        operator = torch.ops.pygsampler.edge_scores
+        made: Tensor = operator(*given, segments.indptr, segments.indices, negative_slope)
+    else:
+        made = cast("Any", _EdgeScores.apply)(*given, segments, negative_slope)
+    return made
+
+
+def _heads(x: Any) -> int:
+    return x.shape[1] if isinstance(x, torch.Tensor) and x.dim() > 1 else 1
+
+
+def _attended(
+    segments: Segments, x: Tensor, score_parts: tuple[Tensor | None, ...], slope: float
+) -> Tensor:
+    """Attention by the score_parts of scores: of sources, of destinations and of edges."""
     wide = _wide(x.dtype)
     flat = x.flatten(1)
     if not flat.shape[1]:
         # The gradients are there all the same.
-        none = x.sum() + source.sum() + target.sum()
+        none = sum((t.sum() for t in score_parts if t is not None), start=x.sum())
         return x.new_zeros((segments.rows, *x.shape[1:])) + none.to(x.dtype)
-    apply: Any = _Attend.apply
-    scores = source.to(wide).contiguous(), target.to(wide).contiguous()
-    made: Tensor = apply(flat.contiguous(), *scores, segments, slope)
+    scores = [None if t is None else t.to(wide).contiguous() for t in score_parts]
+    given = flat.contiguous(), *scores
+    if by_edge.is_compiling():
+        operator = torch.ops.pygsampler.attention
+        made: Tensor = operator(*given, segments.indptr, segments.indices, slope)[0]
+    else:
+        made = cast("Any", _Attend.apply)(*given, segments, slope)
     return made.reshape((segments.rows, *x.shape[1:]))
 
 
@@ -78,54 +158,55 @@ def _scores(segments: Segments, x: Tensor, grad: Tensor | None = None) -> Tensor
     """The softmax of x, [edges, heads], or the gradient of what it is of where x is one."""
     edges, heads = x.shape
     out = by_edge._room(RowTable.of_tensor(x), edges, heads)
-    about = array(
-        "q",
-        [
-            segments.indptr.data_ptr(),
-            x.data_ptr(),
-            0 if grad is None else grad.data_ptr(),
-            out.data_ptr(),
-            segments.rows,
-            edges,
-            heads,
-            8 * segments.indptr.element_size(),
-            8 * x.element_size(),
-            x.dtype == torch.bfloat16,
-        ],
-    )
-    _call("SegmentSoftmax", about, x)
+    # The values of edges, which has no source.
+    table = RowTable.of_tensor(x)._replace(rows=0)
+    rows = Segments(segments.indptr, segments.indices, 0)
+    about = rows._about(table, SUM, 1, None, out)
+    about.append(0 if grad is None else grad.data_ptr())
+    _call("SegmentSoftmax", about, x, table, 1)
     return out
 
 
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, source: Tensor, target: Tensor, segments: Segments, slope: float
+        ctx: Any,
+        x: Tensor,
+        source: Tensor | None,
+        target: Tensor | None,
+        edge: Tensor | None,
+        segments: Segments,
+        slope: float,
     ) -> Tensor:
         table = RowTable.of_tensor(x)
         out = by_edge._room(table, segments.rows, table.width)
-        log = torch.empty_like(target)
-        ctx.save_for_backward(x, source, target, log)
+        part = edge if source is None else source
+        assert part is not None
+        log = part.new_empty((segments.rows, part.shape[1]))
+        ctx.save_for_backward(x, source, target, edge, log)
         ctx.about = segments, slope
         if out.numel():
-            _attention(segments, table, out, slope, source, target, log)
+            _attention(segments, table, out, slope, source, target, edge, log)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, source, target, log = ctx.saved_tensors
+        x, source, target, edge, log = ctx.saved_tensors
         segments, slope = ctx.about
         table, grad = RowTable.of_tensor(x), grad.contiguous()
-        edges, heads = len(segments.indices), source.shape[1]
+        edges, heads = len(segments.indices), log.shape[1]
         alpha = by_edge._room(table, edges, heads)
-        pre = by_edge._room(RowTable.of_tensor(source), edges, heads)
-        to_target = torch.empty_like(target)
+        pre = by_edge._room(RowTable.of_tensor(log), edges, heads)
+        to_target = None if target is None else torch.empty_like(target)
         to_x = to_source = None
         if edges and segments.rows:
-            _attention(segments, table, grad, slope, source, target, log, alpha, pre, to_target)
+            score_parts = source, target, edge, log, alpha, pre, to_target
+            _attention(segments, table, grad, slope, *score_parts)
         else:
-            to_target.zero_()
+            pre.zero_()
+            if to_target is not None:
+                to_target.zero_()
         if any(ctx.needs_input_grad[:2]):
             there = segments.transposed(places=True)
             if ctx.needs_input_grad[0]:
@@ -134,24 +215,113 @@ class _Attend(torch.autograd.Function):
                 # Rows of edges, by their sources.
                 assert there.places is not None
                 to_source = Segments(there.indptr, there.places, edges).reduce(pre, SUM)
-        return to_x, to_source, to_target, None, None
+        return to_x, to_source, to_target, None if edge is None else pre, None, None
 
 
 def _attention(
-    segments: Segments, x: RowTable, out: Tensor, slope: float, source: Tensor, *others: Tensor
+    segments: Segments, x: RowTable, out: Tensor, slope: float, *score_parts: Tensor | None
 ) -> None:
-    """Attention of engine/cpu/layers: others are target and log, then alpha, pre and to_target."""
-    about = segments._about(x, SUM, source.shape[1], None, out)
-    addresses = [by_edge._address(tensor) for tensor in (source, *others)]
-    about.extend([*addresses, *[0] * (6 - len(addresses))])
+    """Calls the engine for attention, or its gradients where there is an alpha.
+
+    Parts are source, target, edge, log, alpha, pre and to_target, as far as they are asked for; log
+    has the heads.
+    """
+    log = score_parts[3]
+    assert log is not None
+    _scored(segments, x, log.shape[1], out, slope, score_parts)
+
+
+class _EdgeScores(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        x_dst: Tensor,
+        att: Tensor,
+        edge: Tensor | None,
+        segments: Segments,
+        slope: float,
+    ) -> Tensor:
+        edges, heads = len(segments.indices), len(att)
+        made = by_edge._room(RowTable.of_tensor(att), edges, heads)
+        ctx.save_for_backward(x, x_dst, att, edge)
+        ctx.about = segments, slope
+        if edges and segments.rows:
+            _scores_of(segments, x, slope, x_dst, att, edge, made)
+        else:
+            made.zero_()
+        return made
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, x_dst, att, edge = ctx.saved_tensors
+        segments, slope = ctx.about
+        grad = grad.contiguous()
+        to_x = to_att = to_edge = None
+        rows = by_edge._room(RowTable.of_tensor(x_dst), *x_dst.shape)
+        by_row = by_edge._room(RowTable.of_tensor(att), *x_dst.shape)
+        if edge is not None and ctx.needs_input_grad[3]:
+            to_edge = by_edge._room(RowTable.of_tensor(edge), *edge.shape)
+        if segments.rows:
+            _scores_of(segments, x, slope, x_dst, att, edge, grad, rows, by_row, to_edge)
+        elif to_edge is not None:
+            to_edge.zero_()
+        if ctx.needs_input_grad[2]:
+            to_att = by_row.sum(0).reshape(att.shape)
+        if ctx.needs_input_grad[0]:
+            to_x = by_edge._room(RowTable.of_tensor(x), *x.shape)
+            if len(x):
+                there = segments.transposed(places=True)
+                _scores_of(there, x_dst, slope, x, att, edge, grad, to_x)
+        return to_x, rows, to_att, to_edge, None, None
+
+
+def _scores_of(
+    segments: Segments, x: Tensor, slope: float, x_dst: Tensor, att: Tensor, *others: Tensor | None
+) -> None:
+    """Calls the engine for scores of edges, or their gradients where there is a third of others.
+
+    Others are edge, scores, and the gradients of x_dst, att and edge, as far as they are asked for.
+    """
+    table = RowTable.of_tensor(x)
+    _scored(segments, table, len(att), None, slope, (), (x_dst, att, *others))
+
+
+def _scored(
+    segments: Segments,
+    x: RowTable,
+    heads: int,
+    out: Tensor | None,
+    slope: float,
+    score_parts: tuple[Tensor | None, ...],
+    more: tuple[Tensor | None, ...] = (),
+) -> None:
+    """Calls the engine with a reduction, seven parts of attention, a slope, and seven of scores."""
+    about = segments._about(x, SUM, heads, None, out)
+    about.extend(_seven(score_parts))
     about.frombytes(struct.pack("d", slope))
-    _call("SegmentAttend", about, out)
+    about.extend(_seven(more))
+    # Scores alone need no room.
+    many = heads if score_parts or len(more) > 4 else 0
+    _call("SegmentAttend", about, segments.indptr, x, many)
 
 
-def _call(name: str, about: array[int], where: Tensor) -> None:
+def _seven(tensors: tuple[Tensor | None, ...]) -> list[int]:
+    addresses = [0 if t is None else by_edge._address(t) for t in tensors]
+    return [*addresses, *[0] * (7 - len(addresses))]
+
+
+def _call(name: str, words: array[int], where: Tensor, x: RowTable, heads: int) -> None:
+    """Calls the engine, with room for long rows of so many heads, if any."""
     index = by_edge._device(where)
-    stream = current_stream(index) if index >= 0 else 0
-    call(name, index, about.buffer_info()[0], stream)
+    stream, room = 0, None
+    if index >= 0:
+        stream = current_stream(index)
+        if heads:
+            room = by_edge._room_for_long_rows(words, x, False, heads)
+    call(name, index, words.buffer_info()[0], stream)
+    del room
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

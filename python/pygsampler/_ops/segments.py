@@ -21,6 +21,8 @@ from pygsampler._features.gather import gather_on_device
 from pygsampler._ops import segments
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
 
     from pygsampler._features.features import Features
@@ -29,11 +31,19 @@ if TYPE_CHECKING:
 _LARGE = 1 << 18
 # As internal/engine/cpu/layers numbers them.
 SUM, MEAN, MAX = range(3)
+# Rows of at least twice so many edges are added in pieces of so many, in one order everywhere.
+_PIECE = 256
+# From so many edges on threads of a GPU share long rows; fewer are not worth another launch.
+_MANY = 1 << 17
 # Of a GPU alone, as internal/engine/cuda numbers it: what rows have whose largest a source was.
 _TAKEN = 3
 # Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads, transposeLong and transposeTiles.
 _MOST_WIDTH, _MOST_HEADS = 1 << 20, (1 << 16) - 1
 _LONG, _TILES = 512, 1024
+# Where the words of a reduction have its edges, and its scratch.
+_EDGES, _ROOM = 8, 20
+# Operators of torch take the place of functions of autograd, where a compiler asks for them.
+is_compiling: Callable[[], bool] = getattr(torch.compiler, "is_compiling", lambda: False)
 _OURS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
@@ -89,7 +99,7 @@ class Segments:
 
     @property
     def rows(self) -> int:
-        return len(self.indptr) - 1
+        return self.indptr.shape[0] - 1
 
     def transposed(self, places: bool = False) -> Segments:
         """The edges by their sources, those of each in their order; its sources are the rows here.
@@ -135,11 +145,15 @@ class Segments:
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
             about = self._about(table, kind, heads, weights, out, best, ids, degrees)
-            address = about.buffer_info()[0]
             index = _device(out)
-            stream = current_stream(index) if index >= 0 else 0
+            stream, room = 0, None
+            if index >= 0:
+                stream = current_stream(index)
+                room = _room_for_long_rows(about, table, kind != MAX)
+            address = about.buffer_info()[0]
             # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
             call("SegmentReduce", index, address, stream, 0)
+            del room
         return out
 
     def dots(
@@ -172,7 +186,7 @@ class Segments:
         indices = self.indices
         # Where only edges are looked at no values are.
         width, dtype = (1, torch.float32) if x is None else (x.width, x.dtype)
-        places = self.places if weights is not None else None
+        places = self.places if ids is None else None
         return array(
             "q",
             [
@@ -195,6 +209,9 @@ class Segments:
                 self.sources if x is None else x.rows,
                 0 if degrees is None else _address(degrees),
                 0 if places is None else _address(places),
+                _PIECE,
+                0,
+                0,
             ],
         )
 
@@ -294,7 +311,11 @@ def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | Non
             best = _room(RowTable.of_tensor(segments.indices[:, None]), segments.rows, table.width)
         return segments.reduce(table, kind, best=best, ids=ids).reshape((segments.rows, *shape))
     flat = _flat(segments, x, ids)
-    if _is_ours(flat):
+    if _is_ours(flat) and is_compiling():
+        operator = torch.ops.pygsampler.reduce
+        edges = segments.indptr, segments.indices, segments.sources
+        made = operator(flat.contiguous(), *edges, kind, ids)[0]
+    elif _is_ours(flat):
         made = _Reduce.apply(flat.contiguous(), segments, kind, ids)
     else:
         made = _by_torch(segments, flat, kind, ids)
@@ -312,11 +333,11 @@ def weighted_sum(
             'sampled with edge_weights="ht" a block has edge_weights'
         )
     ids = _ids(segments, of)
-    edges = len(segments.indices)
+    edges = segments.indices.shape[0]
     heads = weights.shape[1] if weights.dim() == 2 else 1
     dims = len(x.shape)
     fits = weights.dim() == 1 or (weights.dim() == 2 and dims >= 2 and x.shape[1] == heads)
-    if not fits or len(weights) != edges:
+    if not fits or weights.shape[0] != edges:
         raise ValueError(
             f"weights: expected shape [{edges}], or [{edges}, heads] and x of shape "
             f"[{segments.sources}, heads, ...], got {tuple(weights.shape)} and {tuple(x.shape)}"
@@ -334,7 +355,11 @@ def weighted_sum(
     flat = _flat(segments, x, ids)
     both = torch.promote_types(x.dtype, weights.dtype)
     flat, by_head = flat.to(both), weights.reshape(edges, heads).to(both)
-    if _is_ours(flat, heads) and heads:
+    if _is_ours(flat, heads) and heads and is_compiling():
+        operator = torch.ops.pygsampler.weighted_sum
+        csr = segments.indptr, segments.indices, segments.sources
+        made = operator(flat.contiguous(), by_head.contiguous(), *csr, ids)
+    elif _is_ours(flat, heads) and heads:
         apply = _Weighted.apply
         made = apply(flat.contiguous(), by_head.contiguous(), segments, ids)
     else:
@@ -387,7 +412,7 @@ def _ids(segments: Segments, of: Tensor | None) -> Tensor | None:
     if not isinstance(of, torch.Tensor) or of.dtype not in (torch.int32, torch.int64):
         found = getattr(of, "dtype", type(of).__name__)
         raise TypeError(f"of: expected a tensor of int32 or int64, got {found}")
-    if of.dim() != 1 or len(of) != segments.sources or of.device != ids.device:
+    if of.dim() != 1 or of.shape[0] != segments.sources or of.device != ids.device:
         raise ValueError(
             f"of: expected an id for each of {segments.sources} sources on {ids.device}, got shape "
             f"{tuple(of.shape)} on {of.device}"
@@ -406,7 +431,7 @@ def _table(x: Any, ids: Tensor | None) -> tuple[RowTable, Tensor | None, tuple[i
 
 
 def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
-    if x.dim() < 1 or (ids is None and len(x) != segments.sources):
+    if x.dim() < 1 or (ids is None and x.shape[0] != segments.sources):
         raise ValueError(
             f"x: expected a row for each of {segments.sources} sources, got shape {tuple(x.shape)}"
         )
@@ -416,7 +441,7 @@ def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
         raise ValueError(
             f"x: expected a tensor on {segments.indices.device}, got one on {x.device}"
         )
-    return x.reshape(len(x), math.prod(x.shape[1:]))
+    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
 def _is_ours(x: Tensor, heads: int = 1) -> bool:
@@ -436,6 +461,23 @@ def _room(like: RowTable, rows: int, width: int) -> Tensor:
     if device.type == "cuda" or rows * width * dtype.itemsize < _LARGE:
         return torch.empty((rows, width), dtype=dtype, device=device)
     return Array._room(str(dtype).removeprefix("torch."), (rows, width)).torch()
+
+
+def _room_for_long_rows(
+    words: array[int], x: RowTable, plain: bool, heads: int = 1
+) -> Tensor | None:
+    """Adds scratch on a GPU for long rows to the words of a reduction that may have some.
+
+    It is as large as ``cuda.Segment.RoomBytes``; the tensor must live until after the call.
+    """
+    edges = words[_EDGES]
+    if edges < _MANY:
+        return None
+    values = -(-edges // _PIECE) * (x.width if plain else 2 * (x.width + heads))
+    size = values * max(4, x.dtype.itemsize)
+    room = torch.empty(size, dtype=torch.uint8, device=x.device)
+    words[_ROOM : _ROOM + 2] = array("q", [room.data_ptr(), size])
+    return room
 
 
 def _address(ids: Tensor) -> int:
@@ -486,7 +528,7 @@ def segment_reduce(
                 f"{name}: expected one dimension on {x.device}, got shape {tuple(ids.shape)} on "
                 f"{ids.device}"
             )
-    if not len(indptr):
+    if not indptr.shape[0]:
         raise ValueError("indptr: expected at least one value (0), got none")
-    csr = segments.Segments(indptr.contiguous(), indices.contiguous(), len(x))
+    csr = segments.Segments(indptr.contiguous(), indices.contiguous(), x.shape[0])
     return segments.reduce(csr, x, kinds[reduce])

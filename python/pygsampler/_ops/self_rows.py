@@ -61,7 +61,8 @@ def self_and_reduce(
         return _rows(x, take_rows(of, at)), reduced
     if not isinstance(x, torch.Tensor):
         raise ValueError("of: expected ids for features, got None")
-    if not (x.requires_grad and torch.is_grad_enabled()):
+    # A compiler adds the gradients up by itself.
+    if not (x.requires_grad and torch.is_grad_enabled()) or segments.is_compiling():
         return take_rows(x, at), segments.reduce(edges, x, KINDS[kind])
     whole, own = _Fork.apply(x, at)
     return own, segments.reduce(edges, whole, KINDS[kind])

@@ -4,53 +4,66 @@ import "github.com/pygsampler/pygsampler/gpu"
 
 // attendArgs mirrors AttentionArgs in kernels/layers/attention.cuh.
 type attendArgs struct {
-	Of                                        segmentArgs
-	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
-	Slope                                     float64
+	Of                                              segmentArgs
+	Source, Target, Edge, Log, Alpha, Pre, ToTarget gpu.Address
+	Slope                                           float64
 }
 
 // attendKernels are those of kernels/layers/attention.cu, or of attention_half.cu.
 type attendKernels struct {
-	forward, back gpu.Kernel[attendArgs]
+	forward, back      gpu.Kernel[attendArgs]
+	fold, pieces       gpu.Kernel[attendArgs]
+	scores, scoresBack gpu.Kernel[edgeScoresArgs]
 }
 
-func loadAttention(file, forward, back string) func(e *Engine) (*attendKernels, error) {
+func loadAttention(file string) func(e *Engine) (*attendKernels, error) {
 	return func(e *Engine) (k *attendKernels, err error) {
 		k = new(attendKernels)
-		if k.forward, err = KernelOf[attendArgs](e, file, forward, 0); err != nil {
+		for name, to := range map[string]*gpu.Kernel[attendArgs]{
+			"_forward": &k.forward, "_backward": &k.back, "_fold": &k.fold, "_pieces": &k.pieces,
+		} {
+			if *to, err = KernelOf[attendArgs](e, file, file+name, 0); err != nil {
+				return nil, err
+			}
+		}
+		if k.scores, err = KernelOf[edgeScoresArgs](e, file, file+"_scores", 0); err != nil {
 			return nil, err
 		}
-		k.back, err = KernelOf[attendArgs](e, file, back, 0)
+		k.scoresBack, err = KernelOf[edgeScoresArgs](e, file, file+"_scores_back", 0)
 		return k, err
 	}
 }
 
 var (
-	loadAttend       = loadAttention("attention", "attention_forward", "attention_backward")
-	loadAttendNarrow = loadAttention("attention_half", "attention_half_forward", "attention_half_backward")
+	loadAttend       = loadAttention("attention")
+	loadAttendNarrow = loadAttention("attention_half")
 )
+
+// attendKernels are those for the floats of a segment.
+func (e *Engine) attendKernels(g *Segment) (*attendKernels, error) {
+	if g.FloatBits == 16 {
+		return Kept(e, "attention_half", loadAttendNarrow)
+	}
+	return Kept(e, "attention", loadAttend)
+}
 
 // Attention is a Segment whose rows are summed by the softmax of their scores, as
 // internal/engine/cpu/layers's Attention says; addresses are the device's.
 type Attention struct {
 	Segment
-	Source, Target, Log, Alpha, Pre, ToTarget gpu.Address
-	Slope                                     float64
+	Source, Target, Edge, Log, Alpha, Pre, ToTarget gpu.Address
+	Slope                                           float64
 }
 
 // Attend puts it into a stream: forward, or backward where there is an Alpha.
 func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
-	name, load := "attention", loadAttend
-	if t.FloatBits == 16 {
-		name, load = "attention_half", loadAttendNarrow
-	}
-	k, err := Kept(e, name, load)
+	k, err := e.attendKernels(&t.Segment)
 	if err != nil || t.Rows == 0 {
 		return err
 	}
 	a := attendArgs{
-		Of: t.args(), Source: t.Source, Target: t.Target, Log: t.Log, Alpha: t.Alpha, Pre: t.Pre, ToTarget: t.ToTarget,
-		Slope: t.Slope,
+		Of: t.args(), Source: t.Source, Target: t.Target, Edge: t.Edge, Log: t.Log, Alpha: t.Alpha, Pre: t.Pre,
+		ToTarget: t.ToTarget, Slope: t.Slope,
 	}
 	// The columns of a vector are of one head.
 	each, kernel := t.Width/t.Heads, &k.forward
@@ -59,28 +72,46 @@ func (e *Engine) Attend(t *Attention, s gpu.Stream) error {
 		kernel, parts = &k.back, t.Heads
 		a.Of.shape(each, each)
 	}
-	return kernel.Launch(s, a.Of.grid(parts), &a)
+	if err := kernel.Launch(s, a.Of.grid(parts), &a); err != nil || a.Of.Pieces == 0 {
+		return err
+	}
+	if t.Alpha == 0 {
+		return k.fold.Launch(s, a.Of.foldGrid(parts), &a)
+	}
+	// A warp has a piece.
+	a.Of.Group = 5
+	if err := k.pieces.Launch(s, a.Of.foldGrid(parts), &a); err != nil || t.ToTarget == 0 {
+		return err
+	}
+	sums := t.Room + gpu.Address(t.pieces()*t.Heads*t.sumBytes())
+	return e.fold(t.inSums(), sums, t.ToTarget, t.Heads, s)
 }
 
 // softmaxArgs mirrors SoftmaxArgs in kernels/layers/softmax.cu.
 type softmaxArgs struct {
-	Indptr, X, Grad, Out            gpu.Address
-	Rows, Edges                     uint64
-	Heads, IDBits, FloatBits, Brain uint32
+	Of   segmentArgs
+	Grad gpu.Address
 }
 
-func loadSoftmax(e *Engine) (*gpu.Kernel[softmaxArgs], error) {
-	k, err := KernelOf[softmaxArgs](e, "softmax", "softmax", 0)
-	return &k, err
+// softmaxKernels are those of kernels/layers/softmax.cu.
+type softmaxKernels struct {
+	softmax, pieces gpu.Kernel[softmaxArgs]
 }
 
-// Scores are scores of edges, as internal/engine/cpu/layers's Scores says; addresses are the device's.
+func loadSoftmax(e *Engine) (*softmaxKernels, error) {
+	softmax, err := KernelOf[softmaxArgs](e, "softmax", "softmax", 0)
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := KernelOf[softmaxArgs](e, "softmax", "softmax_pieces", 0)
+	return &softmaxKernels{softmax, pieces}, err
+}
+
+// Scores are scores of edges, X of a Segment, as internal/engine/cpu/layers's Scores says; addresses
+// are the device's. Width is how many heads there are, at most MostSegmentWidth.
 type Scores struct {
-	Indptr, X, Grad, Out gpu.Address
-	Rows, Edges          uint64
-	Heads                uint64 // at most MostSegmentWidth
-	IDBits, FloatBits    int
-	Brain                bool
+	Segment
+	Grad gpu.Address
 }
 
 // Softmax puts it into a stream.
@@ -89,13 +120,15 @@ func (e *Engine) Softmax(x *Scores, s gpu.Stream) error {
 	if err != nil || x.Edges == 0 {
 		return err
 	}
-	a := softmaxArgs{
-		Indptr: x.Indptr, X: x.X, Grad: x.Grad, Out: x.Out, Rows: x.Rows, Edges: x.Edges, Heads: uint32(x.Heads),
-		IDBits: uint32(x.IDBits), FloatBits: uint32(x.FloatBits), Brain: word(x.Brain),
+	a := softmaxArgs{Of: x.args(), Grad: x.Grad}
+	if x.Rows == 0 {
+		a.Of.Pieces = 0
 	}
 	// A warp has a row, and one more what is padding.
-	const warps = segmentThreads / 32
-	blocks := min((x.Rows+warps)/warps, mostSegmentBlocks)
-	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32((x.Heads + 31) / 32)}, Block: [3]uint32{segmentThreads}}
-	return k.Launch(s, shape, &a)
+	a.Of.Group = 5
+	parts := (x.Width + 31) / 32
+	if err := k.softmax.Launch(s, a.Of.gridOf(a.Of.Pieces+x.Rows+1, parts), &a); err != nil || a.Of.Pieces == 0 {
+		return err
+	}
+	return k.pieces.Launch(s, a.Of.foldGrid(parts), &a)
 }

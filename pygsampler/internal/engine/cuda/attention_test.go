@@ -102,10 +102,10 @@ func (g *segments) softmax(t *testing.T) {
 		Indptr: g.here(g.narrow(g.indptr)), X: g.here(g.values(scores)), Out: g.here(want), Rows: int64(g.rows()),
 		Edges: int64(len(g.edges())), Heads: int64(g.heads), IDBits: int64(g.idBits), FloatBits: int64(g.floatBits), Brain: int64(word(g.brain)),
 	}
-	there := &Scores{
+	there := &Scores{Segment: Segment{
 		Indptr: g.put(t, g.narrow(g.indptr), 0), X: g.put(t, g.values(scores), 0), Out: g.room(t, n), Rows: uint64(g.rows()),
-		Edges: uint64(len(g.edges())), Heads: uint64(g.heads), IDBits: g.idBits, FloatBits: g.floatBits, Brain: g.brain,
-	}
+		Edges: uint64(len(g.edges())), Width: uint64(g.heads), Heads: 1, IDBits: g.idBits, FloatBits: g.floatBits, Brain: g.brain,
+	}}
 	for _, back := range []bool{false, true} {
 		if back {
 			grad := make([]float64, len(scores))

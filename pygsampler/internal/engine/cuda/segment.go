@@ -11,12 +11,14 @@ type segmentArgs struct {
 	X, Indptr, Indices, Weights, Out, Best, Dots, Bad, IDs, Degrees, Places gpu.Address
 	Sources, Rows, Edges, Table                                             uint64
 	Width, Heads, Mean, IDBits, FloatBits, Brain, Vector, Group             uint32
+	Room                                                                    gpu.Address
+	Pieces, Piece                                                           uint64
 }
 
 // segmentKernels are those of kernels/layers/segment.cu, or of segment_half.cu.
 type segmentKernels struct {
 	sum, weighted, placed, byDegree, sumOf, weightedOf gpu.Kernel[segmentArgs]
-	max, maxOf, taken, dots, dotsOf                    gpu.Kernel[segmentArgs]
+	max, maxOf, taken, fold, foldMax, dots, dotsOf     gpu.Kernel[segmentArgs]
 }
 
 func loadSegments(file, prefix string) func(e *Engine) (*segmentKernels, error) {
@@ -24,7 +26,7 @@ func loadSegments(file, prefix string) func(e *Engine) (*segmentKernels, error) 
 		var k segmentKernels
 		for name, to := range map[string]*gpu.Kernel[segmentArgs]{
 			"sum": &k.sum, "weighted": &k.weighted, "placed": &k.placed, "by_degree": &k.byDegree, "sum_of": &k.sumOf,
-			"weighted_of": &k.weightedOf, "max": &k.max, "max_of": &k.maxOf, "taken": &k.taken, "dots": &k.dots, "dots_of": &k.dotsOf,
+			"weighted_of": &k.weightedOf, "max": &k.max, "max_of": &k.maxOf, "taken": &k.taken, "fold": &k.fold, "fold_max": &k.foldMax, "dots": &k.dots, "dots_of": &k.dotsOf,
 		} {
 			var err error
 			if *to, err = KernelOf[segmentArgs](e, file, prefix+name, 0); err != nil {
@@ -84,7 +86,7 @@ type Segment struct {
 	Bad     gpu.Address // 64 bits that become at most the place of an id that is none; or 0
 	IDs     gpu.Address // [Sources], ids: the row of X that a source has; 0: its own
 	Degrees gpu.Address // [Sources + 1], offsets by whose steps each source's row is divided; 0, as with weights: by 1
-	Places  gpu.Address // [Edges], ids: which weight an edge has; 0, as with IDs: its own
+	Places  gpu.Address // [Edges], ids: which weight an edge has, if any; 0, as with IDs: its own
 
 	Sources, Rows, Edges uint64 // at most MostTransposed sources
 	Table                uint64 // rows of X, at most MostTransposed; as many as sources without IDs
@@ -93,6 +95,50 @@ type Segment struct {
 	Kind                 SegmentKind
 	IDBits, FloatBits    int  // 32 or 64; floats 16 too
 	Brain                bool // whether floats of 16 bits are bfloat16
+
+	Piece uint64      // as internal/engine/cpu/layers's Reduction has it
+	Room  gpu.Address // scratch of RoomBytes(), aligned to 8, for the work on pieces of long rows; 0: each is one group's
+}
+
+// pieces is how many items of a launch find pieces of long rows.
+func (g *Segment) pieces() uint64 {
+	if g.Piece == 0 {
+		return 0
+	}
+	return (g.Edges + g.Piece - 1) / g.Piece
+}
+
+// RoomBytes is how large Room is: two values for each column of a piece, and for each head; of
+// sums without a softmax, one for each column.
+func (g *Segment) RoomBytes(plain bool) uint64 {
+	values := 2 * (g.Width + g.Heads)
+	if plain {
+		values = g.Width
+	}
+	return g.pieces() * values * g.sumBytes()
+}
+
+// sumBytes is how wide values are that are added.
+func (g *Segment) sumBytes() uint64 { return uint64(max(g.FloatBits, 32) / 8) }
+
+// fold puts into a stream what adds the pieces in room, of rows of a width, and writes long rows to
+// out, of g's floats.
+func (e *Engine) fold(g *Segment, room, out gpu.Address, width uint64, s gpu.Stream) error {
+	k, err := e.segmentKernels(g)
+	if err != nil {
+		return err
+	}
+	f := *g
+	f.Out, f.X, f.Width, f.Heads, f.Room = out, out, width, 1, room
+	a := f.args()
+	return k.fold.Launch(s, a.foldGrid((a.shape(width, width)+31)/32), &a)
+}
+
+// inSums is a segment with the same rows whose values are as wide as sums.
+func (g *Segment) inSums() *Segment {
+	f := *g
+	f.FloatBits, f.Brain = max(g.FloatBits, 32), false
+	return &f
 }
 
 // shape is how many columns one load has, and how many lanes take a row of columns, of which each
@@ -107,12 +153,17 @@ func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
 
 // args is the part that all launches share.
 func (g *Segment) args() segmentArgs {
-	return segmentArgs{
+	a := segmentArgs{
 		X: g.X, Indptr: g.Indptr, Indices: g.Indices, Weights: g.Weights, Out: g.Out, Best: g.Best, Bad: g.Bad,
 		IDs: g.IDs, Degrees: g.Degrees, Places: g.Places, Sources: g.Sources, Rows: g.Rows, Edges: g.Edges, Table: g.Table,
 		Width: uint32(g.Width), Heads: uint32(g.Heads), Mean: word(g.Kind == SegmentMean),
 		IDBits: uint32(g.IDBits), FloatBits: uint32(g.FloatBits), Brain: word(g.Brain),
+		Room: g.Room, Piece: g.Piece,
 	}
+	if g.Room != 0 {
+		a.Pieces = g.pieces()
+	}
+	return a
 }
 
 // Reduce puts the reduction into a stream.
@@ -136,7 +187,7 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 		kernel = &k.taken
 	case g.Weights != 0 && of:
 		kernel = &k.weightedOf
-	case g.Places != 0:
+	case g.Places != 0 && g.Weights != 0:
 		kernel = &k.placed
 	case g.Weights != 0:
 		kernel = &k.weighted
@@ -148,8 +199,18 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 		kernel = &k.sum
 	}
 	parts := (a.shape(g.Width, apart) + 31) / 32
-	return kernel.Launch(s, a.grid(parts), &a)
+	if err := kernel.Launch(s, a.grid(parts), &a); err != nil || a.Pieces == 0 {
+		return err
+	}
+	kernel = &k.fold
+	if g.Kind == SegmentMax {
+		kernel = &k.foldMax
+	}
+	return kernel.Launch(s, a.foldGrid(parts), &a)
 }
+
+// manyEdges is from how many on Dots and EdgeScores, which need no room, look for long rows.
+const manyEdges = 1 << 17
 
 // Dots puts into a stream what writes to dots, [Edges, Heads], for each edge the products of
 // its row of X and its row of Out; 0 for padding. They are the same on every run of a device, and
@@ -167,6 +228,9 @@ func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
 		kernel = &k.dotsOf
 	}
 	a.Dots = dots
+	if g.Edges >= manyEdges {
+		a.Pieces = g.pieces()
+	}
 	a.shape(each, each)
 	return kernel.Launch(s, a.grid(g.Heads), &a)
 }
@@ -175,9 +239,14 @@ func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
 // that each thread has one, so that the device deals out rows of all lengths as it goes.
 const mostSegmentBlocks = 1 << 20
 
-// grid is the one for so many parts of each row.
-func (a *segmentArgs) grid(parts uint64) gpu.Shape {
+// grid is the one for so many parts of each item.
+func (a *segmentArgs) grid(parts uint64) gpu.Shape { return a.gridOf(a.Pieces+a.Rows, parts) }
+
+// foldGrid is the one for so many parts of each piece.
+func (a *segmentArgs) foldGrid(parts uint64) gpu.Shape { return a.gridOf(a.Pieces, parts) }
+
+func (a *segmentArgs) gridOf(items, parts uint64) gpu.Shape {
 	each := uint64(segmentThreads) >> a.Group
-	blocks := min((a.Rows+each-1)/each, mostSegmentBlocks)
+	blocks := min((items+each-1)/each, mostSegmentBlocks)
 	return gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
 }

@@ -9,23 +9,23 @@ import (
 	"math"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graph/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Attention is a reduction by the softmax of each row's scores, leaky_relu(Source + Target).
+// Attention is a reduction by the softmax of each row's scores, leaky_relu(Source + Target + Edge), of which each may be missing.
 // Scores and gradients are of the type that values are added as: float32 for those of 16 bits. Out
 // is written by Attend; AttendBack reads the gradient there.
 type Attention struct {
 	Reduction
-	Source int64 // [Sources, Heads]
+	Source int64 // [Sources, Heads]; 0, as Target and Edge: none
 	Target int64 // [Rows, Heads]
+	Edge   int64 // [Edges, Heads]
 	Log    int64 // [Rows, Heads]: of the sum of a row's exponentials; 0 in Attend: nobody asks
 
 	// Of AttendBack.
 	Alpha    int64 // [Edges, Heads], floats: the weights
-	Pre      int64 // [Edges, Heads]: the gradients of Source + Target; as Alpha not written for padding
-	ToTarget int64 // [Rows, Heads]: the gradients of Target
+	Pre      int64 // [Edges, Heads]: the gradients of Source + Target + Edge; for padding 0 with an Edge, else as Alpha not written
+	ToTarget int64 // [Rows, Heads]: the gradients of Target; 0: nobody asks
 
 	Slope float64 // of what is below 0
 }
@@ -38,7 +38,7 @@ func (a *Attention) Check() error {
 	switch back := a.Alpha != 0; {
 	case a.Kind != Sum || a.Weights != 0 || a.Best != 0 || a.IDs != 0 || a.Degrees != 0:
 		return fmt.Errorf("%w: segments: expected attention on a plain sum, got %+v", request.ErrValue, *a)
-	case a.Sources > 0 && a.Source == 0 || a.Rows > 0 && a.Target == 0 || back != (a.Pre != 0) || back && (a.Log == 0 || a.ToTarget == 0):
+	case a.Edges > 0 && a.Source == 0 && a.Edge == 0 || back != (a.Pre != 0) || back && a.Log == 0:
 		return fmt.Errorf("%w: segments: expected addresses of attention, got %+v", request.ErrValue, *a)
 	case math.IsNaN(a.Slope) || math.IsInf(a.Slope, 0):
 		return fmt.Errorf("%w: negative_slope: expected a finite number, got %v", request.ErrValue, a.Slope)
@@ -48,8 +48,8 @@ func (a *Attention) Check() error {
 
 func (a *Attention) c() C.pgs_attention {
 	return C.pgs_attention{
-		source: pointer(a.Source), target: pointer(a.Target), log: pointer(a.Log), alpha: pointer(a.Alpha), pre: pointer(a.Pre),
-		to_target: pointer(a.ToTarget), slope: C.double(a.Slope),
+		source: pointer(a.Source), target: pointer(a.Target), edge: pointer(a.Edge), log: pointer(a.Log), alpha: pointer(a.Alpha),
+		pre: pointer(a.Pre), to_target: pointer(a.ToTarget), slope: C.double(a.Slope),
 	}
 }
 
@@ -63,6 +63,9 @@ func (a *Attention) Attend(crew csc.Crew) error {
 		return err
 	}
 	b := a.c()
+	if a.Alpha != 0 && a.Edge != 0 {
+		a.clearPadding(a.Pre, a.Heads*max(a.FloatBits, 32)/8)
+	}
 	return a.rows(crew, func(low, high C.int64_t) C.int64_t {
 		if a.Alpha != 0 {
 			return C.pgs_attend_back(&c, &b, low, high)
@@ -102,9 +105,7 @@ func (s *Scores) Softmax(crew csc.Crew) error {
 	if _, err := r.checked(); err != nil {
 		return err
 	}
-	each := s.Heads * s.FloatBits / 8
-	last := csc.Borrow(s.Indptr, s.Rows+1, int(s.IDBits)).At(s.Rows)
-	clear(memory.View[byte](s.Out+last*each, (s.Edges-last)*each))
+	r.clearPadding(s.Out, s.Heads*s.FloatBits/8)
 	c := C.pgs_scores{
 		indptr: pointer(s.Indptr), x: pointer(s.X), grad: pointer(s.Grad), out: pointer(s.Out), rows: C.int64_t(s.Rows),
 		edges: C.int64_t(s.Edges), heads: C.int64_t(s.Heads), id_bits: C.int32_t(s.IDBits),

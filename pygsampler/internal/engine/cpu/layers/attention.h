@@ -6,12 +6,19 @@ static inline SUM NAME(leaky)(SUM x, SUM slope) { return x > 0 ? x : x * slope; 
 // The largest of one score after another; NaN, where there is one, makes itself felt in the sums.
 static inline SUM NAME(larger)(SUM a, SUM b) { return b > a ? b : a; }
 
+// The score of head h of an edge, from the heads of its source on and its row's target.
+static inline __attribute__((always_inline)) SUM NAME(score)(const pgs_attention *b, int64_t source, int64_t e, int64_t heads, int64_t h, SUM target) {
+  SUM score = b->source ? ((const SUM *)b->source)[source * heads + h] : 0;
+  if (b->edge) score += ((const SUM *)b->edge)[e * heads + h];
+  return score + target;
+}
+
 CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *b, int64_t low, int64_t high) {
   const VALUE *x = r->x;
   const ID *indptr = r->indptr, *indices = r->indices;
   int64_t width = r->width, heads = r->heads, each = width / heads, wrong = -1;
-  SUM slope = (SUM)b->slope, *sums = malloc((size_t)width * sizeof(SUM)), *most = malloc(2 * (size_t)heads * sizeof(SUM));
-  SUM *totals = most + heads;
+  SUM slope = (SUM)b->slope, *sums = malloc((size_t)width * sizeof(SUM)), *most = malloc(3 * (size_t)heads * sizeof(SUM));
+  SUM *totals = most + heads, *targets = totals + heads;
   if (!sums || !most) wrong = -3;
   for (int64_t row = low; row < high && wrong == -1; row++) {
     int64_t begin = indptr[row], end = indptr[row + 1];
@@ -19,7 +26,7 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
       wrong = -2;
       break;
     }
-    const SUM *target = (const SUM *)b->target + row * heads;
+    for (int64_t h = 0; h < heads; h++) targets[h] = b->target ? ((const SUM *)b->target)[row * heads + h] : 0;
     for (int64_t j = 0; j < width; j++) sums[j] = 0;
     for (int64_t h = 0; h < heads; h++) most[h] = -(SUM)INFINITY, totals[h] = 0;
     for (int64_t e = begin; e < end && wrong == -1; e++) {
@@ -27,8 +34,8 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
         wrong = e;
         break;
       }
-      const SUM *source = (const SUM *)b->source + indices[e] * heads;
-      for (int64_t h = 0; h < heads; h++) most[h] = NAME(larger)(most[h], NAME(leaky)(source[h] + target[h], slope));
+      for (int64_t h = 0; h < heads; h++)
+        most[h] = NAME(larger)(most[h], NAME(leaky)(NAME(score)(b, indices[e], e, heads, h, targets[h]), slope));
     }
     for (int64_t e = begin; e < end && wrong == -1; e++) {
       if (e + AHEAD < r->edges) {
@@ -36,9 +43,8 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
         if (next != UINT64_MAX) NAME(ask)(x + next * width, width);
       }
       const VALUE *from = x + indices[e] * width;
-      const SUM *source = (const SUM *)b->source + indices[e] * heads;
       for (int64_t h = 0; h < heads; h++) {
-        SUM weight = EXP(NAME(leaky)(source[h] + target[h], slope) - most[h]);
+        SUM weight = EXP(NAME(leaky)(NAME(score)(b, indices[e], e, heads, h, targets[h]), slope) - most[h]);
         totals[h] += weight;
         for (int64_t j = h * each; j < (h + 1) * each; j++) sums[j] += weight * WIDE(from[j]);
       }
@@ -63,16 +69,15 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
   SUM *pre = b->pre;
   for (int64_t row = low; row < high; row++) {
     const VALUE *to = (const VALUE *)r->out + row * width;
-    const SUM *target = (const SUM *)b->target + row * heads, *log = (const SUM *)b->log + row * heads;
-    SUM *to_target = (SUM *)b->to_target + row * heads;
+    const SUM *log = (const SUM *)b->log + row * heads;
     int64_t begin = indptr[row], end = indptr[row + 1];
     if (begin < 0 || begin > end || end > r->edges) return -2;
     for (int64_t e = begin; e < end; e++)
       if (NAME(row_of)(r, e) == UINT64_MAX) return e;
     for (int64_t h = 0; h < heads; h++) {
-      SUM mean = 0, all = 0;
+      SUM mean = 0, all = 0, target = b->target ? ((const SUM *)b->target)[row * heads + h] : 0;
       for (int64_t e = begin; e < end; e++) {
-        SUM score = ((const SUM *)b->source)[indices[e] * heads + h] + target[h];
+        SUM score = NAME(score)(b, indices[e], e, heads, h, target);
         SUM weight = EXP(NAME(leaky)(score, slope) - log[h]);
         SUM product = weight * NAME(product)(x + indices[e] * width + h * each, to + h * each, each);
         mean += product;
@@ -80,14 +85,14 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
         alpha[e * heads + h] = NARROW(weight);
       }
       for (int64_t e = begin; e < end; e++) {
-        SUM score = ((const SUM *)b->source)[indices[e] * heads + h] + target[h];
+        SUM score = NAME(score)(b, indices[e], e, heads, h, target);
         // Those of 16 bits were rounded.
         SUM weight = IN_PLACE ? WIDE(alpha[e * heads + h]) : EXP(NAME(leaky)(score, slope) - log[h]);
         SUM gradient = (pre[e * heads + h] - weight * mean) * (score > 0 ? 1 : slope);
         pre[e * heads + h] = gradient;
         all += gradient;
       }
-      to_target[h] = all;
+      if (b->to_target) ((SUM *)b->to_target)[row * heads + h] = all;
     }
   }
   return -1;

@@ -11,6 +11,7 @@
 #define NAME(name) NAMED(name##_float)
 #include "body.h"
 #include "attention.h"
+#include "edge_scores.h"
 #undef AHEAD
 #undef VALUE
 #undef SUM
@@ -24,6 +25,7 @@
 #define NAME(name) NAMED(name##_double)
 #include "body.h"
 #include "attention.h"
+#include "edge_scores.h"
 #undef AHEAD
 #undef VALUE
 #undef SUM
@@ -44,6 +46,7 @@
 #define NAME(name) NAMED(name##_half)
 #include "body.h"
 #include "attention.h"
+#include "edge_scores.h"
 #undef AHEAD
 #undef WIDE
 #undef NARROW
@@ -53,6 +56,7 @@
 #define NAME(name) NAMED(name##_brain)
 #include "body.h"
 #include "attention.h"
+#include "edge_scores.h"
 #undef AHEAD
 #undef WIDE
 #undef NARROW

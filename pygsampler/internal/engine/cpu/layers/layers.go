@@ -5,12 +5,14 @@ package layers
 
 /*
 #cgo CFLAGS: -O3 -std=c11
+#include <stdlib.h>
 #include "reduce.h"
 */
 import "C"
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -44,7 +46,11 @@ type Reduction struct {
 	IDs     int64 // [Sources], ids: the row of X that a source has; 0: its own
 	Table   int64 // rows of X; as many as sources without IDs
 	Degrees int64 // [Sources + 1], ids: offsets, by whose steps each source's row is divided; 0: none
-	Places  int64 // [Edges], ids: which weight an edge has; 0: its own
+	Places  int64 // [Edges], ids: which weight an edge has, if any; 0: its own
+
+	// Sums of rows of at least 2 Piece edges are sums of pieces of so many, of which the last has
+	// what is left; 0: rows are sums of edges.
+	Piece int64
 }
 
 // unitValues is about how many values a worker reads at a time.
@@ -56,7 +62,44 @@ func (r *Reduction) Reduce(crew csc.Crew) error {
 	if err != nil {
 		return err
 	}
-	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_reduce(&c, low, high) })
+	most := int64(math.MaxInt64)
+	if r.Piece > 0 {
+		// From so many edges on a row is more work than others are between two looks at it.
+		most = max(2*r.Piece, 4*unitValues/r.Width)
+	}
+	skipped := new(C.int32_t)
+	err = r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_reduce(&c, low, high, C.int64_t(most), skipped) })
+	if err != nil || *skipped == 0 {
+		return err
+	}
+	indptr := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits))
+	for row := range r.Rows {
+		if edges := indptr.At(row+1) - indptr.At(row); edges >= most {
+			if err := r.reduceLong(&c, row, edges/r.Piece, crew); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reduceLong makes a row of so many pieces.
+func (r *Reduction) reduceLong(c *C.pgs_reduction, row, pieces int64, crew csc.Crew) error {
+	values := pieces * r.Width
+	sums := C.malloc(C.size_t(values * max(r.FloatBits, 32) / 8))
+	defer C.free(sums)
+	var best unsafe.Pointer
+	if r.Best != 0 {
+		best = C.malloc(C.size_t(values * r.IDBits / 8))
+		defer C.free(best)
+	}
+	err := r.units(crew, pieces, max(1, unitValues/(r.Piece*r.Width)), func(low, high C.int64_t) C.int64_t {
+		return C.pgs_reduce_pieces(c, C.int64_t(row), low, high, sums, best)
+	})
+	if err == nil {
+		C.pgs_fold_pieces(c, C.int64_t(row), C.int64_t(pieces), sums, best)
+	}
+	return err
 }
 
 // Dots writes to dots [Edges, Heads] the products of each edge's row of X and row of Out; 0 for
@@ -66,11 +109,14 @@ func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
 	if err != nil {
 		return err
 	}
-	// No row has what is padding.
-	each := r.Heads * r.FloatBits / 8
-	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
-	clear(memory.View[byte](dots+last*each, (r.Edges-last)*each))
+	r.clearPadding(dots, r.Heads*r.FloatBits/8)
 	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_dots(&c, pointer(dots), low, high) })
+}
+
+// clearPadding clears what no row has of so many bytes for each edge.
+func (r *Reduction) clearPadding(array, each int64) {
+	last := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits)).At(r.Rows)
+	clear(memory.View[byte](array+last*each, (r.Edges-last)*each))
 }
 
 // Transpose groups the edges by their sources: starts [Sources + 1], and the row and the
@@ -92,10 +138,12 @@ func (r *Reduction) Check() error {
 		return fmt.Errorf("%w: segments: expected a kind from %d to %d, got %d", request.ErrValue, Sum, Max, r.Kind)
 	case min(r.Sources, r.Rows, r.Edges) < 0 || r.Width < 1 || r.Heads < 1 || r.Width%r.Heads != 0:
 		return fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
+	case r.Piece < 0 || r.Piece%4 != 0 || r.Piece > 1<<30:
+		return fmt.Errorf("%w: segments: expected a multiple of 4 edges in a piece, got %d", request.ErrValue, r.Piece)
 	case r.Table < 0 || r.IDs == 0 && r.Table != r.Sources:
 		return fmt.Errorf("%w: segments: expected a row of x for each of %d sources, or ids, got %d rows", request.ErrValue, r.Sources, r.Table)
-	case r.Degrees != 0 && (r.Weights != 0 || r.IDs != 0) || r.Places != 0 && (r.Weights == 0 || r.IDs != 0):
-		return fmt.Errorf("%w: segments: expected degrees alone, and places with weights and without ids, got %+v", request.ErrValue, *r)
+	case r.Degrees != 0 && (r.Weights != 0 || r.IDs != 0) || r.Places != 0 && r.IDs != 0:
+		return fmt.Errorf("%w: segments: expected degrees alone, and places without ids, got %+v", request.ErrValue, *r)
 	case r.Indptr == 0 || r.Rows > 0 && r.Out == 0 || r.Table > 0 && r.X == 0 || r.Edges > 0 && r.Indices == 0:
 		return fmt.Errorf("%w: segments: expected addresses, got %+v", request.ErrValue, *r)
 	}
@@ -116,6 +164,7 @@ func (r *Reduction) checked() (c C.pgs_reduction, err error) {
 		edges: C.int64_t(r.Edges), width: C.int64_t(r.Width), heads: C.int64_t(r.Heads), kind: C.int32_t(r.Kind),
 		id_bits: C.int32_t(r.IDBits), float_bits: C.int32_t(r.FloatBits), brain: C.int32_t(r.Brain),
 		ids: pointer(r.IDs), table: C.int64_t(r.Table), degrees: pointer(r.Degrees), places: pointer(r.Places),
+		piece: C.int64_t(r.Piece),
 	}, nil
 }
 
@@ -123,17 +172,21 @@ func (r *Reduction) checked() (c C.pgs_reduction, err error) {
 func (r *Reduction) rows(crew csc.Crew, work func(low, high C.int64_t) C.int64_t) error {
 	// Edges make the work, and most rows have as many as others.
 	each := max(1, r.Edges/max(r.Rows, 1)) * r.Width
-	size := max(1, unitValues/each)
-	units := (r.Rows + size - 1) / size
+	return r.units(crew, r.Rows, max(1, unitValues/each), work)
+}
+
+// units calls work for so many items, in units of a size, on as many cores as are idle.
+func (r *Reduction) units(crew csc.Crew, items, size int64, work func(low, high C.int64_t) C.int64_t) error {
+	units := (items + size - 1) / size
 	var next, wrong atomic.Int64
 	wrong.Store(-1)
 	worker := func() {
 		for {
 			low := (next.Add(1) - 1) * size
-			if low >= r.Rows {
+			if low >= items {
 				return
 			}
-			if place := int64(work(C.int64_t(low), C.int64_t(min(low+size, r.Rows)))); place != -1 {
+			if place := int64(work(C.int64_t(low), C.int64_t(min(low+size, items)))); place != -1 {
 				wrong.Store(place)
 			}
 		}

@@ -31,8 +31,18 @@
    : r->brain            ? name##_brain_##bits         \
                          : name##_half_##bits)
 
-int64_t pgs_reduce(const pgs_reduction *r, int64_t low, int64_t high) {
-  return r->id_bits == 32 ? OF_FLOATS(reduce, 32)(r, low, high) : OF_FLOATS(reduce, 64)(r, low, high);
+int64_t pgs_reduce(const pgs_reduction *r, int64_t low, int64_t high, int64_t most, int32_t *skipped) {
+  return r->id_bits == 32 ? OF_FLOATS(reduce, 32)(r, low, high, most, skipped) : OF_FLOATS(reduce, 64)(r, low, high, most, skipped);
+}
+
+int64_t pgs_reduce_pieces(const pgs_reduction *r, int64_t row, int64_t low, int64_t high, void *sums, void *best) {
+  return r->id_bits == 32 ? OF_FLOATS(reduce_pieces, 32)(r, row, low, high, sums, best)
+                          : OF_FLOATS(reduce_pieces, 64)(r, row, low, high, sums, best);
+}
+
+void pgs_fold_pieces(const pgs_reduction *r, int64_t row, int64_t pieces, const void *sums, const void *best) {
+  r->id_bits == 32 ? OF_FLOATS(fold_pieces, 32)(r, row, pieces, sums, best)
+                   : OF_FLOATS(fold_pieces, 64)(r, row, pieces, sums, best);
 }
 
 int64_t pgs_transpose(const pgs_reduction *r, void *starts, void *rows, void *places) {
@@ -49,6 +59,14 @@ int64_t pgs_attend(const pgs_reduction *r, const pgs_attention *a, int64_t low, 
 
 int64_t pgs_attend_back(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high) {
   return r->id_bits == 32 ? OF_FLOATS(attend_back, 32)(r, a, low, high) : OF_FLOATS(attend_back, 64)(r, a, low, high);
+}
+
+int64_t pgs_edge_scores_of(const pgs_reduction *r, const pgs_edge_scores *b, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(edge_scores, 32)(r, b, low, high) : OF_FLOATS(edge_scores, 64)(r, b, low, high);
+}
+
+int64_t pgs_edge_scores_back(const pgs_reduction *r, const pgs_edge_scores *b, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(edge_scores_back, 32)(r, b, low, high) : OF_FLOATS(edge_scores_back, 64)(r, b, low, high);
 }
 
 int64_t pgs_softmax(const pgs_scores *r, int64_t low, int64_t high) {
