@@ -47,6 +47,11 @@ _NORMS = tuple(
 )
 
 
+def _certain_way(module: Any) -> str | None:
+    """Returns how a layer's own forward runs on slices, None where nobody knows."""
+    return _WAYS.get(type(module)) if module.flow == "source_to_target" else None
+
+
 class RestartRun(Exception):
     """A run that has to begin again, with a row for each node up to the layer ``most``."""
 
@@ -117,7 +122,7 @@ class LayerRun:
     @staticmethod
     def is_unknown(module: Any) -> bool:
         """True if a layer is neither replaced nor one that runs on slices for sure."""
-        return isinstance(fused_layer(module), str) and type(module) not in _WAYS
+        return isinstance(fused_layer(module), str) and _certain_way(module) is None
 
     def seeds(self, call: Any) -> Any:
         """Returns the model's result for the seeds."""
@@ -297,7 +302,7 @@ class LayerRun:
         if number <= self.most:
             self._say(name, _SAID[ALL], layer)
             return own.run(ALL)
-        way = _WAYS.get(type(module))
+        way = _certain_way(module)
         if way == PAIR and edges.one_type is False and getattr(module, "add_self_loops", False):
             way = None
         if way is None:
