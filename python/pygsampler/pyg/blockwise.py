@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from pygsampler.pyg.layer_run import (
     LayerRun,
     RestartRun,
     UnknownLayerError,
+    may_use_statistics,
     probe_settings,
     uses_statistics,
 )
@@ -72,6 +74,7 @@ class Blockwise(torch.nn.Module):
         self._modes: dict[tuple[str, bool], str] = {}
         self._facts: dict[bool, tuple[int, int]] = {}
         self._is_ready = False
+        self._parts: tuple[list[Any], list[tuple[int, Any]]] | None = None
         self._lines: dict[str, tuple[str, str]] = {}
 
     @property
@@ -167,7 +170,7 @@ class Blockwise(torch.nn.Module):
             count = len(convs)
             if count > slices.hops:
                 raise _too_many_layers(count, slices.hops)
-            if most < count and any(self._is_unknown(*each) for each in self._layers()):
+            if any(self._is_unknown(number, conv) for number, conv in enumerate(convs)):
                 most = self._probe(slices, call, basic, trims, most)
             first = count
         else:
@@ -242,20 +245,25 @@ class Blockwise(torch.nn.Module):
             if isinstance(module, MessagePassing):
                 yield name or type(module).__name__, module
 
-    def _is_unknown(self, name: str, module: Any) -> bool:
-        return LayerRun.is_unknown(module) and (name, False) not in self._modes
+    def _is_unknown(self, number: int, conv: Any) -> bool:
+        return LayerRun.is_unknown(conv) and (f"convs.{number}", number == 0) not in self._modes
 
     def _last_statistics(self) -> int:
         """The last layer of a model of PyG whose rows a norm takes statistics of, or -1."""
         model: Any = self._model
-        convs, norms, last = list(model.convs), model.norms, -1
-        for number, conv in enumerate(convs):
-            after = number < len(convs) - 1 or model.jk_mode is not None
-            used = [] if norms is None or not after else [norms[number]]
-            inside = [each for part in (conv, *used) for each in part.modules()]
-            if any(uses_statistics(each, self.training) for each in inside):
-                last = number
-        return last
+        parts = [*model.convs, *(model.norms or ())]
+        if self._parts is None or self._parts[0] != parts:
+            # Looked for once, since a step on a GPU waits for Python.
+            count, norms = len(model.convs), []
+            for number, part in enumerate(parts):
+                if number == 2 * count - 1 and model.jk_mode is None:
+                    continue
+                found = [each for each in part.modules() if may_use_statistics(each)]
+                norms += [(number % count, each) for each in found]
+            self._parts = parts, norms
+        return max(
+            (n for n, each in self._parts[1] if uses_statistics(each, self.training)), default=-1
+        )
 
 
 class _Call:
@@ -282,12 +290,21 @@ class _Call:
 
 def _takes_batch(model: Any) -> bool:
     """True if a model's forward takes one argument."""
-    parameters = inspect.signature(model.forward).parameters.values()
-    if any(each.kind == each.VAR_POSITIONAL for each in parameters):
-        return False
-    usual = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = [each for each in parameters if each.kind in usual]
-    return len([each for each in named if each.default is each.empty]) == 1 and len(named) == 1
+    function = getattr(model.forward, "__func__", model.forward)
+    names, required, more = _signature(function)
+    bound = function is not model.forward
+    return not more and names - bound == 1 == required - bound
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(function: Any) -> tuple[int, int, bool]:
+    """The numbers of arguments, and of these without a default, and whether there may be more."""
+    parameters = inspect.signature(function).parameters.values()
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = [each for each in parameters if each.kind in kinds]
+    required = [each for each in named if each.default is each.empty]
+    more = any(each.kind == each.VAR_POSITIONAL for each in parameters)
+    return len(named), len(required), more
 
 
 def _inputs(args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, list[Any]]:

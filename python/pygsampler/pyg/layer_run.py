@@ -40,10 +40,13 @@ _SAID = {
     SQUARE: "by its own forward, on the rows of its sources",
     ALL: "by its own forward, on all nodes of the batch",
 }
-# Norms whose result for a row depends on no other row.
-_BY_ROW = (torch.nn.LayerNorm, norm.MessageNorm)
-_NORMS = tuple(
-    getattr(norm, name) for name in norm.__all__ if isinstance(getattr(norm, name), type)
+# Norms that take a mean of running ones in evaluation, and all whose result for a row may depend
+# on others. PyG's BatchNorm has one of torch's.
+_RUNNING = batchnorm._BatchNorm, instancenorm._InstanceNorm
+_BY_ROW = norm.MessageNorm, norm.BatchNorm, norm.HeteroLayerNorm
+_STATISTICS = (
+    *_RUNNING,
+    *(each for each in map(norm.__dict__.get, norm.__all__) if isinstance(each, type)),
 )
 
 
@@ -64,18 +67,18 @@ class UnknownLayerError(Exception):
     """A layer of which nobody knows how it may run."""
 
 
+def may_use_statistics(module: Any) -> bool:
+    """True if a norm's result for a row depends on other rows, in training at least."""
+    return isinstance(module, _STATISTICS) and not isinstance(module, _BY_ROW)
+
+
 def uses_statistics(module: Any, training: bool) -> bool:
     """True if a norm's result for a row depends on other rows."""
-    if isinstance(module, (batchnorm._BatchNorm, instancenorm._InstanceNorm)):
+    if not may_use_statistics(module):
+        return False
+    if isinstance(module, _RUNNING):
         return training or module.running_mean is None
-    if isinstance(module, norm.BatchNorm):
-        # Asked for its inner norm.
-        return False
-    if isinstance(module, norm.LayerNorm):
-        return bool(module.mode == "graph")
-    if isinstance(module, norm.HeteroLayerNorm):
-        return False
-    return isinstance(module, _NORMS) and not isinstance(module, _BY_ROW)
+    return not isinstance(module, norm.LayerNorm) or bool(module.mode == "graph")
 
 
 @contextmanager
@@ -142,12 +145,23 @@ class LayerRun:
         reach = Reach(kind, self.slices.nodes[kind], self.depth)
         return NodeRows.of_rows(x[: reach.num_rows], reach)
 
+    def _modules(self) -> Iterator[tuple[str, Any]]:
+        """Yields what may be replaced."""
+        model = self.owner._model
+        if not self.basic:
+            yield from model.named_modules()
+            return
+        for number, layer in enumerate(model.convs):
+            yield f"convs.{number}", layer
+        if hasattr(model, "jk"):
+            yield "jk", model.jk
+
     @contextmanager
     def _replaced(self) -> Iterator[None]:
         """Gives layers, for a while, a forward of ours, so that their hooks are called."""
         before = []
         try:
-            for name, module in self.owner._model.named_modules():
+            for name, module in self._modules():
                 method: Any = None
                 if isinstance(module, MessagePassing):
                     method = self._layer
@@ -444,11 +458,11 @@ def _arguments(
 
     Tensors of edges are known by their names, ``edge_``.
     """
-    try:
-        found = inspect.signature(forward).bind(*args, **kwargs).arguments
-    except TypeError:
-        return None
-    if "x" not in found or "edge_index" not in found:
+    names = _parameter_names(getattr(forward, "__func__", forward))
+    if hasattr(forward, "__func__"):
+        names = names[1:]
+    found = {**dict(zip(names, args, strict=False)), **kwargs}
+    if "x" not in found or "edge_index" not in found or len(args) > len(names):
         return None
     x, edge_index = found.pop("x"), found.pop("edge_index")
     extras, more = {}, False
@@ -458,6 +472,13 @@ def _arguments(
         elif value is not None:
             more = True
     return x, edge_index, extras, more
+
+
+@functools.lru_cache(maxsize=256)
+def _parameter_names(function: Any) -> tuple[str, ...]:
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(each.name for each in parameters if each.kind in kinds)
 
 
 def _all_rows(value: Any) -> Iterator[NodeRows]:
