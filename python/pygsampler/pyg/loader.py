@@ -19,6 +19,7 @@ from pygsampler._graph.graph import Graph
 from pygsampler.pyg import loader_inputs
 from pygsampler.pyg.adj_loader import NeighborSampler
 from pygsampler.pyg.batch_features import BatchFeatures
+from pygsampler.pyg.batch_slices import mark_grouped
 from pygsampler.pyg.check_graph import check_graph_matches
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
@@ -230,10 +231,14 @@ class _EngineLoader:
         )
         if on_gpu and self._of_nodes:
             for_inference(batch, self)
+        # Another may have changed the order.
+        order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
         if self._layout != "coo":
-            # Another may have changed the order.
-            order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
             self._lay_out(batch, out.node, order)
+        elif order == "col":
+            for store in batch.edge_stores:
+                if "edge_index" in store:
+                    mark_grouped(store.edge_index)
         if isinstance(factors, dict):
             for kind, values in factors.items():
                 if "edge_weights" in batch[kind]:

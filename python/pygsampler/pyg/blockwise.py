@@ -1,0 +1,406 @@
+"""``blockwise``: models of PyG that compute the rows of a batch that they need, and no others."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.models.basic_gnn import BasicGNN
+
+from pygsampler._engine.checks import describe
+from pygsampler.pyg.batch_slices import BatchSlices
+from pygsampler.pyg.fused_layers import fused_layer
+from pygsampler.pyg.layer_run import (
+    LayerRun,
+    RestartRun,
+    UnknownLayerError,
+    may_use_statistics,
+    probe_settings,
+    uses_statistics,
+)
+
+__all__ = ["blockwise", "layers"]
+
+_COUNTS = ("num_sampled_nodes_per_hop", "num_sampled_edges_per_hop")
+
+
+class LayerReport(NamedTuple):
+    """A line of a report: a layer, its class, how it runs, and why so."""
+
+    layer: str
+    kind: str
+    runs: str
+    reason: str
+
+
+class ModelReport(tuple[LayerReport, ...]):
+    """Lines on the layers of a model; ``str()`` has them as a table."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lines = [LayerReport._fields, *self]
+        widths = [max(len(line[column]) for line in lines) for column in range(4)]
+        return "\n".join(
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+
+class Blockwise(torch.nn.Module):
+    """A model of PyG that runs layer by layer on slices of a batch; ``blockwise`` makes it."""
+
+    _model: torch.nn.Module
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        training = model.training
+        self.__dict__["_model"] = model
+        super().__init__()
+        # The very containers of the model: parameters, buffers and layers are the same, under the
+        # same names, whoever replaces one.
+        for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            self.__dict__[name] = model.__dict__[name]
+        self.training = training
+        # How layers run that are compared with themselves, by their names and whether all edges of
+        # a batch are theirs, and, for training and evaluation, how many layers there are and which
+        # is the last that gives a row for each node.
+        self._modes: dict[tuple[str, bool], str] = {}
+        self._facts: dict[bool, tuple[int, int]] = {}
+        self._is_ready = False
+        self._parts: tuple[list[Any], list[tuple[int, Any]]] | None = None
+        self._lines: dict[str, tuple[str, str]] = {}
+
+    @property
+    def training(self) -> bool:
+        """The flag of the model."""
+        return self._model.training
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        self._model.training = value
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if "_model" not in self.__dict__:
+                raise
+            return getattr(self._model, name)
+
+    def __repr__(self) -> str:
+        return f"blockwise({self._model!r})"
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the state of the model."""
+        return self._model.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Loads a state into the model."""
+        return self._model.load_state_dict(*args, **kwargs)
+
+    def explain(self) -> ModelReport:
+        """Returns how each layer runs, and why; complete after the first batch."""
+        lines = []
+        for name, module in self._layers():
+            layer = fused_layer(module)
+            if name in self._lines:
+                runs, reason = self._lines[name]
+            elif isinstance(layer, str):
+                runs, reason = "by its own forward", layer
+            else:
+                runs, reason = layer.name, ""
+            lines.append(LayerReport(name, type(module).__name__, runs, reason))
+        return ModelReport(lines)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the model's rows of the seeds.
+
+        Parameters
+        ----------
+        *args
+            A batch of a ``NeighborLoader``, or ``x, edge_index`` and the numbers by hop; behind
+            them, and by name, what else the model takes.
+        num_sampled_nodes_per_hop, num_sampled_edges_per_hop : list or dict, by name
+            As PyG's models take them, for ``x, edge_index``.
+
+        Returns
+        -------
+        torch.Tensor, or what the model returns
+            Each tensor with the rows of the seeds.
+        """
+        counts = [kwargs.pop(name, None) for name in _COUNTS]
+        batch = None
+        if args and isinstance(args[0], (Data, HeteroData)):
+            batch, *rest = args
+            if any(count is not None for count in counts):
+                raise TypeError(f"{_COUNTS[0]}: expected none with a batch, which has them")
+            hetero = isinstance(batch, HeteroData)
+            x = batch.x_dict if hetero else batch.x
+            edge_index = batch.edge_index_dict if hetero else batch.edge_index
+            slices = BatchSlices.from_batch(batch, edge_index)
+        else:
+            hetero = "x_dict" in kwargs or "edge_index_dict" in kwargs
+            x, edge_index, rest = _inputs(list(args), kwargs)
+            if None in counts:
+                raise TypeError(
+                    "batch: expected a Data or HeteroData of a NeighborLoader, or x, edge_index, "
+                    f"{_COUNTS[0]}= and {_COUNTS[1]}=, got {describe(args[0] if args else None)}; "
+                    "without hops there is nothing to leave out: call the model itself"
+                )
+            slices = BatchSlices(edge_index, *counts)
+        slices.check_rows(x)
+        if isinstance(self._model, torch.jit.ScriptModule):
+            raise TypeError("model: expected one that was not scripted, got a ScriptModule")
+        call = _Call(self._model, x, edge_index, rest, kwargs, batch)
+        self._initialize(call)
+        return self._run(slices, call, trimmed=batch is None)
+
+    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool) -> Any:
+        basic = self._is_basic()
+        if basic:
+            trims, most = trimmed, self._last_statistics()
+            convs: Any = self._model.convs
+            count = len(convs)
+            if count > slices.hops:
+                raise _too_many_layers(count, slices.hops)
+            if any(self._is_unknown(number, conv) for number, conv in enumerate(convs)):
+                most = self._probe(slices, call, basic, trims, most)
+            first = count
+        else:
+            trims = False
+            facts = self._facts.get(self.training)
+            if facts is None:
+                most = self._probe(slices, call, basic, trims, -1)
+                facts = self._facts[self.training]
+            first, most = facts
+            first = min(first, slices.hops) if most < 0 else slices.hops
+        while True:
+            run = LayerRun(self, slices, basic, trims, first, most)
+            try:
+                return run.seeds(call)
+            except RestartRun as restart:
+                first, most = slices.hops, max(most, restart.most)
+                self._facts.pop(self.training, None)
+            except UnknownLayerError:
+                most = self._probe(slices, call, basic, trims, most)
+
+    def _probe(self, slices: BatchSlices, call: _Call, basic: bool, trims: bool, most: int) -> int:
+        """Runs the model once without gradients, which says how its layers may run.
+
+        Returns the last layer that has to give a row for each node.
+        """
+        training, hops = self.training, slices.hops
+        first: int = len(self._model.convs) if basic else hops  # type: ignore[arg-type]
+        with probe_settings(self._model):
+            while True:
+                run = LayerRun(self, slices, basic, trims, first, most, training)
+                try:
+                    run.seeds(call)
+                except RestartRun as restart:
+                    first, most = first if basic else hops, max(most, restart.most)
+                    continue
+                if not run.calls:
+                    raise ValueError(
+                        "model: expected calls of layers of PyG (MessagePassing) in its forward, "
+                        "got none; call the model itself"
+                    )
+                used = first - run.lowest
+                if basic or most >= 0 or used == first:
+                    break
+                # Hops that no layer needs are left out, and layers looked at once more.
+                first = used
+        if not basic:
+            self._facts[training] = used, most
+        return most
+
+    def _initialize(self, call: _Call) -> None:
+        """Runs the model as it is where parameters wait for their shapes."""
+        lazy = UninitializedParameter, UninitializedBuffer
+        if self._is_ready:
+            return
+        self._is_ready = True
+        if any(isinstance(each, lazy) for each in self._model.parameters()):
+            with probe_settings(self._model, keep_numbers=True):
+                call(call.x)
+
+    def _is_basic(self) -> bool:
+        """True if the model is PyG's, with a forward that works row by row between layers."""
+        model: Any = self._model
+        return (
+            isinstance(model, BasicGNN)
+            and type(model).forward is BasicGNN.forward
+            and "forward" not in model.__dict__
+            and (model.act is None or type(model.act).__module__.startswith("torch.nn"))
+        )
+
+    def _layers(self) -> Iterator[tuple[str, Any]]:
+        for name, module in self._model.named_modules():
+            if isinstance(module, MessagePassing):
+                yield name or type(module).__name__, module
+
+    def _is_unknown(self, number: int, conv: Any) -> bool:
+        return LayerRun.is_unknown(conv) and (f"convs.{number}", number == 0) not in self._modes
+
+    def _last_statistics(self) -> int:
+        """The last layer of a model of PyG whose rows a norm takes statistics of, or -1."""
+        model: Any = self._model
+        parts = [*model.convs, *(model.norms or ())]
+        if self._parts is None or self._parts[0] != parts:
+            # Looked for once, since a step on a GPU waits for Python.
+            count, norms = len(model.convs), []
+            for number, part in enumerate(parts):
+                if number == 2 * count - 1 and model.jk_mode is None:
+                    continue
+                found = [each for each in part.modules() if may_use_statistics(each)]
+                norms += [(number % count, each) for each in found]
+            self._parts = parts, norms
+        return max(
+            (n for n, each in self._parts[1] if uses_statistics(each, self.training)), default=-1
+        )
+
+
+class _Call:
+    """A call of a model with features in the place of those of the batch."""
+
+    def __init__(
+        self, model: Any, x: Any, edge_index: Any, args: Any, kwargs: Any, batch: Any
+    ) -> None:
+        self.model, self.x, self.edge_index = model, x, edge_index
+        self.args, self.kwargs = args, kwargs
+        self.batch = batch if batch is not None and _takes_batch(model) else None
+
+    def __call__(self, x: Any) -> Any:
+        if self.batch is None:
+            return self.model(x, self.edge_index, *self.args, **self.kwargs)
+        batch = copy.copy(self.batch)
+        if isinstance(x, dict):
+            for kind, rows in x.items():
+                batch[kind].x = rows
+        else:
+            batch.x = x
+        return self.model(batch, *self.args, **self.kwargs)
+
+
+def _takes_batch(model: Any) -> bool:
+    """True if a model's forward takes one argument."""
+    function = getattr(model.forward, "__func__", model.forward)
+    names, required, more = _signature(function)
+    bound = function is not model.forward
+    return not more and names - bound == 1 == required - bound
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(function: Any) -> tuple[int, int, bool]:
+    """The numbers of arguments, and of these without a default, and whether there may be more."""
+    parameters = inspect.signature(function).parameters.values()
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = [each for each in parameters if each.kind in kinds]
+    required = [each for each in named if each.default is each.empty]
+    more = any(each.kind == each.VAR_POSITIONAL for each in parameters)
+    return len(named), len(required), more
+
+
+def _inputs(args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+    found = []
+    for name in ("x", "edge_index"):
+        for key in (name, f"{name}_dict"):
+            if key in kwargs:
+                found.append(kwargs.pop(key))
+                break
+        else:
+            if not args:
+                raise TypeError(f"{name}: expected a tensor or a mapping of types, got none")
+            found.append(args.pop(0))
+    return found[0], found[1], args
+
+
+def _too_many_layers(count: int, hops: int) -> ValueError:
+    return ValueError(
+        f"model: expected at most {hops} layers for a batch of {hops} hops, got {count}; sample as "
+        "many hops as there are layers, or call the model itself"
+    )
+
+
+def blockwise(model: torch.nn.Module) -> Blockwise:
+    """Returns a module that runs a model of PyG on the rows of a batch that count.
+
+    ``forward(batch)``, for a batch of ``NeighborLoader``, equals
+    ``model(batch.x, batch.edge_index)[:batch.batch_size]``, and so do gradients: layer i runs on
+    the sources and destinations that the layers after it need. Layers that this package knows are
+    reductions over a CSR, in which no edge has a row of its own; ``explain()`` says which.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        A model of ``torch_geometric.nn.models``, or one of your own with layers of PyG, also by
+        ``to_hetero`` and ``HeteroConv``, whose forward takes ``(x, edge_index, ...)`` or a batch
+        and works node by node between its layers.
+
+    Returns
+    -------
+    torch.nn.Module
+        It shares the parameters, under the same names, and may be trained, moved, copied and
+        saved in the model's place.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a model without layers of PyG, or with ``GCNConv(cached=True)``, whose degrees would be
+        those of another batch. In ``forward``, for batches without numbers of hops, or with fewer
+        hops than the model has layers.
+    NotImplementedError
+        In ``forward``, for a model of one's own that mixes the rows of nodes outside of its layers.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model: expected a torch.nn.Module, got {describe(model)}")
+    if isinstance(model, Blockwise):
+        return model
+    found = [module for module in model.modules() if isinstance(module, MessagePassing)]
+    if not found:
+        raise ValueError(
+            f"model: expected layers of PyG (MessagePassing), got {type(model).__name__} without "
+            "any; call the model itself"
+        )
+    for module in found:
+        if getattr(module, "cached", False):
+            raise ValueError(
+                f"model: expected cached=False, since each batch is another graph, got "
+                f"{type(module).__name__} with cached=True"
+            )
+    return Blockwise(model)
+
+
+def layers(batch: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yields the sources, destinations and edges that each layer needs, outermost first.
+
+    A layer runs as ``x = conv((x[:sources], x[:destinations]), edges)``.
+
+    Parameters
+    ----------
+    batch : Data or HeteroData
+        A batch of a ``NeighborLoader`` with ``subgraph_type="directional"``.
+
+    Yields
+    ------
+    sources, destinations : int, or dict of node types to int
+        The numbers of first rows.
+    edges : tensor of shape [2, edges], or dict of edge types to these
+        The first edges of the batch.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For batches without numbers of hops, or with edges that are not by hop.
+    """
+    if not isinstance(batch, (Data, HeteroData)):
+        raise TypeError(f"batch: expected a Data or HeteroData, got {describe(batch)}")
+    hetero = isinstance(batch, HeteroData)
+    slices = BatchSlices.from_batch(batch, batch.edge_index_dict if hetero else batch.edge_index)
+    return slices.layers()

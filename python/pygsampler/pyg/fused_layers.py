@@ -1,0 +1,427 @@
+"""PyG's layers as reductions over a CSR: the same numbers, without a row for each edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch_geometric.nn import aggr as aggregations
+from torch_geometric.nn import conv as layers
+
+from pygsampler._ops.attention import attention, softmax
+from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, reduce, weighted_sum
+from pygsampler._ops.self_rows import _Fork, self_and_reduce
+from pygsampler.pyg.batch_slices import LayerEdges
+
+__all__ = ["FusedLayer", "fused_layer"]
+
+_KINDS = {"mean": MEAN, "sum": SUM, "add": SUM, "max": MAX}
+_NAMES = {MEAN: "mean", SUM: "sum", MAX: "max"}
+_AGGREGATIONS = {
+    aggregations.MeanAggregation: MEAN,
+    aggregations.SumAggregation: SUM,
+    aggregations.MaxAggregation: MAX,
+}
+# What a hook of a layer's own could be for, which nothing would call.
+_MESSAGE_HOOKS = (
+    *("_propagate_forward_pre_hooks", "_propagate_forward_hooks", "_message_forward_pre_hooks"),
+    *("_message_forward_hooks", "_aggregate_forward_pre_hooks", "_aggregate_forward_hooks"),
+    *("_message_and_aggregate_forward_pre_hooks", "_message_and_aggregate_forward_hooks"),
+    *("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks"),
+)
+# Of rows that a relation may leave empty, for each edge.
+_MOST_EMPTY = 4
+
+
+class FusedLayer(NamedTuple):
+    """A computation for a layer of PyG, ``run(layer, x, target, edges, **extras)``.
+
+    ``target`` has the rows of the destinations, None where they are the first rows of x.
+    """
+
+    name: str
+    run: Callable[..., Tensor]
+    extras: frozenset[str] = frozenset()
+    bipartite: bool = True
+
+
+class _Rule(NamedTuple):
+    layer: FusedLayer
+    # Why a layer with its options is not computed so.
+    obstacle: Callable[[Any], str | None]
+
+
+def fused_layer(layer: Any) -> FusedLayer | str:
+    """Returns the computation for a layer of PyG, or why there is none."""
+    rule = _RULES.get(type(layer))
+    if rule is None:
+        return "no layer that is computed otherwise"
+    if layer.flow != "source_to_target":
+        return f"flow={layer.flow!r}"
+    if layer.explain or layer.decomposed_layers != 1:
+        return "explain or decomposed_layers"
+    if any(getattr(layer, name, None) for name in _MESSAGE_HOOKS):
+        return "hooks on messages"
+    return rule.obstacle(layer) or rule.layer
+
+
+def split_rows(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Returns x and its first rows, whose gradients are added in place."""
+    if x.requires_grad and torch.is_grad_enabled():
+        both: tuple[Tensor, Tensor] = _Fork.apply(x, slice(0, count))
+        return both
+    return x, x[:count]
+
+
+def _aggregation(layer: Any) -> int | None:
+    return _AGGREGATIONS.get(type(layer.aggr_module))
+
+
+def _reduction_obstacle(layer: Any) -> str | None:
+    return None if _aggregation(layer) is not None else f"aggr={layer.aggr!r}"
+
+
+def _reduces_first(module: Any, edges: LayerEdges) -> bool:
+    """Returns True if rows as they come are fewer bytes to add up than mapped rows."""
+    outputs, inputs = module.weight.shape
+    after = (edges.edges + edges.sources) * outputs + edges.sources * inputs
+    return bool(edges.edges * inputs <= after)
+
+
+def _sage(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Tensor:
+    kind, wide = _aggregation(layer), x
+    assert kind is not None
+    if layer.project:
+        wide = layer.lin(x).relu()
+        target = x[: edges.targets] if target is None else target
+    elif kind != MAX and _is_plain(layer.lin_l) and not _reduces_first(layer.lin_l, edges):
+        if target is None:
+            x, target = split_rows(x, edges.targets)
+        out = reduce(edges.segments, functional.linear(x, layer.lin_l.weight), kind)
+        return _sage_output(layer, _add_bias(out, layer.lin_l.bias), target)
+    if target is None and layer.root_weight:
+        target, out = self_and_reduce(
+            edges.segments, wide, _NAMES[kind], slice(0, edges.targets), None
+        )
+    else:
+        out = reduce(edges.segments, wide, kind)
+    return _sage_output(layer, layer.lin_l(out), target)
+
+
+def _sage_output(layer: Any, out: Tensor, target: Tensor | None) -> Tensor:
+    if layer.root_weight:
+        out = out + layer.lin_r(target)
+    return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
+
+
+def _is_plain(module: torch.nn.Module) -> bool:
+    """True if a matrix may be used without its module: no hook has to see it."""
+    hooks = (
+        *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
+        "_parametrizations",
+    )
+    return not any(module.__dict__.get(name) for name in hooks)
+
+
+def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
+    return out if bias is None else out + bias
+
+
+def _gin(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Tensor:
+    kind = _aggregation(layer)
+    assert kind is not None
+    if target is None:
+        target, out = self_and_reduce(
+            edges.segments, x, _NAMES[kind], slice(0, edges.targets), None
+        )
+    else:
+        out = reduce(edges.segments, x, kind)
+    result: Tensor = layer.nn(out + (1 + layer.eps) * target)
+    return result
+
+
+def _graph(
+    layer: Any,
+    x: Tensor,
+    target: Tensor | None,
+    edges: LayerEdges,
+    edge_weight: Tensor | None = None,
+) -> Tensor:
+    kind = _aggregation(layer)
+    assert kind is not None
+    rows = edges.segments
+    if target is None:
+        x, target = split_rows(x, edges.targets)
+    if edge_weight is None:
+        out = reduce(rows, x, kind)
+    else:
+        if kind == MAX:
+            raise NotImplementedError("edge_weight with aggr='max'")
+        out = weighted_sum(rows, x, edges.values(edge_weight).flatten())
+        if kind == MEAN:
+            out = out / rows.indptr.diff().clamp(min=1).to(out.dtype).unsqueeze(1)
+    result: Tensor = layer.lin_rel(out) + layer.lin_root(target)
+    return result
+
+
+def _gcn(
+    layer: Any,
+    x: Tensor,
+    target: Tensor | None,
+    edges: LayerEdges,
+    edge_weight: Tensor | None = None,
+) -> Tensor:
+    weight = loop = None
+    if layer.normalize:
+        counted = edges.counted()
+        key = "gcn", layer.improved, layer.add_self_loops, x.dtype, counted.edges
+
+        def compute() -> tuple[Tensor, Tensor | None]:
+            # PyG gives all edges the weight 1 where there are none, the loops too.
+            fill = 2.0 if layer.improved and edge_weight is not None else 1.0
+            return _gcn_norm(counted, edge_weight, fill, layer.add_self_loops, x.dtype)
+
+        weight, loop = edges.groups.cached(key, edge_weight, compute)
+        weight = weight[: edges.edges]
+    elif edge_weight is not None:
+        weight = edges.values(edge_weight).flatten()
+
+    def spread(h: Tensor) -> Tensor:
+        first = None
+        if loop is not None:
+            h, first = split_rows(h, edges.targets)
+        if weight is None:
+            out = reduce(edges.segments, h, SUM)
+        else:
+            out = weighted_sum(edges.segments, h, weight)
+        if first is not None:
+            assert loop is not None
+            out = out + loop[: edges.targets].unsqueeze(1) * first
+        return out
+
+    if _reduces_first(layer.lin, edges):
+        out = layer.lin(spread(x))
+    else:
+        out = spread(layer.lin(x))
+    return _add_bias(out, layer.bias)
+
+
+def _gcn_norm(
+    edges: LayerEdges, edge_weight: Tensor | None, fill: float, loops: bool, dtype: torch.dtype
+) -> tuple[Tensor, Tensor | None]:
+    """The factor of each edge, 0 for a loop that is replaced, and of each node's own loop."""
+    rows, dst = edges.segments, edges.destinations()
+    src = rows.indices
+    weight = None if edge_weight is None else edges.values(edge_weight).flatten()
+    if not loops:
+        if weight is None:
+            degrees = rows.indptr.diff().to(dtype)
+        else:
+            degrees = edges.sum_of_edges(weight.unsqueeze(1)).squeeze(1)
+        loop = None
+    else:
+        is_loop = src == dst
+        loop = torch.full(
+            (edges.targets + 1,),
+            fill,
+            dtype=dtype if weight is None else weight.dtype,
+            device=dst.device,
+        )
+        if weight is None:
+            weight = (~is_loop).to(dtype)
+        else:
+            # Others are written behind the last node.
+            at = torch.where(is_loop, dst, edges.targets).long()
+            loop = loop.index_put((at,), weight)
+            weight = weight.masked_fill(is_loop, 0)
+        loop = loop[:-1]
+        degrees = edges.sum_of_edges(weight.unsqueeze(1)).squeeze(1) + loop
+    factor = degrees.pow(-0.5)
+    factor = factor.masked_fill(factor == float("inf"), 0)
+    # Nodes that no edge of these leads to, where degrees are of fewer destinations than sources.
+    norm = factor[src] * factor[dst]
+    return norm if weight is None else norm * weight, None if loop is None else factor**2 * loop
+
+
+def _gcn_obstacle(layer: Any) -> str | None:
+    return None if _aggregation(layer) == SUM else f"aggr={layer.aggr!r}"
+
+
+def _attention_obstacle(layer: Any) -> str | None:
+    if _aggregation(layer) != SUM:
+        return f"aggr={layer.aggr!r}"
+    for name in ("lin", "lin_src", "lin_dst", "lin_edge", "lin_l", "lin_r"):
+        module = getattr(layer, name, None)
+        if module is not None and not _is_plain(module):
+            return f"hooks on its {name}"
+    fill = layer.fill_value
+    usual = fill in ("mean", "add", "sum") if isinstance(fill, str) else True
+    if layer.add_self_loops and layer.edge_dim is not None and not usual:
+        return f"fill_value={fill!r}"
+    return None
+
+
+class _Scored(NamedTuple):
+    """The edges of attention, with loops where the layer adds them, and their terms of edges."""
+
+    segments: Segments
+    targets: Tensor
+    terms: Tensor | None
+
+    @classmethod
+    def of_layer(
+        cls, layer: Any, edges: LayerEdges, edge_attr: Tensor | None, matrix: Tensor | None
+    ) -> _Scored:
+        """``matrix`` maps attributes of an edge to its terms."""
+        terms = None
+        if edge_attr is not None and matrix is not None:
+            attr = edges.values(edge_attr)
+            attr = attr.unsqueeze(1) if attr.dim() == 1 else attr
+            terms = functional.linear(attr, matrix)
+        if not layer.add_self_loops:
+            return cls(edges.segments, edges.destinations(), terms)
+        looped = edges.with_loops()
+        if terms is not None and matrix is not None:
+            more = _loop_terms(layer.fill_value, edges, terms, matrix)
+            terms = torch.cat([terms, more.to(terms.dtype)]).index_select(0, looped.places)
+        return cls(looped.segments, looped.targets, terms)
+
+    def apply(self, layer: Any, scores: Tensor, x: Tensor) -> Tensor:
+        """Returns rows of x summed by the softmax of scores, with the layer's dropout."""
+        alpha = softmax(self.segments, scores)
+        alpha = functional.dropout(alpha, p=layer.dropout, training=layer.training)
+        return weighted_sum(self.segments, x, alpha)
+
+
+def _loop_terms(fill: Any, edges: LayerEdges, terms: Tensor, matrix: Tensor) -> Tensor:
+    """The terms of the loops, a row for each destination; they are linear in the attributes."""
+    if not isinstance(fill, str):
+        attr = torch.as_tensor(fill, dtype=terms.dtype, device=terms.device)
+        attr = attr.expand(edges.targets, matrix.shape[1])
+        return functional.linear(attr, matrix)
+    stays = (edges.segments.indices != edges.destinations()).unsqueeze(1).to(terms.dtype)
+    summed = edges.sum_of_edges(terms * stays)
+    if fill == "mean":
+        summed = summed / edges.sum_of_edges(stays).clamp(min=1)
+    return summed
+
+
+def _gat(
+    layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges, edge_attr: Tensor | None = None
+) -> Tensor:
+    heads, width = layer.heads, layer.out_channels
+    both = getattr(layer, "lin", None)
+    first = layer.lin_src if both is None else both
+    second = layer.lin_dst if both is None else both
+    mapped = first(x).view(-1, heads, width)
+
+    def per_head(module: Any, attention_vector: Tensor) -> Tensor:
+        """The matrix of a score of each head, which is linear in the rows."""
+        matrix: Tensor = module.weight.view(heads, width, -1)
+        return (matrix * attention_vector.view(heads, width, 1)).sum(1)
+
+    to_source, to_target = per_head(first, layer.att_src), per_head(second, layer.att_dst)
+    if target is None:
+        scores = functional.linear(x, torch.cat([to_source, to_target]))
+        source, own = scores[:, :heads], scores[: edges.targets, heads:]
+    else:
+        source, own = functional.linear(x, to_source), functional.linear(target, to_target)
+    to_edge = None
+    if layer.lin_edge is not None:
+        to_edge = per_head(layer.lin_edge, layer.att_edge)
+    scored = _Scored.of_layer(layer, edges, edge_attr, to_edge)
+    if scored.terms is None and not (layer.training and layer.dropout):
+        out = attention(scored.segments, mapped, source, own, layer.negative_slope)
+    else:
+        sums = source.index_select(0, scored.segments.indices)
+        sums = sums + own.index_select(0, scored.targets)
+        if scored.terms is not None:
+            sums = sums + scored.terms
+        sums = functional.leaky_relu(sums, layer.negative_slope)
+        out = scored.apply(layer, sums, mapped)
+    return _attention_output(layer, out, x, target, edges)
+
+
+def _gat_v2(
+    layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges, edge_attr: Tensor | None = None
+) -> Tensor:
+    heads, width = layer.heads, layer.out_channels
+    left = layer.lin_l(x)
+    if target is not None:
+        right = layer.lin_r(target)
+    elif layer.share_weights:
+        left, right = split_rows(left, edges.targets)
+    else:
+        right = layer.lin_r(x[: edges.targets])
+    left, right = left.view(-1, heads, width), right.view(-1, heads, width)
+    matrix = None if layer.lin_edge is None else layer.lin_edge.weight
+    scored = _Scored.of_layer(layer, edges, edge_attr, matrix)
+    out = scored.apply(layer, _scores_v2(layer, scored, left, right), left)
+    return _attention_output(layer, out, x, target, edges)
+
+
+def _scores_v2(layer: Any, scored: _Scored, source: Tensor, target: Tensor) -> Tensor:
+    """The scores of edges, [edges, heads]: here a kernel would save a row for each edge."""
+    sums = source.index_select(0, scored.segments.indices)
+    sums = sums + target.index_select(0, scored.targets)
+    if scored.terms is not None:
+        sums = sums + scored.terms.view(sums.shape)
+    scores: Tensor = (functional.leaky_relu(sums, layer.negative_slope) * layer.att).sum(-1)
+    return scores
+
+
+def _attention_output(
+    layer: Any, out: Tensor, x: Tensor, target: Tensor | None, edges: LayerEdges
+) -> Tensor:
+    out = out.flatten(1) if layer.concat else out.mean(dim=1)
+    if getattr(layer, "res", None) is not None:
+        out = out + layer.res(x[: edges.targets] if target is None else target)
+    return _add_bias(out, layer.bias)
+
+
+def _rgcn(
+    layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges, edge_type: Tensor | None = None
+) -> Tensor:
+    kind, relations = _aggregation(layer), layer.num_relations
+    if edge_type is None or edges.targets * relations > _MOST_EMPTY * max(edges.edges, 1):
+        raise NotImplementedError("more relations than edges of a node")
+    assert kind is not None
+    if target is None:
+        x, target = split_rows(x, edges.targets)
+    src, dst = edges.segments.indices, edges.destinations()
+    # A row for each relation of each destination.
+    row = dst * relations + edges.values(edge_type).to(dst.dtype)
+    row, order = row.sort(stable=True)
+    counts = torch.arange(edges.targets * relations + 1, dtype=row.dtype, device=row.device)
+    indptr = torch.searchsorted(row, counts).to(row.dtype)
+    summed = reduce(Segments(indptr, src[order], edges.sources), x, kind)
+    weight = layer.weight
+    if layer.num_bases is not None:
+        weight = (layer.comp @ weight.view(layer.num_bases, -1)).view(
+            relations, layer.in_channels_l, layer.out_channels
+        )
+    out = summed.view(edges.targets, -1) @ weight.reshape(-1, layer.out_channels)
+    if layer.root is not None:
+        out = out + target @ layer.root
+    return _add_bias(out, layer.bias)
+
+
+def _rgcn_obstacle(layer: Any) -> str | None:
+    return "num_blocks" if layer.num_blocks is not None else _reduction_obstacle(layer)
+
+
+_WEIGHT, _ATTR = frozenset({"edge_weight"}), frozenset({"edge_attr"})
+_RULES: dict[Any, _Rule] = {
+    layers.SAGEConv: _Rule(FusedLayer("reduction", _sage), _reduction_obstacle),
+    layers.GINConv: _Rule(FusedLayer("reduction", _gin), _reduction_obstacle),
+    layers.GraphConv: _Rule(FusedLayer("reduction", _graph, _WEIGHT), _reduction_obstacle),
+    layers.GCNConv: _Rule(FusedLayer("weighted sum", _gcn, _WEIGHT, False), _gcn_obstacle),
+    layers.GATConv: _Rule(FusedLayer("attention", _gat, _ATTR), _attention_obstacle),
+    layers.GATv2Conv: _Rule(FusedLayer("softmax and sum", _gat_v2, _ATTR), _attention_obstacle),
+    layers.RGCNConv: _Rule(
+        FusedLayer("reduction by relation", _rgcn, frozenset({"edge_type"})), _rgcn_obstacle
+    ),
+}
