@@ -11,7 +11,7 @@ from torch.nn import functional
 from torch_geometric.nn import aggr as aggregations
 from torch_geometric.nn import conv as layers
 
-from pygsampler._ops.attention import attention, softmax
+from pygsampler._ops.attention import attention, attention_v2, edge_scores, softmax
 from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, reduce, weighted_sum
 from pygsampler._ops.self_rows import _Fork, self_and_reduce
 from pygsampler.pyg.batch_slices import LayerEdges
@@ -333,8 +333,9 @@ def _gat(
     if layer.lin_edge is not None:
         to_edge = per_head(layer.lin_edge, layer.att_edge)
     scored = _Scored.of_layer(layer, edges, edge_attr, to_edge)
-    if scored.terms is None and not (layer.training and layer.dropout):
-        out = attention(scored.segments, mapped, source, own, layer.negative_slope)
+    if not (layer.training and layer.dropout):
+        slope = layer.negative_slope
+        out = attention(scored.segments, mapped, source, own, slope, scored.terms)
     else:
         sums = source.index_select(0, scored.segments.indices)
         sums = sums + own.index_select(0, scored.targets)
@@ -359,18 +360,13 @@ def _gat_v2(
     left, right = left.view(-1, heads, width), right.view(-1, heads, width)
     matrix = None if layer.lin_edge is None else layer.lin_edge.weight
     scored = _Scored.of_layer(layer, edges, edge_attr, matrix)
-    out = scored.apply(layer, _scores_v2(layer, scored, left, right), left)
+    terms = None if scored.terms is None else scored.terms.view(-1, heads, width)
+    about = scored.segments, left, right, layer.att[0], layer.negative_slope, terms
+    if layer.training and layer.dropout:
+        out = scored.apply(layer, edge_scores(*about), left)
+    else:
+        out = attention_v2(*about)
     return _attention_output(layer, out, x, target, edges)
-
-
-def _scores_v2(layer: Any, scored: _Scored, source: Tensor, target: Tensor) -> Tensor:
-    """The scores of edges, [edges, heads]: here a kernel would save a row for each edge."""
-    sums = source.index_select(0, scored.segments.indices)
-    sums = sums + target.index_select(0, scored.targets)
-    if scored.terms is not None:
-        sums = sums + scored.terms.view(sums.shape)
-    scores: Tensor = (functional.leaky_relu(sums, layer.negative_slope) * layer.att).sum(-1)
-    return scores
 
 
 def _attention_output(
@@ -420,7 +416,7 @@ _RULES: dict[Any, _Rule] = {
     layers.GraphConv: _Rule(FusedLayer("reduction", _graph, _WEIGHT), _reduction_obstacle),
     layers.GCNConv: _Rule(FusedLayer("weighted sum", _gcn, _WEIGHT, False), _gcn_obstacle),
     layers.GATConv: _Rule(FusedLayer("attention", _gat, _ATTR), _attention_obstacle),
-    layers.GATv2Conv: _Rule(FusedLayer("softmax and sum", _gat_v2, _ATTR), _attention_obstacle),
+    layers.GATv2Conv: _Rule(FusedLayer("attention", _gat_v2, _ATTR), _attention_obstacle),
     layers.RGCNConv: _Rule(
         FusedLayer("reduction by relation", _rgcn, frozenset({"edge_type"})), _rgcn_obstacle
     ),
