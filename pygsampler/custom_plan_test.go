@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(32) toy(const __grid_constant__ Arg
   __syncthreads();
   if (threadIdx.x) return;
   for (int i = 0; i < FIRST_BLOCK; i++) a.report[2 + i] = 0;
-  a.report[2 + WORD_NODES] = a.at; a.report[2 + WORD_NUM_NODES] = a.n; a.report[2 + WORD_SIZE] = a.at + 8 * a.n;
+  a.report[2 + WORD_NUM_TYPES] = 1; a.report[2 + WORD_NODES] = a.at; a.report[2 + WORD_NUM_NODES] = a.n; a.report[2 + WORD_SIZE] = a.at + 8 * a.n;
   __threadfence_system();
   a.report[0] = STATUS_OK;
 }`}, "toy")
