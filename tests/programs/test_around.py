@@ -48,9 +48,10 @@ def shown(batch: Any) -> Any:
     """All that a batch has drawn."""
     if isinstance(batch, pgs.Walks):
         return batch.nodes.tolist()
-    if isinstance(batch.blocks[0], dict):
-        return [block["a", "to", "b"].src.tolist() for block in batch.blocks]
-    return [(b.indptr.tolist(), b.indices.tolist()) for b in batch.blocks]
+    blocks = batch.blocks
+    if not batch.is_homogeneous:
+        blocks = [hop["a", "to", "b"] for hop in blocks]
+    return [(b.indptr.tolist(), b.indices.tolist()) for b in blocks]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,18 +8,20 @@ from tests.gpu import run_with_driver
 
 # Torch does not take the emulator for a GPU; its memory is the host's, and so are tensors.
 CODE = """
-import sys
+import ctypes, sys
 sys.path.append("tests/support")
 import numpy as np, torch
 import pygsampler as pgs
 import torch_cpu
 from pygsampler import samplers, walks
-from pygsampler.programs import hetero_program as typed_program
-from pygsampler._arrays import devices
+from pygsampler._arrays import devices, exchange
+from pygsampler._engine import memory as memories
+from relation_programs import content
 from tests.programs.test_hetero import (
     CITES, EMPLOYS, NODES, SEEDS, WRITES, both, fastgcn, over, typed, writers,
 )
 
+exchange._TorchTable.address = 0
 to_torch = pgs.Array.torch
 
 def where_it_lies(array):
@@ -35,17 +37,17 @@ pgs.Array.torch = where_it_lies
 tensor = torch.tensor
 torch.tensor = lambda values, device=None, **how: tensor(values, **how)
 
-def plain(value):
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [plain(each) for each in value]
-    return value if value is None or isinstance(value, int) else value.tolist()
+# The memory of batches that torch writes is the device's.
+empty, kept = torch.empty, []
 
-def of_program(batch):
-    return [plain(getattr(batch, name))
-            for name in ("input_nodes", "output_nodes", "output_index", "blocks", "num_dst_nodes",
-                         "extra")]
+def on_device(*size, **how):
+    values = empty(*size, **how)
+    count = values.numel() * values.element_size()
+    kept.append(memories.new("DeviceUpload", 0, values.data_ptr(), count, 0))
+    there = (ctypes.c_byte * count).from_address(kept[-1].data)
+    return torch.frombuffer(there, dtype=values.dtype)
+
+torch.empty = on_device
 
 def of_walks(found):
     made = found.cpu()
@@ -68,10 +70,10 @@ back = pgs.Graph.from_coo(
     num_nodes={"author": 40, "paper": 60})
 seeds, authors = {"author": [0, 39], "paper": [7, 3, 7, 58]}, {"author": [3, 0, 3, 39]}
 cases = [
-    (both(K=2, seed=5, weight="w"), graph, seeds, of_program),
-    (over(fastgcn, CITES), graph, {"paper": [7, 3]}, of_program),
+    (both(K=2, seed=5, weight="w"), graph, seeds, content),
+    (over(fastgcn, CITES), graph, {"paper": [7, 3]}, content),
     (pgs.program(lambda A, seeds: A[CITES].induce(seeds.unique()))(seed=1), graph,
-     {"paper": list(range(0, 60, 2))}, of_program),
+     {"paper": list(range(0, 60, 2))}, content),
     (walks.MetaPathWalk([EMPLOYS, WRITES, CITES], edge_ids=True, seed=7), graph, [1, 2, 0],
      of_walks),
     (walks.MetaPathWalk([WRITES, written], 5, walks_per_seed=3, seed=7), back, authors, of_walks),
@@ -96,7 +98,7 @@ for sampler, on_cpu, given, of in cases:
 out = {CITES: list(range(0, 220, 2)), WRITES: list(range(100))}
 sampler, ask = writers(K=2, seed=5, weight="w"), dict(epoch=1, batch=2, exclude=out)
 there = graph.to("cuda")
-found = [of_program(sampler.sample(where, seeds, **ask)) for where in (graph, there)]
+found = [content(sampler.sample(where, seeds, **ask)) for where in (graph, there)]
 assert found[0] == found[1]
 there.close()
 
