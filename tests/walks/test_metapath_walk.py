@@ -212,3 +212,43 @@ def test_a_closed_graph_says_so(edges: dict[Any, Any]) -> None:
     graph.close()
     with pytest.raises(pgs.errors.ClosedError):
         walk.sample(graph, [0])
+
+
+@pytest.mark.parametrize("direction", ["out", "in"])
+def test_random_walk_takes_edge_types(graph: pgs.Graph, direction: str) -> None:
+    path = [WRITES, WRITTEN]
+    options: dict[str, Any] = {"direction": direction, "walks_per_seed": 2, "seed": 3}
+    expected = pgs.walks.MetaPathWalk(path, 6, edge_ids=True, **options)
+    seeds = [0, 3, 3, 5]
+    want = expected.sample(graph, seeds, epoch=1, batch=2)
+    for named in (path, [kind[1] for kind in path]):
+        walk = pgs.RandomWalk(6, metapath=named, edge_ids=True, **options)
+        assert isinstance(walk, pgs.RandomWalk) and not isinstance(walk, pgs.walks.MetaPathWalk)
+        assert repr(walk).startswith("RandomWalk(length=6, ") and repr(named) in repr(walk)
+        for same in (walk, pickle.loads(pickle.dumps(walk)), walk.with_seed(3)):
+            found = same.sample(graph, seeds, epoch=1, batch=2)
+            assert found.nodes.tolist() == want.nodes.tolist()
+            assert found.edge_ids.tolist() == want.edge_ids.tolist()
+            assert found.node_types == want.node_types
+        packed = pgs.RandomWalk(6, metapath=named, mode_options={"layout": "csr"}, **options)
+        assert packed.sample(graph, seeds, epoch=1, batch=2).nodes.tolist() == want.nodes.tolist()
+    streamed = next(pgs.stream(graph, walk, {want.node_types[0]: seeds}, epoch=1))
+    assert streamed.node_types == want.node_types
+
+
+def test_random_walk_along_edge_types_may_stop(graph: pgs.Graph) -> None:
+    walk = pgs.RandomWalk(8, metapath=[WRITES, WRITTEN], stop=0.5, walks_per_seed=50, seed=3)
+    lengths = walk.sample(graph, [0, 1]).lengths.numpy()
+    assert lengths.min() == 0 and 0.3 < lengths.mean() < 1.7
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"restart": 0.1}, {"p": 2.0}, {"q": 2.0}, {"num_roots": 2}, {"count_jumps": True}],
+)
+def test_random_walk_along_edge_types_refuses_other_options(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name}: expected the default with edge types"):
+        pgs.RandomWalk(4, metapath=[WRITES], **options)
+    with pytest.raises(TypeError, match=r"metapath\[1\]: expected \(source, relation"):
+        pgs.RandomWalk(4, metapath=[WRITES, 3])

@@ -16,13 +16,14 @@ from pygsampler.samplers.hgt import HGTSampler
 from pygsampler.samplers.labor import LaborSampler
 from pygsampler.samplers.neighbor import PGSampler
 from pygsampler.samplers.neighbor_plan import rule_of_plan
-from pygsampler.walks.metapath_walk import MetaPathWalk
+from pygsampler.walks.metapath_walk import HeteroWalk, MetaPathWalk
 from pygsampler.walks.pinsage import PinSAGE
-from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.random_walk import MODE_OPTIONS, RandomWalk
 
 # Whose batches are a function of their plans, and, along types of edges, of the path.
 SERVED = (
     HGTSampler,
+    HeteroWalk,
     LaborSampler,
     KHop,
     LayerSample,
@@ -86,10 +87,13 @@ def _along(plan: Plan, seed: int, path: list[Any]) -> Sampler[Any]:
         raise ValueError(
             f"metapath: expected none for a plan of {plan['family']!r}, got {len(path)} types"
         )
-    about = {name: plan[name] for name in ("prob", "direction", "walks_per_seed", "edge_ids")}
+    about = {
+        name: plan[name] for name in ("prob", "stop", "direction", "walks_per_seed", "edge_ids")
+    }
     made: RandomWalk
     if plan["top_visits"] is None:
-        made = MetaPathWalk(path, plan["length"], **about, seed=seed)
+        modes = {name: plan[name] for name in MODE_OPTIONS}
+        made = RandomWalk(plan["length"], metapath=path, mode_options=modes, **about, seed=seed)
     else:
         made = PinSAGE(
             plan["length"] // len(path),

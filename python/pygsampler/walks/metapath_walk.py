@@ -15,7 +15,7 @@ from pygsampler._graph.schema import TYPE
 from pygsampler._sampling.dispatch import dispatch
 from pygsampler._sampling.pending import MappedJob
 from pygsampler._sampling.request import WalkRelationsRequest
-from pygsampler.walks.random_walk import RandomWalk
+from pygsampler.walks.random_walk import RandomWalk, mode_fields
 from pygsampler.walks.result import Walks
 
 if TYPE_CHECKING:
@@ -35,40 +35,15 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class MetaPathWalk(RandomWalk):
-    """Walks of a ``HeteroGraph`` along types of edges.
-
-    Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
-    ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
-    mapping of that type to them, and gives ``Walks``.
+class HeteroWalk(RandomWalk):
+    """A `RandomWalk` along edge types of a heterogeneous graph.
 
     Parameters
     ----------
-    metapath : sequence of (str, str, str) or str
-        Types of edges, each from where the one before it leads; 1 to 64 of them. Against the edges
-        (``direction="in"``) each leads from its last part to its first. A relation alone names the
-        only edge type of the graph that has it: ``["writes", "cites"]``.
-    length : int, optional
-        Steps of a walk, for walks that begin again with the metapath's first type, at which it then
-        ends. Default: as many as the metapath has.
-    prob : str, optional
-        The name of an edge array that all types of the metapath have: weights, as for
-        ``RandomWalk``.
-    direction, walks_per_seed, edge_ids, seed
-        As for ``RandomWalk``; without ``edge_ids`` there are none.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For a metapath that does not chain, and as ``RandomWalk``; of names of relations when a
-        graph is sampled.
-
-    Notes
-    -----
-    The first call on a graph makes one without types of the metapath's relations, and its
-    out-edges, and they are kept with the graph. Of a graph on a GPU walks are made there, and torch
-    gives them the ids of their types. Source: metapath2vec (Dong et al., 2017), section
-    3.2.
+    length, metapath, prob, stop, direction, walks_per_seed, edge_ids, mode_options, seed
+        As for `RandomWalk`.
+    others
+        Options of `RandomWalk` that must have their defaults.
     """
 
     __slots__ = ("_path",)
@@ -78,34 +53,44 @@ class MetaPathWalk(RandomWalk):
 
     def __init__(
         self,
-        metapath: Sequence[EdgeType | str],
-        length: int | None = None,
+        length: int,
         *,
+        metapath: Sequence[EdgeType | str],
         prob: str | None = None,
+        stop: float = 0.0,
         direction: str = "out",
         walks_per_seed: int = 1,
         edge_ids: bool = False,
+        mode_options: Mapping[str, str] | None = None,
         seed: int | None = None,
+        **others: Any,
     ) -> None:
-        steps = _steps(metapath, length)
+        for name, value in others.items():
+            if value != (RandomWalk.__init__.__kwdefaults__ or {})[name]:
+                raise ValueError(
+                    f"{name}: expected the default with edge types in metapath, got "
+                    f"{describe(value)}"
+                )
         self._path = metapath_of(metapath)
         types = list(dict.fromkeys(self._path))
         self._begin(
             seed,
-            length=steps,
+            length=length,
             prob=prob,
+            stop=stop,
             metapath=[types.index(kind) for kind in self._path],
             edge_types=TYPE,
             direction=direction,
             walks_per_seed=walks_per_seed,
             edge_ids=edge_ids,
+            **mode_fields(mode_options),
         )
         if not is_named(self._path):
-            check_chain(self._path, self._against, steps > len(self._path))
+            check_chain(self._path, self._against, self.length > len(self._path))
 
     @property
     def metapath(self) -> tuple[EdgeType | str, ...]:
-        """The types of edges, as they were given."""
+        """The edge types, by the names that the caller used."""
         return self._path
 
     @property
@@ -114,8 +99,11 @@ class MetaPathWalk(RandomWalk):
 
     @property
     def node_types(self) -> tuple[str, ...]:
-        """The type of each column of ``Walks.nodes``; ValueError for a metapath of names of
-        relations, whose types a graph knows: ``Walks.node_types`` has them."""
+        """The type of each column of ``Walks.nodes``.
+
+        ValueError for a metapath of names of relations, whose types a graph knows: then
+        ``Walks.node_types`` has them.
+        """
         if is_named(self._path):
             raise ValueError(
                 "node_types: expected a metapath of (source, relation, destination), got names of "
@@ -153,7 +141,13 @@ class MetaPathWalk(RandomWalk):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Walks[Array]]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts walks as ``Sampler.launch`` starts a batch.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads, form, asynchronous
+            As for ``Sampler.launch``; NotImplementedError for ``exclude``.
+        """
         if not is_heterogeneous(graph):
             raise TypeError(f"graph: expected a heterogeneous graph, got {describe(graph)}")
         path = self._along(graph)
@@ -175,7 +169,7 @@ class MetaPathWalk(RandomWalk):
     def _in_parts(
         self, graph: Graph, path: Any, seeds: Any, epoch: int, batch: int, exclude: Any
     ) -> PendingBatch[Walks[Array]]:
-        """Of a graph whose parts lie in several processes; ids are those of types there."""
+        """Starts walks on a partitioned graph, where ids are those of types."""
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "
@@ -199,7 +193,7 @@ class MetaPathWalk(RandomWalk):
     def _by_type(
         self, walks: Walks[Array], path: tuple[EdgeType, ...], joint: HomogeneousView
     ) -> Walks[Array]:
-        """New walks with the ids of their types, where they had those of the joint graph."""
+        """Returns new walks with ids of types instead of those of the homogeneous graph."""
         self._named(walks, path)
         nodes = array("q", [joint.nodes[kind] for kind in walks.node_types or ()])
         edges = array("q", [joint.edges[kind] for kind in walks.edge_types or ()])
@@ -215,6 +209,75 @@ class MetaPathWalk(RandomWalk):
             joint.roots,
         )
         return walks
+
+    def _shown(self) -> dict[str, Any]:
+        return {"metapath": list(self._path), "edge_types": None}
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("HeteroWalk", "RandomWalk", 1)
+
+
+RandomWalk._hetero = HeteroWalk
+
+
+class MetaPathWalk(HeteroWalk):
+    """Walks along edge types: ``RandomWalk(length, metapath=...)``.
+
+    Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
+    ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
+    mapping of that type to them, and gives ``Walks``.
+
+    Parameters
+    ----------
+    metapath : sequence of (str, str, str) or str
+        Types of edges, each from where the one before it leads; 1 to 64 of them. Against the edges
+        (``direction="in"``) each leads from its last part to its first. A relation alone names the
+        only edge type of the graph that has it: ``["writes", "cites"]``.
+    length : int, optional
+        Steps of a walk, for walks that begin again with the metapath's first type, at which it then
+        ends. Default: as many as the metapath has.
+    prob : str, optional
+        The name of an edge array that all types of the metapath have: weights, as for
+        ``RandomWalk``.
+    direction, walks_per_seed, edge_ids, seed
+        As for ``RandomWalk``; without ``edge_ids`` there are none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a metapath that does not chain, and as ``RandomWalk``; of names of relations when a
+        graph is sampled.
+
+    Notes
+    -----
+    The first call on a graph makes one without types of the metapath's relations, and its
+    out-edges, and they are kept with the graph. Of a graph on a GPU walks are made there, and torch
+    gives them the ids of their types. Source: metapath2vec (Dong et al., 2017), section
+    3.2.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        metapath: Sequence[EdgeType | str],
+        length: int | None = None,
+        *,
+        prob: str | None = None,
+        direction: str = "out",
+        walks_per_seed: int = 1,
+        edge_ids: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            _steps(metapath, length),
+            metapath=metapath,
+            prob=prob,
+            direction=direction,
+            walks_per_seed=walks_per_seed,
+            edge_ids=edge_ids,
+            seed=seed,
+        )
 
     def __repr__(self) -> str:
         return f"MetaPathWalk({list(self._path)}, length={self.length}, seed={self.seed})"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pygsampler._arrays.array import Array
     from pygsampler._engine.memory import Memory
+    from pygsampler._graph.schema import EdgeType
 
 __all__ = ["DeepWalk", "MultiRW", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
 
@@ -70,11 +71,13 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         nodes, each as likely as any other, and the node that it leaves moves along it.
         ``Walks.nodes`` has where each step arrived, after the first root, and ``Walks.slots`` which
         of the roots stepped. It goes with ``direction``, ``edge_ids`` and ``mode_options``.
-    metapath : sequence of int, optional
+    metapath : sequence of int, or of edge types, optional
         The types of edges to take, step by step, again from the first on for longer walks: up to
-        64. A walk ends where its vertex has no edge of the step's type.
+        64. A walk ends where its vertex has no edge of the step's type. Integers are for a
+        homogeneous graph with ``edge_types``; edge types, as ``MetaPathWalk`` takes them, for a
+        heterogeneous graph, without ``restart``, ``p``, ``q``, ``num_roots`` and ``count_jumps``.
     edge_types : str, optional
-        With ``metapath``, the name of the edge array that has the types, integers from 0 on.
+        With integers in ``metapath``, the name of the edge array that has the types, from 0 on.
     direction : str
         ``"out"``: along the edges. ``"in"``: against them, as sampling of neighbours goes.
     walks_per_seed : int
@@ -82,7 +85,8 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     count_jumps : bool
         Going back to the seed is a step of its own, whose edge id is -1.
     edge_ids : bool
-        Make ``Walks.edge_ids`` at once. Without, they are made when they are first asked for.
+        Make ``Walks.edge_ids`` at once. Without, they are made when they are first asked for; along
+        edge types there are none.
     mode_options : mapping, optional
         Options that change the speed, and never the walks. ``layout``: on a GPU ``"packed"`` keeps
         16 bytes per edge with the graph (32 with ``prob``), and a step is one read; ``"csr"`` keeps
@@ -117,6 +121,17 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
     }
     # Attributes beside the plan that samplers made of this one, and its pickles, have too.
     _beside: ClassVar[tuple[str, ...]] = ()
+    # The class of walks along edge types, whose module imports this one.
+    _hetero: ClassVar[type[RandomWalk]]
+
+    def __new__(
+        cls, *arguments: Any, metapath: Any = None, edge_types: Any = None, **options: Any
+    ) -> Any:
+        """Returns an object of the class for the kind of graph that ``metapath`` is of."""
+        hetero = cls is RandomWalk and edge_types is None and isinstance(metapath, (list, tuple))
+        if hetero and not all(isinstance(kind, int) for kind in metapath):
+            cls = cls._hetero
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -128,7 +143,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         p: float = 1.0,
         q: float = 1.0,
         num_roots: int | None = None,
-        metapath: Sequence[int] | None = None,
+        metapath: Sequence[int] | Sequence[EdgeType | str] | None = None,
         edge_types: str | None = None,
         direction: str = "out",
         walks_per_seed: int = 1,
@@ -297,7 +312,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         length, roots = fields.pop("length"), fields.pop("roots")
         modes = {name: fields.pop(name) for name in MODE_OPTIONS}
         modes = {name: value for name, value in modes.items() if value != "auto"}
-        fields |= {"num_roots": roots, "mode_options": modes or None}
+        fields |= {"num_roots": roots, "mode_options": modes or None, **self._shown()}
         options = [
             f"{name}={value!r}"
             for name, value in fields.items()
@@ -305,6 +320,10 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         ]
         text = ", ".join([f"length={length}", *options])
         return f"{type(self).__name__}({text}, seed={self.seed})"
+
+    def _shown(self) -> dict[str, Any]:
+        """Returns the options that are shown with other values than the plan has."""
+        return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         beside = {name: getattr(self, name) for name in self._beside}
