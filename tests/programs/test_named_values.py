@@ -132,5 +132,6 @@ def test_over_relations() -> None:
         return [{"p": C.div(C.sum(axis=0), axis=0)}]
 
     batch = liked(seed=1).sample(graph, {"item": [2, 0]})
-    edges = batch.blocks[0][likes]
-    assert edges.values is None and edges.named["p"].tolist() == [1, 0.5, 0.5]
+    block = batch.blocks[0][likes]
+    assert block.edge_weights is None and list(block.edge_data) == ["p"]
+    assert block.edge_data["p"].tolist() == [1, 0.5, 0.5]
