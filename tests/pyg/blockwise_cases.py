@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 import torch
 from pyg_reference import random_data
 from torch.nn import functional
@@ -29,6 +30,16 @@ def data(nodes: int = 200, edges: int = 1200) -> Any:
     graph.edge_weight = torch.rand(edges, dtype=torch.float64, generator=random) + 0.1
     graph.edge_type = torch.randint(4, (edges,), generator=random)
     return graph
+
+
+def skip_without(layout: str) -> None:
+    """Skips a test of edges that this version of PyG has not."""
+    # Not above, where it would be imported before pyg_reference has silenced its warnings.
+    from torch_geometric import __version__
+
+    version = tuple(map(int, __version__.split(".")[:2]))
+    if layout == "edge_index" and version < (2, 6):
+        pytest.skip("edge_index='edge_index' needs PyG 2.6")
 
 
 def batch_of(graph: Any, fanouts: list[int], **options: Any) -> Any:

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch_geometric import EdgeIndex as PyGEdgeIndex
-from torch_geometric.index import index2ptr
 
 from pygsampler._engine.checks import describe
 from pygsampler._ops.segments import SUM, Segments, reduce
-from pygsampler.pyg.edge_index import EdgeIndex
+from pygsampler.pyg.edge_index import EdgeIndex, index2ptr
 
 __all__ = ["BatchSlices", "LayerEdges", "mark_grouped"]
 
@@ -72,8 +71,7 @@ class EdgeGroups:
         if isinstance(edges, PyGEdgeIndex):
             if type(edges) is EdgeIndex and edges.sort_order == "col":
                 indptr = edges._indptr
-            # Older versions of PyG have no inner tensor.
-            edges = edges._data if hasattr(edges, "_data") else edges.as_tensor()
+            edges = edges.as_tensor()
         src, dst = edges[0].contiguous(), edges[1].contiguous()
         order = None
         known = indptr is not None or (
@@ -186,14 +184,11 @@ class LayerEdges:
     def edge_index(self) -> torch.Tensor:
         """Returns the edges as a layer of PyG takes them, with ``(x_source, x_target)``."""
         whole = self.groups.edge_index
-        if not isinstance(whole, PyGEdgeIndex):
-            prefix: torch.Tensor = whole[:, : self.edges]
-            return prefix
         if type(whole) is not EdgeIndex:
-            edges: torch.Tensor = whole[:, : self.edges]
-            if isinstance(edges, PyGEdgeIndex):
-                edges.sparse_resize_(self.sources, self.targets)
-            return edges
+            # PyG's own class knows its size, and would have to be told the other.
+            plain = whole.as_tensor() if isinstance(whole, PyGEdgeIndex) else whole
+            prefix: torch.Tensor = plain[:, : self.edges]
+            return prefix
         indptr = None
         if whole.sort_order == "col":
             indptr = self.segments.indptr

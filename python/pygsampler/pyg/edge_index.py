@@ -11,17 +11,22 @@ import torch_geometric
 from torch.utils import _pytree as pytree
 from torch_geometric import EdgeIndex as PyGEdgeIndex
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.index import index2ptr
 
 from pygsampler._engine.checks import describe
 from pygsampler._ops import segments
 from pygsampler._ops.segments import Segments
 
-__all__ = ["EdgeIndex", "check_layout", "edge_index_of"]
+__all__ = ["EdgeIndex", "check_layout", "edge_index_of", "index2ptr"]
 
 _aten = torch.ops.aten
 # Since then PyG's class is a wrapper of a tensor.
 _FIRST = (2, 6)
+
+
+def index2ptr(index: torch.Tensor, size: int) -> torch.Tensor:
+    """Returns the pointers of ids that ascend; as PyG's, which has it from 2.6 on."""
+    wide = index.dtype == torch.int64
+    return torch._convert_indices_from_coo_to_csr(index, size, out_int32=not wide)
 
 
 class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
