@@ -14,7 +14,7 @@ from blockwise_cases import IN, OUT, assert_close, assert_equal_steps, batch_of,
 from torch_geometric.data import Data
 from torch_geometric.nn import GAT, GCN, GIN, PNA, EdgeCNN, GATConv, GCNConv, GraphSAGE, SAGEConv
 
-from pygsampler.pyg import EdgeIndex, NeighborLoader, blockwise, layers
+from pygsampler.pyg import EdgeIndex, LinkNeighborLoader, NeighborLoader, blockwise, layers
 
 DEGREES = {"deg": torch.tensor([1, 5, 9, 4])}
 AGGREGATORS = {"aggregators": ["mean", "max", "std"], "scalers": ["identity", "amplification"]}
@@ -139,7 +139,9 @@ def test_graphs_with_hardly_any_edges(kind: Any, graph: str) -> None:
 def test_fewer_layers_than_hops_and_no_more() -> None:
     batch = batch_of(data(), [3, 3, 2])
     for kind in (GraphSAGE, GCN, EdgeCNN):
-        assert_equal_steps(kind(IN, 16, 2, OUT), batch)
+        for hops in (False, True):
+            assert_equal_steps(kind(IN, 16, 2, OUT, norm="graph_norm"), batch, hops=hops)
+            assert_equal_steps(kind(IN, 16, 2, OUT), batch, hops=hops)
     with pytest.raises(ValueError, match=r"at most 3 layers .* sample as many hops"):
         blockwise(GraphSAGE(IN, 16, 4, OUT))(batch)
 
@@ -152,6 +154,20 @@ def test_layers_compute_the_rows_that_later_ones_need() -> None:
     blockwise(model)(batch)
     seeds, first, _ = batch.num_sampled_nodes
     assert sizes == [seeds + first, seeds]
+
+
+@pytest.mark.parametrize("kind", [GraphSAGE, GCN])
+def test_batches_of_links_give_the_rows_of_all_ends(kind: Any) -> None:
+    graph = data()
+    loader = LinkNeighborLoader(
+        graph, [4, 3], graph.edge_index[:, :20], neg_sampling="binary", batch_size=8, seed=1
+    )
+    model = kind(IN, 16, 2, OUT)
+    for batch in loader:
+        out = blockwise(model)(batch)
+        assert len(out) == batch.num_sampled_nodes[0]
+        assert_close(out, model(batch.x, batch.edge_index)[: len(out)])
+        assert int(batch.edge_label_index.max()) < len(out)
 
 
 def test_edges_in_another_order_within_a_hop() -> None:

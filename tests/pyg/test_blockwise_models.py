@@ -337,6 +337,64 @@ def test_layers_of_a_heterogeneous_batch() -> None:
     assert destinations == {"paper": 12, "author": 0, "field": 0}
 
 
+class NormFirst(torch.nn.Module):
+    """A model with a norm before its only layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.conv = torch.nn.BatchNorm1d(IN), SAGEConv(IN, OUT)
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        return self.conv(self.norm(x), edge_index)
+
+
+@pytest.mark.parametrize("fanouts", [[4], [4, 3], [3, 3, 2]], ids=str)
+def test_norms_of_all_features(fanouts: list[int]) -> None:
+    model = NormFirst()
+    wrapped = blockwise(model)
+    for training in (True, True, False):
+        assert_equal_steps(model, batch_of(data(), fanouts), training, wrapped=wrapped)
+
+
+class DegreeGNN(GraphSAGE):  # type: ignore[misc]
+    """A model of PyG's kind with layers that are not."""
+
+    def init_conv(self, in_channels: Any, out_channels: Any, **kwargs: Any) -> Any:
+        conv = DegreeConv()
+        conv.lin = torch.nn.Linear(in_channels, out_channels, bias=False)
+        return conv
+
+
+@pytest.mark.parametrize("fanouts", [[4, 3], [3, 3, 2]], ids=str)
+@pytest.mark.parametrize("hops", [False, True], ids=["batch", "hops"])
+def test_unknown_layers_in_a_model_of_pygs_kind(fanouts: list[int], hops: bool) -> None:
+    model = DegreeGNN(IN, HIDDEN, 2, OUT)
+    wrapped, calls = blockwise(model), []
+    batch = batch_of(data(), fanouts)
+    for training in (True, False):
+        assert_equal_steps(model, batch, training, hops, wrapped)
+    model.convs[0].register_forward_hook(lambda *_: calls.append(0))
+    assert_equal_steps(model, batch, False, hops, wrapped)
+    assert len(calls) == 2
+
+
+class Restless(MixesRows):
+    """A model whose layers are more each time."""
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        self.times = 2 * getattr(self, "times", 1)
+        for _ in range(self.times):
+            x = self.convs[0](x, edge_index)
+        return x
+
+
+def test_layers_that_are_more_each_time_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 3 layers"):
+        wrapped, batch = blockwise(Restless(None)), batch_of(data(), [3, 3, 2])
+        for _ in range(9):
+            wrapped(batch)
+
+
 def test_messages_of_unknown_layers_are_compared_once() -> None:
     calls = []
 

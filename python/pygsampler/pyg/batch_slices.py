@@ -130,14 +130,15 @@ class EdgeGroups:
 class LayerEdges:
     """The edges of a layer, from its first sources to its first destinations.
 
-    With ``trimmed`` degrees are those of these edges, else of all edges of the batch; with
-    ``padded`` the last destinations have edges in the batch, but not here.
+    Degrees are those of all edges of the batch, or with ``trimmed`` of its first hops, so many;
+    with ``padded`` the last destinations have edges in the batch, but not here.
     """
 
     def __init__(
         self, groups: EdgeGroups, sources: int, targets: int, edges: int, padded: bool = False
     ) -> None:
-        self.groups, self.trimmed, self.padded = groups, False, padded
+        self.groups, self.padded = groups, padded
+        self.trimmed: int | None = None
         self.sources, self.targets, self.edges = sources, targets, edges
         self._segments: Segments | None = None
 
@@ -170,10 +171,8 @@ class LayerEdges:
 
     def counted(self) -> LayerEdges:
         """Returns the edges that degrees are counted in, with a row for each node."""
-        if self.trimmed:
-            return LayerEdges(self.groups, self.sources, self.sources, self.edges, padded=True)
-        groups = self.groups
-        return LayerEdges(groups, groups.sources[-1], groups.targets[-1], groups.hops[-1])
+        depth = len(self.groups.hops) - 1 if self.trimmed is None else self.trimmed
+        return self.groups.all_rows(depth)
 
     def sum_of_edges(self, values: torch.Tensor) -> torch.Tensor:
         """Returns the sum over each destination's edges of values [edges, width]."""

@@ -28,6 +28,8 @@ from pygsampler.pyg.layer_run import (
 
 __all__ = ["blockwise", "layers"]
 
+# A run that begins again does so with more rows; of layers that change nobody knows when to stop.
+_MOST_RUNS = 4
 _COUNTS = ("num_sampled_nodes_per_hop", "num_sampled_edges_per_hop")
 
 
@@ -163,47 +165,51 @@ class Blockwise(torch.nn.Module):
         return self._run(slices, call, trimmed=batch is None)
 
     def _run(self, slices: BatchSlices, call: _Call, trimmed: bool) -> Any:
-        basic = self._is_basic()
+        basic, facts = self._is_basic(), self._facts.get(self.training)
+        trims = basic and trimmed
         if basic:
-            trims, most = trimmed, self._last_statistics()
             convs: Any = self._model.convs
-            count = len(convs)
-            if count > slices.hops:
-                raise _too_many_layers(count, slices.hops)
+            if len(convs) > slices.hops:
+                raise _too_many_layers(len(convs), slices.hops)
+            most = max(self._last_statistics(), -1 if facts is None else facts[1])
+            first = len(convs)
             if any(self._is_unknown(number, conv) for number, conv in enumerate(convs)):
-                most = self._probe(slices, call, basic, trims, most)
-            first = count
+                first, most = self._probe(slices, call, basic, trims, most)
+        elif facts is None:
+            first, most = self._probe(slices, call, basic, trims, -1)
         else:
-            trims = False
-            facts = self._facts.get(self.training)
-            if facts is None:
-                most = self._probe(slices, call, basic, trims, -1)
-                facts = self._facts[self.training]
             first, most = facts
             first = min(first, slices.hops) if most < 0 else slices.hops
-        while True:
+        for _ in range(_MOST_RUNS):
             run = LayerRun(self, slices, basic, trims, first, most)
             try:
                 return run.seeds(call)
             except RestartRun as restart:
                 first, most = slices.hops, max(most, restart.most)
-                self._facts.pop(self.training, None)
+                self._facts[self.training] = first, most
             except UnknownLayerError:
-                most = self._probe(slices, call, basic, trims, most)
+                first, most = self._probe(slices, call, basic, trims, most)
+        raise self._restless()
 
-    def _probe(self, slices: BatchSlices, call: _Call, basic: bool, trims: bool, most: int) -> int:
-        """Runs the model once without gradients, which says how its layers may run.
+    def _probe(
+        self, slices: BatchSlices, call: _Call, basic: bool, trims: bool, most: int
+    ) -> tuple[int, int]:
+        """Runs the model without gradients, which says how its layers may run.
 
-        Returns the last layer that has to give a row for each node.
+        Returns how many hops the first layer takes, and the last layer that has to give a row for
+        each node.
         """
         training, hops = self.training, slices.hops
         first: int = len(self._model.convs) if basic else hops  # type: ignore[arg-type]
+        may_shrink = not basic
         with probe_settings(self._model):
-            while True:
+            # Each layer may be the first to need all rows.
+            for _ in range(_MOST_RUNS + len(list(self._layers()))):
                 run = LayerRun(self, slices, basic, trims, first, most, training)
                 try:
                     run.seeds(call)
                 except RestartRun as restart:
+                    may_shrink = may_shrink and first == hops
                     first, most = first if basic else hops, max(most, restart.most)
                     continue
                 if not run.calls:
@@ -211,14 +217,18 @@ class Blockwise(torch.nn.Module):
                         "model: expected calls of layers of PyG (MessagePassing) in its forward, "
                         "got none; call the model itself"
                     )
-                used = first - run.lowest
-                if basic or most >= 0 or used == first:
-                    break
+                if not may_shrink or most >= 0 or not run.lowest:
+                    self._facts[training] = first, most
+                    return first, most
                 # Hops that no layer needs are left out, and layers looked at once more.
-                first = used
-        if not basic:
-            self._facts[training] = used, most
-        return most
+                first -= run.lowest
+        raise self._restless()
+
+    def _restless(self) -> RuntimeError:
+        return RuntimeError(
+            "model: expected layers that are called in the same order each time, got others; run "
+            "the model itself, or its layers on the slices of pygsampler.pyg.layers(batch)"
+        )
 
     def _initialize(self, call: _Call) -> None:
         """Runs the model as it is where parameters wait for their shapes."""
@@ -246,7 +256,8 @@ class Blockwise(torch.nn.Module):
                 yield name or type(module).__name__, module
 
     def _is_unknown(self, number: int, conv: Any) -> bool:
-        return LayerRun.is_unknown(conv) and (f"convs.{number}", number == 0) not in self._modes
+        keys = {(f"convs.{number}", every) for every in (False, True)}
+        return LayerRun.is_unknown(conv) and keys.isdisjoint(self._modes)
 
     def _last_statistics(self) -> int:
         """The last layer of a model of PyG whose rows a norm takes statistics of, or -1."""

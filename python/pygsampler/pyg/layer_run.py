@@ -252,11 +252,13 @@ class LayerRun:
     ) -> torch.Tensor:
         number, self.calls = self.calls, self.calls + 1
         depth = self.depth - number
+        # PyG trims the outermost hops, be there layers for them or not.
+        trimmed = self.slices.hops - number if self.trims else None
         if number > self.most:
             edges = groups.layer(depth)
         else:
-            edges = groups.all_rows(depth if self.trims else self.slices.hops)
-        edges.trimmed = self.trims
+            edges = groups.all_rows(self.slices.hops if trimmed is None else trimmed)
+        edges.trimmed = trimmed
         rows = x if len(x) == edges.sources else x[: edges.sources]
         return self._compute(name, module, forward, rows, None, edges, extras, number)
 
@@ -382,13 +384,12 @@ class _Forward:
     def padded(self) -> torch.Tensor:
         """Returns the same of all nodes and edges, with any rows for nodes that x lacks."""
         edges = self.edges
-        if edges.trimmed:
-            return self.run(SQUARE)
-        groups = edges.groups
-        x: Any = _padded(self.x, groups.sources[-1])
+        counted = edges.counted()
+        x: Any = _padded(self.x, counted.sources)
         if self.target is not None:
-            x = x, _padded(self.target, groups.targets[-1])
-        out: torch.Tensor = self.forward(x, edge_index=groups.edge_index, **self.extras)
+            x = x, _padded(self.target, counted.targets)
+        extras = {name: each[: counted.edges] for name, each in self.extras.items()}
+        out: torch.Tensor = self.forward(x, edge_index=counted.edge_index(), **extras)
         return out[: edges.targets]
 
     def compare(self) -> str:
