@@ -265,7 +265,60 @@ def test_hooks_of_layers_are_called() -> None:
     wrapped(batch)
     # PyG's layer maps sources and destinations.
     assert calls == ["", "convs.0", "convs.0", *["convs.1.lin"] * 4, ""]
-    assert [line.reason for line in wrapped.explain()] == ["", "hooks on its lin"]
+    assert [line.reason for line in wrapped.explain()] == ["", "lin with hooks or of another class"]
+
+
+class Adapted(torch.nn.Module):
+    """A linear layer with a term beside it, as of LoRA."""
+
+    def __init__(self, inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner, self.weight, self.bias = inner, inner.weight, inner.bias
+        self.more = torch.nn.Linear(inner.weight.shape[1], inner.weight.shape[0], bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x) + self.more(x).sin()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(GraphSAGE, "lin_l"), (GCN, "lin"), (GAT, "lin"), (GIN, "nn")],
+    ids=["GraphSAGE", "GCN", "GAT", "GIN"],
+)
+def test_replaced_linear_layers_are_called(kind: Any, name: str) -> None:
+    # Wide inputs, which a known matrix would make narrower first.
+    model = kind(IN, 40, 2, 2)
+    for conv in model.convs:
+        if name == "nn":
+            conv.nn.lins[0] = Adapted(conv.nn.lins[0])
+        else:
+            setattr(conv, name, Adapted(getattr(conv, name)))
+    assert_equal_steps(model, batch_of(data(), [4, 3]))
+
+
+def test_layers_with_methods_of_their_own_run_as_they_are() -> None:
+    model = GraphSAGE(IN, 16, 2, OUT)
+    message = model.convs[0].message
+    model.convs[0].message = lambda x_j: 3 * message(x_j)
+    model.convs[0].fuse = False
+    wrapped = assert_equal_steps(model, batch_of(data(), [4, 3]))
+    assert wrapped.explain()[0].reason == "methods of its own"
+
+
+@pytest.mark.parametrize("kind", [GraphSAGE, GCN, GIN, GAT])
+def test_wide_inputs_and_outputs(kind: Any) -> None:
+    for widths in ((40, 2), (2, 40)):
+        graph = data()
+        graph.x = torch.randn(graph.num_nodes, widths[0])
+        assert_equal_steps(kind(widths[0], 16, 2, widths[1]), batch_of(graph, [4, 3]))
+
+
+def test_batches_of_inference_mode() -> None:
+    model = GCN(IN, 16, 2, OUT).eval()
+    with torch.inference_mode():
+        batch = batch_of(data(), [4, 3])
+        expected = model(batch.x, batch.edge_index)[: batch.batch_size]
+        assert_close(blockwise(model)(batch), expected)
 
 
 def test_report_says_what_was_replaced() -> None:

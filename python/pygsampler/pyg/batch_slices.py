@@ -11,7 +11,7 @@ from torch_geometric import EdgeIndex as PyGEdgeIndex
 
 from pygsampler._engine.checks import describe
 from pygsampler._ops.segments import SUM, Segments, reduce
-from pygsampler.pyg.edge_index import EdgeIndex, index2ptr
+from pygsampler.pyg.edge_index import EdgeIndex, index2ptr, version
 
 __all__ = ["BatchSlices", "LayerEdges", "mark_grouped"]
 
@@ -20,7 +20,7 @@ Counts = Any  # A list of numbers by hop, or a mapping of types to such lists.
 
 def mark_grouped(edge_index: torch.Tensor) -> None:
     """Notes on edges that their destinations ascend, and hop by hop, so that nobody looks."""
-    edge_index._grouped_at = edge_index._version  # type: ignore[attr-defined]
+    edge_index._grouped_at = version(edge_index)  # type: ignore[attr-defined]
 
 
 class LoopEdges(NamedTuple):
@@ -75,7 +75,7 @@ class EdgeGroups:
         src, dst = edges[0].contiguous(), edges[1].contiguous()
         order = None
         known = indptr is not None or (
-            getattr(self.edge_index, "_grouped_at", None) == self.edge_index._version
+            getattr(self.edge_index, "_grouped_at", None) == version(self.edge_index)
         )
         if not known:
             order = self._check(src, dst)

@@ -16,7 +16,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._ops import segments
 from pygsampler._ops.segments import Segments
 
-__all__ = ["EdgeIndex", "check_layout", "edge_index_of", "index2ptr"]
+__all__ = ["EdgeIndex", "check_layout", "edge_index_of", "index2ptr", "version"]
 
 _aten = torch.ops.aten
 # Since then PyG's class is a wrapper of a tensor.
@@ -155,7 +155,7 @@ class _Groups:
 
     def __init__(self, data: torch.Tensor, indptr: torch.Tensor | None, in_order: bool) -> None:
         # What is known holds for this version of the edges: nobody tells who writes to them.
-        self._data, self._version = data, _version(data)
+        self._data, self._version = data, version(data)
         self._in_order, self._indptr = in_order, indptr
         self._csr: Segments | None = None
 
@@ -165,8 +165,8 @@ class _Groups:
 
     def csr(self, ids: torch.Tensor, rows: int) -> Segments:
         """Row v has the places of the edges whose end is v, in their order."""
-        if _version(self._data) != self._version:
-            self._version = _version(self._data)
+        if version(self._data) != self._version:
+            self._version = version(self._data)
             self.forget()
         made = self._csr
         if made is not None and made.rows == rows:
@@ -351,8 +351,8 @@ def _flat(values: torch.Tensor) -> torch.Tensor:
     return values.reshape(len(values), math.prod(values.shape[1:])).contiguous()
 
 
-def _version(tensor: torch.Tensor) -> int:
-    """How often it, or what it is a view of, was written to, as far as torch counts it."""
+def version(tensor: torch.Tensor) -> int:
+    """Returns how often torch has seen a tensor, or what it is a view of, written to."""
     return 0 if tensor.is_inference() else tensor._version
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import aggr as aggregations
 from torch_geometric.nn import conv as layers
+from torch_geometric.nn.dense.linear import Linear
 
 from pygsampler._ops.attention import attention, attention_v2, edge_scores, softmax
 from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, reduce, weighted_sum
@@ -31,6 +32,9 @@ _MESSAGE_HOOKS = (
     *("_message_forward_hooks", "_aggregate_forward_pre_hooks", "_aggregate_forward_hooks"),
     *("_message_and_aggregate_forward_pre_hooks", "_message_and_aggregate_forward_hooks"),
     *("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks"),
+)
+_METHODS = frozenset(
+    {"message", "aggregate", "update", "message_and_aggregate", "edge_update", "edge_updater"}
 )
 # Of rows that a relation may leave empty, for each edge.
 _MOST_EMPTY = 4
@@ -65,6 +69,8 @@ def fused_layer(layer: Any) -> FusedLayer | str:
         return "explain or decomposed_layers"
     if any(getattr(layer, name, None) for name in _MESSAGE_HOOKS):
         return "hooks on messages"
+    if not _METHODS.isdisjoint(layer.__dict__):
+        return "methods of its own"
     return rule.obstacle(layer) or rule.layer
 
 
@@ -97,7 +103,9 @@ def _sage(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Te
     if layer.project:
         wide = layer.lin(x).relu()
         target = x[: edges.targets] if target is None else target
-    elif kind != MAX and _is_plain(layer.lin_l) and not _reduces_first(layer.lin_l, edges):
+    elif (
+        kind != MAX and _is_plain(layer.lin_l, bias=True) and not _reduces_first(layer.lin_l, edges)
+    ):
         if target is None:
             x, target = split_rows(x, edges.targets)
         out = reduce(edges.segments, functional.linear(x, layer.lin_l.weight), kind)
@@ -117,13 +125,16 @@ def _sage_output(layer: Any, out: Tensor, target: Tensor | None) -> Tensor:
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
 
 
-def _is_plain(module: torch.nn.Module) -> bool:
-    """True if a matrix may be used without its module: no hook has to see it."""
-    hooks = (
-        *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
-        "_parametrizations",
+def _is_plain(module: Any, bias: bool = False) -> bool:
+    """True if a matrix may be used without its module, which nobody has to see at work."""
+    hooks = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+    return (
+        # A replaced one, as of LoRA, does more than that.
+        type(module) in (torch.nn.Linear, Linear)
+        and "forward" not in module.__dict__
+        and (bias or module.bias is None)
+        and not any(module.__dict__.get(name) for name in hooks)
     )
-    return not any(module.__dict__.get(name) for name in hooks)
 
 
 def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
@@ -202,7 +213,7 @@ def _gcn(
             out = out + loop[: edges.targets].unsqueeze(1) * first
         return out
 
-    if _reduces_first(layer.lin, edges):
+    if _is_plain(layer.lin) and _reduces_first(layer.lin, edges):
         out = layer.lin(spread(x))
     else:
         out = spread(layer.lin(x))
@@ -253,10 +264,10 @@ def _gcn_obstacle(layer: Any) -> str | None:
 def _attention_obstacle(layer: Any) -> str | None:
     if _aggregation(layer) != SUM:
         return f"aggr={layer.aggr!r}"
-    for name in ("lin", "lin_src", "lin_dst", "lin_edge", "lin_l", "lin_r"):
+    for name in ("lin", "lin_src", "lin_dst", "lin_edge"):
         module = getattr(layer, name, None)
         if module is not None and not _is_plain(module):
-            return f"hooks on its {name}"
+            return f"{name} with hooks or of another class"
     fill = layer.fill_value
     usual = fill in ("mean", "add", "sum") if isinstance(fill, str) else True
     if layer.add_self_loops and layer.edge_dim is not None and not usual:
