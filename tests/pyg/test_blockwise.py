@@ -268,6 +268,15 @@ def test_hooks_of_layers_are_called() -> None:
     assert [line.reason for line in wrapped.explain()] == ["", "lin with hooks or of another class"]
 
 
+def test_backward_hooks_of_layers_are_called() -> None:
+    batch, model, calls = batch_of(data(), [4, 3]), GraphSAGE(IN, 16, 2, OUT), []
+    for conv in model.convs:
+        conv.register_full_backward_hook(lambda *_: calls.append(len(calls)))
+    assert_equal_steps(model, batch)
+    # Those of the model itself, and ours.
+    assert len(calls) == 4
+
+
 class Adapted(torch.nn.Module):
     """A linear layer with a term beside it, as of LoRA."""
 

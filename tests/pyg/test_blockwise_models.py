@@ -337,6 +337,13 @@ def test_layers_of_a_heterogeneous_batch() -> None:
     assert destinations == {"paper": 12, "author": 0, "field": 0}
 
 
+def test_backward_hooks_of_modules_are_refused() -> None:
+    model = OwnModel(sage())
+    model.encode.register_full_backward_hook(lambda *_: None)
+    with pytest.raises(NotImplementedError, match="full backward hooks"):
+        blockwise(model)(batch_of(data(), [4, 3]))
+
+
 class NormFirst(torch.nn.Module):
     """A model with a norm before its only layer."""
 

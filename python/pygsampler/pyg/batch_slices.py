@@ -277,8 +277,14 @@ class BatchSlices:
         return EdgeGroups(edge_index, hops, sources, targets, (src, dst))
 
     def find(self, edge_index: Any) -> EdgeGroups | None:
-        """Returns the edges that this very tensor holds."""
-        return self._by_id.get(id(edge_index))
+        """Returns the edges that this very tensor holds, or an alias of it, as hooks make them."""
+        found = self._by_id.get(id(edge_index))
+        if found is None and type(edge_index) is torch.Tensor and edge_index.numel():
+            for groups in self.groups.values():
+                known = groups.edge_index
+                if type(known) is torch.Tensor and _place(known) == _place(edge_index):
+                    return groups
+        return found
 
     def check_rows(self, x: Any) -> None:
         """Raises ValueError unless features have a row for each node."""
@@ -323,6 +329,10 @@ class BatchSlices:
                 yield sources, targets, cut
             else:
                 yield sources[None], targets[None], cut[None]
+
+
+def _place(x: torch.Tensor) -> tuple[Any, ...]:
+    return x.data_ptr(), x.shape, x.stride(), x.dtype, x.device
 
 
 def _sums(counts: Any) -> list[int]:

@@ -175,6 +175,11 @@ class Blockwise(torch.nn.Module):
             first = len(convs)
             if any(self._is_unknown(number, conv) for number, conv in enumerate(convs)):
                 first, most = self._probe(slices, call, basic, trims, most)
+        elif any(each._backward_hooks or each._backward_pre_hooks for each in self.modules()):
+            raise NotImplementedError(
+                "model: expected no full backward hooks on modules of a model of one's own, whose "
+                "tensors they replace, got some; use forward hooks, or run the model itself"
+            )
         elif facts is None:
             first, most = self._probe(slices, call, basic, trims, -1)
         else:

@@ -203,7 +203,11 @@ class LayerRun:
         found = _arguments(forward, args, kwargs)
         groups = None if found is None else self.slices.find(found[1])
         if self.basic:
-            assert found is not None and groups is not None
+            if found is None or groups is None:
+                raise NotImplementedError(
+                    f"{name}: expected the batch's own edge_index, got others, as a hook may make "
+                    "them; call the model itself"
+                )
             return self._numbered(name, module, forward, groups, found[0], found[2])
         nodes = [each for each in (args, kwargs) if _has_rows(each)]
         if not nodes:
