@@ -12,9 +12,19 @@ import pytest
 import torch
 from blockwise_cases import IN, OUT, assert_close, assert_equal_steps, batch_of, data, skip_without
 from torch_geometric.data import Data
+from torch_geometric.loader import NodeLoader
 from torch_geometric.nn import GAT, GCN, GIN, PNA, EdgeCNN, GATConv, GCNConv, GraphSAGE, SAGEConv
 
-from pygsampler.pyg import EdgeIndex, LinkNeighborLoader, NeighborLoader, blockwise, layers
+import pygsampler as pgs
+from pygsampler.pyg import (
+    EdgeIndex,
+    LinkNeighborLoader,
+    NeighborLoader,
+    PGSampler,
+    Sampler,
+    blockwise,
+    layers,
+)
 
 DEGREES = {"deg": torch.tensor([1, 5, 9, 4])}
 AGGREGATORS = {"aggregators": ["mean", "max", "std"], "scalers": ["identity", "amplification"]}
@@ -190,6 +200,21 @@ def test_edges_that_are_not_by_hop_are_refused() -> None:
         blockwise(GraphSAGE(IN, 16, 2, OUT))(batch)
     with pytest.raises(ValueError, match="expected edges by hop"):
         list(layers(batch))
+
+
+def test_samplers_that_expand_a_node_in_several_hops_are_refused() -> None:
+    graph = data()
+    sampler = Sampler(graph, pgs.PGSampler([4, 3], seed=1, frontier="all"))
+    batch = next(iter(NodeLoader(graph, sampler, input_nodes=torch.arange(20), batch_size=20)))
+    with pytest.raises(ValueError, match="a sampler that expands a node in several hops"):
+        blockwise(GraphSAGE(IN, 16, 2, OUT))(batch)
+
+
+def test_batches_of_other_loaders_with_hops() -> None:
+    graph = data()
+    loader = NodeLoader(graph, PGSampler(graph, [4, 3], seed=1), torch.arange(50), batch_size=20)
+    for batch in loader:
+        assert_equal_steps(GCN(IN, 16, 2, OUT), batch)
 
 
 @pytest.mark.parametrize("kind", ["induced", "bidirectional"])

@@ -7,7 +7,7 @@ from pygsampler._engine.public_home import set_public_module
 try:
     from pygsampler.pyg.base_sampler import Sampler
     from pygsampler.pyg.bidirectional import BidirectionalNeighborSampler
-    from pygsampler.pyg.blockwise import blockwise, layers
+    from pygsampler.pyg.blockwise_model import blockwise, layers
     from pygsampler.pyg.cluster_gcn import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.graphsaint import (
