@@ -6,19 +6,21 @@ static inline SUM NAME(leaky)(SUM x, SUM slope) { return x > 0 ? x : x * slope; 
 // The largest of one score after another; NaN, where there is one, makes itself felt in the sums.
 static inline SUM NAME(larger)(SUM a, SUM b) { return b > a ? b : a; }
 
-// The score of head h of an edge, from the heads of its source on and its row's target.
-static inline __attribute__((always_inline)) SUM NAME(score)(const pgs_attention *b, int64_t source, int64_t e, int64_t heads, int64_t h, SUM target) {
-  SUM score = b->source ? ((const SUM *)b->source)[source * heads + h] : 0;
-  if (b->edge) score += ((const SUM *)b->edge)[e * heads + h];
-  return score + target;
+// What an edge's scores have beside the row's: those of its source; where edges have some, both, in room.
+static inline __attribute__((always_inline)) const SUM *NAME(scores)(
+    const SUM *sources, const SUM *edges, int64_t source, int64_t edge, int64_t heads, SUM *room) {
+  if (!edges) return sources + source;
+  for (int64_t h = 0; h < heads; h++) room[h] = (sources ? sources[source + h] : 0) + edges[edge + h];
+  return room;
 }
 
 CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *b, int64_t low, int64_t high) {
   const VALUE *x = r->x;
   const ID *indptr = r->indptr, *indices = r->indices;
   int64_t width = r->width, heads = r->heads, each = width / heads, wrong = -1;
-  SUM slope = (SUM)b->slope, *sums = malloc((size_t)width * sizeof(SUM)), *most = malloc(3 * (size_t)heads * sizeof(SUM));
-  SUM *totals = most + heads, *targets = totals + heads;
+  const SUM *sources = b->source, *edges = b->edge;
+  SUM slope = (SUM)b->slope, *sums = malloc((size_t)width * sizeof(SUM)), *most = malloc(4 * (size_t)heads * sizeof(SUM));
+  SUM *totals = most + heads, *targets = totals + heads, *room = targets + heads;
   if (!sums || !most) wrong = -3;
   for (int64_t row = low; row < high && wrong == -1; row++) {
     int64_t begin = indptr[row], end = indptr[row + 1];
@@ -34,8 +36,8 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
         wrong = e;
         break;
       }
-      for (int64_t h = 0; h < heads; h++)
-        most[h] = NAME(larger)(most[h], NAME(leaky)(NAME(score)(b, indices[e], e, heads, h, targets[h]), slope));
+      const SUM *source = NAME(scores)(sources, edges, indices[e] * heads, e * heads, heads, room);
+      for (int64_t h = 0; h < heads; h++) most[h] = NAME(larger)(most[h], NAME(leaky)(source[h] + targets[h], slope));
     }
     for (int64_t e = begin; e < end && wrong == -1; e++) {
       if (e + AHEAD < r->edges) {
@@ -43,8 +45,9 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
         if (next != UINT64_MAX) NAME(ask)(x + next * width, width);
       }
       const VALUE *from = x + indices[e] * width;
+      const SUM *source = NAME(scores)(sources, edges, indices[e] * heads, e * heads, heads, room);
       for (int64_t h = 0; h < heads; h++) {
-        SUM weight = EXP(NAME(leaky)(NAME(score)(b, indices[e], e, heads, h, targets[h]), slope) - most[h]);
+        SUM weight = EXP(NAME(leaky)(source[h] + targets[h], slope) - most[h]);
         totals[h] += weight;
         for (int64_t j = h * each; j < (h + 1) * each; j++) sums[j] += weight * WIDE(from[j]);
       }
@@ -60,10 +63,16 @@ CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *
   return wrong;
 }
 
+// The same for one head.
+#define SCORE(e)                                   \
+  (!edges ? sources[indices[e] * heads + h]        \
+          : (sources ? sources[indices[e] * heads + h] : 0) + edges[(e) * heads + h])
+
 CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attention *b, int64_t low, int64_t high) {
   const VALUE *x = r->x;
   const ID *indptr = r->indptr, *indices = r->indices;
   int64_t width = r->width, heads = r->heads, each = width / heads;
+  const SUM *sources = b->source, *edges = b->edge;
   SUM slope = (SUM)b->slope;
   VALUE *alpha = b->alpha;
   SUM *pre = b->pre;
@@ -77,7 +86,7 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
     for (int64_t h = 0; h < heads; h++) {
       SUM mean = 0, all = 0, target = b->target ? ((const SUM *)b->target)[row * heads + h] : 0;
       for (int64_t e = begin; e < end; e++) {
-        SUM score = NAME(score)(b, indices[e], e, heads, h, target);
+        SUM score = SCORE(e) + target;
         SUM weight = EXP(NAME(leaky)(score, slope) - log[h]);
         SUM product = weight * NAME(product)(x + indices[e] * width + h * each, to + h * each, each);
         mean += product;
@@ -85,7 +94,7 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
         alpha[e * heads + h] = NARROW(weight);
       }
       for (int64_t e = begin; e < end; e++) {
-        SUM score = NAME(score)(b, indices[e], e, heads, h, target);
+        SUM score = SCORE(e) + target;
         // Those of 16 bits were rounded.
         SUM weight = IN_PLACE ? WIDE(alpha[e * heads + h]) : EXP(NAME(leaky)(score, slope) - log[h]);
         SUM gradient = (pre[e * heads + h] - weight * mean) * (score > 0 ? 1 : slope);
@@ -97,6 +106,8 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
   }
   return -1;
 }
+
+#undef SCORE
 
 CLONES static int64_t NAME(softmax)(const pgs_scores *s, int64_t low, int64_t high) {
   const VALUE *x = s->x, *grad = s->grad;
