@@ -11,6 +11,7 @@ import torch
 from pygsampler._batch.block import Block
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._graph.schema import ByEdgeType, ByNodeType
+from pygsampler._ops.segments import is_compiling
 
 if TYPE_CHECKING:
     from pygsampler._graph.schema import PerNodeType
@@ -100,6 +101,9 @@ class StaticBlock(Block):
         return local
 
     def _segments(self) -> Segments:
+        if is_compiling():
+            # The turn is a number that a compiler would compile for.
+            return super()._segments()
         # Arrays that are derived from the edges are valid for one batch.
         known = self.__dict__
         turn = self._turn[0]
