@@ -57,7 +57,9 @@ def test_near_the_cpu(
             step(b, values, d) for b, d in ((mine, "cpu"), (theirs, "cuda"), (theirs, "cuda"))
         )
         for a, b in zip(want, found[0], strict=True):
-            torch.testing.assert_close(a, b.cpu(), **same)
+            # A gradient is a sum whose terms may be far larger than it is.
+            most = max(1.0, float(a.abs().max())) if a.numel() else 1.0
+            torch.testing.assert_close(a, b.cpu(), rtol=same["rtol"], atol=same["atol"] * most)
         assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 

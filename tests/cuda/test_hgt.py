@@ -79,6 +79,6 @@ def test_refuses() -> None:
     sampler = pgs.samplers.HGTSampler([4], seed=1)
     with pytest.raises(IndexError, match=r'seeds\["t1"\]\[1\]: expected an id in \[0, \d+\), got'):
         sampler.sample(there, {"t1": [0, 4000]})
-    with pytest.raises(ValueError, match="num_samples: expected numbers for each type"):
+    with pytest.raises(ValueError, match="num_samples: expected numbers for each node type"):
         pgs.samplers.HGTSampler({"t0": [1]}, seed=1).sample(there, {"t1": [0]})
     assert sampler.sample(there, {"t1": [0]}).device == "cuda:0"

@@ -35,15 +35,17 @@ class CudaEvents:
     """
 
     __slots__ = (
-        *("_base", "_device", "_every", "_measured", "_open", "_raw", "_ring", "_stream"),
-        "steps",
+        *("_base", "_device", "_events", "_every", "_measured", "_open", "_raw", "_ring"),
+        *("_stream", "steps"),
     )
 
     def __init__(self, device: int, ring: int = RING, every: int = EVERY) -> None:
         self._device = device
         self._every = every
-        # The number of a step, and its events.
-        self._ring: list[tuple[int, list[Any]]] = [(0, [])] * ring
+        # The events of each place, and of the steps the number, and the event of asking: if the step
+        # before was measured too, that is its last event.
+        self._events: list[list[Any]] = [[] for _ in range(ring)]
+        self._ring: list[tuple[int, Any]] = [(0, None)] * ring
         # How many steps were measured, and the events of the one that has not ended.
         self._measured = 0
         self._open: list[Any] | None = None
@@ -71,9 +73,11 @@ class CudaEvents:
             self._measured += 1
         if is_measured:
             place = self._measured % len(self._ring)
-            events = self._ring[place][1] or [_event() for _ in range(4)]
-            self._ring[place] = step, events
-            events[0].record(self._stream)
+            events = self._events[place] = self._events[place] or [_event() for _ in range(4)]
+            asked = events[0] if ended is None else ended[3]
+            if ended is None:
+                asked.record(self._stream)
+            self._ring[place] = step, asked
             self._open = events
 
     def had(self) -> None:
@@ -94,8 +98,8 @@ class CudaEvents:
         count, found = self._measured, []
         # The oldest may be recorded anew meanwhile.
         for place in range(max(count - len(self._ring) + 2, 0), count):
-            step, events = self._ring[place % len(self._ring)]
-            asked, had, handed, end = events
+            step, asked = self._ring[place % len(self._ring)]
+            _, had, handed, end = self._events[place % len(self._ring)]
             if not end.query():
                 break
             found.append((step, asked, had, handed, end))
@@ -113,7 +117,7 @@ class CudaEvents:
         assert self._base is not None
         base, at = self._base
         if self._measured:
-            self._ring[(self._measured - 1) % len(self._ring)][1][3].synchronize()
+            self._events[(self._measured - 1) % len(self._ring)][3].synchronize()
         for step, *events in self.spans():
             asked, had, handed, end = (at + base.elapsed_time(event) / 1e3 for event in events)
             yield step, asked, had, handed, end
