@@ -42,8 +42,8 @@ class CudaEvents:
     def __init__(self, device: int, ring: int = RING, every: int = EVERY) -> None:
         self._device = device
         self._every = every
-        # The events of each place, and of the steps the number, and the event of asking: if the step
-        # before was measured too, that is its last event.
+        # The events of each place; and the number of each step with the event of asking: the last
+        # event of the step before, if that was measured, too.
         self._events: list[list[Any]] = [[] for _ in range(ring)]
         self._ring: list[tuple[int, Any]] = [(0, None)] * ring
         # How many steps were measured, and the events of the one that has not ended.
