@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ OTHER_LOADERS = "pygsampler quickstart"
 def test_the_page_runs(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("numpy", "pyarrow", "matplotlib"):
+    for name in ("numpy", "pyarrow", "matplotlib", "torch_geometric"):
         partner(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pygsampler._cli.bench.compare._ROUND_BATCHES", (4, 4))
@@ -33,6 +34,11 @@ def test_the_page_runs(
             continue
         if not line.startswith("pygsampler "):
             subprocess.run(["bash", "-euc", line], check=True)
+            continue
+        if line.startswith("pygsampler run "):
+            # It replaces its process.
+            command = [sys.executable, "-m", *shlex.split(line)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             continue
         words, _, file = line.partition(" > ")
         shown = run(*shlex.split(words)[1:]).stdout

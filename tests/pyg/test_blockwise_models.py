@@ -81,7 +81,7 @@ LAYERS: dict[str, tuple[Any, str, str]] = {
     "GraphConv mean": (layer(GraphConv, aggr="mean"), "edge_weight", REDUCTION),
     "GraphConv max": (layer(GraphConv, aggr="max"), "edge_weight", PAIR),
     "GATConv": (layer(GATConv, edge_dim=3), "edge_attr", "attention"),
-    "GATv2Conv": (layer(GATv2Conv, edge_dim=3), "edge_attr", "softmax and sum"),
+    "GATv2Conv": (layer(GATv2Conv, edge_dim=3), "edge_attr", "attention"),
     "RGCNConv": (layer(RGCNConv, 4), "edge_type", "reduction by relation"),
     "RGCNConv bases": (
         layer(RGCNConv, 4, num_bases=2, aggr="max"),
