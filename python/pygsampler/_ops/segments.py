@@ -33,8 +33,9 @@ _LARGE = 1 << 18
 SUM, MEAN, MAX = range(3)
 # Rows of at least twice so many edges are added in pieces of so many, in one order everywhere.
 _PIECE = 256
-# From so many edges on threads of a GPU share long rows; fewer are not worth another launch.
-_MANY = 1 << 17
+# From so many edges on threads of a GPU share long rows. Below, most blocks are sampled and have
+# none, and looking for some would cost a tenth of a reduction.
+_MANY = 1 << 20
 # Of a GPU alone, as internal/engine/cuda numbers it: what rows have whose largest a source was.
 _TAKEN = 3
 # Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads, transposeLong and transposeTiles.
