@@ -14,7 +14,7 @@ DEGREES = [0, 200_000, 5, 511, 512, 513, 0, 30_000, 1]
 
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long rows of these blocks are shared, which have fewer edges than blocks that are searched."""
+    """Has blocks of fewer edges searched for long rows."""
     monkeypatch.setattr("pygsampler._ops.segments._MANY", 1 << 17)
 
 
