@@ -1,0 +1,52 @@
+"""A result is one of nine classes, whatever the graph, the device and the array library."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+import pygsampler
+from pygsampler._batch.block import Block
+from pygsampler._batch.engine_result import EngineResult
+from pygsampler._batch.minibatch import MiniBatch
+
+RESULTS = {
+    *("MiniBatch", "Subgraph", "StaticMiniBatch", "LinkBatch"),
+    *("Block", "StaticBlock", "Walks", "Visits", "StepSamples"),
+}
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind}.union(*(subclasses(each) for each in kind.__subclasses__()))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_no_other_class_is_a_result() -> None:
+    pytest.importorskip("torch")
+    for module in pkgutil.walk_packages(pygsampler.__path__, "pygsampler."):
+        # The adapters have the classes of their frameworks, and commands what they print.
+        if module.name.split(".")[1] not in (
+            "_cli",
+            "__main__",
+            "dgl",
+            "pyg",
+            "flight",
+            "quickstart",
+        ):
+            importlib.import_module(module.name)
+    found = {
+        each.__name__
+        for kind in (MiniBatch, Block, EngineResult)
+        for each in subclasses(kind)
+        if each.__module__.startswith("pygsampler") and not each.__name__.startswith("_")
+    }
+    found |= {
+        name
+        for module in (pygsampler, pygsampler.torch, pygsampler.walks, pygsampler.research)
+        for name in module.__all__
+        if isinstance(value := getattr(module, name), type)
+        and any(hasattr(value, method) for method in ("torch", "trimmed", "to_pyg"))
+    }
+    assert found - {"EngineResult", "Array", "Graph"} == RESULTS
