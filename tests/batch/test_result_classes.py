@@ -41,7 +41,7 @@ def test_no_other_class_is_a_result() -> None:
         name
         for module in (pygsampler, pygsampler.torch, pygsampler.walks, pygsampler.research)
         for name in module.__all__
-        if isinstance(value := getattr(module, name), type)
+        if isinstance(value := vars(module).get(name), type)
         and any(hasattr(value, method) for method in ("torch", "trimmed", "to_pyg"))
     }
     assert found - {"EngineResult", "Array", "Graph"} == RESULTS
