@@ -174,6 +174,45 @@ def segments(device: str) -> None:
                     assert torch.allclose(b.float().cpu(), a, 5e-2, 5e-2), (kind, bits)
 
 
+def long_rows(device: str) -> None:
+    """Rows that groups of threads share, and attention of GATv2: near the CPU's."""
+    import torch
+
+    from pygsampler._batch.block import Block
+    from pygsampler._ops import segments as by_edge
+
+    torch.manual_seed(5)
+    indptr = torch.tensor([0, 0, 3, 2003, 2008, 2708, 2708, 2709])
+    indices = torch.randint(300, (2709,))
+    indices[::3] = 7  # a source of many edges
+    arrays = indptr, indices, indices, torch.arange(300), torch.arange(7)
+    blocks = [Block._of_arrays(*(t.to(at) for t in arrays)) for at in ("cpu", device)]
+    values = [torch.randn(*shape) for shape in ((300, 4, 8), (7, 4, 8), (2709, 4))]
+    many, by_edge._MANY = by_edge._MANY, 0
+    try:
+        for dtype, close in ((torch.float32, 1e-4), (torch.float16, 5e-2)):
+            found = []
+            for block, at in zip(blocks, ("cpu", device), strict=True):
+                # Numbers of two bytes come from the same ones; the CPU adds up floats.
+                into = torch.float32 if at == "cpu" else dtype
+                leaves = [t.to(dtype).to(at, into, copy=True).requires_grad_() for t in values]
+                x, own, scores = leaves
+                made = [
+                    *(getattr(block, kind)(x) for kind in ("sum", "mean", "max")),
+                    block.weighted_sum(x, scores),
+                    block.softmax(scores),
+                    block.attention(x, x.sum(2), own.sum(2), edge=scores),
+                    block.attention_v2(x, own, x[0]),
+                ]
+                grads = torch.autograd.grad(sum(one.float().sum() for one in made), leaves)
+                found.append([*(one.detach() for one in made), *grads])
+            for a, b in zip(*found, strict=True):
+                most = max(1.0, float(a.abs().max()))
+                assert torch.allclose(b.float().cpu(), a, close, close * most), dtype
+    finally:
+        by_edge._MANY = many
+
+
 def statics(device: str) -> None:
     """Batches of fixed sizes, and more of them than a pass has room for at first."""
     import torch
@@ -537,8 +576,8 @@ def times() -> None:
 # What the kernels of each file are called, {a,b} being either. tests/packaging/test_gpu_check.py
 # compares them with the sources, whose macros make most of the names.
 KERNELS = {
-    "attention": "attention_{forward,backward}",
-    "attention_half": "attention_half_{forward,backward}",
+    "attention": "attention_{forward,backward,fold,pieces,scores,scores_back}",
+    "attention_half": "attention_half_{forward,backward,fold,pieces,scores,scores_back}",
     "bsp": "bsp_{seeds,count,draw,choose,gather,check,number}{32,64}",
     "cache": "cache_{tally,touch,bid,put}",
     "edge_factors": "edge_factors",
@@ -554,10 +593,10 @@ KERNELS = {
     "queue": "queue{32,64}",
     "reservoir": "reservoir_order reservoir_{count,draw}{32,64}",
     "segment": "segment_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of,taken,dots}"
-    " segment_dots_of",
+    " segment_{dots_of,fold,fold_max}",
     "segment_half": "segment_half_{sum,weighted,placed,by_degree,sum_of,weighted_of,max,max_of}"
-    " segment_half_{taken,dots,dots_of}",
-    "softmax": "softmax",
+    " segment_half_{taken,dots,dots_of,fold,fold_max}",
+    "softmax": "softmax{,_pieces}",
     "static": "static{32,64}{,_any,_weighted,_weighted_any} static_{turn,spread,edges}",
     "static_hetero": "static_hetero{32,64}{,_all} static_hetero_{turn,spread}",
     "transit": "transit_{begin,open,place,finish} transit_step{,_alias}{,_first,_second}{32,64}",
@@ -599,6 +638,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "programs": programs,
     "gathers": lambda: gathers("cuda"),
     "segments": lambda: segments("cuda"),
+    "long rows": lambda: long_rows("cuda"),
     "statics": lambda: statics("cuda"),
     "statics of found": lambda: statics_of_found("cuda"),
     "statics of types": lambda: statics_of_types("cuda"),
