@@ -23,7 +23,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -195,10 +195,16 @@ def loading(loader: NeighborLoader) -> Iterator[None]:
         yield
 
 
-def training(loader: NeighborLoader, model: torch.nn.Module) -> Iterator[None]:
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+def training(
+    loader: Iterable[Any],
+    model: torch.nn.Module,
+    step: Callable[[Any], torch.Tensor] | None = None,
+    fused: bool = False,
+) -> Iterator[None]:
+    """Trains a model on all batches; ``step`` gives the rows of the seeds, if not the model."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused)
     for batch in loader:
-        loss = functional.cross_entropy(model(batch), batch.y[: batch.batch_size])
+        loss = functional.cross_entropy((step or model)(batch), batch.y[: batch.batch_size])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

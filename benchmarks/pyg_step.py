@@ -36,7 +36,7 @@ from pygsampler._cli.bench.check import CheckError
 from pygsampler.pyg import blockwise
 
 from . import environment, graphs, report
-from .pyg_layers import CLASSES, HEADS, SETTINGS, WIDTH, Case, compare
+from .pyg_layers import CLASSES, HEADS, SETTINGS, WIDTH, Case, compare, training
 
 MODELS: dict[str, Callable[[int, int], torch.nn.Module]] = {
     "GraphSAGE": lambda hidden, hops: nn.GraphSAGE(WIDTH, hidden, hops, CLASSES),
@@ -80,15 +80,9 @@ def check(batch: Any, model: torch.nn.Module, name: str) -> None:
             raise CheckError(f"{name}: tensor {number} of a blockwise step differs")
 
 
-def training(batches: Sequence[Any], model: torch.nn.Module, way: str) -> Iterator[None]:
-    step = step_of(model, way)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=batches[0].x.is_cuda)
-    for batch in batches:
-        loss = functional.cross_entropy(step(batch), batch.y[: batch.batch_size])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        yield
+def steps(batches: Sequence[Any], model: torch.nn.Module, way: str) -> Iterator[None]:
+    """Trains a model in one way."""
+    return training(batches, model, step_of(model, way), fused=batches[0].x.is_cuda)
 
 
 def measure(
@@ -99,7 +93,7 @@ def measure(
     check(batches[0], model, options.name)
     models = {way: copy.deepcopy(model) for way in WAYS}
     ways: dict[str, Callable[[], Iterator[None]]] = {
-        way: lambda way=way: training(batches, models[way], way)
+        way: lambda way=way: steps(batches, models[way], way)
         # The first is divided by each of the others.
         for way in WAYS
     }
@@ -111,9 +105,9 @@ def measure(
 def profile(batches: Sequence[Any], model: torch.nn.Module) -> None:
     """Prints which of torch's operators a blockwise step and the model's own take time for."""
     for way in ("as it is", "blockwise"):
-        list(training(batches[:1], model, way))
+        list(steps(batches[:1], model, way))
         with torch.profiler.profile() as found:
-            list(training(batches, model, way))
+            list(steps(batches, model, way))
         print(way)
         print(found.key_averages().table(sort_by="self_cpu_time_total", row_limit=12))
 
