@@ -1,7 +1,8 @@
 """The documents: their Python runs, their links lead somewhere, their commands exist.
 
 Every ```python block of a page runs, in order, in one process for the page, as a reader who pastes
-them would have it. Fragments that cannot run alone are fenced as ```python notest.
+them would have it. Fragments that cannot run alone are fenced as ```python notest, and those that
+need a newer torch than the oldest that is supported as ```python torch-2.4.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ REFERENCE = sorted(ROOT.glob("docs/reference/*.md"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 PARTNERS = ("torch", "dgl", "torch_geometric", "pyarrow", "scipy", "networkx", "pandas")
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+NEWER_TORCH = re.compile(r"python torch-(?P<major>\d+)\.(?P<minor>\d+)")
 LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+FENCES = {"", "python", "python notest", "sh", "text", "go"}
 # A page should be its own test: most of what it shows runs.
 MOST_FRAGMENTS = 2
 
@@ -46,6 +49,15 @@ def anchors(page: Path) -> set[str]:
     """The names by which GitHub finds a page's headings."""
     titles = re.findall(r"(?m)^#+ (.*)$", prose(page))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def runs_here(info: str) -> bool:
+    """Whether the installed torch is new enough for a fragment of Python."""
+    needed = NEWER_TORCH.fullmatch(info)
+    if needed is None:
+        return info == "python"
+    major, minor, *_ = partner("torch").__version__.split(".")
+    return (int(major), int(minor)) >= (int(needed["major"]), int(needed["minor"]))
 
 
 WITH_PYTHON = [page for page in PAGES if any(info == "python" for info, _, _ in blocks(page))]
@@ -110,7 +122,7 @@ def test_python_runs(page: Path, tmp_path: Path, run_script: Run) -> None:
     script = tmp_path / f"{page.stem}_page.py"
     lines: list[str] = []
     for info, first, code in blocks(page):
-        if info == "python":
+        if runs_here(info):
             lines += [""] * (first - 1 - len(lines))
             lines += code.splitlines()
     text = "\n".join(lines) + "\n"
@@ -127,7 +139,7 @@ def test_python_runs(page: Path, tmp_path: Path, run_script: Run) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_fences_say_what_they_hold(page: Path) -> None:
     infos = [info for info, _, _ in blocks(page)]
-    assert set(infos) <= {"", "python", "python notest", "sh", "text", "go"}
+    assert {info for info in infos if not NEWER_TORCH.fullmatch(info)} <= FENCES
     assert infos.count("python notest") <= MOST_FRAGMENTS
 
 
