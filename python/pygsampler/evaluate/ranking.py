@@ -84,9 +84,11 @@ def rank(
         The rank of a link among candidates of the same score: the ``"mean"`` of the best and the
         worst one, as OGB has it, the best (``"optimistic"``) or the worst (``"pessimistic"``).
     chunk : int, optional
-        The number of pairs that are scored at once, which bounds the memory: 8 bytes a pair for dot
-        products with shared candidates, else also two rows a pair. By default 2^20 on the CPU and
-        2^25 on a GPU, or 2^16 and 2^20 where each pair needs rows.
+        The number of pairs that are scored at once, at least one of a link and its true end, which
+        bounds the memory: about 12 bytes a pair for dot products with shared candidates, else also
+        the rows of each pair. Of known edges as many are looked up at once, or those of one node.
+        By default 2^20 on the CPU and 2^25 on a GPU, or 2^16 and 2^20 where each pair needs
+        rows.
     progress : bool or callable
         True shows a tqdm bar when it takes more than two seconds; a function is called with the
         links done and in all.
