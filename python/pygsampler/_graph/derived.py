@@ -1,4 +1,4 @@
-"""What the engine makes of a graph: what rows and negatives draw by, and its out-edges."""
+"""Arrays that the engine derives of a graph: tables for weighted draws, and its out-edges."""
 
 from __future__ import annotations
 

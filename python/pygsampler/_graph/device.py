@@ -87,7 +87,7 @@ def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
 
 
 def _shares_pages(part: Array) -> bool:
-    """Whether other allocations may lie in the same pages, or a file does.
+    """True if the pages of an array may hold other allocations too, or are those of a file.
 
     The driver refuses to copy to or from memory that is page-locked in part, so what shares pages
     with other allocations must not be locked where it is. Pages of a file that may not be written

@@ -116,7 +116,7 @@ def mapped_out_edges(graph: RelationState) -> CscArrays | None:
 
 
 def has_out_edges(graph: RelationState) -> bool:
-    """Whether a graph's file has it by its out-edges, too."""
+    """True if the file of a graph has its out-edges, too."""
     return mapped_out_edges(graph) is not None
 
 

@@ -49,7 +49,7 @@ class Placement(Protocol):
     """A graph's place among the devices that share its arrays."""
 
     def of(self, host: RelationState) -> Callable[[Array], Array]:
-        """What puts arrays of a graph on the CPU where this place's device finds them."""
+        """Returns a function that places arrays of a CPU graph where this device finds them."""
 
 
 class RelationState(EngineHandle):
@@ -231,7 +231,7 @@ class RelationState(EngineHandle):
         self._create("GraphNew", words.buffer_info()[0], arrays)
 
     def _is_form(self) -> bool:
-        """Whether the engine has made this graph of another one."""
+        """True if the engine derived this graph from another one."""
         return self._whole is not None or self._kinds > 0
 
     def _parent_handle(self) -> int:
@@ -239,7 +239,10 @@ class RelationState(EngineHandle):
         return 0 if known is None else known._handle()
 
     def _walk_arguments(self) -> tuple[int, int]:
-        """What the engine is told of a form, beside its arrays; those of the graph behind stay."""
+        """Returns the number of types of a derived graph and the handle of the graph behind it.
+
+        The arrays and pins of the graph behind are held from then on.
+        """
         if self._back is None:
             return self._kinds, 0
         back = self._back._handle()
@@ -285,7 +288,7 @@ class RelationState(EngineHandle):
             return self._number
 
     def _moved(self) -> bool:
-        """Whether torch has put an array that is on the host elsewhere meanwhile."""
+        """True if torch has moved the memory of an array that is on the host."""
         if self._back is not None and self._back._moved():
             return True
         # Of most graphs it is the one that has nothing.

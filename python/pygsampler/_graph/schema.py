@@ -55,7 +55,7 @@ class Schema(NamedTuple):
         return src, dst
 
     def document(self, counts: Iterable[int], graphs: Iterable[int]) -> str:
-        """What the engine knows of the types, with the numbers of their vertices and handles."""
+        """Returns JSON for the engine: types, numbers of their nodes, handles of the graphs."""
         place = {kind: i for i, kind in enumerate(self.node_types)}
         relations = [
             {
@@ -83,7 +83,7 @@ HOMOGENEOUS = Schema(("_N",), (("_N", "_E", "_N"),))
 
 
 def relation_name(edge_type: Any) -> str:
-    """What plans and random numbers call a relation."""
+    """Returns the name of a relation in plans and in the rule of random numbers."""
     return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
 
 
@@ -118,12 +118,12 @@ def check_relations(edges: Any, where: str = "edges") -> dict[EdgeType, Any]:
 
 
 def node_count(kind: str, count: Any) -> int:
-    """How many vertices a type has, checked."""
+    """Returns the number of nodes of a type, checked."""
     return integer(count, f"num_nodes[{kind!r}]", 0, MAX_NODES)
 
 
 def node_counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
-    """How many vertices each type has: those of ``given`` first, in its order."""
+    """Returns the number of nodes of each type: the types of ``given`` first, in its order."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
     nodes: dict[str, int] = {}

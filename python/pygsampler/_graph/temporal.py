@@ -80,7 +80,10 @@ class TimeSortedBySource:
     def of(
         self, values: Array, name: str, *by: str | None, make: Callable[[], TimeSortedRelation]
     ) -> TimeSortedRelation:
-        """Those of the array ``values``, called ``name``, of edges that ``by`` leaves."""
+        """Returns the rows sorted by the times ``values``, of the edges that ``by`` leaves in.
+
+        ``name`` is the name of the array. ``make`` makes the rows if there are none.
+        """
         key = id(values), name, *by
         found = self._known.get(key)
         if found is None:
@@ -132,7 +135,7 @@ class TimeSortedGraph:
 
     @property
     def address(self) -> int:
-        """That of two integers a relation: its times' memory, and whether they are vertices'."""
+        """The address of two integers per relation: of its times, and 1 if nodes have the times."""
         return self._about.buffer_info()[0]
 
 

@@ -45,7 +45,7 @@ class CandidatePool:
 
     @property
     def float(self) -> bool:
-        """Whether times are float64."""
+        """True if times are float64."""
         raw = self._on[-1].raw
         return raw is not None and raw.is_floating_point()
 
@@ -59,7 +59,7 @@ class CandidatePool:
         return self._on[index]
 
     def available(self, like: torch.Tensor, bound: torch.Tensor | None) -> torch.Tensor:
-        """How many vertices are there at each bound, or at all: shape [rows or 1, 1]."""
+        """Returns the number of nodes up to each time, or of all nodes: shape [rows or 1, 1]."""
         times = self.on(device_of(like)).times
         if times is None:
             return torch.tensor([[self.count]], device=like.device)

@@ -23,7 +23,7 @@ __all__ = ["CapturedLoop", "capture"]
 
 
 class StaticLoader(Protocol):
-    """What is known of a loader of static batches."""
+    """The methods of a loader of static batches that capturing needs."""
 
     progress: bool
     static: bool
@@ -58,7 +58,7 @@ class CapturedLoop:
 
     @property
     def captured(self) -> bool:
-        """Whether there is a graph, which the next batch is made and trained by."""
+        """True if there is a CUDA graph, which samples the next batch and trains on it."""
         return self._graph is not None
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ class CapturedLoop:
                 yield out
 
     def _trained(self, passes: StaticEpochs, begun: int, step: int) -> Any:
-        """What the step gives for a batch that is ready."""
+        """Returns what the step returns for a batch that is ready."""
         if passes.remade != self._remade:
             # The graph writes to memory that is no more. Of a step that was warmed up before, one
             # batch is enough.

@@ -42,7 +42,7 @@ class EdgeRelation(NamedTuple):
         return self.graph
 
     def table(self, power: float) -> Table:
-        """What destinations are drawn by, as in-degrees to a power; made once, and kept."""
+        """Returns the table for draws by in-degree to a power; it is cached in the graph."""
         relation: Any = self.known("'degree'")._relation
         if relation.num_nodes == self.num_dst:
             table: Table = relation._negatives(power)

@@ -97,7 +97,10 @@ class FeatureFetcher:
             cache.count(self, seed, epoch, count.result())
 
     def _cached(self, graph: Graph) -> Iterator[tuple[Features, _IdsOf]]:
-        """Those with a cache, and which rows a batch reads; the graph fills what waits for one."""
+        """Yields the features that have a cache, and a function that gives the rows a batch reads.
+
+        A cache that waits for a graph is filled for this one first.
+        """
         for named, where, ids_of in (
             (self._nodes, "features", _input_nodes),
             (self._labels, "labels", _output_nodes),
@@ -244,7 +247,7 @@ class PendingFetch:
         return "features"
 
     def done(self) -> bool:
-        """Whether ``result()`` would return, or raise, at once."""
+        """True if ``result()`` would return, or raise, at once."""
         return self._job.done() and all(rows.done() for _, _, rows in self._coming)
 
     def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:

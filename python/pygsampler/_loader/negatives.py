@@ -29,7 +29,7 @@ _SOURCES = 3
 
 
 class NegativeSampling:
-    """What links are told from: vertices in the place of their destination.
+    """Negatives of edges to predict: other nodes in the place of the destination.
 
     An edge (u, v) gets ``amount`` pairs (u, w), by the law of w.
 

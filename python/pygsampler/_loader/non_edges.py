@@ -22,7 +22,7 @@ _KEY = "non-edges"
 
 
 class _Search(NamedTuple):
-    """What non-neighbours are found by, on one device."""
+    """The arrays of the search for nodes that are no neighbours, on one device."""
 
     keys: torch.Tensor
     """For neighbour i (from 0) of u, in ascending order, without repetition and u among them: u n,
@@ -113,7 +113,7 @@ class NonEdges:
 
 
 def non_edges(relation: EdgeRelation, pool: CandidatePool | None) -> NonEdges:
-    """Those of the relation, whose graph keeps them; of one on a GPU those of the one on the CPU.
+    """Returns the ``NonEdges`` of a relation, which the graph keeps, on the CPU for a GPU too.
 
     ``pool`` has the times of its destinations.
     """

@@ -75,11 +75,11 @@ class SeedEdges:
 
     @property
     def drawn_by_time(self) -> bool:
-        """Whether negatives are there at the time of their edge."""
+        """True if negatives are drawn among nodes that exist at the time of their edge."""
         return self._negatives is not None and self._negatives.time_attr is not None
 
     def sizes(self, edges: int) -> list[tuple[str, int]]:
-        """Of which types the lists of so many edges are, as ``drawn`` has them, and how long."""
+        """Returns node type and length of each list that ``drawn`` returns for ``edges`` edges."""
         of_src, of_dst = self._relation.ends
         made = [(of_src, edges), (of_dst, edges)]
         negatives = self._negatives
@@ -108,9 +108,9 @@ class SeedEdges:
         return SampledEdges(places, lists, times)
 
     def handed(self, places: torch.Tensor, where: list[torch.Tensor], index: int) -> list[Any]:
-        """What a batch says of its links: the fields of ``LinkBatch`` from ``input_id`` on.
+        """Returns the fields of ``LinkBatch`` for a batch of links, from ``input_id`` on.
 
-        ``where`` says for each of the lists of vertices their rows.
+        ``where`` has the rows of each list of nodes.
         """
         src, dst, *others = where
         label = None if self._labels is None else to_device(self._labels[places], index)

@@ -40,7 +40,7 @@ def stream(
     epoch: int | None = None,
     prefetch: int = 4,
 ) -> Generator[T, None, None]:
-    """What a sampler makes of all seeds, batch after batch, some of them ahead.
+    """Yields a sampler's batches of all seeds, one after another, some of them made ahead.
 
     It needs neither torch nor NumPy, and works for every sampler: a corpus of walks goes by in the
     memory of a few batches, whatever the graph's size:

@@ -196,7 +196,10 @@ class DeviceLaunch(LaunchHandle):
 
 
 class SeparateLaunches:
-    """Likewise, where seeds become ready in several streams: a launch waits for one."""
+    """Batches on a device, each with a launch of its own.
+
+    Seeds that become ready in several streams need it: a launch waits for one stream.
+    """
 
     def __init__(
         self, graph: Any, sampler: EngineSampler, views: list[IdView], epoch: int, batch: int
@@ -209,7 +212,7 @@ class SeparateLaunches:
         ]
 
     def result(self) -> list[memories.Memory]:
-        """As a launch's."""
+        """Returns the memory of each batch; BatchFailed names the first that failed."""
         made: list[memories.Memory] = []
         try:
             for job in self._jobs:
@@ -269,7 +272,7 @@ def sample_many(
 
 
 def _longest(seeds: Sequence[Any]) -> int:
-    """Of what is no array, which has an error of its own, nothing."""
+    """Returns the largest number of seeds; values that are no arrays raise errors later."""
     return max(
         (len(ids) for ids in seeds if isinstance(ids, Sized) and getattr(ids, "ndim", None) != 0),
         default=0,

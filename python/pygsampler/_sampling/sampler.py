@@ -17,7 +17,7 @@ S = TypeVar("S", bound="Sampler[Any]")
 
 
 class Sampler(ABC, Generic[T_co]):
-    """What every loader, adapter and command knows of a sampler.
+    """Base class of all samplers: the interface for loaders, adapters and commands.
 
     A sampler of your own has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. The
     rest comes from here, and ``pygsampler.torch.DataLoader``, ``pygsampler.dgl.Sampler`` and
@@ -64,7 +64,7 @@ class Sampler(ABC, Generic[T_co]):
 
     @property
     def _changes(self) -> bool:
-        """Whether a loop may change what it draws by: batches depend on when they were begun."""
+        """True if training changes what is drawn: batches depend on when they start."""
         return False
 
     def __init__(self, seed: int | None = None) -> None:
@@ -79,7 +79,10 @@ class Sampler(ABC, Generic[T_co]):
     @property
     @abstractmethod
     def plan(self) -> Hashable:
-        """What is sampled, and how, but for the seed: immutable, hashable and picklable."""
+        """The kind and the options of the sampler, without the seed: immutable and hashable.
+
+        It can be pickled.
+        """
 
     @abstractmethod
     def launch(
@@ -214,7 +217,7 @@ class Sampler(ABC, Generic[T_co]):
         exclude: Any = None,
         threads: int = 0,
     ) -> T_co:
-        """What is sampled from ``seeds``: a ``MiniBatch``, or what else the sampler makes.
+        """Samples from ``seeds``; returns a ``MiniBatch``, or another result of the sampler.
 
         Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
         on that device where torch uses CUDA, else the default stream), and the batch is there,
