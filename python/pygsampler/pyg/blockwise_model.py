@@ -261,8 +261,9 @@ class Blockwise(torch.nn.Module):
                 yield name or type(module).__name__, module
 
     def _is_unknown(self, number: int, conv: Any) -> bool:
-        keys = {(f"convs.{number}", every) for every in (False, True)}
-        return LayerRun.is_unknown(conv) and keys.isdisjoint(self._modes)
+        if not LayerRun.is_unknown(conv):
+            return False
+        return self._modes.keys().isdisjoint({(f"convs.{number}", all_) for all_ in (False, True)})
 
     def _last_statistics(self) -> int:
         """The last layer of a model of PyG whose rows a norm takes statistics of, or -1."""

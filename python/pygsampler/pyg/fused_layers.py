@@ -67,9 +67,11 @@ def fused_layer(layer: Any) -> FusedLayer | str:
         return f"flow={layer.flow!r}"
     if layer.explain or layer.decomposed_layers != 1:
         return "explain or decomposed_layers"
-    if any(getattr(layer, name, None) for name in _MESSAGE_HOOKS):
+    own = layer.__dict__
+    # A step on a GPU waits for Python: one look in C where there are none.
+    if any(map(own.get, _MESSAGE_HOOKS)):
         return "hooks on messages"
-    if not _METHODS.isdisjoint(layer.__dict__):
+    if not _METHODS.isdisjoint(own):
         return "methods of its own"
     return rule.obstacle(layer) or rule.layer
 

@@ -125,7 +125,7 @@ class LayerRun:
     @staticmethod
     def is_unknown(module: Any) -> bool:
         """True if a layer is neither replaced nor one that runs on slices for sure."""
-        return isinstance(fused_layer(module), str) and _certain_way(module) is None
+        return _certain_way(module) is None and isinstance(fused_layer(module), str)
 
     def seeds(self, call: Any) -> Any:
         """Returns the model's result for the seeds."""
@@ -446,9 +446,8 @@ def _input_obstacle(
 ) -> str | None:
     if x.dim() != 2 or not x.is_floating_point():
         return f"x of shape {tuple(x.shape)}, {x.dtype}"
-    other = set(extras) - layer.extras
-    if other:
-        return ", ".join(sorted(other))
+    if not layer.extras.issuperset(extras):
+        return ", ".join(sorted(set(extras) - layer.extras))
     if not edges.one_type and (
         not layer.bipartite or getattr(module, "add_self_loops", False) or target is None
     ):
@@ -463,9 +462,10 @@ def _arguments(
 
     Tensors of edges are known by their names, ``edge_``.
     """
-    names = _parameter_names(getattr(forward, "__func__", forward))
-    if hasattr(forward, "__func__"):
-        names = names[1:]
+    function = getattr(forward, "__func__", forward)
+    names = _parameter_names(function)[function is not forward :]
+    if names[:2] == ("x", "edge_index") and len(args) == 2 and not kwargs:
+        return args[0], args[1], {}, False
     found = {**dict(zip(names, args, strict=False)), **kwargs}
     if "x" not in found or "edge_index" not in found or len(args) > len(names):
         return None
