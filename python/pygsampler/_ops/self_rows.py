@@ -35,7 +35,7 @@ class _Fork(torch.autograd.Function):
         return whole, None
 
 
-class _OwnAndReduced(torch.autograd.Function):
+class _SelfAndReduce(torch.autograd.Function):
     """The rows of destinations, and a reduction of all rows, with one gradient for both."""
 
     @staticmethod
@@ -90,21 +90,21 @@ def self_and_reduce(
         raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
     if of is not None:
         reduced = segments.reduce(edges, x, KINDS[kind], of)
-        return _rows(x, take_rows(of, at)), reduced
+        return rows_by_id(x, take_rows(of, at)), reduced
     if not isinstance(x, torch.Tensor):
         raise ValueError("of: expected ids for features, got None")
     # A compiler adds the gradients up by itself.
     if not (x.requires_grad and torch.is_grad_enabled()) or segments.is_compiling():
         return take_rows(x, at), segments.reduce(edges, x, KINDS[kind])
     if x.dim() == 2 and segments.is_reduced_by_engine(edges, x):
-        both: tuple[Tensor, Tensor] = _OwnAndReduced.apply(x.contiguous(), edges, KINDS[kind], at)
+        both: tuple[Tensor, Tensor] = _SelfAndReduce.apply(x.contiguous(), edges, KINDS[kind], at)
         return both
     whole, own = _Fork.apply(x, at)
     return own, segments.reduce(edges, whole, KINDS[kind])
 
 
-def _rows(x: Tensor | Features, ids: Tensor) -> Tensor:
-    """Rows by their ids; on a GPU nobody waits for them."""
+def rows_by_id(x: Tensor | Features, ids: Tensor) -> Tensor:
+    """Rows of a table by their ids; on a GPU nobody waits for them."""
     if isinstance(x, torch.Tensor):
         if x.requires_grad or not x.is_cuda:
             return x.index_select(0, ids)
