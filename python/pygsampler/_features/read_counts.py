@@ -1,4 +1,4 @@
-"""How often each row is read, and how often each vertex is a neighbour."""
+"""How often each row is read, and how often each node is a neighbour."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def new_read_counts(device: int, rows: Sequence[int]) -> list[ReadCounts] | None
 
 
 def neighbor_counts(graph: Graph) -> Tensor:
-    """How often each vertex is an in-neighbour: its out-degree, an integer for each vertex."""
+    """How often each node is an in-neighbour: its out-degree, an integer for each node."""
     if graph._device < 0 or graph.pinned:
         host = graph._source._on_cpu()
         with progress_counter(True, len(host.indptr) - 1, "degrees", " vertices") as report:

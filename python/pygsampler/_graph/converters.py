@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The graph itself, how PyG batches several, and what links are to be predicted.
 _NO_DATA_OF_PYG = {"edge_index", "adj", "adj_t", "batch", "ptr", "edge_label", "edge_label_index"}
-# The ids that vertices and edges had in another graph.
+# The ids that nodes and edges had in another graph.
 _NO_DATA_OF_DGL = {"_ID"}
 
 _TWO_KINDS_OF_PYG = "Graph.from_pyg takes a HeteroData, which keeps them apart"
@@ -164,11 +164,11 @@ def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
 
 
 def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:
-    """Attributes of edges and of vertices, which PyG tells apart by their number of rows, and
-    where there are as many edges as vertices by their names.
+    """Attributes of edges and of nodes, which PyG tells apart by their number of rows, and
+    where there are as many edges as nodes by their names.
 
     Not by ``data.is_edge_attr``, which keeps notes in ``data``, and may read all edges each time
-    to learn the number of vertices.
+    to learn the number of nodes.
     """
     of_edges: dict[str, OfferedArray] = {}
     of_nodes: dict[str, OfferedArray] = {}

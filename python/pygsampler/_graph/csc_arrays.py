@@ -62,7 +62,7 @@ class CscArrays(NamedTuple):
 
 
 def csc_from_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
-    """The CSC of a list of edges, in memory of the engine's, and the number of vertices."""
+    """The CSC of a list of edges, in memory of the engine's, and the number of nodes."""
     sources, targets = _alike(edge_ends(src, "src"), edge_ends(dst, "dst"))
     if sources.length != targets.length:
         raise ValueError(

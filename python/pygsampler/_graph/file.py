@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pygsampler._graph.named_arrays import NamedArrays
     from pygsampler._graph.relation_state import RelationState
 
-# What the types are called, and how many vertices they have.
+# What the types are called, and how many nodes they have.
 _TYPES = "types"
-# The sections of a type's vertices begin with this and its place.
+# The sections of a type's nodes begin with this and its place.
 _NODES = "nodes"
 
 

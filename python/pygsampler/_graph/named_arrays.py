@@ -1,4 +1,4 @@
-"""The named arrays of a graph: a row for each edge, or for each vertex."""
+"""The named arrays of a graph: a row for each edge, or for each node."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ NONE_NAMED = ProgramArrayNames()
 
 
 class ProgramArrays(NamedTuple):
-    """Arrays by name: a value for each edge id, one for each vertex, and a row for each."""
+    """Arrays by name: a value for each edge id, one for each node, and a row for each."""
 
     edges: Mapping[str, Array] = {}
     vertices: Mapping[str, Array] = {}

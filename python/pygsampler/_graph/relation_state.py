@@ -109,7 +109,7 @@ class RelationState(EngineHandle):
     # it keeps.
     _derived: dict[tuple[Any, ...], Any]
     _whole: ParentRelation | None
-    # How many types of edges the rows are split by; 0: one row a vertex.
+    # How many types of edges the rows are split by; 0: one row a node.
     _kinds: int
     # The transposed graph, where walks look back, and what has to stay of it while this one's
     # handle is there: that graph may be closed before this one.
@@ -117,7 +117,7 @@ class RelationState(EngineHandle):
     _behind: tuple[Any, ...]
     # Those of the arrays below that programs read.
     _lent: ProgramArrays
-    # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
+    # A row for the edge of each id, and one for each node; on the CPU, wherever the graph is.
     _edata: NamedArrays
     _ndata: NamedArrays
 

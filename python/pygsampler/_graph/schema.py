@@ -1,4 +1,4 @@
-"""``Schema``: the types of a graph, what they are called, and how many vertices they have."""
+"""``Schema``: the types of a graph, what they are called, and how many nodes they have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PerEdgeType: TypeAlias = Any
 A key may also be the name of a relation that no other edge type has.
 """
 
-# The arrays of edges and vertices by which types put together are told apart: their places.
+# The arrays of edges and nodes by which types put together are told apart: their places.
 TYPE = "_TYPE"
 _SEPARATOR = "__"
 

@@ -35,7 +35,7 @@ class TimeSortedRelation:
 
     graph: Any
     memory: memories.Memory
-    # The times of vertices of another type, where the rows are by those.
+    # The times of nodes of another type, where the rows are by those.
     values: Array
     # Whether the times were dates when they were given; None: nobody knows.
     kind: Kind | None
@@ -61,7 +61,7 @@ class TimeSortedRelation:
 
 
 class TimeSortedBySource:
-    """A graph's rows in the order of the times that vertices of another type have.
+    """A graph's rows in the order of the times that nodes of another type have.
 
     The graph may be a relation of several graphs with types, so those own them: each stays as long
     as somebody samples by it, and whoever asks meanwhile for the same gets it.
@@ -145,7 +145,7 @@ def sort_by_time(
     """The arrays of the graph's rows in the order of time, the memory of the times, and whether
     these are float64.
 
-    ``graph`` is on the CPU. ``values`` has a time for each edge id, or each vertex, and is called
+    ``graph`` is on the CPU. ``values`` has a time for each edge id, or each node, and is called
     ``name``. A bar is shown where it takes long. TypeError for other dtypes than int32, int64,
     float32 and float64, ValueError for NaN.
     """

@@ -19,7 +19,7 @@ __all__ = ["EdgeRelation", "edge_relation"]
 
 
 class EdgeRelation(NamedTuple):
-    """The vertices at both ends of links, and the edges that there are between them."""
+    """The nodes at both ends of links, and the edges that there are between them."""
 
     graph: Graph | None
     """Its rows are destinations. None for a relation that the graph with types has no edges of."""

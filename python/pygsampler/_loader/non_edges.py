@@ -1,4 +1,4 @@
-"""``NonEdges``: the vertices that no edge leads to from a vertex."""
+"""``NonEdges``: the nodes that no edge leads to from a node."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class _Search(NamedTuple):
 
     keys: torch.Tensor
     """For neighbour i (from 0) of u, in ascending order, without repetition and u among them: u n,
-    and how many vertices below it are allowed."""
+    and how many nodes below it are allowed."""
     start: torch.Tensor
-    """Where the neighbours of a vertex begin: shape [sources + 1]."""
+    """Where the neighbours of a node begin: shape [sources + 1]."""
     raw: torch.Tensor | None
     """With times: u n and the neighbour."""
 
 
 class NonEdges:
-    """The destinations that a source has no edge to; of one type a vertex is not among its own.
+    """The destinations that a source has no edge to; of one type a node is not among its own.
 
     With times they are numbered in the order of time.
     """
@@ -82,7 +82,7 @@ class NonEdges:
         pool: CandidatePool | None = None,
         bound: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Vertices for each of ``src``, [rows, 1 or each], all that are allowed equally likely."""
+        """Nodes for each of ``src``, [rows, 1 or each], all that are allowed equally likely."""
         n, index = self.count, device_of(src)
         if index not in self._on:
             # The host waits for the copies, so they are there for every stream.

@@ -31,8 +31,8 @@ __all__ = [
 
 
 class SampledEdges(NamedTuple):
-    """Links of a batch: their places, and the vertices at their ends and at those of negatives,
-    with the type of each list and the times of its vertices."""
+    """Links of a batch: their places, and the nodes at their ends and at those of negatives,
+    with the type of each list and the times of its nodes."""
 
     places: torch.Tensor
     lists: list[tuple[str, torch.Tensor]]
@@ -90,7 +90,7 @@ class SeedEdges:
         return made
 
     def drawn(self, places: torch.Tensor, seed: int, epoch: int, batch: int) -> SampledEdges:
-        """The vertices of the edges at these places, and of their negatives."""
+        """The nodes of the edges at these places, and of their negatives."""
         src, dst = self._ends[:, places]
         of_src, of_dst = self._relation.ends
         lists, times = [(of_src, src), (of_dst, dst)], []
@@ -146,7 +146,7 @@ def all_links(graph: Any, edges: Any, **options: Any) -> dict[Any, SeedEdges]:
         edges = {graph.edge_types[0]: edges}
     if not isinstance(edges, Mapping):
         raise TypeError(f"edges: expected a mapping of edge types to edges, got {describe(edges)}")
-    # Pairs of vertices may be of a type that the graph has no edges of.
+    # Pairs of nodes may be of a type that the graph has no edges of.
     others = [kind for kind in edges if isinstance(kind, tuple) and kind not in graph.edge_types]
     edges = check_by_type(edges, "edges", [*graph.edge_types, *others])
     if not isinstance(options["negative_sampling"], Mapping) and _negatives(
@@ -183,7 +183,7 @@ class BatchSeeds(NamedTuple):
 
 
 def collect_seeds(batch: Iterable[SampledEdges], disjoint: bool) -> BatchSeeds:
-    """Vertices of each type ascending and each once; or, if disjoint, all as they come."""
+    """Nodes of each type ascending and each once; or, if disjoint, all as they come."""
     lists = [each for drawn in batch for each in drawn.lists]
     times = [each for drawn in batch for each in drawn.times]
     where = [torch.empty(0)] * len(lists)

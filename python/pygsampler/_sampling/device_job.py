@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pygsampler._sampling.engine_sampler import EngineSampler
 
-# Each batch in flight has tables of the size of the graph's vertices on the device, and what it
+# Each batch in flight has tables of the size of the graph's nodes on the device, and what it
 # works in: of large ones fewer fit.
 _MOST_AT_ONCE = 16
 # While the device makes one launch, the host prepares the next: few batches are halved for that.

@@ -227,7 +227,7 @@ class Sampler(ABC, Generic[T_co]):
         ----------
         graph : Graph
         seeds : int32 or int64, shape [N], or a sequence of int
-            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
+            Nodes of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
             the CPU, or on the graph's own device.
         epoch : int, optional
             0 to ``2**24 - 1``; the sampler's own by default.
@@ -247,7 +247,7 @@ class Sampler(ABC, Generic[T_co]):
         TypeError, ValueError
             For an argument of the wrong type, shape, range or device.
         IndexError
-            For a seed that is not a vertex.
+            For a seed that is not a node.
         ClosedError
             When the graph was closed.
         CudaError

@@ -53,7 +53,7 @@ class HeteroPartition(Partition):
     relations: tuple[Partition, ...]
     """Of each of ``edge_types``, by its destinations."""
     nodes: Mapping[str, Partition]
-    """Of each type of vertices that has arrays."""
+    """Of each type of nodes that has arrays."""
 
     @classmethod
     def _in(cls, folder: Path, types: Any) -> HeteroPartition:
@@ -90,7 +90,7 @@ class HeteroPartition(Partition):
 
     @property
     def num_nodes(self) -> Mapping[str, int]:
-        """How many vertices each type has, in the whole graph."""
+        """How many nodes each type has, in the whole graph."""
         return self._counts
 
     @property
@@ -153,7 +153,7 @@ Partition._write_types = staticmethod(write_types)
 
 
 def _times(graph: Graph, kind: str, names: Sequence[str]) -> dict[str, Array]:
-    """Those of the names that a type's vertices have; ValueError for one that no type's have."""
+    """Those of the names that a type's nodes have; ValueError for one that no type's have."""
     found: dict[str, Array] = {}
     for i, name in enumerate(names):
         if name in graph.ndata[kind]:

@@ -153,7 +153,7 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
 
 
 class _Groups:
-    """Which edges each vertex is an end of: what is known, or found when it is asked for."""
+    """Which edges each node is an end of: what is known, or found when it is asked for."""
 
     __slots__ = ("_csr", "_data", "_in_order", "_indptr", "_version")
 
