@@ -31,7 +31,7 @@ class StaticLoader(Protocol):
     def __len__(self) -> int: ...
 
     def _static_pass(self) -> tuple[StaticEpochs, int, EpochStats]:
-        """Begins the next pass: whose batches, its number, and what counts them."""
+        """Begins the next epoch: whose batches, its number, and what counts them."""
         ...
 
 
@@ -93,7 +93,7 @@ class CapturedLoop:
 
     def _pass(self, passes: StaticEpochs, begun: int, meter: EpochStats) -> Iterator[Any]:
         if self._graph is None:
-            # Rows may have come into a cache as the pass began: the stream of the calls is ordered
+            # Rows may have come into a cache as the epoch began: the stream of the calls is ordered
             # with that by a call, and could not be while it is captured.
             self._left = max(self._left, 1)
         with meter:
@@ -198,7 +198,7 @@ def capture(
         GPU, the same for each batch: no ``.item()``, no ``if`` on values. An optimiser that has an
         option ``capturable`` needs it.
     loader : DataLoader or LinkLoader
-        With ``static=True``. Each epoch of the loop is a pass over it.
+        With ``static=True``. Each epoch of the loop is one of the loader.
     warmup : int
         Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
         DistributedDataParallel asks for 11. The first batch of an epoch is never the one that is

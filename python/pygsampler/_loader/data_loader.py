@@ -160,12 +160,12 @@ class DataLoader(LoaderBase[BatchT]):
 
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
-    them, nor does ``gpu_share``. Each
-    ``iter()`` takes the current epoch and advances it by one, so two passes never repeat the
-    same samples by accident; ``set_epoch(n)`` chooses the epoch of the next pass, as a resumed run
-    does. Iterators are independent of each other and several may be in use at once, each of its
-    own epoch. A batch that fails raises when its turn comes, after the batches before it. Leaving
-    a loop early, an error, Ctrl-C and the end of the interpreter cancel what is in flight.
+    them, nor does ``gpu_share``. Each ``iter()`` takes the current epoch and advances it by one, so
+    two iterations never repeat the same samples by accident; ``set_epoch(n)`` chooses the next
+    epoch, as a resumed run does. Iterators are independent of each other and several may be in use
+    at once, each of its own epoch. A batch that fails raises when its turn comes, after the batches
+    before it. Leaving a loop early, an error, Ctrl-C and the end of the interpreter cancel what is
+    in flight.
 
     On a GPU a batch is sampled after the work that is in torch's current stream when its group is
     submitted, and beside what is put there later: with ``prefetch`` of 2 and more, sampling and
@@ -174,7 +174,7 @@ class DataLoader(LoaderBase[BatchT]):
     A loader can be pickled when its graph can; its iterators cannot.
 
     ``batch_size``, ``drop_last``, ``shuffle``, ``prefetch``, ``progress`` and
-    ``gpu_share`` may be assigned: the next ``iter()`` has them, and passes that go on do not.
+    ``gpu_share`` may be assigned: the next ``iter()`` has them, and epochs that go on do not.
     All else is fixed, and assigning it is an error that says what to do.
 
     Raises

@@ -107,7 +107,7 @@ class Shards:
 
 
 class EpochShard:
-    """The batches that a rank takes in a pass: ``steps`` of them, from ``start`` on.
+    """The batches that a rank takes in an epoch: ``steps`` of them, from ``start`` on.
 
     ``start`` counts the batches of all ranks where those are dealt out, else those of each rank.
     """

@@ -57,11 +57,11 @@ class LoaderStats:
 
 
 class EpochStats:
-    """Counts one pass. The pass writes it, any thread may read ``stats``.
+    """Counts one epoch. The epoch writes it, any thread may read ``stats``.
 
     A step is what the consumer does between two calls of ``next()``, and the second call:
     ``ask`` is where a call begins, ``had`` where the batch is sampled, ``hand`` where it is handed
-    over. On the CPU, where a batch may take no longer than a few of these calls, the pass adds to
+    over. On the CPU, where a batch may take no longer than a few of these calls, the epoch adds to
     ``in_next`` itself, and only a traced one has them.
     """
 

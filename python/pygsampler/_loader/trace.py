@@ -1,4 +1,4 @@
-"""``Trace``: the spans of a pass, in the format of Chrome's trace viewer."""
+"""``Trace``: the spans of an epoch, in the format of Chrome's trace viewer."""
 
 from __future__ import annotations
 
