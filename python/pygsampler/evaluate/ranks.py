@@ -25,7 +25,8 @@ _CHUNK = 1 << 20
 class Ranks:
     """Ranks of true links among their candidates, returned by ``rank`` and ``rank_scores``.
 
-    The measures are means over all links, and NaN if there are none.
+    The measures are means over all links, and NaN if there are none. Results of several
+    calls, such as one for each edge type, join to ``Ranks(torch.cat(ranks), torch.cat(numbers))``.
     """
 
     ranks: torch.Tensor
