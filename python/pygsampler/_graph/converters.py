@@ -164,11 +164,11 @@ def csr_arrays(adjacency: Any, where: str) -> tuple[Any, Any, Any]:
 
 
 def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:
-    """Attributes of edges and of nodes, which PyG tells apart by their number of rows, and
-    where there are as many edges as nodes by their names.
+    """Returns the attributes of edges and of nodes.
 
-    Not by ``data.is_edge_attr``, which keeps notes in ``data``, and may read all edges each time
-    to learn the number of nodes.
+    The number of rows decides which are which, as in PyG, and the name if there are as many edges
+    as nodes. ``data.is_edge_attr`` is not asked: it caches in ``data``, and may read all edges each
+    time to learn the number of nodes.
     """
     of_edges: dict[str, OfferedArray] = {}
     of_nodes: dict[str, OfferedArray] = {}

@@ -67,8 +67,10 @@ def download(parts: CscArrays) -> CscArrays:
 
 
 def pin(parts: Iterable[Array | None], device: int) -> PinnedArrays:
-    """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
-    allow it."""
+    """Page-locks the arrays in place, small ones in copies.
+
+    CudaError if the system does not allow it.
+    """
     locks: list[memory.Memory] = []
     copies: list[mmap.mmap] = []
     places = []

@@ -31,8 +31,10 @@ _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
 class ParentRelation(NamedTuple):
-    """The graph that another form of it, or a graph of some of its edges, was made of: that one
-    keeps this one."""
+    """The graph that a derived graph came from: another form of it, or some of its edges.
+
+    The derived graph has a reference to this.
+    """
 
     graph: weakref.ref[RelationState]
     # None on a device, where nothing of them is shared.

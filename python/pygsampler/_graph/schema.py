@@ -281,8 +281,9 @@ class ByEdgeType(dict[EdgeType, T]):
 def check_by_type(
     given: Any, where: str, known: Collection[Any], owner: str = "the graph"
 ) -> dict[Any, Any]:
-    """A caller's mapping of node types, or of edge types as ``edge_type_of`` takes them; {} for
-    None.
+    """Returns a caller's mapping of node types or edge types, with full edge types; {} for None.
+
+    Edge types may be written in all ways that ``edge_type_of`` takes.
 
     Raises
     ------

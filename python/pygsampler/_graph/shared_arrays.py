@@ -45,8 +45,10 @@ class EdgeAccessCounts:
         self._visits: Array | None = None
 
     def of(self, width: int, unit: int, count: int) -> array[float]:
-        """The figures of ``count`` runs of ``unit`` bytes, to compare with each other: of edges,
-        or of rows, of ``width`` bytes."""
+        """Returns the relative read counts of ``count`` runs of ``unit`` bytes.
+
+        An edge, or a row, has ``width`` bytes.
+        """
         if self._visits is None:
             self._visits = out_degrees(self._graph)
         heat = array("d", bytes(8 * count))

@@ -142,8 +142,7 @@ class TimeSortedGraph:
 def sort_by_time(
     graph: RelationState, name: str, values: Array, by_vertex: bool
 ) -> tuple[dict[str, Array], memories.Memory, bool]:
-    """The arrays of the graph's rows in the order of time, the memory of the times, and whether
-    these are float64.
+    """Returns the arrays of the rows in the order of time, the times, and if these are float64.
 
     ``graph`` is on the CPU. ``values`` has a time for each edge id, or each node, and is called
     ``name``. A bar is shown where it takes long. TypeError for other dtypes than int32, int64,

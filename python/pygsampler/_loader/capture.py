@@ -66,8 +66,11 @@ class CapturedLoop:
         return len(self._loader)
 
     def run(self) -> Any:
-        """Trains an epoch, and returns what ``step`` gave for each batch: tensors stacked along a
-        new first dimension, in the structure that ``step`` gives; None where it gives None."""
+        """Trains an epoch, and returns the stacked results of ``step`` for all batches.
+
+        Tensors are stacked along a new first dimension, in the structure that ``step`` returns. The
+        result is None if ``step`` returns None.
+        """
         given = [tree_map(_copied, out) for out in self]
         if not given or given[0] is None:
             return None

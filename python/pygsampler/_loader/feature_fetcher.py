@@ -142,8 +142,11 @@ class FeatureFetcher:
         return batch
 
     def attach_static(self, batch: MiniBatch) -> list[tuple[Features, GatherPart]]:
-        """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
-        gathered of which features each time that it has other ids, and counted then."""
+        """Attaches rows with fixed addresses to a static batch.
+
+        Returns the features, and what to gather of each whenever the batch has new ids, and to
+        count then.
+        """
         parts: list[tuple[Features, GatherPart]] = []
         for attach, name, features, ids in self._wanted(batch):
             rows, part = features._room_there(ids, self._device)

@@ -203,10 +203,15 @@ class NegativeSampling:
         edge_type: tuple[str, str, str] | None = None,
         seed_time: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sources and destinations of the negatives, each of shape [edges, amount].
+        """Draws sources and destinations of the negatives, each of shape [edges, amount].
 
-        As ``draw``, which gives the latter. With ``src_weight`` the former are drawn, else they are
-        ``src``.
+        The destinations are the result of ``draw``. Sources are drawn with ``src_weight``, else
+        they are ``src``.
+
+        Parameters
+        ----------
+        graph, src, dst, seed, epoch, batch, edge_type, seed_time
+            As for ``draw``, which says what is raised, too.
         """
         number = seed, epoch, batch
         found, made = self._drawn(edge_relation(graph, edge_type), src, dst, number, seed_time)
@@ -293,8 +298,10 @@ class NegativeSampling:
 def _earlier(
     pool: CandidatePool, dst: torch.Tensor, number: BatchId, rows: DrawShape, bound: torch.Tensor
 ) -> torch.Tensor:
-    """Destinations of other edges of the batch that are there at an edge's time; where none is,
-    any node that is."""
+    """Draws among destinations of other edges of the batch that exist at an edge's time.
+
+    For an edge without any it draws among all nodes that exist then.
+    """
     raw = pool.on(device_of(dst)).raw
     assert raw is not None
     times, order = torch.sort(raw[dst.long()], stable=True)

@@ -30,8 +30,10 @@ class BatchId(NamedTuple):
 
 
 class DrawShape(NamedTuple):
-    """``each`` numbers for ``rows`` places, the first or those given, of which a walk has so many
-    ``slots``."""
+    """The shape of random numbers: ``each`` numbers for ``rows`` places.
+
+    The places are ``places``, or the first ones; a walk has ``slots`` places.
+    """
 
     rows: int
     slots: int

@@ -31,8 +31,10 @@ __all__ = [
 
 
 class SampledEdges(NamedTuple):
-    """Links of a batch: their places, and the nodes at their ends and at those of negatives,
-    with the type of each list and the times of its nodes."""
+    """Links of a batch: their places, and lists of the nodes at their ends and their negatives'.
+
+    Each list has its node type, and the times of its nodes.
+    """
 
     places: torch.Tensor
     lists: list[tuple[str, torch.Tensor]]

@@ -57,8 +57,9 @@ class DeviceJob(SampleJob):
 
 
 class TorchJob(SampleJob):
-    """A batch in memory that torch allocates; ``result()`` gives a MiniBatch, or what else the
-    sampler makes of it.
+    """A batch in memory that torch allocates.
+
+    ``result()`` returns a MiniBatch, or another result of the sampler.
 
     The tensor belongs to torch's current stream, where it comes after all that used its memory
     before. Its size is what the engine says would do, by such batches so far; a batch that needs

@@ -67,8 +67,11 @@ class EngineSampler(EngineHandle):
             return self._number
 
     def _bounded(self, other: S, share: float) -> S:
-        """``other``, made of this one and without a handle yet, whose launches take at most that
-        part of a GPU, above 0, at most 1. A seed that nobody gave stays one."""
+        """Returns ``other``, whose launches take at most the part ``share`` of a GPU, above 0 to 1.
+
+        ``other`` is a copy of this sampler that has no handle yet. If no seed was chosen here, none
+        counts as chosen there.
+        """
         other._share = max(round(share * _WHOLE), 1)
         other._numbers.is_drawn = self._numbers.is_drawn
         return other

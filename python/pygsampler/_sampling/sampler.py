@@ -273,6 +273,11 @@ class Sampler(ABC, Generic[T_co]):
         leave them as they are until the batch is done. Batches on a GPU run beside each other,
         and beside what is put into the current stream later. Wrong arguments raise here, as
         ``sample`` does for them; what fails later is raised by ``result()``.
+
+        Parameters
+        ----------
+        graph, seeds, epoch, batch, exclude, threads
+            As for ``sample``.
         """
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True)
 
