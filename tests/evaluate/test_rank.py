@@ -379,6 +379,7 @@ X, LINKS = torch.ones(5, 2), [[0, 1], [2, 3]]
         (TypeError, r"embeddings: expected an array", ("x", LINKS), {}),
         (TypeError, r"edge_type: expected \(source", ({"a": X}, LINKS), {}),
         (ValueError, r"edge_type: expected None", (X, LINKS), {"edge_type": "cites"}),
+        (ValueError, r"edge_type: expected None", (max, LINKS), {"edge_type": "cites"}),
         (TypeError, r"decoder: expected a function", (X, LINKS), {"decoder": 3}),
         (ValueError, r"decoder: expected None", (max, LINKS), {"decoder": max}),
         (ValueError, r"candidates: expected some with a function", (max, LINKS), {}),

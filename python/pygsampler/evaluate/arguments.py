@@ -64,7 +64,7 @@ def node_counts(
     end_ids: tuple[torch.Tensor, torch.Tensor],
     nodes: Mapping[str, torch.Tensor | None],
 ) -> tuple[int, int]:
-    """Returns the numbers of nodes at both end_ids; IndexError for an id beyond them."""
+    """Returns the numbers of nodes at both ends; IndexError for an id beyond them."""
     for relation in relations:
         of_graph = relation.num_src, relation.num_dst
         if counts is not None and of_graph != counts:

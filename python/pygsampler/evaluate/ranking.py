@@ -113,7 +113,8 @@ def rank(
     that a matrix product may round scores differently.
 
     For DistMult with one row r per edge type pass ``(x * r, x)``: dot products of these pairs are
-    its scores, at the speed of a matrix product.
+    its scores, at the speed of a matrix product. A decoder that is a module with dropout has to be
+    in evaluation mode: ``decoder.eval()``.
     """
     one_of(ties, "ties", TIES)
     one_of(side, "side", _SIDES)
@@ -154,7 +155,7 @@ def _rank_side(
     most = chunk or sizes[device.type == "cuda"]
     # The sides of a rectangle of that many pairs, a fourth as high as a square.
     height = max(1, math.isqrt(most) // 4)
-    # Columns that are no candidates: the true end_ids, in products one for each link.
+    # Columns that are no candidates: the true ends, in products one for each link.
     more = height
     tiles: Callable[..., Iterator[Tile]] = partial(_shared_tiles, nodes=None, places=None)
     if candidates is not None and own:

@@ -96,17 +96,18 @@ def scorer_of(
     """Returns the scores of pairs as the caller describes them."""
     if decoder is not None and not callable(decoder):
         raise TypeError(f"decoder: expected a function of rows, got {describe(decoder)}")
+    has_types = isinstance(embeddings, Mapping) or any(each.ends[0] for each in relations)
+    if edge_type is not None and not has_types:
+        raise ValueError(
+            "edge_type: expected None without a heterogeneous graph or a mapping of embeddings, "
+            f"got {describe(edge_type)}"
+        )
     if callable(embeddings):
         if decoder is not None:
             raise ValueError("decoder: expected None with a function of ids, got one")
         return Function(embeddings, None, device)
     if isinstance(embeddings, Mapping):
         embeddings = _end_embeddings(embeddings, edge_type, relations)
-    elif edge_type is not None and not any(relation.ends[0] for relation in relations):
-        raise ValueError(
-            "edge_type: expected None without a heterogeneous graph or a mapping of embeddings, "
-            f"got {describe(edge_type)}"
-        )
     pair = embeddings if isinstance(embeddings, (list, tuple)) else (embeddings, embeddings)
     if len(pair) != 2:
         raise ValueError(f"embeddings: expected one array or a pair, got {len(pair)}")
