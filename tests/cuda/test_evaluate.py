@@ -32,7 +32,7 @@ def same(gpu: Ranks, cpu: Ranks) -> bool:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize("chunk", [None, 1000])
+@pytest.mark.parametrize("chunk", [None, 20_000])
 @pytest.mark.parametrize("side", ["src", "dst", "both"])
 def test_ranks_of_the_cpu(side: str, chunk: int | None, dtype: Any) -> None:
     x, links = whole(1, dtype), pairs(150, 2)
