@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.modules import batchnorm, instancenorm
@@ -16,9 +16,18 @@ from torch_geometric.nn.models import JumpingKnowledge
 
 from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups, LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
-from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors
+from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors, rows_of
 
-__all__ = ["LayerRun", "RestartRun", "UnknownLayerError", "probe_settings", "uses_statistics"]
+__all__ = [
+    "LayerForward",
+    "LayerPlan",
+    "LayerRun",
+    "RestartRun",
+    "UnknownLayerError",
+    "parameter_names",
+    "probe_settings",
+    "uses_statistics",
+]
 
 # Ways of layers with a forward of their own: on rows of sources and of destinations, on the former
 # alone, of which the result's first rows are taken, or on all nodes and edges of a batch.
@@ -95,6 +104,16 @@ def probe_settings(model: torch.nn.Module, keep_numbers: bool = False) -> Iterat
             module.training = training
 
 
+class LayerPlan(NamedTuple):
+    """How a call of a layer ran: the hops of its sources, whether it gave a row for each of them,
+    the hops that degrees were counted in, and a fused layer or the way of its own forward."""
+
+    depth: int
+    is_whole: bool
+    trimmed: int | None
+    computation: Any
+
+
 class LayerRun:
     """A call of a model, whose layers it replaces meanwhile.
 
@@ -121,6 +140,13 @@ class LayerRun:
         self.depth, self.most, self.probe = depth, most, probe
         self.training = owner.training if probe is None else probe
         self.calls, self.lowest = 0, depth
+        # For a compiler: how each call of a layer runs, and what the result is. Tensors of
+        # different reaches may meet, a batch may not tell how a layer runs, and a layer may be
+        # called in a way that is not followed.
+        self.plans: list[LayerPlan] = []
+        self.result: Any = None
+        self.is_mixed, self.is_decided = False, True
+        self.foreign: str | None = None
 
     @staticmethod
     def is_unknown(module: Any) -> bool:
@@ -139,10 +165,11 @@ class LayerRun:
             else:
                 x = self._first_rows(None, x)
             out = call(x)
+        self.result = rows_of(out)
         return first_rows(out)
 
     def _first_rows(self, kind: Any, x: torch.Tensor) -> NodeRows:
-        reach = Reach(kind, self.slices.nodes[kind], self.depth)
+        reach = Reach(kind, self.slices.nodes[kind], self.depth, self)
         return NodeRows.of_rows(x[: reach.num_rows], reach)
 
     def _modules(self) -> Iterator[tuple[str, Any]]:
@@ -187,6 +214,7 @@ class LayerRun:
             least = min(map(len, xs))
             return forward([each[:least] for each in xs], *more)
         reach = min((each._reach for each in xs), key=lambda reach: reach.depth)
+        self.is_mixed = True
         out = forward([each.plain(reach.num_rows) for each in xs], *more)
         return NodeRows.of_rows(out, reach)
 
@@ -240,7 +268,7 @@ class LayerRun:
         ends = None if source is target else target.plain(edges.targets)
         out = self._compute(name, module, forward, rows, ends, edges, found[2], number)
         self.lowest = min(self.lowest, depth)
-        return NodeRows.of_rows(out, Reach(groups.types[1], groups.targets, depth))
+        return NodeRows.of_rows(out, Reach(groups.types[1], groups.targets, depth, self))
 
     def _too_deep(self) -> Exception:
         if self.depth < self.slices.hops:
@@ -281,6 +309,7 @@ class LayerRun:
                 "(trim_to_layer) to blockwise, and changed edges to a transform of the loader, or "
                 "run the layers on the slices of pygsampler.pyg.layers(batch)"
             )
+        self.foreign = name
         self._say(name, _SAID[ALL], "it takes more than x and the batch's edge_index")
         out = forward(*plain_tensors(args), **plain_tensors(kwargs))
         last = nodes[-1]._reach
@@ -316,11 +345,13 @@ class LayerRun:
                     obstacle = str(error)
                 else:
                     self._say(name, layer.name, more)
+                    self.plans.append(LayerPlan(edges.depth, bool(more), edges.trimmed, layer))
                     return out
             layer = obstacle
-        own = _Forward(forward, x, target, edges, extras)
+        own = LayerForward(forward, x, target, edges, extras)
         if number <= self.most:
             self._say(name, _SAID[ALL], layer)
+            self.plans.append(LayerPlan(edges.depth, True, edges.trimmed, ALL))
             return own.run(ALL)
         way = _certain_way(module)
         if way == PAIR and edges.one_type is False and getattr(module, "add_self_loops", False):
@@ -328,11 +359,13 @@ class LayerRun:
         if way is None:
             way = self._way(name, own, edges, number)
         if way is None:
+            self.is_decided = False
             return own.padded()
         self._say(name, _SAID[way], layer)
+        self.plans.append(LayerPlan(edges.depth, False, edges.trimmed, way))
         return own.run(way)
 
-    def _way(self, name: str, layer: _Forward, edges: LayerEdges, number: int) -> str | None:
+    def _way(self, name: str, layer: LayerForward, edges: LayerEdges, number: int) -> str | None:
         """Returns how a layer runs that is compared with itself on all edges of a batch, once.
 
         None where this batch does not tell.
@@ -352,7 +385,7 @@ class LayerRun:
         return way
 
 
-class _Forward:
+class LayerForward:
     """A layer's own forward, on slices of a batch in one way or the other."""
 
     def __init__(
@@ -463,9 +496,7 @@ def _arguments(
 
     Tensors of edges are known by their names, ``edge_``.
     """
-    names = _parameter_names(getattr(forward, "__func__", forward))
-    if hasattr(forward, "__func__"):
-        names = names[1:]
+    names = parameter_names(forward)
     found = {**dict(zip(names, args, strict=False)), **kwargs}
     if "x" not in found or "edge_index" not in found or len(args) > len(names):
         return None
@@ -477,6 +508,12 @@ def _arguments(
         elif value is not None:
             more = True
     return x, edge_index, extras, more
+
+
+def parameter_names(forward: Any) -> tuple[str, ...]:
+    """Returns the names of the arguments that a layer's forward takes by place."""
+    function = getattr(forward, "__func__", forward)
+    return _parameter_names(function)[function is not forward :]
 
 
 @functools.lru_cache(maxsize=256)
