@@ -15,6 +15,7 @@ from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups
 from pygsampler.pyg.fused_layers import FusedLayer
 from pygsampler.pyg.layer_run import LayerForward, LayerPlan, LayerRun, parameter_names
 from pygsampler.pyg.node_rows import first_rows_like
+from pygsampler.pyg.table_rows import TableRows
 
 __all__ = ["CompiledRun", "KnownRuns", "PreparedRun"]
 
@@ -46,7 +47,7 @@ class CompiledRun:
     def __init__(self, run: LayerRun) -> None:
         """Takes over how layers ran in a run that is done."""
         self.model, self.depth = run.owner._model, run.depth
-        self.plans, self.is_padded = run.plans, run.is_mixed
+        self.plans, self.is_padded = run.plans or [], run.is_mixed
         self.is_basic, self.result = run.basic, run.result
         self.layers: list[tuple[Any, tuple[str, ...]]] = []
         self.jumps: list[Any] = []
@@ -60,6 +61,9 @@ class CompiledRun:
         """Returns what the model takes of a batch, whose edges are grouped now."""
         edges = {kind: each.traceable() for kind, each in slices.groups.items()}
         x = call.x
+        if isinstance(x, TableRows) and not isinstance(x.table, torch.Tensor):
+            # The engine reads these, outside of a graph.
+            x = x.gather()
         if slices.is_hetero:
             call.edge_index = edges
             x = {kind: _first(each, slices.nodes[kind][self.depth]) for kind, each in x.items()}
@@ -126,7 +130,7 @@ def _jump(forward: Any, xs: Any, *more: Any) -> Any:
     return forward([_first(each, xs[-1].shape[0]) for each in xs], *more)
 
 
-def _first(x: Tensor, count: int) -> Tensor:
+def _first(x: Any, count: int) -> Any:
     return x if x.shape[0] == count else x[:count]
 
 
@@ -163,7 +167,16 @@ class KnownRuns:
 
 def _kind(run: LayerRun, call: Any) -> Any:
     """Tells runs apart whose layers may run differently."""
-    there = [each is None for each in call.args], [
-        (name, each is None) for name, each in sorted(call.kwargs.items())
-    ]
-    return run.training, run.slices.hops, run.depth, run.most, run.trims, str(there)
+    there = (
+        [each is None for each in call.args],
+        [(name, each is None) for name, each in sorted(call.kwargs.items())],
+    )
+    return (
+        run.training,
+        run.slices.by_block,
+        run.slices.hops,
+        run.depth,
+        run.most,
+        run.trims,
+        str(there),
+    )

@@ -17,6 +17,7 @@ from torch_geometric.nn.models import JumpingKnowledge
 from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups, LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
 from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors, rows_of
+from pygsampler.pyg.table_rows import gather_rows
 
 __all__ = [
     "LayerForward",
@@ -140,10 +141,10 @@ class LayerRun:
         self.depth, self.most, self.probe = depth, most, probe
         self.training = owner.training if probe is None else probe
         self.calls, self.lowest = 0, depth
-        # For a compiler: how each call of a layer runs, and what the result is. Tensors of
-        # different reaches may meet, a batch may not tell how a layer runs, and a layer may be
-        # called in a way that is not followed.
-        self.plans: list[LayerPlan] = []
+        # For a compiler, which asks for it by a list: how each call of a layer runs, and what the
+        # result is. Tensors of different reaches may meet, a batch may not tell how a layer runs,
+        # and a layer may be called in a way that is not followed.
+        self.plans: list[LayerPlan] | None = None
         self.result: Any = None
         self.is_mixed, self.is_decided = False, True
         self.foreign: str | None = None
@@ -151,7 +152,7 @@ class LayerRun:
     @staticmethod
     def is_unknown(module: Any) -> bool:
         """True if a layer is neither replaced nor one that runs on slices for sure."""
-        return isinstance(fused_layer(module), str) and _certain_way(module) is None
+        return _certain_way(module) is None and isinstance(fused_layer(module), str)
 
     def seeds(self, call: Any) -> Any:
         """Returns the model's result for the seeds."""
@@ -165,7 +166,8 @@ class LayerRun:
             else:
                 x = self._first_rows(None, x)
             out = call(x)
-        self.result = rows_of(out)
+        if self.plans is not None:
+            self.result = rows_of(out)
         return first_rows(out)
 
     def _first_rows(self, kind: Any, x: torch.Tensor) -> NodeRows:
@@ -222,7 +224,7 @@ class LayerRun:
         """Runs a norm that takes all rows there are."""
         if not isinstance(x, NodeRows):
             return forward(x, *more)
-        if not x._reach.is_full:
+        if not x._reach.is_full and not self.slices.by_block:
             raise RestartRun(self.calls - 1)
         return NodeRows.of_rows(forward(x.plain(), *plain_tensors(more)), x._reach)
 
@@ -252,8 +254,8 @@ class LayerRun:
         if tuple(reach.kind for reach in reaches) != groups.types:
             return self._foreign(name, module, forward, number, args, kwargs)
         depth = min(reach.depth for reach in reaches)
-        inside = any(uses_statistics(each, self.training) for each in module.modules())
-        if inside and number > self.most:
+        shrinks = number > self.most and not self.slices.by_block
+        if shrinks and any(uses_statistics(each, self.training) for each in module.modules()):
             raise RestartRun(number)
         if number <= self.most:
             if not all(reach.is_full for reach in reaches):
@@ -299,11 +301,10 @@ class LayerRun:
     ) -> Any:
         """Runs a layer as it is on inputs that are not sliced: on all rows."""
         nodes = list(_all_rows((args, kwargs)))
-        if not all(each._reach.is_full for each in nodes):
-            if number > self.most and self.probe is not None:
-                raise RestartRun(number)
-            if number > self.most:
-                raise UnknownLayerError
+        by_block = self.slices.by_block
+        if by_block or not all(each._reach.is_full for each in nodes):
+            if number > self.most and not by_block:
+                raise UnknownLayerError if self.probe is None else RestartRun(number)
             raise NotImplementedError(
                 f"{name}: expected x and the batch's own edge_index, got others; leave trimming "
                 "(trim_to_layer) to blockwise, and changed edges to a transform of the loader, or "
@@ -316,6 +317,10 @@ class LayerRun:
         if isinstance(out, torch.Tensor) and len(out) == last.num_rows:
             return NodeRows.of_rows(out, last)
         return out
+
+    def _note(self, edges: LayerEdges, is_whole: bool, computation: Any) -> None:
+        if self.plans is not None:
+            self.plans.append(LayerPlan(edges.depth, is_whole, edges.trimmed, computation))
 
     def _say(self, name: str, runs: str, reason: str) -> None:
         self.owner._lines[name] = runs, reason
@@ -336,22 +341,23 @@ class LayerRun:
         layer: Any = "a forward of its own"
         if not _is_patched(module, forward):
             layer = fused_layer(module)
+        obstacle = layer
         if isinstance(layer, FusedLayer):
             obstacle = _input_obstacle(module, layer, x, target, edges, extras)
             if obstacle is None:
+                rows = x if layer.reads_table(module, edges) else gather_rows(x)
                 try:
-                    out = layer.run(module, x, target, edges, **extras)
+                    out = layer.run(module, rows, target, edges, **extras)
                 except NotImplementedError as error:
                     obstacle = str(error)
                 else:
                     self._say(name, layer.name, more)
-                    self.plans.append(LayerPlan(edges.depth, bool(more), edges.trimmed, layer))
+                    self._note(edges, bool(more), layer)
                     return out
-            layer = obstacle
-        own = LayerForward(forward, x, target, edges, extras)
+        own = LayerForward(forward, gather_rows(x), target, edges, extras)
         if number <= self.most:
-            self._say(name, _SAID[ALL], layer)
-            self.plans.append(LayerPlan(edges.depth, True, edges.trimmed, ALL))
+            self._say(name, _SAID[ALL], obstacle)
+            self._note(edges, True, ALL)
             return own.run(ALL)
         way = _certain_way(module)
         if way == PAIR and edges.one_type is False and getattr(module, "add_self_loops", False):
@@ -361,14 +367,14 @@ class LayerRun:
         if way is None:
             self.is_decided = False
             return own.padded()
-        self._say(name, _SAID[way], layer)
-        self.plans.append(LayerPlan(edges.depth, False, edges.trimmed, way))
+        self._say(name, _SAID[way], obstacle)
+        self._note(edges, False, way)
         return own.run(way)
 
     def _way(self, name: str, layer: LayerForward, edges: LayerEdges, number: int) -> str | None:
         """Returns how a layer runs that is compared with itself on all edges of a batch, once.
 
-        None where this batch does not tell.
+        None where this batch does not tell, and of blocks where the layer needs all rows.
         """
         if not edges.edges:
             return None
@@ -378,6 +384,8 @@ class LayerRun:
             if self.probe is None:
                 raise UnknownLayerError
             way = self.owner._modes[key] = layer.compare()
+        if way == ALL and self.slices.by_block:
+            return None
         if way == ALL:
             if self.probe is None:
                 raise UnknownLayerError
@@ -477,11 +485,10 @@ def _input_obstacle(
     edges: LayerEdges,
     extras: dict[str, torch.Tensor],
 ) -> str | None:
-    if x.dim() != 2 or not x.is_floating_point():
+    if len(x.shape) != 2 or not x.dtype.is_floating_point:
         return f"x of shape {tuple(x.shape)}, {x.dtype}"
-    other = set(extras) - layer.extras
-    if other:
-        return ", ".join(sorted(other))
+    if not layer.extras.issuperset(extras):
+        return ", ".join(sorted(set(extras) - layer.extras))
     if not edges.one_type and (
         not layer.bipartite or getattr(module, "add_self_loops", False) or target is None
     ):
@@ -497,6 +504,8 @@ def _arguments(
     Tensors of edges are known by their names, ``edge_``.
     """
     names = parameter_names(forward)
+    if names[:2] == ("x", "edge_index") and len(args) == 2 and not kwargs:
+        return args[0], args[1], {}, False
     found = {**dict(zip(names, args, strict=False)), **kwargs}
     if "x" not in found or "edge_index" not in found or len(args) > len(names):
         return None
