@@ -19,7 +19,7 @@ from pygsampler._engine.checks import describe
 from pygsampler._ops.segments import is_compiling
 from pygsampler.pyg.batch_slices import BatchSlices
 from pygsampler.pyg.block_slices import BlockSlices
-from pygsampler.pyg.compiled_run import KnownRuns, PreparedRun
+from pygsampler.pyg.compiled_run import PreparedRun, RunPlans
 from pygsampler.pyg.fused_layers import fused_layer
 from pygsampler.pyg.layer_run import (
     LayerRun,
@@ -84,7 +84,7 @@ class Blockwise(torch.nn.Module):
         self._parts: tuple[list[Any], list[tuple[int, Any]]] | None = None
         self._lines: dict[str, tuple[str, str]] = {}
         # For a compiler alone.
-        self._known = KnownRuns()
+        self._plans = RunPlans()
         self._compiled: Callable[[PreparedRun], Any] | None = None
 
     @property
@@ -120,7 +120,8 @@ class Blockwise(torch.nn.Module):
 
         Each batch is looked at and its edges are grouped before, as ever. The first batch of
         training, and the first of evaluation, runs without the compiler, and decides how layers
-        run: call this again after a change of layers.
+        run: call this again after a change of layers. ``torch.compile(module)`` does the same,
+        with a break of the graph before the layers.
 
         Parameters
         ----------
@@ -139,8 +140,12 @@ class Blockwise(torch.nn.Module):
                 "without compile()"
             )
         kwargs.setdefault("dynamic", True)
-        self._known = KnownRuns()
+        self._plans = RunPlans()
         self._compiled = torch.compile(PreparedRun.result, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the state for copies and pickles, which are not compiled."""
+        return {**self.__dict__, "_compiled": None, "_plans": RunPlans()}
 
     def explain(self) -> ModelReport:
         """Returns how each layer runs, and why; complete after the first batch."""
@@ -179,15 +184,15 @@ class Blockwise(torch.nn.Module):
         """
         if is_compiling():
             # torch.compile of this module breaks its graph here, and compiles what is behind it.
-            out = _ready(self, args, kwargs)
+            out = _ready_outside(self, args, kwargs)
             return out.result() if isinstance(out, PreparedRun) else out
-        known = None if self._compiled is None else self._known
-        out = self._ready(args, kwargs, known)
+        plans = None if self._compiled is None else self._plans
+        out = self._ready(args, kwargs, plans)
         if self._compiled is not None and isinstance(out, PreparedRun):
             return self._compiled(out)
         return out
 
-    def _ready(self, args: Any, kwargs: dict[str, Any], known: KnownRuns | None) -> Any:
+    def _ready(self, args: Any, kwargs: dict[str, Any], plans: RunPlans | None) -> Any:
         """Returns the result for a batch, or its run where that is a known one."""
         rest: Any
         counts = [kwargs.pop(name, None) for name in _COUNTS]
@@ -228,7 +233,7 @@ class Blockwise(torch.nn.Module):
             raise TypeError("model: expected one that was not scripted, got a ScriptModule")
         call = _Call(self._model, x, edge_index, rest, kwargs, batch)
         self._initialize(call)
-        return self._run(slices, call, batch is None and not slices.by_block, known)
+        return self._run(slices, call, batch is None and not slices.by_block, plans)
 
     def _read(self, slices: BatchSlices, table: Any, batch: Any) -> Any:
         """Returns a table's rows of a batch's nodes; a layer that may read them itself does."""
@@ -243,7 +248,7 @@ class Blockwise(torch.nn.Module):
         hooked = first is None or first._forward_hooks or first._forward_pre_hooks
         return gather_rows(rows) if hooked else rows
 
-    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool, known: KnownRuns | None) -> Any:
+    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool, plans: RunPlans | None) -> Any:
         basic, key = self._is_basic(), (self.training, slices.by_block)
         facts = self._facts.get(key)
         trims = basic and trimmed
@@ -270,14 +275,14 @@ class Blockwise(torch.nn.Module):
         for _ in range(_MOST_RUNS):
             run = LayerRun(self, slices, basic, trims, first, most)
             try:
-                if known is None:
+                if plans is None:
                     return run.seeds(call)
-                prepared = known.prepare(run, call)
+                prepared = plans.prepare(run, call)
                 if prepared is not None:
                     return prepared
                 run.plans = []
                 out = run.seeds(call)
-                known.add(run, call)
+                plans.add(run, call)
                 return out
             except RestartRun as restart:
                 first, most = slices.hops, max(most, restart.most)
@@ -374,9 +379,9 @@ class Blockwise(torch.nn.Module):
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
-def _ready(model: Blockwise, args: Any, kwargs: Any) -> Any:
+def _ready_outside(model: Blockwise, args: Any, kwargs: Any) -> Any:
     """Returns a batch's run, or the result of a first batch."""
-    return model._ready(args, dict(kwargs), model._known)
+    return model._ready(args, dict(kwargs), model._plans)
 
 
 class _Call:

@@ -15,9 +15,9 @@ from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups
 from pygsampler.pyg.fused_layers import FusedLayer
 from pygsampler.pyg.layer_run import LayerForward, LayerPlan, LayerRun, parameter_names
 from pygsampler.pyg.node_rows import first_rows_like
-from pygsampler.pyg.table_rows import TableRows
+from pygsampler.pyg.table_rows import TableRows, gather_rows
 
-__all__ = ["CompiledRun", "KnownRuns", "PreparedRun"]
+__all__ = ["CompiledRun", "PreparedRun", "RunPlans"]
 
 
 class PreparedRun(NamedTuple):
@@ -46,8 +46,10 @@ class CompiledRun:
 
     def __init__(self, run: LayerRun) -> None:
         """Takes over how layers ran in a run that is done."""
-        self.model, self.depth = run.owner._model, run.depth
-        self.plans, self.is_padded = run.plans or [], run.is_mixed
+        self.model, self.plans = run.owner._model, run.plans or []
+        self.is_padded = run.is_mixed
+        # The hops whose nodes have features.
+        self.depth = self.plans[0].depth if run.basic else run.depth
         self.is_basic, self.result = run.basic, run.result
         self.layers: list[tuple[Any, tuple[str, ...]]] = []
         self.jumps: list[Any] = []
@@ -113,15 +115,18 @@ class CompiledRun:
         if target is source:
             target = None
         extras = {name: each for name, each in values.items() if each is not None}
-        edges = groups.all_rows(plan.depth) if plan.is_whole else groups.layer(plan.depth)
+        edges = groups.all_rows(plan.depth) if plan.is_square else groups.layer(plan.depth)
         edges.trimmed = plan.trimmed
         rows = source.shape[0] if target is None else target.shape[0]
         source = _first(source, edges.sources)
         target = None if target is None else _first(target, edges.targets)
-        if isinstance(plan.computation, FusedLayer):
-            out = plan.computation.run(module, source, target, edges, **extras)
+        layer = plan.computation
+        if not isinstance(layer, FusedLayer):
+            out = LayerForward(forward, gather_rows(source), target, edges, extras).run(layer)
+        elif layer.reads_table(module, edges):
+            out = layer.run(module, source, target, edges, **extras)
         else:
-            out = LayerForward(forward, source, target, edges, extras).run(plan.computation)
+            out = layer.run(module, gather_rows(source), target, edges, **extras)
         return _padded(out, rows) if self.is_padded else out
 
 
@@ -134,16 +139,16 @@ def _first(x: Any, count: int) -> Any:
     return x if x.shape[0] == count else x[:count]
 
 
-def _padded(x: Tensor, rows: int) -> Tensor:
+def _padded(x: Tensor, count: int) -> Tensor:
     """Adds rows, so many in all, that are numbers like others, and have no gradient."""
-    missing = rows - x.shape[0]
+    missing = count - x.shape[0]
     if missing == 0:
         return x
     copies = torch.arange(missing, device=x.device) % x.shape[0]
     return torch.cat([x, x.detach().index_select(0, copies)])
 
 
-class KnownRuns:
+class RunPlans:
     """The runs of a model that a batch has decided on."""
 
     def __init__(self) -> None:

@@ -106,11 +106,14 @@ def probe_settings(model: torch.nn.Module, keep_numbers: bool = False) -> Iterat
 
 
 class LayerPlan(NamedTuple):
-    """How a call of a layer ran: the hops of its sources, whether it gave a row for each of them,
-    the hops that degrees were counted in, and a fused layer or the way of its own forward."""
+    """A call of a layer: the hops of its sources, and whether each of these got a row.
+
+    ``trimmed`` has the hops that degrees were counted in, and ``computation`` is a fused layer, or
+    the way in which the layer's own forward ran.
+    """
 
     depth: int
-    is_whole: bool
+    is_square: bool
     trimmed: int | None
     computation: Any
 
@@ -318,9 +321,9 @@ class LayerRun:
             return NodeRows.of_rows(out, last)
         return out
 
-    def _note(self, edges: LayerEdges, is_whole: bool, computation: Any) -> None:
+    def _note(self, edges: LayerEdges, is_square: bool, computation: Any) -> None:
         if self.plans is not None:
-            self.plans.append(LayerPlan(edges.depth, is_whole, edges.trimmed, computation))
+            self.plans.append(LayerPlan(edges.depth, is_square, edges.trimmed, computation))
 
     def _say(self, name: str, runs: str, reason: str) -> None:
         self.owner._lines[name] = runs, reason

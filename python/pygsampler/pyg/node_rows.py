@@ -173,19 +173,19 @@ def rows_of(value: Any) -> Any:
     return _each(value, lambda x: RowsOf(x._reach.kind))
 
 
-def first_rows_like(value: Any, known: Any, seeds: dict[str | None, int]) -> Any:
+def first_rows_like(value: Any, pattern: Any, seeds: dict[str | None, int]) -> Any:
     """Returns a result of plain tensors with the rows of the seeds only.
 
-    ``known`` is what ``rows_of`` has given of another result.
+    ``pattern`` is ``rows_of`` another result of the model.
     """
-    if isinstance(known, RowsOf):
-        return value[: seeds[known.kind]]
+    if isinstance(pattern, RowsOf):
+        return value[: seeds[pattern.kind]]
     if isinstance(value, dict):
         return type(value)(
-            {key: first_rows_like(each, known[key], seeds) for key, each in value.items()}
+            {key: first_rows_like(each, pattern[key], seeds) for key, each in value.items()}
         )
     if isinstance(value, (list, tuple)):
-        parts = [first_rows_like(*both, seeds) for both in zip(value, known, strict=True)]
+        parts = [first_rows_like(*both, seeds) for both in zip(value, pattern, strict=True)]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
