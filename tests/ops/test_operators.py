@@ -38,6 +38,7 @@ class Model(torch.nn.Module):
         self.kind = kind
         self.first, self.second = torch.nn.Linear(8, 12), torch.nn.Linear(12, 12)
         self.att = torch.nn.Parameter(torch.randn(2, 6))
+        self.scale = torch.nn.Parameter(torch.randn(36))
 
     def layer(self, block: Any, h: Any, linear: Any) -> Any:
         z = linear(h)
@@ -47,9 +48,18 @@ class Model(torch.nn.Module):
         if self.kind == "of":
             of = torch.arange(z.shape[0]).flip(0)
             return block.mean(z, of=of) + block.max(z, of=of)
-        if self.kind == "relations":
+        if self.kind == "gcn":
+            # With the loops that GCN adds.
+            inwards, outwards = (d + 1 for d in (block.in_degrees(), block.out_degrees()))
+            scaled = z * outwards.rsqrt()[:, None]
+            own = scaled[: block.num_dst_nodes]
+            return (block.sum(scaled) + own) * inwards.rsqrt()[:, None]
+        if self.kind == "rgcn":
             relations = block.indices.long() % 3
-            return reduce_by_relation(block._segments(), z, relations, 3).sum(1)
+            reduced = reduce_by_relation(block._segments(), h, relations, 3)
+            weights = linear.weight.expand(3, -1, -1).flatten(0, 1) * self.scale[:, None]
+            own = z[: block.num_dst_nodes]
+            return own + torch.einsum("nri,roi->no", reduced, weights.unflatten(0, (3, -1)))
         x = z.unflatten(1, (2, 6))
         x_dst = x[: block.num_dst_nodes]
         if self.kind == "gat":
@@ -84,7 +94,7 @@ def padded(block: Block, sources: int, rows: int, edges: int) -> Block:
 
 
 @pytest.mark.parametrize(
-    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2", "relations"]
+    "kind", ["sum", "mean", "max", "of", "weighted", "gat", "gatv2", "gcn", "rgcn"]
 )
 def test_a_compiled_model_is_one_graph_for_all_batches(kind: str) -> None:
     rng = np.random.default_rng(0)

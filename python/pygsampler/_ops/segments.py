@@ -107,6 +107,10 @@ class Segments:
 
         Asked for ``places``, they say which edge each is.
         """
+        if is_compiling():
+            operator = torch.ops.pygsampler.transpose
+            starts, rows, at = operator(self.indptr, self.indices, self.sources)
+            return Segments(starts, rows, self.rows, at)
         made = self._transposed
         if made is not None and (made.places is not None or not places):
             return made
