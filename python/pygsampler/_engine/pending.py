@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 from pygsampler._engine import library, memory
 from pygsampler._engine import request_layout as at
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
+from pygsampler._engine.profiling import is_profiling, profiled
 from pygsampler.errors import Error
 
 P = TypeVar("P", bound="PackedJob")
@@ -40,6 +41,18 @@ class PendingMemory(EngineHandle):
 
     def _result(self) -> Any:
         """The outcome, waiting until it is there; Ctrl-C while waiting cancels the job."""
+        if self._outcome is None and is_profiling():
+            with profiled("wait"):
+                self._finish()
+        else:
+            self._finish()
+        outcome = self._outcome
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _finish(self) -> None:
+        """Waits until there is an outcome."""
         while True:
             try:
                 if self._poll(SLICE_MS):
@@ -47,10 +60,6 @@ class PendingMemory(EngineHandle):
             except (KeyboardInterrupt, SystemExit):
                 self.cancel()
                 raise
-        outcome = self._outcome
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
     def done(self) -> bool:
         """Whether ``result()`` would return, or raise, at once."""
