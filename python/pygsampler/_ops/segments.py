@@ -64,7 +64,7 @@ class RowTable(NamedTuple):
 
     @classmethod
     def of_features(cls, x: Features, ids: Tensor) -> tuple[RowTable, Tensor | None]:
-        """Those that ``ids`` name, where they lie; or read through a cache, and then no ids."""
+        """Returns features' table and ids, or rows read through a cache, and no ids."""
         known, place = x._known(), x._where()
         if place != _device(ids):
             raise ValueError(f"x: expected features on {ids.device}, got ones on {x.device}")
@@ -281,7 +281,7 @@ class _Weighted(torch.autograd.Function):
 
 
 class _WeightsOfTable(torch.autograd.Function):
-    """As ``_Weighted``, of rows that have no gradient."""
+    """The weighted sum of rows that have no gradient."""
 
     @staticmethod
     def forward(
@@ -501,7 +501,7 @@ def room_for_best(segments: Segments, kind: int, width: int) -> Tensor | None:
 
 
 def _address(ids: Tensor) -> int:
-    """Of ids that may be none, and then have no address."""
+    """Returns the address of ids, or any address of ids that are none."""
     return ids.data_ptr() or _NOTHING.data_ptr()
 
 

@@ -1,4 +1,4 @@
-"""What destinations have of their own, beside what is reduced of their in-neighbours."""
+"""Rows of destinations themselves, beside a reduction of their in-neighbors' rows."""
 
 from __future__ import annotations
 

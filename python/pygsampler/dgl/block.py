@@ -229,7 +229,7 @@ def make_subgraph(g: Any, made: RootedSubgraph, values: str) -> Any:
 
 
 def _made(g: Any, hop: HopArrays | RootedSubgraph, values: str) -> dict[str, torch.Tensor]:
-    """What the sampler has made for each edge, by names that the graph does not have."""
+    """Returns what the sampler has made for each edge, by names that the graph does not have."""
     made = {} if hop.edge_weights is None else {values: hop.edge_weights}
     made.update(hop.edge_values)
     for name in made:
@@ -261,5 +261,5 @@ def _frames_on(g: Any, device: torch.device) -> SimpleNamespace:
 
 @cache
 def _metagraph() -> Any:
-    """One edge from the source type to the destination type, the same for every block."""
+    """Returns an edge from the source type to the destination type, the same for every block."""
     return graph_index.from_coo(2, [0], [1], True)

@@ -132,7 +132,7 @@ class LaborSampler(HeteroOptionSampler):
         return own[name]
 
     def set_seed(self, random_seed: int | None = None) -> None:
-        """As ``Sampler.set_seed``, by DGL's name of the argument; ``None`` is torch's seed.
+        """Sets the seed, by DGL's name of the argument; ``None`` is torch's seed.
 
         DGL's is for the next batch alone: here it stays. Numbers follow from the seeds of a batch,
         too, so two samplers with one seed draw alike for the same seeds.

@@ -210,7 +210,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return batch_to((hops[0].src, seed_nodes, blocks), self.output_device)
 
     def _put_beside(self, g: Any, block: Any, sampled: Any) -> None:
-        """What a program returned of vertices, for the destinations of the last block."""
+        """Puts a program's results for nodes on the destinations of the last block."""
         found = extra_arrays(self._sampler, sampled, block.dstdata[NID])
         rows = dict(found.of_nodes)
         # There may be destinations that are no seeds.
@@ -242,7 +242,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         return nodes, seed_nodes if rooted else nodes, subgraph
 
     def assign_lazy_features(self, result: Any) -> Any:
-        """What is to be prefetched, of blocks or of a subgraph."""
+        """Notes what is to be prefetched, of blocks or of a subgraph."""
         nodes, output_nodes, subgraph = result
         if not isinstance(subgraph, DGLGraph):
             # Without fanouts there is no block.

@@ -82,7 +82,7 @@ class ShaDowKHopSampler(OptionSampler, Sampler):
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
-        """As ``Sampler.sample_blocks``; of a heterograph by types."""
+        """Samples as ``Sampler.sample_blocks`` does; a heterogeneous graph by types."""
         if not isinstance(g, DGLGraph) or not (is_typed(g) or is_by_type(self.fanouts)):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         by_type = neighbor.PGSampler(

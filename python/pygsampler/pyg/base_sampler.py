@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class NodeRequest(NamedTuple):
-    """What a batch around nodes is asked for by, once it was checked."""
+    """A request for a batch around nodes, once it was checked."""
 
     inputs: NodeSamplerInput
     seeds: Any
@@ -139,7 +139,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own."""
+        """True if each seed has a tree of its own."""
         return bool(getattr(self._sampler, "disjoint", False))
 
     @property
@@ -178,7 +178,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def device(self) -> str:
-        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        """The device that it samples on: ``"cpu"`` or, for one, ``"cuda:0"``."""
         device: str = self._graph.device
         return device
 
@@ -244,7 +244,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return self._sample_links(index, neg_sampling, kwargs, self._identity.number, self._sample)
 
     def _request(self, index: NodeSamplerInput, more: dict[str, Any]) -> NodeRequest:
-        """What ``sample_from_nodes`` is asked for, or an error."""
+        """Returns what ``sample_from_nodes`` is asked for, or raises an error."""
         inputs = NodeSamplerInput.cast(index)
         options.check_inputs(inputs, "input_time", more, self._is_temporal)
         seeds = options.ids(inputs.node, "input_nodes")
@@ -348,7 +348,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return kept[0] if kept else None
 
     def _result(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
-        """What the engine makes of these seeds."""
+        """Returns what the engine makes of these seeds."""
         self._take_seed()
         return self._beginning.result(
             partial(self._launched, seeds, identity, times),
@@ -482,7 +482,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def _put_beside(self, out: SamplerOutput, batch: MiniBatch, old: Any = None) -> None:
-        """What a program returned of vertices: our loaders look for it, too."""
+        """Puts a program's results for nodes where our loaders look for them, too."""
         found = extra_arrays(self._sampler, batch, out.node, old)
         if found.of_nodes or found.of_seeds:
             out.beside = {**found.of_nodes, **found.of_seeds}
@@ -498,7 +498,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             )
 
     def _hops(self, made: int) -> int:
-        """How many hops were asked for, of a batch that has so many."""
+        """Returns how many hops were asked for, of a batch that has so many."""
         return made
 
     def _edge_array(self) -> Any:
@@ -535,7 +535,7 @@ def _value_to(value: Any, device: torch.device) -> Any:
 
 
 def _put_values(out: SamplerOutput, edges: InducedEdges) -> None:
-    """What edges have beside their ends: our loaders look for it, PyG's class has no place."""
+    """Puts values of edges where our loaders look for them: PyG's class has no place."""
     if edges.weight is not None:
         out.edge_weights = edges.weight
     if edges.named:

@@ -48,7 +48,7 @@ class EdgeLists(NamedTuple):
     in_order: bool
 
     def edges(self) -> InducedEdges:
-        """Those of a batch without types."""
+        """The edges of a homogeneous batch."""
         return InducedEdges(self.rows[0], self.cols[0], self.ids[0], self.weights[0], self.in_order)
 
 
@@ -60,7 +60,7 @@ def edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
 
 
 def hetero_edge_lists(batch: MiniBatch | Memory) -> EdgeLists:
-    """Likewise one of a graph with types, in the order of its types."""
+    """Returns the edges of a heterogeneous batch, in the order of its types."""
     if isinstance(batch, Memory):
         return _of(batch)
     source = batch._source

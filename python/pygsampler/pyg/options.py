@@ -1,4 +1,4 @@
-"""What PyG's users may ask for, and how we say no."""
+"""Options of PyG that its users may ask for, and refusals of others."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def weights(weight_attr: str | None, known: Iterable[str]) -> str | None:
 
 
 def backward(sample_direction: Any) -> bool:
-    """Whether out-neighbours are sampled."""
+    """True if out-neighbors are sampled."""
     if sample_direction not in ("forward", "backward"):
         raise ValueError(
             f"sample_direction: expected 'forward' or 'backward', got {describe(sample_direction)}"
