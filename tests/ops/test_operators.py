@@ -193,6 +193,7 @@ def operands() -> dict[str, tuple[Any, ...]]:
 
     x, ids = leaf(n, 6), torch.arange(n).flip(0)
     return {
+        "gather": ("gather", leaf(30, 2, 3), torch.tensor([4, 4, 29])),
         "sum": ("reduce", x, *edges, n, segments.SUM, None),
         "max": ("reduce", x, *edges, n, segments.MAX, ids),
         "weighted": ("weighted_sum", x, leaf(e, 2), *edges, n, None),

@@ -303,7 +303,7 @@ def _spread(made: Tensor, ids: Tensor | None, rows: int) -> Tensor:
     """The gradient of sources as that of a table of so many rows."""
     if ids is None:
         return made
-    return made.new_zeros((rows, made.shape[1])).index_add_(0, ids, made)
+    return made.new_zeros((rows, *made.shape[1:])).index_add_(0, ids, made)
 
 
 def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | None = None) -> Tensor:
