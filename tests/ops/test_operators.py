@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,6 +113,41 @@ def test_a_compiled_model_is_one_graph_for_all_batches(kind: str) -> None:
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
     assert not torch._dynamo.utils.counters["graph_break"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler, g++")
+def test_the_default_backend_calls_operators_beside_its_own_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    # Workers, precompiled headers and a look for vector units take longer than so little code.
+    inductor = pytest.importorskip("torch._inductor.config")
+    for config, name, value in (
+        (inductor, "compile_threads", 1),
+        (inductor, "cpp_cache_precompile_headers", False),
+        (inductor.cpp, "simdlen", 1),
+    ):
+        monkeypatch.setattr(config, name, value, raising=False)
+    torch.manual_seed(0)
+
+    def layer(block: Any, x: Any) -> Any:
+        return block.mean(x.relu() + 1)
+
+    compiled = torch.compile(layer, fullgraph=True, dynamic=True)
+    for seeds in (30, 50):
+        block = sampled(seeds=seeds).create_tensors().blocks[0]
+        rows = torch.randn(block.num_src_nodes, 8)
+        results = []
+        for one in (layer, compiled):
+            x = rows.clone().requires_grad_()
+            out = one(block, x)
+            out.square().sum().backward()
+            results.append((out.detach(), x.grad))
+        torch.testing.assert_close(*results)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+    code = "".join(path.read_text() for path in tmp_path.rglob("*.py"))
+    for name in ("reduce", "transpose", "reduce_backward"):
+        assert f"torch.ops.pygsampler.{name}.default(" in code
 
 
 def test_a_compiled_model_on_padded_blocks_is_one_graph() -> None:
