@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pygsampler as pgs
-from pygsampler._engine import profiling
+from pygsampler._engine import pending
 
 
 def test_profiles_name_sampling_and_gathering() -> None:
@@ -29,8 +29,8 @@ def test_profiles_name_sampling_and_gathering() -> None:
 
 
 def test_a_torch_without_the_flag_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not profiling.is_profiling()
+    assert not pending.is_profiling()
     with torch.profiler.profile():
-        assert profiling.is_profiling()
+        assert pending.is_profiling()
     monkeypatch.delattr("torch.autograd.profiler._is_profiler_enabled")
-    assert not profiling.is_profiling()
+    assert not pending.is_profiling()

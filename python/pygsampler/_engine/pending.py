@@ -1,19 +1,49 @@
-"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background."""
+"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background.
+
+Torch's profiles see no work but its own: here the engine's gets its names.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import abstractmethod
 from array import array
+from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from pygsampler._engine import library, memory
 from pygsampler._engine import request_layout as at
 from pygsampler._engine.handle import SLICE_MS, EngineHandle
-from pygsampler._engine.profiling import is_profiling, profiled
 from pygsampler.errors import Error
 
 P = TypeVar("P", bound="PackedJob")
+# Stands for torch's module where torch is not loaded.
+_OFF: Any = SimpleNamespace(_is_profiler_enabled=False)
+_loaded: Any = sys.modules.get
+
+
+def is_profiling() -> bool:
+    """Returns True if torch is loaded, and a profiler of its is on in this process.
+
+    It is asked before each batch, and so is no more than two look-ups.
+    """
+    try:
+        on: bool = _loaded("torch.autograd.profiler", _OFF)._is_profiler_enabled
+    except AttributeError:
+        # A torch that has no such flag.
+        return False
+    return on
+
+
+def profiled(name: str) -> Any:
+    """Returns a context manager for a range ``pygsampler::name`` of a profile that is on.
+
+    It is one of NVTX, too, under ``torch.autograd.profiler.emit_nvtx``.
+    """
+    import torch
+
+    return torch.profiler.record_function(f"pygsampler::{name}")
 
 
 class PendingMemory(EngineHandle):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygsampler._arrays import devices
 from pygsampler._engine import library, memory
-from pygsampler._engine.pending import PendingMemory
-from pygsampler._engine.profiling import is_profiling, profiled
+from pygsampler._engine.pending import PendingMemory, is_profiling, profiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -135,7 +135,7 @@ class Kernels:
         return (*some, _existing(a.x_src, last))
 
 
-def _rows(a: Any, like: Tensor, width: Any) -> Tensor:
+def _by_destination(a: Any, like: Tensor, width: Any) -> Tensor:
     """A row for each destination, without values."""
     return like.new_empty(a.indptr.shape[0] - 1, width)
 
@@ -147,7 +147,7 @@ def _like(dtype_of: Tensor, *tensors: Tensor | None) -> list[Tensor]:
 
 def _attention_shapes(a: Any) -> tuple[Tensor, Tensor]:
     part = a.edge if a.source is None else a.source
-    return _rows(a, a.x, a.x.shape[1]), _rows(a, part, part.shape[1])
+    return _by_destination(a, a.x, a.x.shape[1]), _by_destination(a, part, part.shape[1])
 
 
 # The edges of a CSR, and grouped by their sources as ``transpose`` returns them.
@@ -163,15 +163,17 @@ _SCHEMAS: dict[str, Callable[[Any], Any]] = {
     ),
     f"reduce(Tensor x, {_CSR}, SymInt sources, int kind, Tensor? ids) -> (Tensor, Tensor)": (
         lambda a: (
-            _rows(a, a.x, a.x.shape[1]),
-            _rows(a, a.indices, a.x.shape[1]) if a.kind == MAX else a.indices.new_empty(0),
+            _by_destination(a, a.x, a.x.shape[1]),
+            _by_destination(a, a.indices, a.x.shape[1])
+            if a.kind == MAX
+            else a.indices.new_empty(0),
         )
     ),
     f"reduce_backward(Tensor grad, Tensor best, {_BACK}, SymInt sources, int kind) -> Tensor": (
         lambda a: a.grad.new_empty(a.sources, a.grad.shape[1])
     ),
     f"weighted_sum(Tensor x, Tensor weights, {_CSR}, SymInt sources, Tensor? ids) -> Tensor": (
-        lambda a: _rows(a, a.x, a.x.shape[1])
+        lambda a: _by_destination(a, a.x, a.x.shape[1])
     ),
     f"weighted_sum_backward(Tensor grad, Tensor weights, {_BACK}, SymInt sources) -> Tensor": (
         lambda a: a.grad.new_empty(a.sources, a.grad.shape[1])
@@ -210,7 +212,8 @@ def _keep_gather(ctx: Any, inputs: Any, output: Tensor) -> None:
 
 
 def _gather_back(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-    return segments._spread(grad, *ctx.saved_tensors, ctx.rows), None
+    (ids,) = ctx.saved_tensors
+    return segments._spread(grad, ids, ctx.rows), None
 
 
 def _keep_reduce(ctx: Any, inputs: Any, output: Any) -> None:
@@ -297,10 +300,9 @@ _GRADIENTS: dict[str, tuple[Any, Any]] = {
 
 def _by_name(schema: str, function: Callable[[Any], Any]) -> Callable[..., Any]:
     """A function of an operator's arguments as torch passes them."""
-    name, _, rest = schema.partition("(")
-    arguments: Any = namedtuple(
-        name, [each.split()[-1] for each in rest.partition(")")[0].split(", ")]
-    )
+    declared = schema.partition("(")[2].partition(")")[0].split(", ")
+    create: Any = namedtuple
+    arguments = create("arguments", [each.split()[-1] for each in declared])
     return lambda *values: function(arguments(*values))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pygsampler._engine.profiling import is_profiling, profiled
+from pygsampler._engine.pending import is_profiling, profiled
 from pygsampler._sampling.device_job import DeviceJob, TorchJob
 from pygsampler._sampling.job import PartitionedJob, SampleJob
 
