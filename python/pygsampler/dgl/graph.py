@@ -116,7 +116,7 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     a ``g`` in page-locked host memory (``use_uva=True`` of DGL's loader, ``g.pin_memory_()``),
     any GPU.
 
-    Whatever alters edges, vertices, id type, device or formats (``add_edges``, ``remove_nodes``,
+    Whatever alters edges, nodes, id type, device or formats (``add_edges``, ``remove_nodes``,
     ``g.int()``, ``g.to``, ``g.formats``, ...) makes a new graph index, also where the DGLGraph
     object stays. So the index object is the graph's identity, and graphs that share it
     (``local_var``, ``clone``) share the result. It is forgotten with it. Two things are done in

@@ -146,9 +146,9 @@ def sample_hetero(
 
 
 def subgraph_of_types(g: Any, nodes: Any, exclude_eids: Any) -> Any:
-    """All edges of a heterograph among distinct vertices, but the excluded ones; where these are.
+    """All edges of a heterograph among distinct nodes, but the excluded ones; where these are.
 
-    Vertices stand in the order of ``nodes``. ValueError for one that is there twice.
+    Nodes stand in the order of ``nodes``. ValueError for one that is there twice.
     """
     by_type = nodes if isinstance(nodes, Mapping) else {g.ntypes[0]: nodes}
     for kind, ids in by_type.items():
@@ -312,7 +312,7 @@ def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
 
 
 def _blocks(g: Any, batch: MiniBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
-    """The vertices of each type that the outermost hop needs, and DGL's blocks."""
+    """The nodes of each type that the outermost hop needs, and DGL's blocks."""
     ntypes, etypes = tuple(g.ntypes), tuple(g.canonical_etypes)
     source = batch._source
     places = {kind: place for place, kind in enumerate(source.schema.node_types)}

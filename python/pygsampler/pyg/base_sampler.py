@@ -62,11 +62,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     are grouped by hop, and each has the place of its source among the nodes.
 
     A batch of a program that returns a subgraph has a node for each seed first, repeated ones too,
-    then its other vertices. Where the seeds have no part in these (``samplers.saint_node``), they
+    then its other nodes. Where the seeds have no part in these (``samplers.saint_node``), they
     stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
 
     Vectors and dense rows that a program returns by name are attributes of the batches of this
-    module's loaders: a row for each node of those of all vertices or of a subgraph's, one for each
+    module's loaders: a row for each node of those of all nodes or of a subgraph's, one for each
     input of those of the seeds. Others, and lists, are not handed on, nor are any for links.
 
     Parameters

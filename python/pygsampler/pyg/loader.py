@@ -349,7 +349,7 @@ class NeighborLoader(_EngineLoader, loader.NeighborLoader):  # type: ignore[misc
         For options that are not offered.
     TypeError, ValueError, IndexError, CudaError
         As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
-        ``input_nodes`` that are no vertices; ``ValueError`` for ``seed`` or ``device`` beside
+        ``input_nodes`` that are no nodes; ``ValueError`` for ``seed`` or ``device`` beside
         ``neighbor_sampler``, and for ``data`` with other numbers of nodes or edges than the graph
         of the sampler, here and, where ``data`` was changed, in the loop.
     """

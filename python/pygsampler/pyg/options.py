@@ -184,7 +184,7 @@ def bounds(values: torch.Tensor, where: str, name: str, float_: bool) -> torch.T
 
 
 def ids(values: torch.Tensor, where: str) -> torch.Tensor:
-    """Vertices as the engine takes them: int64, 1-D, on the CPU. ``where`` is the user's name."""
+    """Nodes as the engine takes them: int64, 1-D, on the CPU. ``where`` is the user's name."""
     if values.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
     if values.dtype == torch.int64 and values.dim() == 1 and values.is_cpu:

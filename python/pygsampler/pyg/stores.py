@@ -252,7 +252,7 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
         if is_homogeneous(edges):
             assert attr is not None
             indptr = edges.indptr.torch()
-            # Vertices behind the last row have no in-edges.
+            # Nodes behind the last row have no in-edges.
             more = int(attr.size[1]) + 1 - len(indptr)
             if more > 0:
                 indptr = torch.cat([indptr, indptr[-1:].expand(more)])
