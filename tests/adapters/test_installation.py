@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,26 +172,3 @@ def test_frameworks_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_frameworks_are_refused() -> None:
     with pytest.raises(ValueError, match="install: expected one of pyg, dgl, got 'jraph'"):
         pgs.install("jraph")
-
-
-SCRIPT = """
-import sys
-from torch_geometric.loader import NeighborLoader
-import helper
-print(NeighborLoader.__module__, helper.VALUE, sys.argv[1:], __name__)
-raise SystemExit(7)
-"""
-
-
-def test_run_gives_a_script_our_classes(tmp_path: Path) -> None:
-    (tmp_path / "helper.py").write_text("VALUE = 'beside the script'\n")
-    (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "pygsampler", "run", "--framework", "pyg"]
-    done = subprocess.run(
-        [*command, "script.py", "--lr", "0.1", "-v"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 7, done.stderr
-    expected = "pygsampler.pyg beside the script ['--lr', '0.1', '-v'] __main__\n"
-    assert done.stdout == expected
-    done = subprocess.run([*command, "none.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2 and "none.py" in done.stderr
