@@ -16,7 +16,7 @@ P = TypeVar("P", bound="PackedJob")
 
 
 class PendingMemory(EngineHandle):
-    """What the engine makes in the background; a subclass says what becomes of the memory.
+    """Memory that the engine makes in the background; a subclass says what becomes of it.
 
     ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It belongs to
     the process that submitted it: it cannot be pickled, and in a forked child ``result()`` raises
@@ -53,7 +53,7 @@ class PendingMemory(EngineHandle):
         return outcome
 
     def done(self) -> bool:
-        """Whether ``result()`` would return, or raise, at once."""
+        """True if ``result()`` would return, or raise, at once."""
         return self._poll(0)
 
     def cancel(self) -> None:
@@ -123,12 +123,12 @@ class PendingMemory(EngineHandle):
             return self._outcome is not None
 
     def _wait(self, timeout_ms: int) -> int | memory.Memory:
-        """What the engine hands over, 0 while that is to come."""
+        """Returns what the engine hands over, 0 while that is to come."""
         return memory.call("Wait", self._number, timeout_ms)
 
     @abstractmethod
     def _wrap_result(self, given: Any) -> Any:
-        """What becomes of what the engine has handed over; None where more is to come."""
+        """Returns the result for what the engine has handed over; None where more is to come."""
 
 
 class PackedJob(PendingMemory):

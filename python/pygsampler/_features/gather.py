@@ -36,7 +36,7 @@ class CacheReader(Protocol):
 
 
 class GatherPart(NamedTuple):
-    """What is gathered of one table: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
+    """A table to gather from: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
     ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
     device rows that ``cache`` has are read there.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Facts(NamedTuple):
-    """What OGB's table says of a data set and its files do not."""
+    """Facts about a data set in OGB's table that its files do not say."""
 
     inverse: bool  # the file has one direction of each edge
     split: str
@@ -137,7 +137,7 @@ def _not_homogeneous(name: str) -> str:
 
 
 def _of_object(dataset: Any) -> Ogb:
-    """What one of OGB's loaders has loaded."""
+    """Returns the data that one of OGB's loaders has loaded."""
     name = getattr(dataset, "name", None)
     if not isinstance(name, str) or not hasattr(dataset, "__getitem__"):
         raise TypeError(

@@ -16,7 +16,7 @@ _STRUCTURE = ("edge", "num-node-list", "num-edge-list", "node-label", "node-feat
 
 
 def is_heterogeneous(raw: Path) -> bool:
-    """Whether the files are those of several types of vertices or edges."""
+    """True if the files are those of several types of nodes or edges."""
     names = ("triplet-type-list.csv.gz", "edge_index_dict.npz", "num-node-dict.csv.gz")
     return any((raw / name).exists() for name in names)
 

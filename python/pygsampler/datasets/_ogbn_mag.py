@@ -67,7 +67,7 @@ def ogbn_mag(dataset: Any = None, *, root: Any = "dataset", reverse: bool = Fals
 
 
 def _of_object(dataset: Any, reverse: bool) -> Graph:
-    """What OGB's loader has loaded: dictionaries of NumPy arrays."""
+    """Returns the graph that OGB's loader has loaded: dictionaries of NumPy arrays."""
     name = getattr(dataset, "name", None)
     if not getattr(dataset, "is_hetero", False) or not hasattr(dataset, "get_idx_split"):
         shown = describe(dataset) if name is None else name

@@ -1,4 +1,4 @@
-"""What callers say of a file of edges, checked: format, columns, numbering."""
+"""Options for reading a file of edges, checked: format, columns, numbering."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class DistributedFeatures(RemoteFeatures):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the whole array, ``(num_nodes, ...)``."""
+        """The shape of the whole array, ``(num_nodes, ...)``."""
         return self._shape
 
     @property
@@ -74,7 +74,7 @@ class DistributedFeatures(RemoteFeatures):
 
     @property
     def cached(self) -> int:
-        """How many rows this process has of all parts, beside those of its own."""
+        """The number of rows that this process has of all parts, beside its own."""
         return len(self._hot)
 
     def cache(self, ids: Any) -> DistributedFeatures:
@@ -220,7 +220,7 @@ class PendingRemoteRows:
         return self._made
 
     def done(self) -> bool:
-        """Whether ``wait()`` would return, or raise, at once."""
+        """True if ``wait()`` would return, or raise, at once."""
         return self._fetch.rows.done()
 
     def cancel(self) -> None:

@@ -106,7 +106,7 @@ class Shard:
 
 
 class Partition:
-    """Where the parts of a graph are, and which vertices each has.
+    """A graph that was cut into parts: where they are, and which nodes each has.
 
     Made by ``pygsampler.distributed.partition``, or ``open`` of the folder that it has made: a
     graph file for each part, and ``partition.json``.
@@ -187,7 +187,7 @@ class Partition:
 
     @property
     def has_edge_ids(self) -> bool:
-        """Whether edges have ids of their own, and not those of their places."""
+        """True if edges have ids of their own, and not those of their places."""
         return bool(self._about["edge_ids"])
 
     @property
@@ -380,7 +380,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """What a folder says of its parts; OSError, ValueError where it says nothing."""
+    """Reads the description of the parts in a folder; OSError, ValueError where there is none."""
     path = folder / _ABOUT
     try:
         about = json.loads(path.read_text())
@@ -489,7 +489,7 @@ def _rows(values: Array, ids: Array) -> Array:
 
 
 def _bounds(indptr: Sequence[int] | Array, num_nodes: int, count: int) -> list[int]:
-    """Where the parts begin, and the end: at the vertex where so many edges have come."""
+    """Returns where parts begin, and the end, so that each has about as many edges."""
     rows = len(indptr) - 1
     edges = indptr[rows]
     if not edges:

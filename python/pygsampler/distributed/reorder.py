@@ -86,7 +86,7 @@ def _cuthill_mckee(graph: Graph) -> npt.NDArray[np.int64]:
 
 
 def _whole_rows(graph: Graph) -> npt.NDArray[np.int64]:
-    """Where each vertex's row begins, trailing ones included."""
+    """Returns where each node's row begins, trailing rows included."""
     import numpy as np
 
     indptr = np.asarray(graph.indptr.numpy(), np.int64)

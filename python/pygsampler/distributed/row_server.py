@@ -206,7 +206,7 @@ class RowServer(RowServerBase):
 
 
 def along_out_edges(plan: Plan) -> bool:
-    """Whether a plan's rows are those of out-edges."""
+    """True if a plan's rows are those of out-edges."""
     return plan["family"] == "walk" and bool(plan["direction"] == "out")
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class PartitionTimes(NamedTuple):
-    """Of which relations the edges have times, and what a seed's has to be like."""
+    """The relations whose edges have times, and the kind of time that a seed needs."""
 
     name: str
     float: bool

@@ -227,6 +227,9 @@ class BatchSlices:
     A homogeneous batch has one type of each, None.
     """
 
+    # True if each layer has edges of its own, and no layer may give a row for more nodes.
+    by_block = False
+
     def __init__(self, edge_index: Any, nodes: Counts, edges: Counts) -> None:
         is_hetero = isinstance(edge_index, Mapping)
         self.is_hetero = is_hetero

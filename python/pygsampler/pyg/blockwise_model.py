@@ -14,8 +14,10 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
+from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine.checks import describe
 from pygsampler.pyg.batch_slices import BatchSlices
+from pygsampler.pyg.block_slices import BlockSlices
 from pygsampler.pyg.fused_layers import fused_layer
 from pygsampler.pyg.layer_run import (
     LayerRun,
@@ -25,6 +27,7 @@ from pygsampler.pyg.layer_run import (
     probe_settings,
     uses_statistics,
 )
+from pygsampler.pyg.table_rows import TableRows, gather_rows, rows_of_batch
 
 __all__ = ["blockwise", "layers"]
 
@@ -71,10 +74,10 @@ class Blockwise(torch.nn.Module):
             self.__dict__[name] = model.__dict__[name]
         self.training = training
         # How layers run that are compared with themselves, by their names and whether all edges of
-        # a batch are theirs, and, for training and evaluation, how many layers there are and which
-        # is the last that gives a row for each node.
+        # a batch are theirs, and, for training or not, blocks or not, how many layers there are and
+        # which is the last that gives a row for each node.
         self._modes: dict[tuple[str, bool], str] = {}
-        self._facts: dict[bool, tuple[int, int]] = {}
+        self._facts: dict[tuple[bool, bool], tuple[int, int]] = {}
         self._is_ready = False
         self._parts: tuple[list[Any], list[tuple[int, Any]]] | None = None
         self._lines: dict[str, tuple[str, str]] = {}
@@ -128,26 +131,43 @@ class Blockwise(torch.nn.Module):
         ----------
         *args
             A batch of a ``NeighborLoader``, or ``x, edge_index`` and the numbers by hop; behind
-            them, and by name, what else the model takes.
+            them, and by name, what else the model takes. Or a ``MiniBatch`` alone, of whose blocks
+            each layer takes one.
         num_sampled_nodes_per_hop, num_sampled_edges_per_hop : list or dict, by name
             As PyG's models take them, for ``x, edge_index``.
+        table : tensor or Features [num_nodes, width], or a mapping of node types, by name
+            The features of all nodes of the graph, for a batch without ``x``. A first layer of a
+            PyG model that adds rows up before it maps them reads them there.
 
         Returns
         -------
         torch.Tensor, or what the model returns
-            Each tensor with the rows of the seeds.
+            Each tensor with the rows of the seeds; of a ``MiniBatch`` those of its last block's
+            destinations.
         """
         counts = [kwargs.pop(name, None) for name in _COUNTS]
-        batch = None
-        if args and isinstance(args[0], (Data, HeteroData)):
+        batch, table = None, kwargs.pop("table", None)
+        slices: BatchSlices
+        if args and isinstance(args[0], (Data, HeteroData, MiniBatch)):
             batch, *rest = args
             if any(count is not None for count in counts):
                 raise TypeError(f"{_COUNTS[0]}: expected none with a batch, which has them")
             hetero = isinstance(batch, HeteroData)
-            x = batch.x_dict if hetero else batch.x
-            edge_index = batch.edge_index_dict if hetero else batch.edge_index
-            slices = BatchSlices.from_batch(batch, edge_index)
+            if isinstance(batch, MiniBatch):
+                _refuse_edge_values(rest, kwargs)
+                blocks = BlockSlices(batch)
+                slices, edge_index = blocks, blocks.edge_index
+            else:
+                edge_index = batch.edge_index_dict if hetero else batch.edge_index
+                slices = BatchSlices.from_batch(batch, edge_index)
+            if table is None:
+                x = batch.x_dict if hetero else batch.x
+            else:
+                x = self._read(slices, table, batch)
+            batch = None if slices.by_block else batch
         else:
+            if table is not None:
+                raise TypeError("table: expected a batch with it, whose ids name rows, got x")
             hetero = "x_dict" in kwargs or "edge_index_dict" in kwargs
             x, edge_index, rest = _inputs(list(args), kwargs)
             if None in counts:
@@ -157,21 +177,38 @@ class Blockwise(torch.nn.Module):
                     "without hops there is nothing to leave out: call the model itself"
                 )
             slices = BatchSlices(edge_index, *counts)
-        slices.check_rows(x)
+        if not isinstance(x, TableRows):
+            slices.check_rows(x)
         if isinstance(self._model, torch.jit.ScriptModule):
             raise TypeError("model: expected one that was not scripted, got a ScriptModule")
         call = _Call(self._model, x, edge_index, rest, kwargs, batch)
         self._initialize(call)
-        return self._run(slices, call, trimmed=batch is None)
+        return self._run(slices, call, trimmed=batch is None and not slices.by_block)
+
+    def _read(self, slices: BatchSlices, table: Any, batch: Any) -> Any:
+        """Returns a table's rows of a batch's nodes; a layer that may read them itself does."""
+        if isinstance(batch, MiniBatch):
+            ids = batch.input_nodes
+        else:
+            ids = batch.n_id_dict if slices.is_hetero else batch.n_id
+        slices.check_rows(ids)
+        rows = rows_of_batch(table, ids)
+        first: Any = self._model.convs[0] if self._is_basic() else None  # type: ignore[index]
+        # Hooks see the tensors that a layer gets.
+        hooked = first is None or first._forward_hooks or first._forward_pre_hooks
+        return gather_rows(rows) if hooked else rows
 
     def _run(self, slices: BatchSlices, call: _Call, trimmed: bool) -> Any:
-        basic, facts = self._is_basic(), self._facts.get(self.training)
+        basic, key = self._is_basic(), (self.training, slices.by_block)
+        facts = self._facts.get(key)
         trims = basic and trimmed
         if basic:
             convs: Any = self._model.convs
             if len(convs) > slices.hops:
                 raise _too_many_layers(len(convs), slices.hops)
-            most = max(self._last_statistics(), -1 if facts is None else facts[1])
+            most = -1
+            if not slices.by_block:
+                most = max(self._last_statistics(), most if facts is None else facts[1])
             first = len(convs)
             if any(self._is_unknown(number, conv) for number, conv in enumerate(convs)):
                 first, most = self._probe(slices, call, basic, trims, most)
@@ -191,7 +228,7 @@ class Blockwise(torch.nn.Module):
                 return run.seeds(call)
             except RestartRun as restart:
                 first, most = slices.hops, max(most, restart.most)
-                self._facts[self.training] = first, most
+                self._facts[key] = first, most
             except UnknownLayerError:
                 first, most = self._probe(slices, call, basic, trims, most)
         raise self._restless()
@@ -223,7 +260,7 @@ class Blockwise(torch.nn.Module):
                         "got none; call the model itself"
                     )
                 if not may_shrink or most >= 0 or not run.lowest:
-                    self._facts[training] = first, most
+                    self._facts[training, slices.by_block] = first, most
                     return first, most
                 # Hops that no layer needs are left out, and layers looked at once more.
                 first -= run.lowest
@@ -243,7 +280,7 @@ class Blockwise(torch.nn.Module):
         self._is_ready = True
         if any(isinstance(each, lazy) for each in self._model.parameters()):
             with probe_settings(self._model, keep_numbers=True):
-                call(call.x)
+                call(gather_rows(call.x))
 
     def _is_basic(self) -> bool:
         """True if the model is PyG's, with a forward that works row by row between layers."""
@@ -261,8 +298,9 @@ class Blockwise(torch.nn.Module):
                 yield name or type(module).__name__, module
 
     def _is_unknown(self, number: int, conv: Any) -> bool:
-        keys = {(f"convs.{number}", every) for every in (False, True)}
-        return LayerRun.is_unknown(conv) and keys.isdisjoint(self._modes)
+        if not LayerRun.is_unknown(conv):
+            return False
+        return self._modes.keys().isdisjoint({(f"convs.{number}", all_) for all_ in (False, True)})
 
     def _last_statistics(self) -> int:
         """The last layer of a model of PyG whose rows a norm takes statistics of, or -1."""
@@ -302,6 +340,16 @@ class _Call:
         else:
             batch.x = x
         return self.model(batch, *self.args, **self.kwargs)
+
+
+def _refuse_edge_values(args: list[Any], kwargs: dict[str, Any]) -> None:
+    found = [name for name in kwargs if name.startswith("edge_")]
+    if args or found:
+        raise TypeError(
+            f"{found[0] if found else 'arguments'}: expected nothing beside a MiniBatch, whose "
+            "blocks have edges of their own, got some; values of edges go with a batch of "
+            "NeighborLoader"
+        )
 
 
 def _takes_batch(model: Any) -> bool:
@@ -370,7 +418,7 @@ def blockwise(model: torch.nn.Module) -> Blockwise:
     TypeError, ValueError
         For a model without layers of PyG, or with ``GCNConv(cached=True)``, whose degrees would be
         those of another batch. In ``forward``, for batches without numbers of hops, or with fewer
-        hops than the model has layers.
+        hops than the model has layers, and for a ``MiniBatch`` with ``frontier="new"``.
     NotImplementedError
         In ``forward``, for a model of one's own that mixes the rows of nodes outside of its layers.
     """

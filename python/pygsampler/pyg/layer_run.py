@@ -17,6 +17,7 @@ from torch_geometric.nn.models import JumpingKnowledge
 from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups, LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
 from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors
+from pygsampler.pyg.table_rows import gather_rows
 
 __all__ = ["LayerRun", "RestartRun", "UnknownLayerError", "probe_settings", "uses_statistics"]
 
@@ -125,7 +126,7 @@ class LayerRun:
     @staticmethod
     def is_unknown(module: Any) -> bool:
         """True if a layer is neither replaced nor one that runs on slices for sure."""
-        return isinstance(fused_layer(module), str) and _certain_way(module) is None
+        return _certain_way(module) is None and isinstance(fused_layer(module), str)
 
     def seeds(self, call: Any) -> Any:
         """Returns the model's result for the seeds."""
@@ -194,7 +195,7 @@ class LayerRun:
         """Runs a norm that takes all rows there are."""
         if not isinstance(x, NodeRows):
             return forward(x, *more)
-        if not x._reach.is_full:
+        if not x._reach.is_full and not self.slices.by_block:
             raise RestartRun(self.calls - 1)
         return NodeRows.of_rows(forward(x.plain(), *plain_tensors(more)), x._reach)
 
@@ -224,8 +225,8 @@ class LayerRun:
         if tuple(reach.kind for reach in reaches) != groups.types:
             return self._foreign(name, module, forward, number, args, kwargs)
         depth = min(reach.depth for reach in reaches)
-        inside = any(uses_statistics(each, self.training) for each in module.modules())
-        if inside and number > self.most:
+        shrinks = number > self.most and not self.slices.by_block
+        if shrinks and any(uses_statistics(each, self.training) for each in module.modules()):
             raise RestartRun(number)
         if number <= self.most:
             if not all(reach.is_full for reach in reaches):
@@ -271,11 +272,10 @@ class LayerRun:
     ) -> Any:
         """Runs a layer as it is on inputs that are not sliced: on all rows."""
         nodes = list(_all_rows((args, kwargs)))
-        if not all(each._reach.is_full for each in nodes):
-            if number > self.most and self.probe is not None:
-                raise RestartRun(number)
-            if number > self.most:
-                raise UnknownLayerError
+        by_block = self.slices.by_block
+        if by_block or not all(each._reach.is_full for each in nodes):
+            if number > self.most and not by_block:
+                raise UnknownLayerError if self.probe is None else RestartRun(number)
             raise NotImplementedError(
                 f"{name}: expected x and the batch's own edge_index, got others; leave trimming "
                 "(trim_to_layer) to blockwise, and changed edges to a transform of the loader, or "
@@ -307,20 +307,21 @@ class LayerRun:
         layer: Any = "a forward of its own"
         if not _is_patched(module, forward):
             layer = fused_layer(module)
+        obstacle = layer
         if isinstance(layer, FusedLayer):
             obstacle = _input_obstacle(module, layer, x, target, edges, extras)
             if obstacle is None:
+                rows = x if layer.reads_table(module, edges) else gather_rows(x)
                 try:
-                    out = layer.run(module, x, target, edges, **extras)
+                    out = layer.run(module, rows, target, edges, **extras)
                 except NotImplementedError as error:
                     obstacle = str(error)
                 else:
                     self._say(name, layer.name, more)
                     return out
-            layer = obstacle
-        own = _Forward(forward, x, target, edges, extras)
+        own = _Forward(forward, gather_rows(x), target, edges, extras)
         if number <= self.most:
-            self._say(name, _SAID[ALL], layer)
+            self._say(name, _SAID[ALL], obstacle)
             return own.run(ALL)
         way = _certain_way(module)
         if way == PAIR and edges.one_type is False and getattr(module, "add_self_loops", False):
@@ -329,13 +330,13 @@ class LayerRun:
             way = self._way(name, own, edges, number)
         if way is None:
             return own.padded()
-        self._say(name, _SAID[way], layer)
+        self._say(name, _SAID[way], obstacle)
         return own.run(way)
 
     def _way(self, name: str, layer: _Forward, edges: LayerEdges, number: int) -> str | None:
         """Returns how a layer runs that is compared with itself on all edges of a batch, once.
 
-        None where this batch does not tell.
+        None where this batch does not tell, and of blocks where the layer needs all rows.
         """
         if not edges.edges:
             return None
@@ -345,6 +346,8 @@ class LayerRun:
             if self.probe is None:
                 raise UnknownLayerError
             way = self.owner._modes[key] = layer.compare()
+        if way == ALL and self.slices.by_block:
+            return None
         if way == ALL:
             if self.probe is None:
                 raise UnknownLayerError
@@ -444,11 +447,10 @@ def _input_obstacle(
     edges: LayerEdges,
     extras: dict[str, torch.Tensor],
 ) -> str | None:
-    if x.dim() != 2 or not x.is_floating_point():
+    if len(x.shape) != 2 or not x.dtype.is_floating_point:
         return f"x of shape {tuple(x.shape)}, {x.dtype}"
-    other = set(extras) - layer.extras
-    if other:
-        return ", ".join(sorted(other))
+    if not layer.extras.issuperset(extras):
+        return ", ".join(sorted(set(extras) - layer.extras))
     if not edges.one_type and (
         not layer.bipartite or getattr(module, "add_self_loops", False) or target is None
     ):
@@ -463,9 +465,10 @@ def _arguments(
 
     Tensors of edges are known by their names, ``edge_``.
     """
-    names = _parameter_names(getattr(forward, "__func__", forward))
-    if hasattr(forward, "__func__"):
-        names = names[1:]
+    function = getattr(forward, "__func__", forward)
+    names = _parameter_names(function)[function is not forward :]
+    if names[:2] == ("x", "edge_index") and len(args) == 2 and not kwargs:
+        return args[0], args[1], {}, False
     found = {**dict(zip(names, args, strict=False)), **kwargs}
     if "x" not in found or "edge_index" not in found or len(args) > len(names):
         return None

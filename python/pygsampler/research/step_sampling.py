@@ -36,7 +36,7 @@ S = TypeVar("S", bound="_StepSampler")
 
 
 class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
-    """What ``KHop`` and ``LayerSample`` share."""
+    """Base of ``KHop`` and ``LayerSample``."""
 
     __slots__ = ("__weakref__", "_numbers")
 
@@ -66,7 +66,7 @@ class _StepSampler(EngineSampler, Sampler["StepSamples[Array]"]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> SampleJob:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for {type(self).__name__}, got {describe(exclude)}"

@@ -37,7 +37,7 @@ class ClusterGCN(ProgramSampler[Any]):
 
     @property
     def num_parts(self) -> int:
-        """How many clusters there are: one more than the largest number."""
+        """The number of clusters: one more than the largest of their numbers."""
         return len(self._starts) - 1
 
     @property
@@ -57,7 +57,7 @@ class ClusterGCN(ProgramSampler[Any]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """As ``Sampler.launch``: the seeds are numbers of clusters."""
+        """Starts a batch as ``Sampler.launch`` does: the seeds are numbers of clusters."""
         job: PendingBatch[Any] = self._program.launch(
             *self._given(graph, seeds),
             epoch=epoch,

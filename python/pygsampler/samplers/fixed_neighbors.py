@@ -42,7 +42,7 @@ class _Tables:
         self._begin()
 
     def of(self, graph: Graph) -> Graph:
-        """That of a graph, drawn at the first call; of one of these itself."""
+        """Returns the graph of fixed neighbors, drawn at the first call; of such a graph itself."""
         # A forked child has a lock of its own: one of ours might be held by a thread that it lacks.
         with library.table_lock():
             if graph in self._made:
@@ -97,7 +97,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[MiniBatch]:
-        """As ``Sampler.launch``; edges in ``exclude`` are left out of those that were drawn."""
+        """Starts a batch as ``Sampler.launch`` does; drawn edges in ``exclude`` are left out."""
         return self._all.launch(
             self.sampled_graph(graph),
             seeds,
@@ -118,7 +118,7 @@ class FixedNeighbors(Sampler[MiniBatch]):
         return self._all._many(self.sampled_graph(graph), many, epoch, batch)
 
     def with_seed(self, seed: int | None) -> FixedNeighbors:
-        """As ``Sampler.with_seed``: with other neighbours, unless the seed is the same."""
+        """Returns a sampler with the neighbors of another seed; the same seed keeps them."""
         other = super().with_seed(seed)
         other._all = self._all.with_seed(other.seed)
         if other.seed != self.seed:

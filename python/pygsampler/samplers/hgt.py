@@ -86,7 +86,7 @@ class HGTSampler(HeteroPlanSampler):
 
     @property
     def num_samples(self) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
-        """How many vertices each iteration chooses, of each type alike or by type."""
+        """The number of nodes that each iteration chooses, of each type alike or by type."""
         found: tuple[Any, ...] = self._plan["num_samples"]
         if not any(isinstance(each, Mapping) for each in found):
             return found
@@ -100,7 +100,7 @@ class HGTSampler(HeteroPlanSampler):
 
     @property
     def map_bytes(self) -> int | None:
-        """As it was given."""
+        """The bound of the map, as it was given."""
         value: int | None = self._plan["map_bytes"]
         return value
 

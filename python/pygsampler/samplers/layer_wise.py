@@ -25,7 +25,7 @@ def normalized(A: Any, seeds: Any) -> Any:
 
 
 def squared_norms(A: Any) -> Any:
-    """Of each vertex the sum of w**2 over all of its edges."""
+    """Returns the sum of w**2 over all edges of each node."""
     N = A if A.weighted else A.div(A.count(axis=0), axis=0)
     return (N * N).sum(axis=1)
 

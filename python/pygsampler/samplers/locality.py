@@ -138,7 +138,7 @@ def locality_layers(
 
 
 def _biased(A: GraphMatrix, score: str, beta: float, hard: bool) -> Vector:
-    """What vertices are drawn by."""
+    """Returns the bias that nodes are drawn by."""
     if isinstance(beta, bool) or not isinstance(beta, (int, float)):
         raise TypeError(f"beta: expected a number, got {describe(beta)}")
     if not 1 <= beta < inf:
@@ -161,7 +161,7 @@ def locality_scores(
     threshold: float | None = None,
     share: float | None = None,
 ) -> npt.NDArray[np.float32]:
-    """How close the ids of each vertex's in-neighbours are to a run of consecutive ones.
+    """Returns how close the ids of each node's in-neighbors are to a run of consecutive ones.
 
     Parameters
     ----------

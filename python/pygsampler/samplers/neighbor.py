@@ -200,7 +200,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def replace(self) -> bool:
-        """Whether edges are drawn with replacement."""
+        """True if edges are drawn with replacement."""
         value: bool = self._plan["replace"]
         return value
 
@@ -212,7 +212,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own."""
+        """True if each seed has a tree of its own."""
         value: bool = self._plan.get("disjoint", True)
         return value
 
@@ -237,7 +237,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     @property
     def map_bytes(self) -> int | None:
-        """As it was given."""
+        """The bound of the map, as it was given."""
         value: int | None = self._plan.get("map_bytes")
         return value
 
@@ -293,7 +293,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             check_window(rule.window, graph._source._kind_of_times(rule.attr), rule.attr)
 
     def _hetero_sampler(self) -> HeteroEngineSampler:
-        """What samples graphs with types."""
+        """The sampler of heterogeneous graphs."""
         made = self._typed
         if made is None:
             if self.mode not in NEIGHBOR:
@@ -321,7 +321,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         asynchronous: bool = False,
         seed_time: Any = None,
     ) -> SampleJob:
-        """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        """Starts a batch as ``Sampler.launch`` does; all other ways to a batch come down to it."""
         self._check_span(graph)
         if self._timed is None and graph._relation is not None:
             if seed_time is not None and self._rule is None:
@@ -392,7 +392,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         threads: int = 0,
         seed_time: Any = None,
     ) -> PendingBatch[MiniBatch]:
-        """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
+        """Submits a batch as ``Sampler.submit`` does, with ``seed_time`` as in ``sample``."""
         more = {} if seed_time is None else {"seed_time": seed_time}
         return self._start(graph, seeds, epoch, batch, exclude, threads, asynchronous=True, **more)
 
@@ -451,14 +451,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return PGSampler(**{**self._arguments(), "seed": self.seed, **options})
 
     def _arguments(self) -> dict[str, Any]:
-        """What the sampler was made with, but for the seed."""
+        """Returns the arguments that the sampler was made with, but for the seed."""
         given = {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
         if self._given is not None:
             given["fanouts"] = self._given
         return given
 
     def __repr__(self) -> str:
-        """As it is written in a call, but for what is as by default."""
+        """Returns the call that makes this sampler, without arguments that have their default."""
         given = self._arguments()
         options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
         fanouts = str(list(given["fanouts"]))
@@ -479,5 +479,5 @@ _USUAL.pop("seed")
 
 
 def _restore(*given: Any) -> PGSampler:
-    """What pickles of earlier versions name."""
+    """Restores a sampler from a pickle of an earlier version, which names this function."""
     return from_pickle(PGSampler, *given)

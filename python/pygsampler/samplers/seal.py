@@ -111,7 +111,7 @@ def drnl(subgraph: Subgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _distances(nodes: int, src: Any, dst: Any, root: int, without: int) -> Any:
-    """Of all vertices from one, along edges of either direction; -1: not reached."""
+    """Returns the distances of all nodes from a root, along edges of either direction; -1: none."""
     import numpy as np
 
     distances = np.full(nodes, -1)

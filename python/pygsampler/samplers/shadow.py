@@ -35,7 +35,7 @@ _ALPHA = 2 * 0.15 / 1.15
 
 
 class _ShaDow(Sampler[Subgraph]):
-    """What both have: batches of torch tensors that are subgraphs, with trees."""
+    """Base of both ShaDow samplers: batches of torch tensors that are subgraphs, with trees."""
 
     @property
     def result_kind(self) -> str:
@@ -57,7 +57,7 @@ class DisjointShaDow(_ShaDow):
 
     @property
     def plan(self) -> Hashable:
-        """That of the hops."""
+        """The plan of the hops."""
         return "shadow", self._hops.plan
 
     @property
@@ -71,7 +71,7 @@ class DisjointShaDow(_ShaDow):
         return graph
 
     def with_seed(self, seed: int | None) -> DisjointShaDow:
-        """As ``Sampler.with_seed``."""
+        """Returns the sampler with another seed, as ``Sampler.with_seed`` does."""
         return DisjointShaDow(self._hops.with_seed(seed))
 
     def with_gpu_share(self, share: float) -> DisjointShaDow:
@@ -89,7 +89,7 @@ class DisjointShaDow(_ShaDow):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Subgraph]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         _no_exclude(exclude)
         _need_torch()
         job = self._hops.launch(
@@ -156,7 +156,7 @@ class PageRankShaDow(_ShaDow):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Subgraph]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``.
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``.
 
         It makes the batch before it returns. Roots that were met before are not walked from again.
         """

@@ -303,7 +303,7 @@ def _ids_by_type_on_device(
 
 
 def _steps(metapath: Any, length: int | None) -> int:
-    """How many steps walks have, of a metapath whose parts are types of edges."""
+    """Returns the number of steps of walks, for a metapath whose parts are types of edges."""
     if isinstance(metapath, str) or not isinstance(metapath, (list, tuple)):
         raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
     if not metapath:

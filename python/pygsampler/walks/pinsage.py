@@ -143,7 +143,7 @@ class PinSAGE(RandomWalk):
         return path
 
     def _first(self, path: tuple[EdgeType, ...]) -> str:
-        """Where the metapath begins."""
+        """Returns the type that the metapath begins at."""
         return path[0][2 if self._plan["direction"] == "in" else 0]
 
     def launch(
@@ -158,7 +158,7 @@ class PinSAGE(RandomWalk):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         kind = None
         if self._path:
             joint = self._joint(graph)
@@ -358,7 +358,7 @@ class RestartNeighbors(Sampler[Visits]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Visits]:
-        """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
+        """Starts a batch as ``Sampler.launch``; ``result()`` waits for the walks and counts."""
         if self._types is None:
             joint = self._joint(graph)
             kinds: _NodeTypeArray | _NodeTypeRanges = _NodeTypeRanges(joint, graph.node_types)
@@ -394,7 +394,7 @@ class RestartNeighbors(Sampler[Visits]):
     def _collected(
         self, steps: torch.Tensor, kinds: _NodeTypeArray | _NodeTypeRanges
     ) -> tuple[torch.Tensor, bool]:
-        """What walks have collected, in their order: [walks, at most collect], -1 behind the last.
+        """Returns what walks collected, in order: [walks, at most collect], -1 behind the last.
 
         And whether longer ones would have collected the same.
         """
@@ -449,7 +449,7 @@ class _NodeTypeArray:
         return self._types.to(nodes.device)[nodes.clamp(min=0).long()]
 
     def number(self, kind: Any) -> int:
-        """What ``of`` calls that type."""
+        """Returns the number by which ``of`` calls a type."""
         return int(kind)
 
     def first(self, kind: Any) -> int:
@@ -469,22 +469,22 @@ class _NodeTypeRanges:
         self._places = {kind: i for i, kind in enumerate(joint.nodes)}
 
     def of(self, nodes: torch.Tensor) -> torch.Tensor:
-        """As that of ``_Array``."""
+        """Returns the number of each node's type; any number for -1."""
         import torch
 
         later = torch.tensor([*self._starts.values()][1:], dtype=nodes.dtype, device=nodes.device)
         return torch.bucketize(nodes, later, right=True)
 
     def number(self, kind: Any) -> int:
-        """As that of ``_Array``; -1 of a type without edges, which is no vertex's there."""
+        """Returns the number of a type; -1 of one without edges, which has no nodes there."""
         return self._places.get(kind, -1)
 
     def first(self, kind: Any) -> int:
-        """As that of ``_Array``."""
+        """Returns the node that is 0 among those of its type."""
         return self._starts.get(kind, 0)
 
     def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
-        """As that of ``_Array``: by type."""
+        """Returns the seeds by type, each numbered within its type."""
         of = self.of(seeds)
         return {kind: seeds[of == self.number(kind)] - self.first(kind) for kind in self._types}
 

@@ -193,7 +193,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
 
     @property
     def walks_per_seed(self) -> int:
-        """How many walks begin at each seed."""
+        """The number of walks that begin at each seed."""
         value: int = self._plan["walks_per_seed"] or 1
         return value
 
@@ -233,7 +233,7 @@ class RandomWalk(EngineSampler, Sampler["Walks[Array]"]):
         form: str = "array",
         asynchronous: bool = False,
     ) -> PendingBatch[Any]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        """Starts a batch as ``Sampler.launch`` does; NotImplementedError for ``exclude``."""
         if exclude is not None:
             raise NotImplementedError(
                 f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "

@@ -30,7 +30,7 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class CheckedBlock:
-    """One hop, int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`."""
+    """A hop as int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`."""
 
     dst: Int64s
     src: Int64s

@@ -1,4 +1,4 @@
-"""What takes part in a comparison, and ours of it without a framework.
+"""Contenders of a comparison, and ours among them without a framework.
 
 A contender opens a session on a graph; a session samples a run of batches. All sessions of a
 comparison share the arrays of the graph, none has a copy of its own.
@@ -74,7 +74,7 @@ class _Ours:
 
 
 class _PygsamplerContender:
-    """One of ours: on the CPU, or on a device, which its name then says."""
+    """A contender of ours: on the CPU, or on a device, which its name then says."""
 
     def __init__(self, name: str, label: str, device: str, frontier: str) -> None:
         self.device, self.frontier = device, frontier

@@ -175,7 +175,7 @@ def tensor(array: Any) -> torch.Tensor:
 
 
 def dgl_runs_on(device: str) -> bool:
-    """Whether the DGL that is installed has graphs on the device: the one on PyPI has not."""
+    """True if the DGL that is installed has graphs on the device: the one on PyPI has not."""
     import dgl
 
     try:
@@ -187,7 +187,7 @@ def dgl_runs_on(device: str) -> bool:
 
 
 def pyg_lib() -> bool:
-    """Whether PyG's own sampler can run."""
+    """True if PyG's own sampler can run."""
     with warnings.catch_warnings():
         # Of PyG about torch, at its import.
         warnings.simplefilter("ignore")

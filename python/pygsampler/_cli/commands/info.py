@@ -62,7 +62,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
 
 
 def _checks(file: str, graph: Graph) -> dict[str, str]:
-    """What was checked: "ok", or what is wrong with it."""
+    """Returns what was checked: "ok", or what is wrong with it."""
     from pygsampler._cli.progress import Progress
     from pygsampler._graph.graph import Graph
 

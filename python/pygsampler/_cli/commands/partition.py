@@ -175,7 +175,7 @@ def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
 
 
 def _inside(shard: Any) -> int:
-    """How many of a part's edges lead from its own vertices, read a piece at a time."""
+    """Counts the edges of a part that lead from its own nodes, read a piece at a time."""
     inside, indices, piece = 0, shard.graph.indices, 1 << 22
     for at in range(0, len(indices), piece):
         values = indices[at : at + piece].numpy()

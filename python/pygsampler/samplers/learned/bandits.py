@@ -173,7 +173,7 @@ class Bandit(LearnedSampler):
         return found
 
     def rewards(self, batch: Any, hop: int, h: Any, a: Any = None) -> Values:
-        """What the paper rewards the draws of a block by.
+        """Returns the paper's rewards of the draws of a block.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Bandit(LearnedSampler):
         return blocks[integer(hop, "hop", 0, len(blocks) - 1)]
 
     def _edges(self, block: Any, hop: int) -> tuple[Any, ...]:
-        """Of each edge its source, destination, id, the destination's degree, and q."""
+        """Returns each edge's source, destination, id, destination's degree, and q."""
         import numpy as np
 
         indptr, src, edges, nodes = (

@@ -122,7 +122,7 @@ def mvs_trained(
 
 
 def gradient_norms(losses: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-    """How large each row's gradient is: the norm of dL/dscores, which MVS draws by.
+    """Returns the norm of each row's gradient dL/dscores, which MVS draws by.
 
     The norm by what the last layer puts out bounds that by all weights, up to a factor that is
     the same for all rows (Katharopoulos and Fleuret, 2018). It needs torch.

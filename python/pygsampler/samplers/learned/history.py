@@ -68,7 +68,7 @@ class History:
 
     @property
     def version(self) -> int:
-        """How often rows have been changed."""
+        """The number of times that rows have been changed."""
         return self._version
 
     def read(self, layer: int, nodes: torch.Tensor) -> torch.Tensor:
