@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -90,6 +91,38 @@ def test_a_loop_of_pyg_samples_by_our_engine() -> None:
     assert type(loader.node_sampler).__module__.startswith("pygsampler.pyg")
     for batch in loader:
         assert batch.n_id[batch.edge_index].equal(edges[:, batch.e_id])
+
+
+def test_subclasses_and_pickles_are_pygs_too() -> None:
+    plain = pyg.loader.NeighborLoader
+    pgs.install("pyg")
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
+
+    class Marked(NeighborLoader):  # type: ignore[misc]
+        def filter_fn(self, out: Any) -> Any:
+            batch = super().filter_fn(out)
+            batch.is_marked = True
+            return batch
+
+    edges = torch.randint(50, (2, 400))
+    data = Data(x=torch.rand(50, 4), edge_index=edges, num_nodes=50)
+    loader = Marked(data, [3, 2], batch_size=10)
+    assert isinstance(loader, NeighborLoader) and isinstance(loader, plain)
+    assert all(batch.is_marked for batch in loader)
+    restored = pickle.loads(pickle.dumps(NeighborLoader(data, [3, 2], batch_size=10)))
+    pgs.uninstall()
+    # What was made in between stays ours.
+    assert isinstance(loader, pyg.loader.NeighborLoader)
+    for batch in restored:
+        assert batch.n_id[batch.edge_index].equal(edges[:, batch.e_id])
+
+
+def test_data_modules_of_lightning_get_our_sampler() -> None:
+    pgs.install("pyg")
+    module = pyg.data.lightning.datamodule
+    assert module.NeighborSampler is pyg.sampler.NeighborSampler
+    assert module.NeighborSampler.__module__ == "pygsampler.pyg"
 
 
 def test_names_imported_before_are_told(caplog: pytest.LogCaptureFixture) -> None:
