@@ -151,3 +151,26 @@ def test_a_captured_step_trains_as_an_eager_one(name: str) -> None:
         else:
             losses[static] = torch.stack([train(batch).detach() for batch in loader])
     torch.testing.assert_close(losses[True], losses[False].to(losses[True]), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.library, "register_autograd"), reason="needs torch 2.4 or newer"
+)
+@pytest.mark.parametrize("name", ["GraphSAGE", "GraphSAGE max", "GCN", "GIN", "GAT", "GAT v2"])
+def test_compiled_models_are_one_graph(name: str) -> None:
+    make, _ = MODELS[name]
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    model = make().double().cuda()
+    eager, compiled = blockwise(model), blockwise(copy.deepcopy(model))
+    compiled.compile(fullgraph=True, backend="aot_eager")
+    loader = NeighborLoader(make_data(), [4, 3], torch.arange(NODES), batch_size=90, seed=1)
+    for batch in loader:
+        results = []
+        for call in (eager, compiled):
+            call.zero_grad()
+            results.append(step(lambda call=call: call(batch), call, batch.batch_size))
+        for one, two in zip(*results, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-8, atol=1e-8)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1

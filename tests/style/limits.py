@@ -2,15 +2,15 @@
 
 # Today's figures.
 LIMITS = {
-    "entries at the top of the package": 26,
+    "entries at the top of the package": 27,
     "floors of the import graph": 16,
-    "arrows between entries": 158,
+    "arrows between entries": 163,
     "import circles of entries": 0,
     "Python files below 70 lines": 54,
     "class names in two modules or more": 5,
     "modules with a bad name": 0,
-    "docstrings that open without a subject": 187,
-    "public names": 160,
+    "docstrings that open without a subject": 1,
+    "public names": 164,
     "public names at the root": 20,
     "folders side by side in the Go core": 19,
     "files of the Go root package": 33,

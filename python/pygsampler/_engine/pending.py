@@ -1,10 +1,15 @@
-"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background."""
+"""``PendingMemory`` and ``PackedJob``: memories that the engine makes in the background.
+
+Torch's profiles see no work but its own: here the engine's gets its names.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import abstractmethod
 from array import array
+from types import SimpleNamespace
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from pygsampler._engine import library, memory
@@ -13,6 +18,32 @@ from pygsampler._engine.handle import SLICE_MS, EngineHandle
 from pygsampler.errors import Error
 
 P = TypeVar("P", bound="PackedJob")
+# Stands for torch's module where torch is not loaded.
+_OFF: Any = SimpleNamespace(_is_profiler_enabled=False)
+_loaded: Any = sys.modules.get
+
+
+def is_profiling() -> bool:
+    """Returns True if torch is loaded, and a profiler of its is on in this process.
+
+    It is asked before each batch, and so is no more than two look-ups.
+    """
+    try:
+        on: bool = _loaded("torch.autograd.profiler", _OFF)._is_profiler_enabled
+    except AttributeError:
+        # A torch that has no such flag.
+        return False
+    return on
+
+
+def profiled(name: str) -> Any:
+    """Returns a context manager for a range ``pygsampler::name`` of a profile that is on.
+
+    It is one of NVTX, too, under ``torch.autograd.profiler.emit_nvtx``.
+    """
+    import torch
+
+    return torch.profiler.record_function(f"pygsampler::{name}")
 
 
 class PendingMemory(EngineHandle):
@@ -40,6 +71,18 @@ class PendingMemory(EngineHandle):
 
     def _result(self) -> Any:
         """The outcome, waiting until it is there; Ctrl-C while waiting cancels the job."""
+        if self._outcome is None and is_profiling():
+            with profiled("wait"):
+                self._finish()
+        else:
+            self._finish()
+        outcome = self._outcome
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _finish(self) -> None:
+        """Waits until there is an outcome."""
         while True:
             try:
                 if self._poll(SLICE_MS):
@@ -47,10 +90,6 @@ class PendingMemory(EngineHandle):
             except (KeyboardInterrupt, SystemExit):
                 self.cancel()
                 raise
-        outcome = self._outcome
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
     def done(self) -> bool:
         """True if ``result()`` would return, or raise, at once."""

@@ -1,4 +1,4 @@
-"""``Features``: rows of values for vertices or edges, read by their ids."""
+"""``Features``: rows of values for nodes or edges, read by their ids."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_THREADS = (1 << 31) - 1
 
 
 class Features:
-    """Rows of values of one dtype and shape, one for each vertex or edge.
+    """Rows of values of one dtype and shape, one for each node or edge.
 
     Made by ``from_tensor`` of an array, which is used where it lies, or by ``open`` of one in a
     graph file, which is mapped and may be larger than memory. ``to`` copies them to a GPU and
@@ -99,7 +99,7 @@ class Features:
 
     @classmethod
     def from_tensor(cls, values: Any) -> Features:
-        """Features of an array of shape [N, ...], row i for vertex or edge i, without a copy.
+        """Features of an array of shape [N, ...], row i for node or edge i, without a copy.
 
         Taken: NumPy arrays, torch tensors on the CPU or a GPU, ``Array``, and what speaks the
         buffer protocol or DLPack, of bool, int8 to int64, uint8 to uint64, float16 to float64 or
@@ -290,7 +290,7 @@ class Features:
         devices, replicate
             As for ``Graph.share``.
         graph : Graph, optional
-            The rows are those of its vertices: what all GPUs have is the rows of vertices with
+            The rows are those of its nodes: what all GPUs have is the rows of nodes with
             most out-edges, in units of 2 MiB or more. Without it the first rows.
 
         Returns
@@ -301,7 +301,7 @@ class Features:
         Raises
         ------
         TypeError, ValueError, CudaError
-            As ``Graph.share``; ValueError for a graph with another number of vertices.
+            As ``Graph.share``; ValueError for a graph with another number of nodes.
         """
         known = self._known().cpu()
         group, heat = (
@@ -368,7 +368,7 @@ class Features:
             How many rows the cache has room for; or how many bytes of the GPU's memory it takes
             with all that belongs to it, among it 4 for each row of the features. One of them.
         policy : str or callable
-            ``"degree"``: rows of the vertices with most out-edges. A sampler goes from a vertex to
+            ``"degree"``: rows of the nodes with most out-edges. A sampler goes from a node to
             its in-neighbours, so they are the ones that are met most often (PaGraph, Lin et al.,
             SoCC 2020).
 

@@ -107,6 +107,10 @@ class Segments:
 
         Asked for ``places``, they say which edge each is.
         """
+        if is_compiling():
+            operator = torch.ops.pygsampler.transpose
+            starts, rows, at = operator(self.indptr, self.indices, self.sources)
+            return Segments(starts, rows, self.rows, at)
         made = self._transposed
         if made is not None and (made.places is not None or not places):
             return made
@@ -299,7 +303,7 @@ def _spread(made: Tensor, ids: Tensor | None, rows: int) -> Tensor:
     """The gradient of sources as that of a table of so many rows."""
     if ids is None:
         return made
-    return made.new_zeros((rows, made.shape[1])).index_add_(0, ids, made)
+    return made.new_zeros((rows, *made.shape[1:])).index_add_(0, ids, made)
 
 
 def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | None = None) -> Tensor:

@@ -106,7 +106,7 @@ def self_and_reduce(
 def rows_by_id(x: Tensor | Features, ids: Tensor) -> Tensor:
     """Rows of a table by their ids; on a GPU nobody waits for them."""
     if isinstance(x, torch.Tensor):
-        if x.requires_grad or not x.is_cuda:
+        if x.requires_grad or not x.is_cuda or segments.is_compiling():
             return x.index_select(0, ids)
         x = Features.from_tensor(x)
     if not ids.is_cuda:

@@ -47,7 +47,7 @@ class Ogb:
     name : str
         Such as "ogbn-arxiv".
     graph : Graph
-        N vertices, E edges, int64 ids; edge e is column e of OGB's ``edge_index``. Where OGB adds
+        N nodes, E edges, int64 ids; edge e is column e of OGB's ``edge_index``. Where OGB adds
         the inverse of each edge, edges 2k and 2k + 1 are the two directions of line k.
     features : array, shape [N, D], or None
         OGB's ``node_feat``.
@@ -55,7 +55,7 @@ class Ogb:
         OGB's ``edge_feat``, to be indexed by edge ids.
     labels : array, shape [N, T], or None
     train, val, test : int64 arrays, or None
-        The vertices of the standard split. None for link prediction: ``get_edge_split`` of OGB's
+        The nodes of the standard split. None for link prediction: ``get_edge_split`` of OGB's
         loader has those edges.
     more : dict
         What else comes with the graph, such as "node_year" or "edge_weight".

@@ -35,7 +35,7 @@ def read(name: str, raw: Path, inverse: bool | None) -> tuple[dict[str, Any], An
 
 
 def split(folder: Path, kind: str | None) -> dict[str, Any] | None:
-    """The vertices of the three parts; None where there are no files that can be trusted.
+    """The nodes of the three parts; None where there are no files that can be trusted.
 
     Some data sets have a ``split_dict.pt`` in their place, a pickle, which could run anything.
     """

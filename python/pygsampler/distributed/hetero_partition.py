@@ -53,7 +53,7 @@ class HeteroPartition(Partition):
     relations: tuple[Partition, ...]
     """Of each of ``edge_types``, by its destinations."""
     nodes: Mapping[str, Partition]
-    """Of each type of vertices that has arrays."""
+    """Of each type of nodes that has arrays."""
 
     @classmethod
     def _in(cls, folder: Path, types: Any) -> HeteroPartition:

@@ -24,7 +24,7 @@ FEATURES = -1
 class RowRequest(NamedTuple):
     """Rows that a batch needs of a part, as a request for rows has them.
 
-    Or, with ``hop`` FEATURES, rows of the vertex array that ``document`` names, of ``vertices``.
+    Or, with ``hop`` FEATURES, rows of the node array that ``document`` names, of ``vertices``.
     """
 
     document: str

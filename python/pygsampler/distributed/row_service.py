@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("pygsampler.distributed")
 
-# Words that say what a question asks, before where each part's vertices begin; as in Go.
+# Words that say what a question asks, before where each part's nodes begin; as in Go.
 _ASK_WORDS = 5
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
@@ -38,7 +38,7 @@ _IDLE, _LONGEST_IDLE = 0.0002, 0.005
 
 
 class RowFetch:
-    """Rows of a vertex array on their way: for each part, in order, numbers of its own rows."""
+    """Rows of a node array on their way: for each part, in order, numbers of its own rows."""
 
     def __init__(self, name: str, bits: int, ids: Sequence[bytes]) -> None:
         self.name, self.bits, self.ids = name, bits, ids
@@ -190,7 +190,7 @@ class RowService:
         return self
 
     def fetch(self, fetch: RowFetch) -> None:
-        """Brings rows of a vertex array."""
+        """Brings rows of a node array."""
         self.check_open()
         with self._wake:
             self._fetches.append(fetch)

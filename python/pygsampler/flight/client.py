@@ -183,7 +183,7 @@ class Client:
         sampler : Sampler
             As that of ``sample``.
         seeds : int32 or int64, shape [N], optional
-            Default: all vertices.
+            Default: all nodes.
         batch_size, shuffle, epoch
             As those of ``pygsampler.stream``, whose batches these are.
         prefetch : int

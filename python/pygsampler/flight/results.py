@@ -1,7 +1,7 @@
 """Results of samplers as Arrow record batches, and back.
 
 A result is a schema and record batches of one row. Each is a part of the result: the batch, a
-block, vertices of a type, walks. Arrays are lists, so that those of a part may differ in length;
+block, nodes of a type, walks. Arrays are lists, so that those of a part may differ in length;
 they are views of the result's memory where it is, and one copy where it arrives.
 docs/guide/flight.md has the form for clients in other languages.
 """

@@ -73,7 +73,7 @@ class Server:
         Seeds of a request at most.
     max_edges : int
         Edges that a plan may draw at worst, which bounds the memory while a batch is made: from
-        seeds and fanouts, where -1 is all edges of the graph, or of the vertex that has most.
+        seeds and fanouts, where -1 is all edges of the graph, or of the node that has most.
     max_bytes : int
         Bytes of a result at most, below 2 GiB.
     max_requests : int, optional

@@ -15,12 +15,47 @@ from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups, LayerEdges
 __all__ = ["BlockSlices"]
 
 
+class _PlainBlock:
+    """The tensors of a block, for a compiler."""
+
+    def __init__(self, block: Any) -> None:
+        self.indptr, self.indices = block.indptr, block.indices
+        self.num_src_nodes: int = block.num_src_nodes
+
+    @property
+    def num_dst_nodes(self) -> int:
+        """The number of destinations."""
+        return self.indptr.shape[0] - 1  # type: ignore[no-any-return]
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges."""
+        return self.indices.shape[0]  # type: ignore[no-any-return]
+
+    def _segments(self) -> Segments:
+        return Segments(self.indptr, self.indices, self.num_src_nodes)
+
+    def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The edges as (source, destination)."""
+        indptr = self.indptr
+        places = torch.arange(self.num_edges, device=indptr.device, dtype=indptr.dtype)
+        return self.indices, torch.searchsorted(indptr, places, right=True).to(indptr.dtype) - 1
+
+    @property
+    def edge_index(self) -> torch.Tensor:
+        """The edges as int64 [2, num_edges]."""
+        return torch.stack(self.coo()).long()
+
+
 class _BlockEdges(LayerEdges):
     """The edges of a block, into its destinations or, ``squared``, into all of its sources."""
 
-    def __init__(self, groups: _BlockGroups, block: Block, squared: bool) -> None:
+    def __init__(
+        self, groups: EdgeGroups, block: Block | _PlainBlock, squared: bool, depth: int
+    ) -> None:
         sources, edges = block.num_src_nodes, block.num_edges
-        super().__init__(groups, sources, sources if squared else block.num_dst_nodes, edges)
+        targets = sources if squared else block.num_dst_nodes
+        super().__init__(groups, sources, targets, edges, depth=depth)
         self._block = block
 
     @property
@@ -39,7 +74,7 @@ class _BlockEdges(LayerEdges):
 
     def destinations(self) -> torch.Tensor:
         """Returns the destination of each edge of the segments."""
-        return self._block.coo()[1]  # type: ignore[no-any-return]
+        return self._block.coo()[1]
 
     def values(self, values: torch.Tensor) -> torch.Tensor:
         """Returns what edges of the block have, which are grouped there."""
@@ -47,11 +82,11 @@ class _BlockEdges(LayerEdges):
 
     def counted(self) -> LayerEdges:
         """Returns the edges that degrees are counted in, with a row for each source."""
-        return _BlockEdges(self.groups, self._block, squared=True)  # type: ignore[arg-type]
+        return _BlockEdges(self.groups, self._block, True, self.depth)
 
     def edge_index(self) -> torch.Tensor:
         """Returns the edges as a layer of PyG takes them, with ``(x_source, x_target)``."""
-        return self._block.edge_index  # type: ignore[no-any-return]
+        return self._block.edge_index
 
 
 class _BlockGroups(EdgeGroups):
@@ -61,20 +96,29 @@ class _BlockGroups(EdgeGroups):
     """
 
     def __init__(
-        self, blocks: list[Block], sources: list[int], targets: list[int], types: Any
+        self,
+        blocks: list[Block] | list[_PlainBlock],
+        sources: list[int],
+        targets: list[int],
+        types: Any,
     ) -> None:
         stand_in = torch.empty((2, 0), dtype=torch.int64, device=blocks[0].indptr.device)
         hops = [0, *(block.num_edges for block in blocks)]
         super().__init__(stand_in, hops, sources, targets, types)
         self._blocks = blocks
 
+    def traceable(self) -> EdgeGroups:
+        """Returns the same edges as blocks of plain tensors."""
+        blocks = [_PlainBlock(block) for block in self._blocks]
+        return _BlockGroups(blocks, self.sources, self.targets, self.types)
+
     def layer(self, depth: int) -> LayerEdges:
         """Returns the edges of the layer that takes nodes of so many hops."""
-        return _BlockEdges(self, self._blocks[depth - 1], squared=False)
+        return _BlockEdges(self, self._blocks[depth - 1], False, depth)
 
     def all_rows(self, depth: int) -> LayerEdges:
         """Returns the same with a row for each source."""
-        return _BlockEdges(self, self._blocks[depth - 1], squared=True)
+        return _BlockEdges(self, self._blocks[depth - 1], True, depth)
 
 
 class BlockSlices(BatchSlices):

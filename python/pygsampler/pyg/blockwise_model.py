@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -16,8 +16,10 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from pygsampler._batch.minibatch import MiniBatch
 from pygsampler._engine.checks import describe
+from pygsampler._ops.segments import is_compiling
 from pygsampler.pyg.batch_slices import BatchSlices
 from pygsampler.pyg.block_slices import BlockSlices
+from pygsampler.pyg.compiled_run import PreparedRun, RunPlans
 from pygsampler.pyg.fused_layers import fused_layer
 from pygsampler.pyg.layer_run import (
     LayerRun,
@@ -81,6 +83,9 @@ class Blockwise(torch.nn.Module):
         self._is_ready = False
         self._parts: tuple[list[Any], list[tuple[int, Any]]] | None = None
         self._lines: dict[str, tuple[str, str]] = {}
+        # For a compiler alone.
+        self._plans = RunPlans()
+        self._compiled: Callable[[PreparedRun], Any] | None = None
 
     @property
     def training(self) -> bool:
@@ -109,6 +114,38 @@ class Blockwise(torch.nn.Module):
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Loads a state into the model."""
         return self._model.load_state_dict(*args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles the layers, and what the model does between them, at the next batches.
+
+        Each batch is looked at and its edges are grouped before, as ever. The first batch of
+        training, and the first of evaluation, runs without the compiler, and decides how layers
+        run: call this again after a change of layers. ``torch.compile(module)`` does the same,
+        with a break of the graph before the layers.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for ``torch.compile``; ``dynamic=True`` unless said otherwise, so that one graph
+            serves batches of all sizes.
+
+        Raises
+        ------
+        NotImplementedError
+            With PyTorch 2.3 and older, whose compilers know no operators of this package.
+        """
+        if not hasattr(torch.library, "register_autograd"):
+            raise NotImplementedError(
+                f"compile: expected PyTorch 2.4 or newer, got {torch.__version__}; call the module "
+                "without compile()"
+            )
+        kwargs.setdefault("dynamic", True)
+        self._plans = RunPlans()
+        self._compiled = torch.compile(PreparedRun.result, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the state for copies and pickles, which are not compiled."""
+        return {**self.__dict__, "_compiled": None, "_plans": RunPlans()}
 
     def explain(self) -> ModelReport:
         """Returns how each layer runs, and why; complete after the first batch."""
@@ -145,6 +182,19 @@ class Blockwise(torch.nn.Module):
             Each tensor with the rows of the seeds; of a ``MiniBatch`` those of its last block's
             destinations.
         """
+        if is_compiling():
+            # torch.compile of this module breaks its graph here, and compiles what is behind it.
+            out = _ready_outside(self, args, kwargs)
+            return out.result() if isinstance(out, PreparedRun) else out
+        plans = None if self._compiled is None else self._plans
+        out = self._ready(args, kwargs, plans)
+        if self._compiled is not None and isinstance(out, PreparedRun):
+            return self._compiled(out)
+        return out
+
+    def _ready(self, args: Any, kwargs: dict[str, Any], plans: RunPlans | None) -> Any:
+        """Returns the result for a batch, or its run where that is a known one."""
+        rest: Any
         counts = [kwargs.pop(name, None) for name in _COUNTS]
         batch, table = None, kwargs.pop("table", None)
         slices: BatchSlices
@@ -183,7 +233,7 @@ class Blockwise(torch.nn.Module):
             raise TypeError("model: expected one that was not scripted, got a ScriptModule")
         call = _Call(self._model, x, edge_index, rest, kwargs, batch)
         self._initialize(call)
-        return self._run(slices, call, trimmed=batch is None and not slices.by_block)
+        return self._run(slices, call, batch is None and not slices.by_block, plans)
 
     def _read(self, slices: BatchSlices, table: Any, batch: Any) -> Any:
         """Returns a table's rows of a batch's nodes; a layer that may read them itself does."""
@@ -198,7 +248,7 @@ class Blockwise(torch.nn.Module):
         hooked = first is None or first._forward_hooks or first._forward_pre_hooks
         return gather_rows(rows) if hooked else rows
 
-    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool) -> Any:
+    def _run(self, slices: BatchSlices, call: _Call, trimmed: bool, plans: RunPlans | None) -> Any:
         basic, key = self._is_basic(), (self.training, slices.by_block)
         facts = self._facts.get(key)
         trims = basic and trimmed
@@ -225,7 +275,15 @@ class Blockwise(torch.nn.Module):
         for _ in range(_MOST_RUNS):
             run = LayerRun(self, slices, basic, trims, first, most)
             try:
-                return run.seeds(call)
+                if plans is None:
+                    return run.seeds(call)
+                prepared = plans.prepare(run, call)
+                if prepared is not None:
+                    return prepared
+                run.plans = []
+                out = run.seeds(call)
+                plans.add(run, call)
+                return out
             except RestartRun as restart:
                 first, most = slices.hops, max(most, restart.most)
                 self._facts[key] = first, most
@@ -320,6 +378,12 @@ class Blockwise(torch.nn.Module):
         )
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _ready_outside(model: Blockwise, args: Any, kwargs: Any) -> Any:
+    """Returns a batch's run, or the result of a first batch."""
+    return model._ready(args, dict(kwargs), model._plans)
+
+
 class _Call:
     """A call of a model with features in the place of those of the batch."""
 
@@ -331,15 +395,22 @@ class _Call:
         self.batch = batch if batch is not None and _takes_batch(model) else None
 
     def __call__(self, x: Any) -> Any:
+        args, kwargs = self.arguments(x)
+        return self.model(*args, **kwargs)
+
+    def arguments(self, x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns what the model takes with features x."""
         if self.batch is None:
-            return self.model(x, self.edge_index, *self.args, **self.kwargs)
+            return (x, self.edge_index, *self.args), self.kwargs
         batch = copy.copy(self.batch)
         if isinstance(x, dict):
             for kind, rows in x.items():
                 batch[kind].x = rows
+            for kind, edges in self.edge_index.items():
+                batch[kind].edge_index = edges
         else:
-            batch.x = x
-        return self.model(batch, *self.args, **self.kwargs)
+            batch.x, batch.edge_index = x, self.edge_index
+        return (batch, *self.args), self.kwargs
 
 
 def _refuse_edge_values(args: list[Any], kwargs: dict[str, Any]) -> None:

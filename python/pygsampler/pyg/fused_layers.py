@@ -13,7 +13,7 @@ from torch_geometric.nn import conv as layers
 from torch_geometric.nn.dense.linear import Linear
 
 from pygsampler._ops.attention import attention, attention_v2, edge_scores, softmax
-from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, reduce, weighted_sum
+from pygsampler._ops.segments import MAX, MEAN, SUM, Segments, is_compiling, reduce, weighted_sum
 from pygsampler._ops.self_rows import _Fork, self_and_reduce
 from pygsampler.pyg.batch_slices import LayerEdges
 from pygsampler.pyg.table_rows import TableRows
@@ -426,7 +426,9 @@ def _rgcn(
     layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges, edge_type: Tensor | None = None
 ) -> Tensor:
     kind, relations = _aggregation(layer), layer.num_relations
-    if edge_type is None or edges.targets * relations > _MOST_EMPTY * max(edges.edges, 1):
+    # A compiled layer is one for all batches.
+    is_sparse = edges.targets * relations > _MOST_EMPTY * max(edges.edges, 1)
+    if edge_type is None or (is_sparse and not is_compiling()):
         raise NotImplementedError("more relations than edges of a node")
     assert kind is not None
     if target is None:

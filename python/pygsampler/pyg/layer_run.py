@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.modules import batchnorm, instancenorm
@@ -16,10 +16,19 @@ from torch_geometric.nn.models import JumpingKnowledge
 
 from pygsampler.pyg.batch_slices import BatchSlices, EdgeGroups, LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
-from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors
+from pygsampler.pyg.node_rows import NodeRows, Reach, first_rows, plain_tensors, rows_of
 from pygsampler.pyg.table_rows import gather_rows
 
-__all__ = ["LayerRun", "RestartRun", "UnknownLayerError", "probe_settings", "uses_statistics"]
+__all__ = [
+    "LayerForward",
+    "LayerPlan",
+    "LayerRun",
+    "RestartRun",
+    "UnknownLayerError",
+    "parameter_names",
+    "probe_settings",
+    "uses_statistics",
+]
 
 # Ways of layers with a forward of their own: on rows of sources and of destinations, on the former
 # alone, of which the result's first rows are taken, or on all nodes and edges of a batch.
@@ -96,6 +105,19 @@ def probe_settings(model: torch.nn.Module, keep_numbers: bool = False) -> Iterat
             module.training = training
 
 
+class LayerPlan(NamedTuple):
+    """A call of a layer: the hops of its sources, and whether each of these got a row.
+
+    ``trimmed`` has the hops that degrees were counted in, and ``computation`` is a fused layer, or
+    the way in which the layer's own forward ran.
+    """
+
+    depth: int
+    is_square: bool
+    trimmed: int | None
+    computation: Any
+
+
 class LayerRun:
     """A call of a model, whose layers it replaces meanwhile.
 
@@ -122,6 +144,13 @@ class LayerRun:
         self.depth, self.most, self.probe = depth, most, probe
         self.training = owner.training if probe is None else probe
         self.calls, self.lowest = 0, depth
+        # For a compiler, which asks for it by a list: how each call of a layer runs, and what the
+        # result is. Tensors of different reaches may meet, a batch may not tell how a layer runs,
+        # and a layer may be called in a way that is not followed.
+        self.plans: list[LayerPlan] | None = None
+        self.result: Any = None
+        self.is_mixed, self.is_decided = False, True
+        self.foreign: str | None = None
 
     @staticmethod
     def is_unknown(module: Any) -> bool:
@@ -140,10 +169,12 @@ class LayerRun:
             else:
                 x = self._first_rows(None, x)
             out = call(x)
+        if self.plans is not None:
+            self.result = rows_of(out)
         return first_rows(out)
 
     def _first_rows(self, kind: Any, x: torch.Tensor) -> NodeRows:
-        reach = Reach(kind, self.slices.nodes[kind], self.depth)
+        reach = Reach(kind, self.slices.nodes[kind], self.depth, self)
         return NodeRows.of_rows(x[: reach.num_rows], reach)
 
     def _modules(self) -> Iterator[tuple[str, Any]]:
@@ -188,6 +219,7 @@ class LayerRun:
             least = min(map(len, xs))
             return forward([each[:least] for each in xs], *more)
         reach = min((each._reach for each in xs), key=lambda reach: reach.depth)
+        self.is_mixed = True
         out = forward([each.plain(reach.num_rows) for each in xs], *more)
         return NodeRows.of_rows(out, reach)
 
@@ -241,7 +273,7 @@ class LayerRun:
         ends = None if source is target else target.plain(edges.targets)
         out = self._compute(name, module, forward, rows, ends, edges, found[2], number)
         self.lowest = min(self.lowest, depth)
-        return NodeRows.of_rows(out, Reach(groups.types[1], groups.targets, depth))
+        return NodeRows.of_rows(out, Reach(groups.types[1], groups.targets, depth, self))
 
     def _too_deep(self) -> Exception:
         if self.depth < self.slices.hops:
@@ -281,12 +313,17 @@ class LayerRun:
                 "(trim_to_layer) to blockwise, and changed edges to a transform of the loader, or "
                 "run the layers on the slices of pygsampler.pyg.layers(batch)"
             )
+        self.foreign = name
         self._say(name, _SAID[ALL], "it takes more than x and the batch's edge_index")
         out = forward(*plain_tensors(args), **plain_tensors(kwargs))
         last = nodes[-1]._reach
         if isinstance(out, torch.Tensor) and len(out) == last.num_rows:
             return NodeRows.of_rows(out, last)
         return out
+
+    def _note(self, edges: LayerEdges, is_square: bool, computation: Any) -> None:
+        if self.plans is not None:
+            self.plans.append(LayerPlan(edges.depth, is_square, edges.trimmed, computation))
 
     def _say(self, name: str, runs: str, reason: str) -> None:
         self.owner._lines[name] = runs, reason
@@ -318,10 +355,12 @@ class LayerRun:
                     obstacle = str(error)
                 else:
                     self._say(name, layer.name, more)
+                    self._note(edges, bool(more), layer)
                     return out
-        own = _Forward(forward, gather_rows(x), target, edges, extras)
+        own = LayerForward(forward, gather_rows(x), target, edges, extras)
         if number <= self.most:
             self._say(name, _SAID[ALL], obstacle)
+            self._note(edges, True, ALL)
             return own.run(ALL)
         way = _certain_way(module)
         if way == PAIR and edges.one_type is False and getattr(module, "add_self_loops", False):
@@ -329,11 +368,13 @@ class LayerRun:
         if way is None:
             way = self._way(name, own, edges, number)
         if way is None:
+            self.is_decided = False
             return own.padded()
         self._say(name, _SAID[way], obstacle)
+        self._note(edges, False, way)
         return own.run(way)
 
-    def _way(self, name: str, layer: _Forward, edges: LayerEdges, number: int) -> str | None:
+    def _way(self, name: str, layer: LayerForward, edges: LayerEdges, number: int) -> str | None:
         """Returns how a layer runs that is compared with itself on all edges of a batch, once.
 
         None where this batch does not tell, and of blocks where the layer needs all rows.
@@ -355,7 +396,7 @@ class LayerRun:
         return way
 
 
-class _Forward:
+class LayerForward:
     """A layer's own forward, on slices of a batch in one way or the other."""
 
     def __init__(
@@ -465,8 +506,7 @@ def _arguments(
 
     Tensors of edges are known by their names, ``edge_``.
     """
-    function = getattr(forward, "__func__", forward)
-    names = _parameter_names(function)[function is not forward :]
+    names = parameter_names(forward)
     if names[:2] == ("x", "edge_index") and len(args) == 2 and not kwargs:
         return args[0], args[1], {}, False
     found = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -480,6 +520,12 @@ def _arguments(
         elif value is not None:
             more = True
     return x, edge_index, extras, more
+
+
+def parameter_names(forward: Any) -> tuple[str, ...]:
+    """Returns the names of the arguments that a layer's forward takes by place."""
+    function = getattr(forward, "__func__", forward)
+    return _parameter_names(function)[function is not forward :]
 
 
 @functools.lru_cache(maxsize=256)

@@ -20,7 +20,7 @@ DROPOUT = 0.5
 
 
 class Bags:
-    """Words of vertices: those of row v are ``indices[indptr[v]:indptr[v + 1]]``."""
+    """Words of nodes: those of row v are ``indices[indptr[v]:indptr[v + 1]]``."""
 
     def __init__(self, indptr: Tensor, indices: Tensor) -> None:
         self.indptr = indptr

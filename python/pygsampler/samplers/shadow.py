@@ -126,7 +126,7 @@ class PageRankShaDow(_ShaDow):
         super().__init__(seed)
         self._options = k, alpha, epsilon, threshold
         self.disjoint = disjoint
-        # By graph and root: its vertices and their scores.
+        # By graph and root: its nodes and their scores.
         self._known: WeakKeyDictionary[Graph, dict[int, tuple[Any, Any]]] = WeakKeyDictionary()
 
     @property
@@ -210,15 +210,15 @@ def shadow_disjoint(
 ) -> DisjointShaDow:
     """ShaDow (Zeng et al., 2021), a subgraph for each root: hops around it, and all edges there.
 
-    A batch is a ``Subgraph``, whose subgraphs share neither vertices nor draws nor edges:
+    A batch is a ``Subgraph``, whose subgraphs share neither nodes nor draws nor edges:
     ``batch.subgraph_ids`` [V], int64, has the root of each node, a place in the seeds. The roots
     are the first nodes, and a seed that is given twice is two. It needs torch.
 
     Parameters
     ----------
     fanouts : sequence of int
-        Neighbours of each vertex that the hop before has reached first, innermost hop last; -1
-        takes all. The paper has 2 hops, and 20 vertices.
+        Neighbours of each node that the hop before has reached first, innermost hop last; -1
+        takes all. The paper has 2 hops, and 20 nodes.
     replace : bool
         Draw with replacement, as the authors' code does.
     prob : str, optional
@@ -247,31 +247,31 @@ def ppr_shadow(
     disjoint: bool = True,
     seed: int | None = None,
 ) -> PageRankShaDow:
-    """ShaDow (Zeng et al., 2021) by PageRank: the vertices nearest to a root, and all edges there.
+    """ShaDow (Zeng et al., 2021) by PageRank: the nodes nearest to a root, and all edges there.
 
     Near are those where walks from the root end: against the edges, each step stopping with the
-    chance ``alpha``, and at a vertex without in-edges. Their chances are approximate, by pushes
+    chance ``alpha``, and at a node without in-edges. Their chances are approximate, by pushes
     (Andersen et al., 2006) of integers: nothing is random, and they are the same everywhere.
     What was found for a root is kept with the sampler, for as long as the graph lives.
 
     A batch is a ``Subgraph`` with ``batch.subgraph_ids`` [V], int64, as ``shadow_disjoint``
-    makes it, whose ``extra["score"]`` [V] has the chance of each vertex, float32. It needs torch.
+    makes it, whose ``extra["score"]`` [V] has the chance of each node, float32. It needs torch.
 
     Parameters
     ----------
     k : int
-        The most vertices of a root, itself among them; the paper has 200.
+        The most nodes of a root, itself among them; the paper has 200.
     alpha : float
         In [0.001, 1]. The default is the paper's 0.15 of a walk that moves at every other step
         alone.
     epsilon : float
-        In [1e-12, 1]: pushes end where each vertex has less than this left for each of its
+        In [1e-12, 1]: pushes end where each node has less than this left for each of its
         in-edges, by which scores are too small. The time grows with its inverse.
     threshold : float
-        In [0, 1]: vertices with less than this part of the best score, the root's aside, are
+        In [0, 1]: nodes with less than this part of the best score, the root's aside, are
         left out.
     disjoint : bool
-        Each root has a subgraph of its own. False: one subgraph of all of their vertices.
+        Each root has a subgraph of its own. False: one subgraph of all of their nodes.
     seed : int, optional
         Of no effect.
 
@@ -299,7 +299,7 @@ def _subgraph(
     epoch: int,
     batch: int,
 ) -> Subgraph:
-    """All edges between the vertices, of one tree where there are trees; roots are the first."""
+    """All edges between the nodes, of one tree where there are trees; roots are the first."""
     import torch
 
     from pygsampler._batch.induced_edges import induced_edges

@@ -223,8 +223,8 @@ RandomWalk._hetero = HeteroWalk
 class MetaPathWalk(HeteroWalk):
     """Walks along edge types: ``RandomWalk(length, metapath=...)``.
 
-    Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
-    ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
+    Each step takes an edge of the metapath's next type, and a walk ends where its node has none.
+    ``sample(graph, seeds)`` takes nodes of the type that the metapath begins at, as ids or as a
     mapping of that type to them, and gives ``Walks``.
 
     Parameters

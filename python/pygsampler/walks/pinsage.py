@@ -38,11 +38,11 @@ def __dir__() -> list[str]:
 
 
 class PinSAGE(RandomWalk):
-    """The neighbours of a vertex that short random walks visit most (Ying et al., 2018, section
+    """The neighbours of a node that short random walks visit most (Ying et al., 2018, section
     3.1).
 
     Walks from a seed make traversals: the first always, and each further one unless the walk ends
-    before it, with ``termination_prob``. The vertices at the ends of traversals are its visits, the
+    before it, with ``termination_prob``. The nodes at the ends of traversals are its visits, the
     seed itself too where a walk comes back. ``sample`` gives the ``Visits`` of all seeds, and a
     loader those in torch tensors, with features and labels.
 
@@ -55,11 +55,11 @@ class PinSAGE(RandomWalk):
     num_random_walks : int
         Walks of each seed.
     num_neighbors : int
-        How many of the vertices are told.
+        How many of the nodes are told.
     metapath, edge_types
         As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
         ``HeteroGraph`` ``metapath`` is a list of its edge types, as ``MetaPathWalk`` takes them,
-        that leads back to where it begins; seeds and visits are ids of that type of vertices.
+        that leads back to where it begins; seeds and visits are ids of that type of nodes.
     prob, direction, seed
         As for ``RandomWalk``.
     mode_options : mapping, optional
@@ -169,7 +169,7 @@ class PinSAGE(RandomWalk):
                     f"seeds: expected a mapping of {kind!r}, where the metapath begins, to "
                     f"ids, got {got}"
                 )
-            # The first type's vertices are the joined graph's first: visits have its ids as well.
+            # The first type's nodes are the joined graph's first: visits have its ids as well.
             seeds = homogeneous_ids(seeds, graph, joint)
         ids = copy_ids(as_ids(seeds, "seeds", graph._device))
         job = super().launch(
@@ -256,19 +256,19 @@ class RestartNeighbors(Sampler[Visits]):
     """HetGNN's neighbours (Zhang et al., 2019, section 3.1): by the visits of a walk with restarts.
 
     A walk from each seed goes back to it with a chance before each step, until it has collected
-    ``collect`` vertices other than the seed, of each type at most its cap; of each type the most
+    ``collect`` nodes other than the seed, of each type at most its cap; of each type the most
     visited are the neighbours. It needs torch; ``sample`` gives ``Visits`` by type in torch
     tensors, on the graph's device, and so does a loader, with features and labels.
 
     Parameters
     ----------
     types : str or None
-        The name of a vertex array of the graph (``graph.ndata``): the type of each, integers. None:
+        The name of a node array of the graph (``graph.ndata``): the type of each, integers. None:
         a ``HeteroGraph`` is sampled, along all of its relations; the types of ``top``
         and ``caps`` are names, seeds are a mapping of types to ids, whose rows stand type after
         type in its order, and the neighbours of a type are ids of that.
     top : mapping of int, or str, to int
-        How many vertices of each type are told; others are none.
+        How many nodes of each type are told; others are none.
     caps : mapping of int, or str, to int, optional
         How many visits of each type are collected at most. Without, ``collect`` of all.
     collect : int
@@ -439,13 +439,13 @@ class RestartNeighbors(Sampler[Visits]):
 
 
 class _NodeTypeArray:
-    """Types of vertices that an array of the graph tells, which numbers them itself."""
+    """Types of nodes that an array of the graph tells, which numbers them itself."""
 
     def __init__(self, types: Array) -> None:
         self._types: torch.Tensor = types.torch()
 
     def of(self, nodes: torch.Tensor) -> torch.Tensor:
-        """The number of each vertex's type; any number for -1."""
+        """The number of each node's type; any number for -1."""
         return self._types.to(nodes.device)[nodes.clamp(min=0).long()]
 
     def number(self, kind: Any) -> int:
@@ -453,7 +453,7 @@ class _NodeTypeArray:
         return int(kind)
 
     def first(self, kind: Any) -> int:
-        """The vertex that is 0 among those of its type."""
+        """The node that is 0 among those of its type."""
         return 0
 
     def split(self, seeds: torch.Tensor) -> dict[Any, torch.Tensor]:
@@ -462,7 +462,7 @@ class _NodeTypeArray:
 
 
 class _NodeTypeRanges:
-    """Types of vertices of a joined graph, which stand there type after type."""
+    """Types of nodes of a joined graph, which stand there type after type."""
 
     def __init__(self, joint: HomogeneousView, node_types: Sequence[str]) -> None:
         self._starts, self._types = joint.nodes, tuple(node_types)

@@ -392,7 +392,7 @@ def top_visits(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor
     import torch
 
     count, length = rows.shape
-    # By row, vertex and place: a stable sort of each row.
+    # By row, node and place: a stable sort of each row.
     values, places = rows.sort(dim=1, stable=True)
     heads = torch.ones_like(values, dtype=torch.bool)
     heads[:, 1:] = values[:, 1:] != values[:, :-1]

@@ -100,7 +100,7 @@ class _Pyg:
     def views(self, batch: Any) -> list[CheckedBlock]:
         node, row, col, edge = (int64(a) for a in (batch.node, batch.row, batch.col, batch.edge))
         result: list[CheckedBlock] = []
-        # Of a hop: the vertices before its destinations, those up to its sources, its edges.
+        # Of a hop: the nodes before its destinations, those up to its sources, its edges.
         before, known, first = 0, int(batch.num_sampled_nodes[0]), 0
         counts = zip(batch.num_sampled_nodes[1:], batch.num_sampled_edges, strict=True)
         for new, edges in counts:

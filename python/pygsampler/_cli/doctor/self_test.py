@@ -98,7 +98,7 @@ def _sample(graph: Graph, case: Case, seeds: array[int], mode: str) -> MiniBatch
 
 
 def _graph(case: Case) -> tuple[array[int], array[int], array[int]]:
-    """``indptr``, ``indices`` and seeds: vertices without edges, parallel edges, and a hub."""
+    """``indptr``, ``indices`` and seeds: nodes without edges, parallel edges, and a hub."""
     draw = random.Random(case.bits)
     degrees = [draw.choice((0, 1, 2, 3, 10, 40)) for _ in range(_VERTICES)]
     degrees[7] = _HUB
