@@ -200,23 +200,22 @@ def _gcn(
     elif edge_weight is not None:
         weight = edges.values(edge_weight).flatten()
 
-    def spread(h: Tensor) -> Tensor:
-        first = None
-        if loop is not None:
+    def spread(h: Tensor, first: Tensor | None) -> Tensor:
+        if loop is not None and first is None:
             h, first = split_rows(h, edges.targets)
         if weight is None:
             out = reduce(edges.segments, h, SUM)
         else:
             out = weighted_sum(edges.segments, h, weight)
-        if first is not None:
-            assert loop is not None
+        if loop is not None:
+            assert first is not None
             out = out + loop[: edges.targets].unsqueeze(1) * first
         return out
 
     if _is_plain(layer.lin) and _reduces_first(layer.lin, edges):
-        out = layer.lin(spread(x))
+        out = layer.lin(spread(x, target))
     else:
-        out = spread(layer.lin(x))
+        out = spread(layer.lin(x), None if target is None else layer.lin(target))
     return _add_bias(out, layer.bias)
 
 
