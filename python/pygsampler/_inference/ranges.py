@@ -1,0 +1,222 @@
+"""Ranges of the nodes of a graph with all their in-edges, as slices of its CSC."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pygsampler._arrays.array import Array
+from pygsampler._batch.array_sources import StoredSource
+from pygsampler._batch.block import Block
+from pygsampler._inference.tables import tensor_of_array
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+    from pygsampler._graph.schema import EdgeType
+
+__all__ = ["Csc", "NodeRange", "as_tensor"]
+
+# Edges of a range are numbered by 32 bits where ids have these.
+_MOST_EDGES = (1 << 31) - 1
+
+
+def as_tensor(array: Array) -> Tensor:
+    """Returns an array of a graph as a tensor on its memory, also of a file that is mapped."""
+    if array._device >= 0:
+        return array.torch()
+    try:
+        import numpy
+    except ImportError:
+        return array.torch()
+    return tensor_of_array(numpy.asarray(array))
+
+
+class Csc:
+    """The edges of one type, by destination, for layers on a device.
+
+    ``edge_data`` has rows for edges in the order of the CSC, by the name of a layer's argument.
+    """
+
+    def __init__(
+        self,
+        arrays: tuple[Array, Array, Array | None],
+        num_src: int,
+        num_dst: int,
+        device: torch.device,
+        edge_type: EdgeType | None = None,
+    ) -> None:
+        indptr, indices, edge_ids = arrays
+        self.indptr, self.indices = as_tensor(indptr), as_tensor(indices)
+        self.edge_ids = None if edge_ids is None else as_tensor(edge_ids)
+        self.num_src, self.num_dst, self.num_edges = num_src, num_dst, len(self.indices)
+        self.device, self.edge_type = device, edge_type
+        self.edge_data: dict[str, Tensor] = {}
+        self._offsets = self.indptr.cpu()
+        # Values of nodes that layers share, as norms by degrees.
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def one_type(self) -> bool:
+        """True if sources and destinations are the same nodes."""
+        return self.edge_type is None or self.edge_type[0] == self.edge_type[2]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of ``indptr`` and ``indices`` in bytes."""
+        size = self.indices.element_size()
+        return (self.num_edges + self.num_dst + 1) * size
+
+    def to_device(self) -> None:
+        """Copies the arrays to the device, from where ranges of them are slices."""
+        self.indptr = self.indptr.to(self.device)
+        self.indices = self.indices.to(self.device)
+        self.edge_data = {name: each.to(self.device) for name, each in self.edge_data.items()}
+
+    def offset(self, node: int) -> int:
+        """Returns the number of edges into the nodes before this one."""
+        # Nodes behind the last row have no edges.
+        return int(self._offsets[min(node, len(self._offsets) - 1)])
+
+    def ranges(self, batch_size: int | None, row_cost: int, edge_cost: int, room: int) -> list[int]:
+        """Returns the first nodes of ranges, and the number of nodes.
+
+        Parameters
+        ----------
+        batch_size : int or None
+            The number of nodes of a range; None cuts by cost.
+        row_cost, edge_cost, room : int
+            Bytes for a node and for an edge, and how many there may be in a range; each range has
+            at least one node.
+        """
+        if batch_size is not None:
+            cuts = [*range(0, self.num_dst, batch_size), self.num_dst]
+            return cuts if self.num_dst else [0, 0]
+        cuts = [0]
+        while cuts[-1] < self.num_dst:
+            first = cuts[-1]
+            low, high, start = first + 1, self.num_dst, self.offset(first)
+            while low < high:
+                middle = (low + high + 1) // 2
+                edges = self.offset(middle) - start
+                if (middle - first) * row_cost + edges * edge_cost <= room and edges <= _MOST_EDGES:
+                    low = middle
+                else:
+                    high = middle - 1
+            cuts.append(low)
+        return cuts if self.num_dst else [0, 0]
+
+    def range(self, first: int, last: int) -> NodeRange:
+        """Returns the nodes [first, last) with their in-edges."""
+        return NodeRange(self, first, last)
+
+    def edge_index(self) -> Tensor:
+        """Returns all edges as PyG has them, int64 [2, edges], in the order of the CSC."""
+        whole = self.range(0, self.num_dst)
+        return torch.stack([whole.indices.long(), whole.destinations().long()])
+
+
+class NodeRange:
+    """Nodes [first, last) as destinations, with all their in-edges.
+
+    ``indices`` are ids of nodes, or places in ``others`` behind the range itself where the range
+    is compact: the rows of its sources are then the range's own, and those of ``others``.
+    """
+
+    def __init__(self, csc: Csc, first: int, last: int) -> None:
+        self.csc, self.first, self.last = csc, first, last
+        self.low, self.high = csc.offset(first), csc.offset(last)
+        self.others: Tensor | None = None
+        self.num_src = csc.num_src
+        self.indices = self.source_ids()
+        self._destinations: Tensor | None = None
+        rows = csc.indptr[first : last + 1].to(csc.device, non_blocking=True)
+        missing = last - first + 1 - len(rows)
+        if missing:
+            end = rows.new_full((missing,), self.high)
+            rows = torch.cat([rows, end])
+        same = self.low == 0 and rows.dtype == self.indices.dtype
+        self.indptr = rows if same else (rows - self.low).to(self.indices.dtype)
+
+    @property
+    def size(self) -> int:
+        """The number of destinations."""
+        return self.last - self.first
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges."""
+        return self.high - self.low
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the range has all nodes."""
+        return self.first == 0 and self.last == self.csc.num_dst
+
+    def destinations(self) -> Tensor:
+        """Returns the place of each edge's destination in the range."""
+        if self._destinations is None:
+            rows = torch.arange(self.size, dtype=self.indices.dtype, device=self.indices.device)
+            degrees = self.indptr.diff()
+            self._destinations = rows.repeat_interleave(degrees, output_size=self.num_edges)
+        return self._destinations
+
+    def source_ids(self) -> Tensor:
+        """Returns the source of each edge."""
+        return self.csc.indices[self.low : self.high].to(self.csc.device, non_blocking=True)
+
+    def edge_values(self, values: Tensor) -> Tensor:
+        """Returns the rows of the range's edges, of rows in the order of the CSC."""
+        return values[self.low : self.high].to(self.csc.device, non_blocking=True)
+
+    def compact(self, own_first: bool) -> None:
+        """Numbers sources by those that occur, after the range itself where it comes first."""
+        count = self.csc.num_src
+        at = self.indices.long()
+        occurs = torch.zeros(count, dtype=torch.bool, device=at.device)
+        occurs[at] = True
+        own = self.size if own_first else 0
+        if own:
+            occurs[self.first : self.last] = False
+        others = occurs.nonzero().flatten()
+        places = torch.empty(count, dtype=self.indices.dtype, device=at.device)
+        places[others] = torch.arange(own, own + len(others), device=at.device).to(places.dtype)
+        if own:
+            places[self.first : self.last] = torch.arange(own, device=at.device).to(places.dtype)
+        self.indices, self.others, self.num_src = places[at], others, own + len(others)
+
+    def block(self, bipartite: bool) -> Block:
+        """Returns the range as a block; of a bipartite one destinations are no sources."""
+        return Block._of(_RangeSource(self, bipartite), 0, edge_type=self.csc.edge_type)
+
+
+class _RangeSource(StoredSource):
+    """The arrays of a block of a range; those of all nodes and edges are made when asked for."""
+
+    def __init__(self, nodes: NodeRange, bipartite: bool) -> None:
+        sizes = nodes.num_src, nodes.size, nodes.num_edges, 0
+        super().__init__("torch", None, {}, [], [sizes])
+        self._range, self._bipartite = nodes, bipartite
+
+    def block_arrays(self, place: int, name: str) -> Mapping[str, Any]:
+        nodes = self._range
+        if name in ("indptr", "indices"):
+            return {name: getattr(nodes, name)}
+        if name == "edge_weights":
+            return {name: None}
+        like: Any = {"dtype": nodes.indices.dtype, "device": nodes.indices.device}
+        if name == "edge_ids":
+            known = nodes.csc.edge_ids
+            if known is not None:
+                return {name: nodes.edge_values(known)}
+            return {name: torch.arange(nodes.low, nodes.high, **like)}
+        own = torch.arange(nodes.first, nodes.last, **like)
+        if name == "dst_nodes":
+            return {name: own}
+        if nodes.others is None:
+            return {name: torch.arange(nodes.num_src, **like)}
+        others = nodes.others.to(own.dtype)
+        return {name: others if self._bipartite else torch.cat([own, others])}

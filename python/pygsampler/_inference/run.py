@@ -1,0 +1,259 @@
+"""A run over all nodes: each layer in ranges that fit into a bound of memory."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from pygsampler._inference.ranges import Csc, NodeRange
+from pygsampler._inference.tables import Output, Table, map_file
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pygsampler._inference.finished_layers import FinishedLayers
+
+__all__ = ["APART", "FIRST", "ROWS", "WHOLE", "Layer", "Run", "available_memory"]
+
+# What rows a layer takes. Those of the sources, of which the destinations' are the first; those of
+# all sources, and apart from them the destinations'; those of the destinations alone; all rows of
+# all nodes at once, for layers of which nobody knows how they run on ranges.
+FIRST, APART, ROWS, WHOLE = "first", "apart", "rows", "whole"
+# A range of a layer that needs nothing but slices is as large as a CPU's caches.
+_CACHED_BYTES = 4 << 20
+_LOG = logging.getLogger("pygsampler")
+
+
+class Layer(Protocol):
+    """A layer as a run sees it."""
+
+    name: str
+
+    def access(self, csc: Csc | None, source: Table) -> str:
+        """Returns which rows the layer takes."""
+        ...
+
+    def cost(self, source: Table) -> tuple[int, int]:
+        """Returns estimates of the bytes that the layer needs for a node and for an edge."""
+        ...
+
+    def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
+        """Returns the rows of a range."""
+        ...
+
+
+def available_memory(device: torch.device) -> int:
+    """Returns how many bytes a run may take unless it is told: half of what is free."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] // 2)
+    with suppress(OSError), open("/proc/meminfo") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024 // 2
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+class Run:
+    """A run over the layers of a model, one after the other."""
+
+    def __init__(
+        self,
+        device: torch.device,
+        batch_size: int | None,
+        memory: int,
+        finished: FinishedLayers | None,
+        tell: Callable[[int, int], object],
+    ) -> None:
+        self.device, self.batch_size, self.memory = device, batch_size, memory
+        self.finished, self._tell = finished, tell
+        self._number = self._done = self._total = 0
+        # Tables that this run holds in the memory that is bounded, by the id of the tensor.
+        self._held: dict[int, int] = {}
+        self._folder: Any = None
+
+    def expect(self, rows: int) -> None:
+        """Notes that so many rows are to come, for the bar."""
+        self._total += rows
+
+    def close(self) -> None:
+        """Removes the files of layers that were too large for the memory."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def release(self, table: Table) -> None:
+        """Notes that the rows of a layer are no longer needed."""
+        self._held.pop(id(table.values), None)
+
+    def layer(
+        self, layer: Layer, csc: Csc | None, source: Table, own: Table, out: Output | None = None
+    ) -> Table:
+        """Returns the rows of a layer for all destinations.
+
+        Parameters
+        ----------
+        layer : Layer
+        csc : Csc or None
+            The edges; None for a layer that works row by row.
+        source, own : Table
+            The rows of all sources and of all destinations.
+        out : Output, optional
+            The place for the rows; without it the run chooses one.
+        """
+        number, self._number = self._number, self._number + 1
+        count = own.shape[0] if csc is None else csc.num_dst
+        if self.finished is not None and out is None:
+            known = self.finished.load(number, layer.name)
+            if known is not None:
+                self._advance(count)
+                return Table(known)
+        free = max(self.memory - sum(self._held.values()), 1)
+        moved = source if csc is None else self._on_device(source, free)
+        if moved is not source:
+            # Both are one table where they were.
+            own = moved if own is source else own
+            free -= moved.nbytes
+            source = moved
+        access = layer.access(csc, source)
+        cuts = self._cuts(layer, csc, source, own, access, free // 2)
+        _LOG.info(
+            "inference: layer %s, %d nodes in %d ranges, %d bytes of %d free for rows of layers",
+            *(layer.name, count, len(cuts) - 1, free, self.memory),
+        )
+        result: Tensor | None = None
+        for first, last in itertools.pairwise(cuts):
+            rows = self._range(layer, csc, source, own, access, first, last)
+            if rows.shape[:1] != (last - first,):
+                raise ValueError(
+                    f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
+                    f"{tuple(rows.shape)}"
+                )
+            if result is None:
+                shape = count, *rows.shape[1:]
+                if last - first == count and self._may_return(rows, out):
+                    # The one range is the result.
+                    result = rows
+                    self._hold(result)
+                else:
+                    result = self._allocate(number, shape, rows.dtype, free, out)
+            if result is not rows:
+                result[first:last].copy_(rows)
+            del rows
+            self._advance(last - first)
+        assert result is not None
+        if self.finished is not None and out is None:
+            self.finished.complete(number, layer.name, result)
+        if moved is not source:
+            self.release(moved)
+        return Table(result)
+
+    def _may_return(self, rows: Tensor, out: Output | None) -> bool:
+        """True if rows of all nodes are where the result has to be."""
+        if out is None:
+            return self.finished is None
+        return out.given is None and out.device == rows.device
+
+    def _advance(self, rows: int) -> None:
+        self._done += rows
+        self._total = max(self._total, self._done)
+        self._tell(self._done, self._total)
+
+    def _hold(self, tensor: Tensor) -> None:
+        if tensor.device.type == self.device.type:
+            self._held[id(tensor)] = tensor.numel() * tensor.element_size()
+
+    def _on_device(self, table: Table, free: int) -> Table:
+        """Returns a table on the device where there is room for it."""
+        if self.device.type == "cpu":
+            # Rows in memory or in a mapped file are read where they are.
+            return table if table.device.type == "cpu" else Table(table.whole(self.device))
+        if table.device == self.device and table.values is not None:
+            return table
+        return table if table.nbytes > free // 2 else Table(table.whole(self.device))
+
+    def _cuts(
+        self, layer: Layer, csc: Csc | None, source: Table, own: Table, access: str, room: int
+    ) -> list[int]:
+        row_cost, edge_cost = layer.cost(source)
+        if csc is None:
+            count = own.shape[0]
+            step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
+            return [*range(0, count, step), count] if count else [0, 0]
+        whole = csc.num_dst * row_cost + csc.num_edges * edge_cost
+        here = source.values is not None and source.device == self.device
+        if access == WHOLE:
+            return [0, csc.num_dst]
+        if access == APART and here and self.device.type == "cpu":
+            room = min(room, _CACHED_BYTES)
+        elif self.batch_size is None and here and whole <= room:
+            return [0, csc.num_dst]
+        else:
+            # Each edge may bring the row of another source.
+            edge_cost += row_cost
+        return csc.ranges(self.batch_size, row_cost, edge_cost, room)
+
+    def _range(
+        self,
+        layer: Layer,
+        csc: Csc | None,
+        source: Table,
+        own: Table,
+        access: str,
+        first: int,
+        last: int,
+    ) -> Tensor:
+        if csc is None:
+            rows = own.rows(first, last, self.device)
+            return layer.run(None, rows, rows, ROWS)
+        nodes = csc.range(first, last)
+        here = source.values is not None and source.device == self.device
+        if access == WHOLE or (here and nodes.is_whole):
+            x_src = source.whole(self.device)
+            x_dst = x_src if own is source else own.whole(self.device)
+            return layer.run(nodes, x_src, x_dst, access)
+        x_dst = own.rows(first, last, self.device)
+        if access == APART and here:
+            return layer.run(nodes, source.tensor, x_dst, access)
+        nodes.compact(own_first=access == FIRST and own is source)
+        assert nodes.others is not None
+        x_src = source.gather(nodes.others, self.device)
+        if access == FIRST and own is source:
+            x_src = torch.cat([x_dst, x_src])
+            x_dst = x_src[: nodes.size]
+        return layer.run(nodes, x_src, x_dst, access)
+
+    def _allocate(
+        self,
+        number: int,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        free: int,
+        out: Output | None,
+    ) -> Tensor:
+        if out is not None:
+            return out.allocate(shape, dtype)
+        if self.finished is not None:
+            return self.finished.create(number, shape, dtype)
+        size = dtype.itemsize
+        for each in shape:
+            size *= each
+        # On a GPU rows that have no room there are in the host's memory, which is larger.
+        places = {self.device: free, torch.device("cpu"): available_memory(torch.device("cpu"))}
+        if self.device.type == "cpu":
+            places = {self.device: free}
+        for device, room in places.items():
+            if size <= room // 2:
+                result = torch.empty(shape, dtype=dtype, device=device)
+                self._hold(result)
+                return result
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="pygsampler-")
+        _LOG.info("inference: %d bytes of a layer are in a file of %s", size, self._folder.name)
+        return map_file(Path(self._folder.name) / f"layer{number}.bin", shape, dtype)
