@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockLayer", "RowLayer", "count_arguments", "layer_name", "modules_of", "widest"]
 
+# What a variable is in that has no value yet.
+_EMPTY = types.CellType()
 _RUNNING = batchnorm._BatchNorm, instancenorm._InstanceNorm
 
 
 def count_arguments(function: Any) -> int:
     """Returns how many arguments a layer needs; 1 for functions that do not say it."""
-    target = function.forward if isinstance(function, torch.nn.Module) else function
+    # A compiled module takes any arguments, the one that it was made of says which.
+    target = getattr(function, "_orig_mod", function)
+    target = target.forward if isinstance(target, torch.nn.Module) else target
     try:
         parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
@@ -45,27 +50,21 @@ def layer_name(layer: Any) -> str:
 
 
 def modules_of(layers: Any) -> Iterator[torch.nn.Module]:
-    """Yields the modules of layers, also of their bound methods and partial functions."""
+    """Yields modules, and those that functions, methods and objects of a list refer to."""
     for layer in layers:
         if isinstance(layer, torch.nn.Module):
             yield layer
         elif isinstance(layer, functools.partial):
             yield from modules_of([layer.func, *layer.args, *layer.keywords.values()])
-        elif isinstance(getattr(layer, "__self__", None), torch.nn.Module):
-            yield layer.__self__
+        elif inspect.ismethod(layer):
+            yield from modules_of([layer.__self__, layer.__func__])
+        elif inspect.isfunction(layer):
+            values = [layer.__globals__.get(name) for name in layer.__code__.co_names]
+            values += [cell.cell_contents for cell in layer.__closure__ or () if cell != _EMPTY]
+            yield from (each for each in values if isinstance(each, torch.nn.Module))
         else:
-            # The variables of a function that is defined beside a model.
-            cells = getattr(layer, "__closure__", None) or ()
-            contents = [cell.cell_contents for cell in cells if _is_filled(cell)]
-            yield from (each for each in contents if isinstance(each, torch.nn.Module))
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
+            values = [*getattr(layer, "__dict__", {}).values()]
+            yield from (each for each in values if isinstance(each, torch.nn.Module))
 
 
 def check_by_row(layer: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,13 +75,15 @@ class FinishedLayers:
                 f"{self.folder} with {entry['name']}; name another folder"
             )
         shape, dtype = tuple(entry["shape"]), getattr(torch, entry["dtype"])
-        return map_file(self._path(number), shape, dtype)
+        path, size = self._path(number), math.prod(shape) * dtype.itemsize
+        if not path.exists() or path.stat().st_size != size:
+            raise ValueError(f"resume: expected {path} of {size} bytes, got another file or none")
+        return map_file(path, shape, dtype)
 
     def create(self, number: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Returns room for the rows of a layer that begins now."""
         path = self._path(number)
         path.unlink(missing_ok=True)
-        self.save()
         return map_file(path, shape, dtype)
 
     def complete(self, number: int, name: str, rows: Tensor) -> None:

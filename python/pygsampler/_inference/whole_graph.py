@@ -117,12 +117,14 @@ def inference(
     finished = None
     if resume is not None:
         finished = plan.finished(resume)
-        memory = finished.settings.setdefault("memory", memory) if memory is None else memory
-        batch_size = finished.settings.setdefault("batch_size", batch_size) or batch_size
+        # Sums of products of matrices depend on the sizes of ranges.
+        memory = finished.settings.get("memory") if memory is None else memory
+        batch_size = finished.settings.get("batch_size") if batch_size is None else batch_size
     if memory is None:
         memory = available_memory(plan.device)
     if finished is not None:
         finished.settings.update(memory=memory, batch_size=batch_size)
+        finished.save()
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         stack.enter_context(evaluation(plan.modules))
