@@ -12,13 +12,13 @@ import torch
 from torch.nn.modules import batchnorm, instancenorm
 
 from pygsampler._engine.checks import describe
-from pygsampler._inference.run import APART, FIRST, ROWS
+from pygsampler._inference.layer_runs import APART, FIRST, ROWS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler._inference.ranges import Csc, NodeRange
-    from pygsampler._inference.tables import Table
+    from pygsampler._inference.ranges import InEdges, NodeRange
+    from pygsampler._inference.tables import NodeTable
 
 __all__ = ["BlockLayer", "RowLayer", "count_arguments", "layer_name", "modules_of", "widest"]
 
@@ -78,7 +78,7 @@ def check_by_row(layer: Any) -> None:
                 )
 
 
-def widest(layers: Any, source: Table) -> int:
+def widest(layers: Any, source: NodeTable) -> int:
     """Returns the bytes of the widest row that layers are likely to write."""
     shapes = [each.shape for module in modules_of(layers) for each in module.parameters()]
     width = max((max(shape, default=1) for shape in shapes), default=1)
@@ -95,10 +95,10 @@ class RowLayer:
         for each in functions:
             check_by_row(each)
 
-    def access(self, csc: Csc | None, source: Table) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable) -> str:
         return ROWS
 
-    def cost(self, source: Table) -> tuple[int, int]:
+    def cost(self, source: NodeTable) -> tuple[int, int]:
         return 3 * widest(self.functions, source), 0
 
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
@@ -127,10 +127,10 @@ class BlockLayer:
         for each in functions:
             check_by_row(each)
 
-    def access(self, csc: Csc | None, source: Table) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable) -> str:
         return FIRST if self.arguments == 2 else APART
 
-    def cost(self, source: Table) -> tuple[int, int]:
+    def cost(self, source: NodeTable) -> tuple[int, int]:
         row = widest([self.function, *self.functions], source)
         # A layer of somebody's own may write a row for each edge.
         return 3 * row, row + 16

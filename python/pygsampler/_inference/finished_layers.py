@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pygsampler._inference.tables import Table, map_file
+from pygsampler._inference.tables import NodeTable, map_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torch import Tensor
 
-    from pygsampler._inference.ranges import Csc
+    from pygsampler._inference.ranges import InEdges
 
 __all__ = ["FinishedLayers", "fingerprint"]
 
@@ -86,12 +86,12 @@ class FinishedLayers:
         path.unlink(missing_ok=True)
         return map_file(path, shape, dtype)
 
-    def complete(self, number: int, name: str, rows: Tensor) -> None:
+    def complete(self, number: int, name: str, values: Tensor) -> None:
         """Adds a layer whose rows are all written."""
         with open(self._path(number), "rb+") as file:
             os.fsync(file.fileno())
-        dtype = str(rows.dtype).removeprefix("torch.")
-        self._manifest["layers"].append({"name": name, "shape": list(rows.shape), "dtype": dtype})
+        dtype = str(values.dtype).removeprefix("torch.")
+        self._manifest["layers"].append({"name": name, "shape": list(values.shape), "dtype": dtype})
         self.save()
 
     def save(self) -> None:
@@ -109,7 +109,10 @@ class FinishedLayers:
 
 
 def fingerprint(
-    model: str, tensors: Iterable[tuple[str, Tensor]], graphs: Iterable[Csc], inputs: list[Table]
+    model: str,
+    tensors: Iterable[tuple[str, Tensor]],
+    graphs: Iterable[InEdges],
+    inputs: list[NodeTable],
 ) -> dict[str, Any]:
     """Returns what tells one run from another, as a manifest has it.
 

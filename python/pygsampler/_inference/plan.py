@@ -19,14 +19,14 @@ from pygsampler._inference.block_layers import (
     modules_of,
 )
 from pygsampler._inference.finished_layers import FinishedLayers, fingerprint
-from pygsampler._inference.ranges import Csc
-from pygsampler._inference.tables import Output, Table
+from pygsampler._inference.ranges import InEdges
+from pygsampler._inference.tables import NodeTable, Output
 
 if TYPE_CHECKING:
     from pygsampler._graph.graph import Graph
-    from pygsampler._inference.run import Run
+    from pygsampler._inference.layer_runs import InferenceRun
 
-__all__ = ["Plan", "evaluation"]
+__all__ = ["InferencePlan", "evaluation"]
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def _is_pyg(value: Any) -> bool:
     return has_layers(value)
 
 
-class Plan:
+class InferencePlan:
     """The arguments of a run, checked."""
 
     def __init__(
@@ -94,10 +94,10 @@ class Plan:
             )
         return None, [model]
 
-    def _tables(self, features: Any, hetero: bool) -> dict[Any, Table]:
+    def _tables(self, features: Any, hetero: bool) -> dict[Any, NodeTable]:
         counts: Any = self.graph.num_nodes
         if not hetero:
-            return {None: Table.of_input(features, "features", counts)}
+            return {None: NodeTable.of_input(features, "features", counts)}
         if not isinstance(features, Mapping):
             raise TypeError(
                 "features: expected a mapping of node types for a heterogeneous graph, got "
@@ -107,7 +107,7 @@ class Plan:
             if kind not in counts:
                 raise ValueError(f"features: expected node types of {list(counts)}, got {kind!r}")
         return {
-            kind: Table.of_input(each, f"features of {kind!r}", counts[kind])
+            kind: NodeTable.of_input(each, f"features of {kind!r}", counts[kind])
             for kind, each in features.items()
         }
 
@@ -129,7 +129,7 @@ class Plan:
                     )
         return device  # type: ignore[no-any-return]
 
-    def _cscs(self, hetero: bool) -> dict[Any, Csc]:
+    def _cscs(self, hetero: bool) -> dict[Any, InEdges]:
         graph = self.graph
         # Arrays of a GPU are used there, and copied from the host's where layers run elsewhere.
         there = self.device.type == "cuda" and graph.device == str(self.device)
@@ -138,11 +138,11 @@ class Plan:
         if not hetero:
             count = graph.num_nodes
             parts = source.indptr, source.indices, source.edge_ids
-            return {None: Csc(parts, count, count, self.device)}
+            return {None: InEdges(parts, count, count, self.device)}
         counts: Any = graph.num_nodes
         pairs: Any = source.indptr, source.indices, source.edge_ids
         return {
-            kind: Csc(
+            kind: InEdges(
                 tuple(each[kind] for each in pairs),
                 *(counts[kind[0]], counts[kind[2]], self.device, kind),
             )
@@ -235,7 +235,7 @@ class Plan:
         identity = fingerprint(names, tensors, self.cscs.values(), [*self.tables.values()])
         return FinishedLayers(folder, identity)
 
-    def execute(self, run: Run, outputs: dict[Any, Output]) -> Any:
+    def execute(self, run: InferenceRun, outputs: dict[Any, Output]) -> Any:
         """Runs all layers, and returns the result for the caller."""
         for csc in self.cscs.values():
             if self.device.type == "cuda" and csc.nbytes <= run.memory // 4:
@@ -254,7 +254,7 @@ class Plan:
             about = self.model, self.cscs[None], self.tables[None], self.edge_data
             table = pyg_models.run_basic(run, *about, outputs[None])
             return outputs[None].finish(table.tensor)
-        x = {kind: each.whole(self.device) for kind, each in self.tables.items()}
+        x = {kind: each.read_all(self.device) for kind, each in self.tables.items()}
         result = pyg_models.run_model(run, self.model, self.cscs, x.get(None, x), self.edge_data)
         if None in outputs:
             return outputs[None].put(result)
@@ -264,7 +264,7 @@ class Plan:
             )
         return {kind: outputs[kind].put(each) for kind, each in result.items()}
 
-    def _run_list(self, run: Run, layers: list[Any], out: Output) -> Table:
+    def _run_list(self, run: InferenceRun, layers: list[Any], out: Output) -> NodeTable:
         """Runs layers of a list, each with the functions of rows behind it."""
         x, csc = self.tables[None], self.cscs[None]
         groups: list[tuple[Any, list[Any]]] = []

@@ -12,7 +12,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import conv as layers
 
 from pygsampler._inference.block_layers import apply_functions, widest
-from pygsampler._inference.run import APART, FIRST, WHOLE
+from pygsampler._inference.layer_runs import APART, FIRST, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
@@ -21,8 +21,8 @@ from pygsampler.pyg.layer_run import _certain_way, _Forward, _is_patched
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler._inference.ranges import Csc, NodeRange
-    from pygsampler._inference.tables import Table
+    from pygsampler._inference.ranges import InEdges, NodeRange
+    from pygsampler._inference.tables import NodeTable
 
 __all__ = ["ConvLayer", "list_layer"]
 
@@ -58,7 +58,7 @@ class ConvLayer:
             found = fused_layer(module)
             self._fused = found if isinstance(found, FusedLayer) else None
 
-    def access(self, csc: Csc | None, source: Table) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable) -> str:
         assert csc is not None
         module = self.module
         if self._fused is not None and self._obstacle(csc, source) is not None:
@@ -71,7 +71,7 @@ class ConvLayer:
             self._way = None
         return WHOLE if self._way is None else FIRST
 
-    def _obstacle(self, csc: Csc, source: Table) -> str | None:
+    def _obstacle(self, csc: InEdges, source: NodeTable) -> str | None:
         """Returns why a fused layer does not run, None if it does."""
         assert self._fused is not None
         if len(source.shape) != 2 or (
@@ -85,7 +85,7 @@ class ConvLayer:
         bipartite = self._fused.bipartite and not getattr(self.module, "add_self_loops", False)
         return "types" if self.pair and not bipartite else None
 
-    def cost(self, source: Table) -> tuple[int, int]:
+    def cost(self, source: NodeTable) -> tuple[int, int]:
         row = widest([self.module, *self.functions], source)
         if self._fused is not None:
             return 4 * row, 48
@@ -94,10 +94,10 @@ class ConvLayer:
 
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         assert nodes is not None
-        rows = self._rows(nodes, x_src, x_dst, access)
+        rows = self._compute(nodes, x_src, x_dst, access)
         return apply_functions(self.functions, rows)
 
-    def _rows(self, nodes: NodeRange, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
+    def _compute(self, nodes: NodeRange, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         if access == WHOLE:
             # Of the whole graph edges are in the order of the CSC.
             x: Any = (x_src, x_dst) if self.pair else x_src
@@ -202,7 +202,7 @@ def _gcn_norms(
 
 
 def _gcn_factors(
-    csc: Csc, edge_weight: Tensor | None, fill: float, loops: bool, dtype: torch.dtype
+    csc: InEdges, edge_weight: Tensor | None, fill: float, loops: bool, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """Returns each node's degree to the power of -1/2, and the weight of its loop."""
     dtype = dtype if edge_weight is None else edge_weight.dtype

@@ -15,15 +15,15 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from pygsampler._inference.block_layers import RowLayer
 from pygsampler._inference.pyg_layers import ConvLayer
-from pygsampler._inference.tables import Table, TableGroup
+from pygsampler._inference.tables import NodeTable, NodeTableGroup
 from pygsampler.pyg.blockwise_model import Blockwise, _takes_batch
 from pygsampler.pyg.layer_run import _arguments, uses_statistics
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pygsampler._inference.ranges import Csc
-    from pygsampler._inference.run import Run
+    from pygsampler._inference.layer_runs import InferenceRun
+    from pygsampler._inference.ranges import InEdges
     from pygsampler._inference.tables import Output
 
 __all__ = ["count_layers", "has_layers", "run_basic", "run_model", "works_by_layer"]
@@ -58,8 +58,13 @@ def works_by_layer(model: Any) -> bool:
 
 
 def run_basic(
-    run: Run, model: Any, csc: Csc, source: Table, edge_data: dict[str, Tensor], out: Output
-) -> Table:
+    run: InferenceRun,
+    model: Any,
+    csc: InEdges,
+    source: NodeTable,
+    edge_data: dict[str, Tensor],
+    out: Output,
+) -> NodeTable:
     """Returns the rows of a model of ``torch_geometric.nn.models``, layer by layer."""
     extras = {
         name: each for name, each in edge_data.items() if getattr(model, f"supports_{name}", False)
@@ -85,11 +90,13 @@ def run_basic(
         tables.append(x)
     if not keeps:
         return x
-    group = TableGroup(tables)
+    group = NodeTableGroup(tables)
     return run.layer(RowLayer(joins), None, group, group, out)
 
 
-def run_model(run: Run, model: Any, cscs: Mapping[Any, Csc], x: Any, edge_data: Any) -> Any:
+def run_model(
+    run: InferenceRun, model: Any, cscs: Mapping[Any, InEdges], x: Any, edge_data: Any
+) -> Any:
     """Returns the result of a model of one's own, whose layers run over all nodes in ranges.
 
     ``x`` is a tensor, or a mapping of node types to tensors; ``edge_data`` are tensors, or
@@ -99,8 +106,8 @@ def run_model(run: Run, model: Any, cscs: Mapping[Any, Csc], x: Any, edge_data: 
     edges = {kind: csc.edge_index() for kind, csc in cscs.items()}
     hetero = None not in edges
     edge_index = edges if hetero else edges[None]
-    known = {id(edge_index): cscs[kind] for kind, edge_index in edges.items()}
-    with _layers_over_ranges(run, model, known):
+    by_id = {id(edge_index): cscs[kind] for kind, edge_index in edges.items()}
+    with _layers_over_ranges(run, model, by_id):
         if not _takes_batch(model):
             return model(x, edge_index, **edge_data)
         data: Any = HeteroData() if hetero else Data(x=x, edge_index=edge_index, **edge_data)
@@ -113,7 +120,9 @@ def run_model(run: Run, model: Any, cscs: Mapping[Any, Csc], x: Any, edge_data: 
 
 
 @contextmanager
-def _layers_over_ranges(run: Run, model: Any, known: Mapping[int, Csc]) -> Iterator[None]:
+def _layers_over_ranges(
+    run: InferenceRun, model: Any, by_id: Mapping[int, InEdges]
+) -> Iterator[None]:
     """Gives layers, for a while, a forward that runs over ranges; their hooks are called."""
     before = []
     try:
@@ -121,7 +130,7 @@ def _layers_over_ranges(run: Run, model: Any, known: Mapping[int, Csc]) -> Itera
             if isinstance(module, MessagePassing):
                 before.append((module, module.__dict__.get("forward")))
                 place = name or type(module).__name__
-                forward = functools.partial(_run_layer, run, known, place, module, module.forward)
+                forward = functools.partial(_run_layer, run, by_id, place, module, module.forward)
                 module.__dict__["forward"] = forward
         yield
     finally:
@@ -133,8 +142,8 @@ def _layers_over_ranges(run: Run, model: Any, known: Mapping[int, Csc]) -> Itera
 
 
 def _run_layer(
-    run: Run,
-    known: Mapping[int, Csc],
+    run: InferenceRun,
+    by_id: Mapping[int, InEdges],
     name: str,
     module: Any,
     forward: Any,
@@ -142,7 +151,7 @@ def _run_layer(
     **kwargs: Any,
 ) -> Any:
     found = _arguments(forward, args, kwargs)
-    csc = None if found is None else known.get(id(found[1]))
+    csc = None if found is None else by_id.get(id(found[1]))
     if found is None or csc is None or found[3]:
         return forward(*args, **kwargs)
     x, _, extras, _ = found
@@ -151,9 +160,9 @@ def _run_layer(
     fits = all(isinstance(each, torch.Tensor) for each in pair)
     if not fits or tuple(map(len, pair)) != sizes:
         return forward(*args, **kwargs)
-    source = Table(pair[0].contiguous())
+    source = NodeTable(pair[0].contiguous())
     apart = pair[0] is not pair[1]
-    own = Table(pair[1].contiguous()) if apart else source
+    own = NodeTable(pair[1].contiguous()) if apart else source
     layer = ConvLayer(name, module, forward, extras, pair=apart)
     result = run.layer(layer, csc, source, own)
     run.release(result)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pygsampler._graph.schema import EdgeType
 
-__all__ = ["Csc", "NodeRange", "as_tensor"]
+__all__ = ["InEdges", "NodeRange", "as_tensor"]
 
 # Edges of a range are numbered by 32 bits where ids have these.
 _MOST_EDGES = (1 << 31) - 1
@@ -35,7 +35,7 @@ def as_tensor(array: Array) -> Tensor:
     return tensor_of_array(numpy.asarray(array))
 
 
-class Csc:
+class InEdges:
     """The edges of one type, by destination, for layers on a device.
 
     ``edge_data`` has rows for edges in the order of the CSC, by the name of a layer's argument.
@@ -126,7 +126,7 @@ class NodeRange:
     is compact: the rows of its sources are then the range's own, and those of ``others``.
     """
 
-    def __init__(self, csc: Csc, first: int, last: int) -> None:
+    def __init__(self, csc: InEdges, first: int, last: int) -> None:
         self.csc, self.first, self.last = csc, first, last
         self.low, self.high = csc.offset(first), csc.offset(last)
         self.others: Tensor | None = None
@@ -152,7 +152,7 @@ class NodeRange:
         return self.high - self.low
 
     @property
-    def is_whole(self) -> bool:
+    def covers_all(self) -> bool:
         """True if the range has all nodes."""
         return self.first == 0 and self.last == self.csc.num_dst
 
@@ -172,13 +172,13 @@ class NodeRange:
         """Returns the rows of the range's edges, of rows in the order of the CSC."""
         return values[self.low : self.high].to(self.csc.device, non_blocking=True)
 
-    def compact(self, own_first: bool) -> None:
+    def compact(self, destinations_first: bool) -> None:
         """Numbers sources by those that occur, after the range itself where it comes first."""
         count = self.csc.num_src
         at = self.indices.long()
         occurs = torch.zeros(count, dtype=torch.bool, device=at.device)
         occurs[at] = True
-        own = self.size if own_first else 0
+        own = self.size if destinations_first else 0
         if own:
             occurs[self.first : self.last] = False
         others = occurs.nonzero().flatten()
@@ -194,7 +194,7 @@ class NodeRange:
 
 
 class _RangeSource(StoredSource):
-    """The arrays of a block of a range; those of all nodes and edges are made when asked for."""
+    """The arrays of a block of a range; those of all nodes and edges are created on first use."""
 
     def __init__(self, nodes: NodeRange, bipartite: bool) -> None:
         sizes = nodes.num_src, nodes.size, nodes.num_edges, 0

@@ -17,7 +17,7 @@ from pygsampler._features.features import Features
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Output", "Table", "TableGroup", "map_file", "tensor_of_array"]
+__all__ = ["NodeTable", "NodeTableGroup", "Output", "map_file", "tensor_of_array"]
 
 
 def tensor_of_array(array: Any) -> Tensor:
@@ -28,7 +28,7 @@ def tensor_of_array(array: Any) -> Tensor:
         return torch.from_numpy(array)
 
 
-class Table:
+class NodeTable:
     """Rows of all nodes, shape [N, ...]: a tensor in any memory, or ``Features``."""
 
     def __init__(self, values: Tensor | Features) -> None:
@@ -36,10 +36,10 @@ class Table:
         self.values = None if isinstance(values, Features) else values
 
     @classmethod
-    def of_input(cls, value: Any, where: str, rows: int) -> Table:
+    def of_input(cls, value: Any, where: str, num_rows: int) -> NodeTable:
         """Returns the rows that a caller gave: an array, ``Features``, or a path of a .npy file.
 
-        Raises TypeError or ValueError unless there is a row for each of ``rows`` nodes.
+        Raises TypeError or ValueError unless there is a row for each of ``num_rows`` nodes.
         """
         if isinstance(value, (str, os.PathLike)):
             import numpy
@@ -58,12 +58,12 @@ class Table:
             except (TypeError, ValueError, RuntimeError):
                 raise TypeError(
                     f"{where}: expected a tensor, an array, Features or the path of a .npy file "
-                    f"with a row for each of {rows} nodes, got {describe(value)}"
+                    f"with a row for each of {num_rows} nodes, got {describe(value)}"
                 ) from None
         shape = table.shape
-        if not shape or shape[0] != rows:
+        if not shape or shape[0] != num_rows:
             raise ValueError(
-                f"{where}: expected a row for each of {rows} nodes, got shape {tuple(shape)}"
+                f"{where}: expected a row for each of {num_rows} nodes, got shape {tuple(shape)}"
             )
         return table
 
@@ -99,7 +99,7 @@ class Table:
         """The number of values of a row."""
         return math.prod(self.shape[1:])
 
-    def rows(self, first: int, last: int, device: torch.device) -> Tensor:
+    def read_range(self, first: int, last: int, device: torch.device) -> Tensor:
         """Returns the rows of a range of nodes, on a device."""
         if self.values is not None:
             return self.values[first:last].to(device, non_blocking=True)
@@ -119,11 +119,11 @@ class Table:
         result: Tensor = self.features[ids.to(self._reader())].to(device, non_blocking=True)
         return result
 
-    def whole(self, device: torch.device) -> Tensor:
+    def read_all(self, device: torch.device) -> Tensor:
         """Returns all rows on a device, without a copy where they are there."""
         if self.values is not None:
             return self.values.to(device, non_blocking=True)
-        return self.rows(0, self.shape[0], device)
+        return self.read_range(0, self.shape[0], device)
 
     def _reader(self) -> torch.device:
         """The device whose ids ``Features`` take."""
@@ -132,10 +132,10 @@ class Table:
         return torch.device("cpu" if place < 0 else f"cuda:{place}")
 
 
-class TableGroup(Table):
+class NodeTableGroup(NodeTable):
     """Several tables, whose rows of a range are a list of tensors."""
 
-    def __init__(self, tables: list[Table]) -> None:
+    def __init__(self, tables: list[NodeTable]) -> None:
         super().__init__(tables[0].tensor)
         self._tables = tables
 
@@ -144,9 +144,9 @@ class TableGroup(Table):
         """The number of values of a row of all tables."""
         return sum(each.width for each in self._tables)
 
-    def rows(self, first: int, last: int, device: torch.device) -> Any:
+    def read_range(self, first: int, last: int, device: torch.device) -> Any:
         """Returns the rows of a range of nodes of each table, on a device."""
-        return [each.rows(first, last, device) for each in self._tables]
+        return [each.read_range(first, last, device) for each in self._tables]
 
 
 def map_file(path: Path, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
@@ -168,7 +168,7 @@ def _reserve(path: Path, size: int) -> None:
 class Output:
     """The place of a result: a tensor, an array, or a file that appears once it is complete."""
 
-    def __init__(self, out: Any, where: str, rows: int, device: torch.device) -> None:
+    def __init__(self, out: Any, where: str, num_rows: int, device: torch.device) -> None:
         """Checks ``out``; a new tensor for None is on ``device``."""
         self.given, self.out, self.where, self.device = out, out, where, device
         self.path = self._partial = None
@@ -182,9 +182,9 @@ class Output:
             self._partial = self.path.with_name(f".{self.path.stem}.{os.getpid()}.tmp.npy")
         elif out is not None:
             self.out = self._tensor(out)
-            if not self.out.dim() or self.out.shape[0] != rows:
+            if not self.out.dim() or self.out.shape[0] != num_rows:
                 raise ValueError(
-                    f"{where}: expected a row for each of {rows} nodes, got shape "
+                    f"{where}: expected a row for each of {num_rows} nodes, got shape "
                     f"{tuple(self.out.shape)}"
                 )
 

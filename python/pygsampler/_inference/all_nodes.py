@@ -100,8 +100,8 @@ def inference(
     except ImportError:
         raise ImportError("inference: expected PyTorch, found none; pip install torch") from None
 
-    from pygsampler._inference.plan import Plan, evaluation
-    from pygsampler._inference.run import Run, available_memory
+    from pygsampler._inference.layer_runs import InferenceRun, available_memory
+    from pygsampler._inference.plan import InferencePlan, evaluation
 
     if not isinstance(graph, Graph):
         raise TypeError(
@@ -112,7 +112,7 @@ def inference(
         integer(batch_size, "batch_size", 1)
     if memory is not None:
         integer(memory, "memory", 1)
-    plan = Plan(model, graph, features, edge_data, device)
+    plan = InferencePlan(model, graph, features, edge_data, device)
     outputs = plan.outputs(out)
     finished = None
     if resume is not None:
@@ -129,7 +129,7 @@ def inference(
         stack.enter_context(torch.no_grad())
         stack.enter_context(evaluation(plan.modules))
         tell = stack.enter_context(progress_callback(progress, "inference", "node"))
-        run = Run(plan.device, batch_size, memory, finished, tell)
+        run = InferenceRun(plan.device, batch_size, memory, finished, tell)
         stack.callback(run.close)
         for each in outputs.values():
             stack.callback(each.abandon)

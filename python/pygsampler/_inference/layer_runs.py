@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from pygsampler._inference.ranges import Csc, NodeRange
-from pygsampler._inference.tables import Output, Table, map_file
+from pygsampler._inference.ranges import InEdges, NodeRange
+from pygsampler._inference.tables import NodeTable, Output, map_file
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from pygsampler._inference.finished_layers import FinishedLayers
 
-__all__ = ["APART", "FIRST", "ROWS", "WHOLE", "Layer", "Run", "available_memory"]
+__all__ = ["APART", "FIRST", "ROWS", "WHOLE", "InferenceRun", "Layer", "available_memory"]
 
 # What rows a layer takes. Those of the sources, of which the destinations' are the first; those of
 # all sources, and apart from them the destinations'; those of the destinations alone; all rows of
@@ -37,11 +37,11 @@ class Layer(Protocol):
 
     name: str
 
-    def access(self, csc: Csc | None, source: Table) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable) -> str:
         """Returns which rows the layer takes."""
         ...
 
-    def cost(self, source: Table) -> tuple[int, int]:
+    def cost(self, source: NodeTable) -> tuple[int, int]:
         """Returns estimates of the bytes that the layer needs for a node and for an edge."""
         ...
 
@@ -51,7 +51,7 @@ class Layer(Protocol):
 
 
 def available_memory(device: torch.device) -> int:
-    """Returns how many bytes a run may take unless it is told: half of what is free."""
+    """Returns how many bytes a run may take by default: half of what is free."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0] // 2)
     with suppress(OSError), open("/proc/meminfo") as file:
@@ -61,7 +61,7 @@ def available_memory(device: torch.device) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
 
 
-class Run:
+class InferenceRun:
     """A run over the layers of a model, one after the other."""
 
     def __init__(
@@ -79,57 +79,62 @@ class Run:
         self._held: dict[int, int] = {}
         self._folder: Any = None
 
-    def expect(self, rows: int) -> None:
+    def expect(self, count: int) -> None:
         """Notes that so many rows are to come, for the bar."""
-        self._total += rows
+        self._total += count
 
     def close(self) -> None:
         """Removes the files of layers that were too large for the memory."""
         if self._folder is not None:
             self._folder.cleanup()
 
-    def release(self, table: Table) -> None:
+    def release(self, table: NodeTable) -> None:
         """Notes that the rows of a layer are no longer needed."""
         self._held.pop(id(table.values), None)
 
     def layer(
-        self, layer: Layer, csc: Csc | None, source: Table, own: Table, out: Output | None = None
-    ) -> Table:
+        self,
+        layer: Layer,
+        csc: InEdges | None,
+        source: NodeTable,
+        target: NodeTable,
+        out: Output | None = None,
+    ) -> NodeTable:
         """Returns the rows of a layer for all destinations.
 
         Parameters
         ----------
         layer : Layer
-        csc : Csc or None
+        csc : InEdges or None
             The edges; None for a layer that works row by row.
-        source, own : Table
+        source, target : NodeTable
             The rows of all sources and of all destinations.
         out : Output, optional
             The place for the rows; without it the run chooses one.
         """
         number, self._number = self._number, self._number + 1
-        count = own.shape[0] if csc is None else csc.num_dst
+        count = target.shape[0] if csc is None else csc.num_dst
         if self.finished is not None and out is None:
             known = self.finished.load(number, layer.name)
             if known is not None:
                 self._advance(count)
-                return Table(known)
+                return NodeTable(known)
         free = max(self.memory - sum(self._held.values()), 1)
         moved = source if csc is None else self._on_device(source, free)
         if moved is not source:
             # Both are one table where they were.
-            own = moved if own is source else own
+            target = moved if target is source else target
             free -= moved.nbytes
             source = moved
         access = layer.access(csc, source)
-        cuts = self._cuts(layer, csc, source, own, access, free // 2)
+        cuts = self._cuts(layer, csc, source, target, access, free // 2)
         _LOG.info(
             "inference: layer %s, %d nodes in %d ranges, %d bytes of %d free for rows of layers",
             *(layer.name, count, len(cuts) - 1, free, self.memory),
         )
         result: Tensor | None = None
         for first, last in itertools.pairwise(cuts):
-            rows = self._range(layer, csc, source, own, access, first, last)
+            rows = self._range(layer, csc, source, target, access, first, last)
             if rows.shape[:1] != (last - first,):
                 raise ValueError(
                     f"{layer.name}: expected a row for each of {last - first} nodes, got shape "
@@ -152,16 +157,16 @@ class Run:
             self.finished.complete(number, layer.name, result)
         if moved is not source:
             self.release(moved)
-        return Table(result)
+        return NodeTable(result)
 
-    def _may_return(self, rows: Tensor, out: Output | None) -> bool:
+    def _may_return(self, result: Tensor, out: Output | None) -> bool:
         """True if rows of all nodes are where the result has to be."""
         if out is None:
             return self.finished is None
-        return out.given is None and out.device == rows.device
+        return out.given is None and out.device == result.device
 
-    def _advance(self, rows: int) -> None:
-        self._done += rows
+    def _advance(self, count: int) -> None:
+        self._done += count
         self._total = max(self._total, self._done)
         self._tell(self._done, self._total)
 
@@ -169,21 +174,27 @@ class Run:
         if tensor.device.type == self.device.type:
             self._held[id(tensor)] = tensor.numel() * tensor.element_size()
 
-    def _on_device(self, table: Table, free: int) -> Table:
+    def _on_device(self, table: NodeTable, free: int) -> NodeTable:
         """Returns a table on the device where there is room for it."""
         if self.device.type == "cpu":
             # Rows in memory or in a mapped file are read where they are.
-            return table if table.device.type == "cpu" else Table(table.whole(self.device))
+            return table if table.device.type == "cpu" else NodeTable(table.read_all(self.device))
         if table.device == self.device and table.values is not None:
             return table
-        return table if table.nbytes > free // 2 else Table(table.whole(self.device))
+        return table if table.nbytes > free // 2 else NodeTable(table.read_all(self.device))
 
     def _cuts(
-        self, layer: Layer, csc: Csc | None, source: Table, own: Table, access: str, room: int
+        self,
+        layer: Layer,
+        csc: InEdges | None,
+        source: NodeTable,
+        target: NodeTable,
+        access: str,
+        room: int,
     ) -> list[int]:
         row_cost, edge_cost = layer.cost(source)
         if csc is None:
-            count = own.shape[0]
+            count = target.shape[0]
             step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
             return [*range(0, count, step), count] if count else [0, 0]
         whole = csc.num_dst * row_cost + csc.num_edges * edge_cost
@@ -202,29 +213,29 @@ class Run:
     def _range(
         self,
         layer: Layer,
-        csc: Csc | None,
-        source: Table,
-        own: Table,
+        csc: InEdges | None,
+        source: NodeTable,
+        target: NodeTable,
         access: str,
         first: int,
         last: int,
     ) -> Tensor:
         if csc is None:
-            rows = own.rows(first, last, self.device)
+            rows = target.read_range(first, last, self.device)
             return layer.run(None, rows, rows, ROWS)
         nodes = csc.range(first, last)
         here = source.values is not None and source.device == self.device
-        if access == WHOLE or (here and nodes.is_whole):
-            x_src = source.whole(self.device)
-            x_dst = x_src if own is source else own.whole(self.device)
+        if access == WHOLE or (here and nodes.covers_all):
+            x_src = source.read_all(self.device)
+            x_dst = x_src if target is source else target.read_all(self.device)
             return layer.run(nodes, x_src, x_dst, access)
-        x_dst = own.rows(first, last, self.device)
+        x_dst = target.read_range(first, last, self.device)
         if access == APART and here:
             return layer.run(nodes, source.tensor, x_dst, access)
-        nodes.compact(own_first=access == FIRST and own is source)
+        nodes.compact(destinations_first=access == FIRST and target is source)
         assert nodes.others is not None
         x_src = source.gather(nodes.others, self.device)
-        if access == FIRST and own is source:
+        if access == FIRST and target is source:
             x_src = torch.cat([x_dst, x_src])
             x_dst = x_src[: nodes.size]
         return layer.run(nodes, x_src, x_dst, access)
