@@ -322,6 +322,9 @@ def test_unsuitable_arguments_are_refused() -> None:
         inference(model, graph, x, edge_data={"edge_weight": "weight"})
     data = hetero_data()
     hetero, model = pgs.Graph.from_pyg(data), hetero_models()["HeteroConv"]
+    with pytest.raises(ValueError, match="lazy ones"):
+        inference(model, hetero, data.x_dict)
+    expected_of(model.double(), data.x_dict, data.edge_index_dict)
     for features, text in ((x, "mapping of node types"), ({"x": x}, "expected node types")):
         with pytest.raises((TypeError, ValueError), match=text):
             inference(model, hetero, features)

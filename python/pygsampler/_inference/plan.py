@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.nn.parameter import UninitializedParameter
 
 from pygsampler._arrays.tensors import as_tensor
 from pygsampler._engine.checks import describe
@@ -122,6 +123,11 @@ class InferencePlan:
             device = torch.device("cuda", torch.cuda.current_device())
         for module in self.modules:
             for each in module.parameters():
+                if isinstance(each, UninitializedParameter):
+                    raise ValueError(
+                        f"model: expected parameters with shapes, got {type(module).__name__} with "
+                        "lazy ones; call the model once, or train it, before"
+                    )
                 if each.device != device:
                     raise ValueError(
                         f"device: expected the device of the model's parameters, {each.device}, "
