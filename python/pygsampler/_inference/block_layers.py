@@ -95,7 +95,7 @@ class RowLayer:
         for each in functions:
             check_by_row(each)
 
-    def access(self, csc: InEdges | None, source: NodeTable) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         return ROWS
 
     def cost(self, source: NodeTable) -> tuple[int, int]:
@@ -127,7 +127,7 @@ class BlockLayer:
         for each in functions:
             check_by_row(each)
 
-    def access(self, csc: InEdges | None, source: NodeTable) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         return FIRST if self.arguments == 2 else APART
 
     def cost(self, source: NodeTable) -> tuple[int, int]:

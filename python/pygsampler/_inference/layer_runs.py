@@ -28,7 +28,7 @@ __all__ = ["APART", "FIRST", "ROWS", "WHOLE", "InferenceRun", "Layer", "availabl
 # all nodes at once, for layers of which nobody knows how they run on ranges.
 FIRST, APART, ROWS, WHOLE = "first", "apart", "rows", "whole"
 # A range of a layer that needs nothing but slices is as large as a CPU's caches.
-_CACHED_BYTES = 4 << 20
+_CACHED_BYTES = 16 << 20
 _LOG = logging.getLogger("pygsampler")
 
 
@@ -37,8 +37,8 @@ class Layer(Protocol):
 
     name: str
 
-    def access(self, csc: InEdges | None, source: NodeTable) -> str:
-        """Returns which rows the layer takes."""
+    def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
+        """Returns which rows the layer takes; ``fits`` if all nodes may be one range."""
         ...
 
     def cost(self, source: NodeTable) -> tuple[int, int]:
@@ -126,8 +126,9 @@ class InferenceRun:
             target = moved if target is source else target
             free -= moved.nbytes
             source = moved
-        access = layer.access(csc, source)
-        cuts = self._cuts(layer, csc, source, target, access, free // 2)
+        fits = csc is not None and self._fits(layer, csc, source, free // 2)
+        access = layer.access(csc, source, fits)
+        cuts = self._cuts(layer, csc, source, target, access, free // 2, fits)
         _LOG.info(
             "inference: layer %s, %d nodes in %d ranges, %d bytes of %d free for rows of layers",
             *(layer.name, count, len(cuts) - 1, free, self.memory),
@@ -183,6 +184,16 @@ class InferenceRun:
             return table
         return table if table.nbytes > free // 2 else NodeTable(table.read_all(self.device))
 
+    def _is_here(self, table: NodeTable) -> bool:
+        """True if layers read a table where it is."""
+        return table.values is not None and table.device == self.device
+
+    def _fits(self, layer: Layer, csc: InEdges, source: NodeTable, room: int) -> bool:
+        """True if all nodes may be one range."""
+        row_cost, edge_cost = layer.cost(source)
+        size = csc.num_dst * row_cost + csc.num_edges * edge_cost
+        return self.batch_size is None and self._is_here(source) and size <= room
+
     def _cuts(
         self,
         layer: Layer,
@@ -191,20 +202,18 @@ class InferenceRun:
         target: NodeTable,
         access: str,
         room: int,
+        fits: bool,
     ) -> list[int]:
         row_cost, edge_cost = layer.cost(source)
         if csc is None:
             count = target.shape[0]
             step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
             return [*range(0, count, step), count] if count else [0, 0]
-        whole = csc.num_dst * row_cost + csc.num_edges * edge_cost
-        here = source.values is not None and source.device == self.device
-        if access == WHOLE:
+        apart = access == APART and self._is_here(source)
+        if access == WHOLE or (fits and not (apart and self.device.type == "cpu")):
             return [0, csc.num_dst]
-        if access == APART and here and self.device.type == "cpu":
-            room = min(room, _CACHED_BYTES)
-        elif self.batch_size is None and here and whole <= room:
-            return [0, csc.num_dst]
+        if apart:
+            room = min(room, _CACHED_BYTES) if self.device.type == "cpu" else room
         else:
             # Each edge may bring the row of another source.
             edge_cost += row_cost
@@ -224,7 +233,7 @@ class InferenceRun:
             rows = target.read_range(first, last, self.device)
             return layer.run(None, rows, rows, ROWS)
         nodes = csc.range(first, last)
-        here = source.values is not None and source.device == self.device
+        here = self._is_here(source)
         if access == WHOLE or (here and nodes.covers_all):
             x_src = source.read_all(self.device)
             x_dst = x_src if target is source else target.read_all(self.device)

@@ -58,18 +58,27 @@ class ConvLayer:
             found = fused_layer(module)
             self._fused = found if isinstance(found, FusedLayer) else None
 
-    def access(self, csc: InEdges | None, source: NodeTable) -> str:
+    def access(self, csc: InEdges | None, source: NodeTable, fits: bool) -> str:
         assert csc is not None
         module = self.module
         if self._fused is not None and self._obstacle(csc, source) is not None:
             self._fused = None
         if self._fused is not None:
-            maps_first = getattr(module, "project", False)
-            return APART if isinstance(module, _REDUCES_FIRST) and not maps_first else FIRST
+            apart = isinstance(module, _REDUCES_FIRST) and not getattr(module, "project", False)
+            return APART if apart and not (fits and self._maps_first(csc)) else FIRST
         self._way = _certain_way(module)
         if self.pair and getattr(module, "add_self_loops", False):
             self._way = None
         return WHOLE if self._way is None else FIRST
+
+    def _maps_first(self, csc: InEdges) -> bool:
+        """True if rows of all nodes are fewer bytes to add up once they are mapped."""
+        name = {layers.SAGEConv: "lin_l", layers.GCNConv: "lin"}.get(type(self.module))
+        if name is None or self.module.aggr == "max":
+            return False
+        outputs, inputs = getattr(self.module, name).weight.shape
+        mapped = (csc.num_edges + csc.num_src) * outputs + csc.num_src * inputs
+        return bool(csc.num_edges * inputs > mapped)
 
     def _obstacle(self, csc: InEdges, source: NodeTable) -> str | None:
         """Returns why a fused layer does not run, None if it does."""
