@@ -20,6 +20,7 @@ from inference_cases import (
 )
 
 import pygsampler as pgs
+from pygsampler._inference.layer_runs import InferenceRun
 
 inference = functools.partial(pgs.inference, progress=False)
 
@@ -96,6 +97,18 @@ def test_blocks_name_their_nodes_and_edges() -> None:
         for batch_size in SIZES:
             rows = inference(function, random_graph(), x, batch_size=batch_size)
             torch.testing.assert_close(rows, expected)
+
+
+def test_rows_of_sources_are_gathered_where_the_device_has_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The way of a GPU with too little memory for a layer's input, on the CPU."""
+    graph, x = random_graph(), random_rows()
+    expected = inference([two_rows, two_rows_of_pair, two_rows], graph, x)
+    monkeypatch.setattr(InferenceRun, "_is_here", lambda run, table: False)
+    for batch_size in SIZES:
+        rows = inference([two_rows, two_rows_of_pair, two_rows], graph, x, batch_size=batch_size)
+        assert torch.equal(rows, expected)
 
 
 def test_functions_of_rows_stand_anywhere_in_a_list() -> None:

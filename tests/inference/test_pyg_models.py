@@ -10,6 +10,7 @@ from inference_cases import NODES, WIDTH, random_edges, random_rows, torch
 from partners import partner
 
 import pygsampler as pgs
+from pygsampler._inference.layer_runs import InferenceRun
 
 partner("torch_geometric")
 
@@ -88,6 +89,20 @@ def test_models_equal_their_forward(name: str, batch_size: int | None) -> None:
     expected = expected_of(model, x, data.edge_index)
     torch.testing.assert_close(rows, expected, **BOUND)
     torch.testing.assert_close(bounded, expected, **BOUND)
+
+
+@pytest.mark.parametrize("name", BASIC)
+def test_rows_of_sources_are_gathered_where_the_device_has_no_room(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The way of a GPU with too little memory for a layer's input, on the CPU."""
+    kind, options = BASIC[name]
+    graph, data, x = graph_and_rows()
+    model = trained(kind(WIDTH, 8, 2, 4, **options))
+    monkeypatch.setattr(InferenceRun, "_is_here", lambda run, table: False)
+    for batch_size in (None, 31):
+        rows = inference(model, graph, x, batch_size=batch_size)
+        torch.testing.assert_close(rows, expected_of(model, x, data.edge_index), **BOUND)
 
 
 @pytest.mark.parametrize("around", AROUND)
