@@ -130,7 +130,6 @@ def inference(
         stack.enter_context(evaluation(plan.modules))
         tell = stack.enter_context(progress_callback(progress, "inference", "node"))
         run = InferenceRun(plan.device, batch_size, memory, finished, tell)
-        stack.callback(run.close)
         for each in outputs.values():
             stack.callback(each.abandon)
         run.expect(plan.num_rows)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
@@ -77,16 +77,10 @@ class InferenceRun:
         self._number = self._done = self._total = 0
         # Tables that this run holds in the memory that is bounded, by the id of the tensor.
         self._held: dict[int, int] = {}
-        self._folder: Any = None
 
     def expect(self, count: int) -> None:
         """Notes that so many rows are to come, for the bar."""
         self._total += count
-
-    def close(self) -> None:
-        """Removes the files of layers that were too large for the memory."""
-        if self._folder is not None:
-            self._folder.cleanup()
 
     def release(self, table: NodeTable) -> None:
         """Notes that the rows of a layer are no longer needed."""
@@ -273,7 +267,11 @@ class InferenceRun:
                 result = torch.empty(shape, dtype=dtype, device=device)
                 self._hold(result)
                 return result
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="pygsampler-")
-        _LOG.info("inference: %d bytes of a layer are in a file of %s", size, self._folder.name)
-        return map_file(Path(self._folder.name) / f"layer{number}.bin", shape, dtype)
+        _LOG.info("inference: %d bytes of a layer are in a file in %s", size, tempfile.gettempdir())
+        file, path = tempfile.mkstemp(prefix="pygsampler-")
+        os.close(file)
+        try:
+            return map_file(Path(path), shape, dtype)
+        finally:
+            # Mapped rows stay until the tensor goes, also where the process is killed.
+            os.unlink(path)

@@ -87,7 +87,8 @@ def run_basic(
         if not keeps and x is not source:
             run.release(x)
         x = following
-        tables.append(x)
+        if keeps:
+            tables.append(x)
     if not keeps:
         return x
     group = NodeTableGroup(tables)

@@ -179,7 +179,8 @@ class Output:
                     f"{where}: expected a file name that ends with .npy in a folder that exists, "
                     f"got {str(out)!r}"
                 )
-            self._partial = self.path.with_name(f".{self.path.stem}.{os.getpid()}.tmp.npy")
+            # Of a run that was killed the next one takes the place.
+            self._partial = self.path.with_name(f".{self.path.stem}.tmp.npy")
         elif out is not None:
             self.out = self._tensor(out)
             if not self.out.dim() or self.out.shape[0] != num_rows:
