@@ -266,10 +266,3 @@ def test_unsuitable_arguments_are_refused_before_any_layer_runs() -> None:
         inference(lambda block, x: None, graph, x)
     with pytest.raises(ValueError, match="a row for each"):
         inference(lambda block, x: x[:1], graph, x)
-
-
-def test_a_heterogeneous_graph_needs_a_model_of_pyg() -> None:
-    edges = torch.tensor([0, 1]), torch.tensor([1, 0])
-    graph = pgs.Graph.from_coo({("a", "to", "b"): edges}, num_nodes={"a": 2, "b": 2})
-    with pytest.raises(TypeError, match="heterogeneous"):
-        inference(two_rows, graph, {"a": random_rows(nodes=2)})

@@ -105,7 +105,7 @@ class RowLayer:
         return apply_functions(self.functions, x_dst)
 
 
-def apply_functions(functions: Any, x: Tensor) -> Tensor:
+def apply_functions(functions: Any, x: Any) -> Any:
     """Returns the result of functions, one after the other."""
     for each in functions:
         x = each(x)
@@ -138,7 +138,7 @@ class BlockLayer:
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         assert nodes is not None
         bipartite = self.arguments == 3
-        block = nodes.block(bipartite)
+        block = nodes.block()
         rows = self.function(block, x_src, x_dst) if bipartite else self.function(block, x_src)
         if not isinstance(rows, torch.Tensor):
             raise TypeError(f"{self.name}: expected a tensor from the layer, got {describe(rows)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from pygsampler._inference.ranges import InEdges, NodeRange
+from pygsampler._inference.ranges import InEdges, NodeRange, number_sources
 from pygsampler._inference.tables import NodeTable, Output, map_file
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class InferenceRun:
         """Notes that so many rows are to come, for the bar."""
         self._total += count
 
+    @property
+    def free(self) -> int:
+        """The bytes that layers may take, beside those that they have."""
+        return max(self.memory - sum(self._held.values()), 1)
+
     def release(self, table: NodeTable) -> None:
         """Notes that the rows of a layer are no longer needed."""
         self._held.pop(id(table.values), None)
@@ -111,15 +117,16 @@ class InferenceRun:
         if self.finished is not None and out is None:
             known = self.finished.load(number, layer.name)
             if known is not None:
-                self._advance(count)
+                self.advance(count)
                 return NodeTable(known)
-        free = max(self.memory - sum(self._held.values()), 1)
+        free = self.free
         moved = source if csc is None else self._on_device(source, free)
         if moved is not source:
             # Both are one table where they were.
             target = moved if target is source else target
-            free -= moved.nbytes
             source = moved
+            self._hold(moved.tensor)
+            free = self.free
         fits = csc is not None and self._fits(layer, csc, source, free // 2)
         access = layer.access(csc, source, fits)
         cuts = self._cuts(layer, csc, source, target, access, free // 2, fits)
@@ -142,11 +149,11 @@ class InferenceRun:
                     result = rows
                     self._hold(result)
                 else:
-                    result = self._allocate(number, shape, rows.dtype, free, out)
+                    result = self.allocate(shape, rows.dtype, out, number)
             if result is not rows:
                 result[first:last].copy_(rows)
             del rows
-            self._advance(last - first)
+            self.advance(last - first)
         assert result is not None
         if self.finished is not None and out is None:
             self.finished.complete(number, layer.name, result)
@@ -160,7 +167,8 @@ class InferenceRun:
             return self.finished is None
         return out.given is None and out.device == result.device
 
-    def _advance(self, count: int) -> None:
+    def advance(self, count: int) -> None:
+        """Notes that so many rows are done, and tells the bar."""
         self._done += count
         self._total = max(self._total, self._done)
         self._tell(self._done, self._total)
@@ -235,29 +243,27 @@ class InferenceRun:
         x_dst = target.read_range(first, last, self.device)
         if access == APART and here:
             return layer.run(nodes, source.tensor, x_dst, access)
-        nodes.compact(destinations_first=access == FIRST and target is source)
-        assert nodes.others is not None
-        x_src = source.gather(nodes.others, self.device)
-        if access == FIRST and target is source:
+        shares = access == FIRST and target is source
+        others = number_sources([nodes], (first, last) if shares else None)
+        x_src = source.gather(others, self.device)
+        if shares:
             x_src = torch.cat([x_dst, x_src])
             x_dst = x_src[: nodes.size]
         return layer.run(nodes, x_src, x_dst, access)
 
-    def _allocate(
+    def allocate(
         self,
-        number: int,
         shape: tuple[int, ...],
         dtype: torch.dtype,
-        free: int,
-        out: Output | None,
+        out: Output | None = None,
+        number: int | None = None,
     ) -> Tensor:
+        """Returns room for the rows of a layer, ``number`` being its place among finished ones."""
         if out is not None:
             return out.allocate(shape, dtype)
-        if self.finished is not None:
+        if self.finished is not None and number is not None:
             return self.finished.create(number, shape, dtype)
-        size = dtype.itemsize
-        for each in shape:
-            size *= each
+        size, free = math.prod(shape) * dtype.itemsize, self.free
         # On a GPU rows that have no room there are in the host's memory, which is larger.
         places = {self.device: free, torch.device("cpu"): available_memory(torch.device("cpu"))}
         if self.device.type == "cpu":

@@ -20,6 +20,7 @@ from pygsampler._inference.block_layers import (
     modules_of,
 )
 from pygsampler._inference.finished_layers import FinishedLayers, fingerprint
+from pygsampler._inference.hetero_layers import HeteroLayer, run_hetero_layer
 from pygsampler._inference.ranges import InEdges
 from pygsampler._inference.tables import NodeTable, Output
 
@@ -64,10 +65,12 @@ class InferencePlan:
         self.modules = list(modules_of(entries))
         hetero = not graph.is_homogeneous
         if hetero and self.layers is not None:
-            raise TypeError(
-                "model: expected a model of PyG for a heterogeneous graph, such as to_hetero(...) "
-                f"or one with HeteroConv, got {describe(model)}"
-            )
+            for each in self.layers:
+                if _is_pyg(each) or count_arguments(each) > 2:
+                    raise TypeError(
+                        "model: expected layers f(blocks, x) or functions f(x) of mappings for a "
+                        f"heterogeneous graph, or a model of PyG alone, got {describe(each)}"
+                    )
         self.tables = self._tables(features, hetero)
         self.device = self._device(device)
         if self.device.type not in ("cpu", "cuda"):
@@ -231,6 +234,11 @@ class InferencePlan:
 
     def finished(self, folder: Any) -> Any:
         """Returns the folder of finished layers of this very run."""
+        if self.layers is not None and not self.graph.is_homogeneous:
+            raise ValueError(
+                "resume: expected None for layers on a heterogeneous graph, whose results are not "
+                "kept, got a folder"
+            )
         entries = [self.model] if self.layers is None else self.layers
         tensors = (
             (f"{place}.{name}", each)
@@ -246,6 +254,8 @@ class InferencePlan:
         for csc in self.cscs.values():
             if self.device.type == "cuda" and csc.nbytes <= run.memory // 4:
                 csc.to_device()
+        if self.layers is not None and None not in outputs:
+            return self._run_hetero_list(run, self.layers, outputs)
         if self.layers is not None:
             table = self._run_list(run, self.layers, outputs[None])
             return outputs[None].finish(table.tensor)
@@ -273,14 +283,7 @@ class InferencePlan:
     def _run_list(self, run: InferenceRun, layers: list[Any], out: Output) -> NodeTable:
         """Runs layers of a list, each with the functions of rows behind it."""
         x, csc = self.tables[None], self.cscs[None]
-        groups: list[tuple[Any, list[Any]]] = []
-        for each in layers:
-            if _is_pyg(each) or count_arguments(each) > 1:
-                groups.append((each, []))
-            elif groups:
-                groups[-1][1].append(each)
-            else:
-                groups.append((None, [each]))
+        groups = _grouped(layers)
         run.expect(len(groups) * csc.num_dst)
         for number, (function, functions) in enumerate(groups):
             layer: Any
@@ -299,3 +302,31 @@ class InferencePlan:
                 run.release(x)
             x = following
         return x
+
+    def _run_hetero_list(
+        self, run: InferenceRun, layers: list[Any], outputs: dict[Any, Output]
+    ) -> dict[str, Any]:
+        """Runs layers on the blocks of a heterogeneous graph."""
+        groups, tables = _grouped(layers), self.tables
+        run.expect(len(groups) * sum(each.shape[0] for each in tables.values()))
+        for number, group in enumerate(groups):
+            places = outputs if number == len(groups) - 1 else None
+            following = run_hetero_layer(run, HeteroLayer(*group), self.cscs, tables, places)
+            if number:
+                for each in tables.values():
+                    run.release(each)
+            tables = following
+        return {kind: outputs[kind].finish(each.tensor) for kind, each in tables.items()}
+
+
+def _grouped(layers: list[Any]) -> list[tuple[Any, list[Any]]]:
+    """Returns each layer with the functions of rows behind it; None stands for no layer."""
+    groups: list[tuple[Any, list[Any]]] = []
+    for each in layers:
+        if _is_pyg(each) or count_arguments(each) > 1:
+            groups.append((each, []))
+        elif groups:
+            groups[-1][1].append(each)
+        else:
+            groups.append((None, [each]))
+    return groups

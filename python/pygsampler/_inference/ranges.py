@@ -12,13 +12,13 @@ from pygsampler._batch.block import Block
 from pygsampler._inference.tables import tensor_of_array
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torch import Tensor
 
     from pygsampler._graph.schema import EdgeType
 
-__all__ = ["InEdges", "NodeRange", "as_tensor"]
+__all__ = ["InEdges", "NodeRange", "as_tensor", "number_sources"]
 
 # Edges of a range are numbered by 32 bits where ids have these.
 _MOST_EDGES = (1 << 31) - 1
@@ -122,14 +122,15 @@ class InEdges:
 class NodeRange:
     """Nodes [first, last) as destinations, with all their in-edges.
 
-    ``indices`` are ids of nodes, or places in ``others`` behind the range itself where the range
-    is compact: the rows of its sources are then the range's own, and those of ``others``.
+    ``indices`` are ids of nodes, or once ``number_sources`` has numbered them the places of nodes
+    among those of ``own``, if there is one, and ``others`` behind it.
     """
 
     def __init__(self, csc: InEdges, first: int, last: int) -> None:
         self.csc, self.first, self.last = csc, first, last
         self.low, self.high = csc.offset(first), csc.offset(last)
         self.others: Tensor | None = None
+        self.own: tuple[int, int] | None = None
         self.num_src = csc.num_src
         self.indices = self.source_ids()
         self._destinations: Tensor | None = None
@@ -172,34 +173,43 @@ class NodeRange:
         """Returns the rows of the range's edges, of rows in the order of the CSC."""
         return values[self.low : self.high].to(self.csc.device, non_blocking=True)
 
-    def compact(self, destinations_first: bool) -> None:
-        """Numbers sources by those that occur, after the range itself where it comes first."""
-        count = self.csc.num_src
-        at = self.indices.long()
-        occurs = torch.zeros(count, dtype=torch.bool, device=at.device)
-        occurs[at] = True
-        own = self.size if destinations_first else 0
-        if own:
-            occurs[self.first : self.last] = False
-        others = occurs.nonzero().flatten()
-        places = torch.empty(count, dtype=self.indices.dtype, device=at.device)
-        places[others] = torch.arange(own, own + len(others), device=at.device).to(places.dtype)
-        if own:
-            places[self.first : self.last] = torch.arange(own, device=at.device).to(places.dtype)
-        self.indices, self.others, self.num_src = places[at], others, own + len(others)
+    def block(self) -> Block:
+        """Returns the range as a block."""
+        return Block._of(_RangeSource(self), 0, edge_type=self.csc.edge_type)
 
-    def block(self, bipartite: bool) -> Block:
-        """Returns the range as a block; of a bipartite one destinations are no sources."""
-        return Block._of(_RangeSource(self, bipartite), 0, edge_type=self.csc.edge_type)
+
+def number_sources(ranges: Sequence[NodeRange], own: tuple[int, int] | None) -> Tensor:
+    """Numbers the sources of ranges by those that occur, and returns these.
+
+    Ranges have edges from nodes of one type. With ``own`` the nodes from own[0] to before own[1],
+    which are of that type, come first, and are not among the result.
+    """
+    csc = ranges[0].csc
+    count, size = csc.num_src, 0 if own is None else own[1] - own[0]
+    device = ranges[0].indices.device
+    occurs = torch.zeros(count, dtype=torch.bool, device=device)
+    for each in ranges:
+        occurs[each.indices.long()] = True
+    places = torch.empty(count, dtype=ranges[0].indices.dtype, device=device)
+    if own is not None:
+        occurs[slice(*own)] = False
+        places[slice(*own)] = torch.arange(size, dtype=places.dtype, device=device)
+    others = occurs.nonzero().flatten()
+    last = size + len(others)
+    places[others] = torch.arange(size, last, dtype=places.dtype, device=device)
+    for each in ranges:
+        each.indices = places[each.indices.long()]
+        each.others, each.own, each.num_src = others, own, last
+    return others
 
 
 class _RangeSource(StoredSource):
     """The arrays of a block of a range; those of all nodes and edges are created on first use."""
 
-    def __init__(self, nodes: NodeRange, bipartite: bool) -> None:
+    def __init__(self, nodes: NodeRange) -> None:
         sizes = nodes.num_src, nodes.size, nodes.num_edges, 0
         super().__init__("torch", None, {}, [], [sizes])
-        self._range, self._bipartite = nodes, bipartite
+        self._range = nodes
 
     def block_arrays(self, place: int, name: str) -> Mapping[str, Any]:
         nodes = self._range
@@ -219,4 +229,7 @@ class _RangeSource(StoredSource):
         if nodes.others is None:
             return {name: torch.arange(nodes.num_src, **like)}
         others = nodes.others.to(own.dtype)
-        return {name: others if self._bipartite else torch.cat([own, others])}
+        if nodes.own is None:
+            return {name: others}
+        first = torch.arange(*nodes.own, **like)
+        return {name: torch.cat([first, others])}
