@@ -138,7 +138,11 @@ def _is_plain(module: Any, bias: bool = False) -> bool:
 
 
 def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
-    return out if bias is None else out + bias
+    if bias is None:
+        return out
+    # Rows that nothing else has: without gradients they need no copy.
+    in_place = out.dtype == bias.dtype and not torch.is_grad_enabled()
+    return out.add_(bias) if in_place else out + bias
 
 
 def _gin(layer: Any, x: Tensor, target: Tensor | None, edges: LayerEdges) -> Tensor:
