@@ -11,7 +11,7 @@ import torch
 from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import conv as layers
 
-from pygsampler._inference.block_layers import apply_functions, widest
+from pygsampler._inference.block_layers import apply_functions, apply_in_place, widest
 from pygsampler._inference.layer_runs import APART, FIRST, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
@@ -104,7 +104,11 @@ class ConvLayer:
     def run(self, nodes: NodeRange | None, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         assert nodes is not None
         rows = self._compute(nodes, x_src, x_dst, access)
-        return apply_functions(self.functions, rows)
+        if self._fused is not None:
+            # They are new.
+            return apply_in_place(self.functions, rows)
+        result: Tensor = apply_functions(self.functions, rows)
+        return result
 
     def _compute(self, nodes: NodeRange, x_src: Tensor, x_dst: Tensor, access: str) -> Tensor:
         if access == WHOLE:
