@@ -105,7 +105,7 @@ def test_rows_of_sources_are_gathered_where_the_device_has_no_room(
     """The way of a GPU with too little memory for a layer's input, on the CPU."""
     graph, x = random_graph(), random_rows()
     expected = inference([two_rows, two_rows_of_pair, two_rows], graph, x)
-    monkeypatch.setattr(InferenceRun, "_is_here", lambda run, table: False)
+    monkeypatch.setattr(InferenceRun, "_is_local", lambda run, table: False)
     for batch_size in SIZES:
         rows = inference([two_rows, two_rows_of_pair, two_rows], graph, x, batch_size=batch_size)
         assert torch.equal(rows, expected)

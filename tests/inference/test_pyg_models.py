@@ -99,7 +99,7 @@ def test_rows_of_sources_are_gathered_where_the_device_has_no_room(
     kind, options = BASIC[name]
     graph, data, x = graph_and_rows()
     model = trained(kind(WIDTH, 8, 2, 4, **options))
-    monkeypatch.setattr(InferenceRun, "_is_here", lambda run, table: False)
+    monkeypatch.setattr(InferenceRun, "_is_local", lambda run, table: False)
     for batch_size in (None, 31):
         rows = inference(model, graph, x, batch_size=batch_size)
         torch.testing.assert_close(rows, expected_of(model, x, data.edge_index), **BOUND)

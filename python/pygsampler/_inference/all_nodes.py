@@ -47,9 +47,11 @@ def inference(
         modules ``f(block, x)`` or ``f(block, x_src, x_dst)``, PyG's layers, and functions ``f(x)``
         that work row by row, such as ``torch.relu``. In ``f(block, x)`` the destinations' rows
         are ``x[:block.num_dst_nodes]``; in ``f(block, x_src, x_dst)`` they are ``x_dst``, and
-        ``x_src`` may have rows of all nodes.
+        ``x_src`` may have rows of all nodes. For a heterogeneous graph layers ``f(blocks, x)`` take
+        and return mappings, of edge types to blocks and of node types to rows, as they do in
+        training, and functions ``f(x)`` take the latter.
     graph : Graph
-        On the CPU, mapped from a file, or on a GPU. A heterogeneous graph needs a model of PyG.
+        On the CPU, mapped from a file, or on a GPU.
     features : tensor, array, Features or path, or mapping of node types to these
         A row for each node. Arrays that are mapped, and .npy files by their path, may be larger
         than memory.
@@ -72,7 +74,7 @@ def inference(
         between two layers are in memory at once.
     resume : path, optional
         A folder for finished layers. A run that was stopped goes on after the last of them when it
-        is called with the same folder, and gives the same bytes.
+        is called with the same folder, and gives the same bytes. Not for layers ``f(blocks, x)``.
     progress : bool or function
         True shows a bar of tqdm when the run takes more than two seconds; a function is called
         with the rows that are done and in all.

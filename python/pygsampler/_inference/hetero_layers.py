@@ -47,7 +47,7 @@ class HeteroLayer(NamedTuple):
         return result
 
 
-class _Part(NamedTuple):
+class _NodeSpan(NamedTuple):
     """Nodes [first, last) of a type, all nodes of all types for the type None."""
 
     node_type: str | None
@@ -64,7 +64,7 @@ def run_hetero_layer(
 ) -> dict[str, NodeTable]:
     """Returns the rows of a layer for the nodes of all types that it gives rows of."""
     results: dict[str, Tensor] = {}
-    for part in _parts(run, layer, cscs, tables):
+    for part in _spans(run, layer, cscs, tables):
         x, blocks = _inputs(run, part, cscs, tables)
         rows = layer.rows_of(blocks, x)
         for node_type in tables if part.node_type is None else [part.node_type]:
@@ -87,12 +87,12 @@ def run_hetero_layer(
     return {node_type: NodeTable(each) for node_type, each in results.items()}
 
 
-def _parts(
+def _spans(
     run: InferenceRun,
     layer: HeteroLayer,
     cscs: Mapping[EdgeType, InEdges],
     tables: Mapping[str, NodeTable],
-) -> Iterator[_Part]:
+) -> Iterator[_NodeSpan]:
     rows = [3 * widest([layer.function, *layer.functions], each) for each in tables.values()]
     row_cost = max(rows)
     # A layer of somebody's own may write a row for each edge.
@@ -100,7 +100,7 @@ def _parts(
     nodes = sum(each.shape[0] for each in tables.values())
     size = nodes * row_cost + sum(each.num_edges for each in cscs.values()) * edge_cost
     if run.batch_size is None and size <= run.free // 2:
-        yield _Part(None, 0, nodes)
+        yield _NodeSpan(None, 0, nodes)
         return
     for node_type, table in tables.items():
         count = table.shape[0]
@@ -113,12 +113,12 @@ def _parts(
         if not into:
             cuts |= {*range(0, count, run.batch_size or max(1, room // row_cost))}
         ordered = sorted(cuts)
-        yield from (_Part(node_type, *ends) for ends in itertools.pairwise(ordered))
+        yield from (_NodeSpan(node_type, *ends) for ends in itertools.pairwise(ordered))
 
 
 def _inputs(
     run: InferenceRun,
-    part: _Part,
+    part: _NodeSpan,
     cscs: Mapping[EdgeType, InEdges],
     tables: Mapping[str, NodeTable],
 ) -> tuple[dict[str, Tensor], ByEdgeType[Block]]:

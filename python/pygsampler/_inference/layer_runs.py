@@ -85,7 +85,7 @@ class InferenceRun:
 
     @property
     def free(self) -> int:
-        """The bytes that layers may take, beside those that they have."""
+        """The bytes that layers may take in addition to those that they have."""
         return max(self.memory - sum(self._held.values()), 1)
 
     def release(self, table: NodeTable) -> None:
@@ -186,7 +186,7 @@ class InferenceRun:
             return table
         return table if table.nbytes > free // 2 else NodeTable(table.read_all(self.device))
 
-    def _is_here(self, table: NodeTable) -> bool:
+    def _is_local(self, table: NodeTable) -> bool:
         """True if layers read a table where it is."""
         return table.values is not None and table.device == self.device
 
@@ -194,7 +194,7 @@ class InferenceRun:
         """True if all nodes may be one range."""
         row_cost, edge_cost = layer.cost(source)
         size = csc.num_dst * row_cost + csc.num_edges * edge_cost
-        return self.batch_size is None and self._is_here(source) and size <= room
+        return self.batch_size is None and self._is_local(source) and size <= room
 
     def _cuts(
         self,
@@ -211,7 +211,7 @@ class InferenceRun:
             count = target.shape[0]
             step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
             return [*range(0, count, step), count] if count else [0, 0]
-        apart = access == APART and self._is_here(source)
+        apart = access == APART and self._is_local(source)
         if access == WHOLE or (fits and not (apart and self.device.type == "cpu")):
             return [0, csc.num_dst]
         if apart:
@@ -235,7 +235,7 @@ class InferenceRun:
             rows = target.read_range(first, last, self.device)
             return layer.run(None, rows, rows, ROWS)
         nodes = csc.range(first, last)
-        here = self._is_here(source)
+        here = self._is_local(source)
         if access == WHOLE or (here and nodes.covers_all):
             x_src = source.read_all(self.device)
             x_dst = x_src if target is source else target.read_all(self.device)

@@ -178,28 +178,28 @@ class NodeRange:
         return Block._of(_RangeSource(self), 0, edge_type=self.csc.edge_type)
 
 
-def number_sources(ranges: Sequence[NodeRange], own: tuple[int, int] | None) -> Tensor:
+def number_sources(ranges: Sequence[NodeRange], leading: tuple[int, int] | None) -> Tensor:
     """Numbers the sources of ranges by those that occur, and returns these.
 
-    Ranges have edges from nodes of one type. With ``own`` the nodes from own[0] to before own[1],
+    Ranges have edges from nodes of one type. With ``leading`` the nodes from leading[0] to before leading[1],
     which are of that type, come first, and are not among the result.
     """
     csc = ranges[0].csc
-    count, size = csc.num_src, 0 if own is None else own[1] - own[0]
+    count, size = csc.num_src, 0 if leading is None else leading[1] - leading[0]
     device = ranges[0].indices.device
     occurs = torch.zeros(count, dtype=torch.bool, device=device)
     for each in ranges:
         occurs[each.indices.long()] = True
     places = torch.empty(count, dtype=ranges[0].indices.dtype, device=device)
-    if own is not None:
-        occurs[slice(*own)] = False
-        places[slice(*own)] = torch.arange(size, dtype=places.dtype, device=device)
+    if leading is not None:
+        occurs[slice(*leading)] = False
+        places[slice(*leading)] = torch.arange(size, dtype=places.dtype, device=device)
     others = occurs.nonzero().flatten()
     last = size + len(others)
     places[others] = torch.arange(size, last, dtype=places.dtype, device=device)
     for each in ranges:
         each.indices = places[each.indices.long()]
-        each.others, each.own, each.num_src = others, own, last
+        each.others, each.own, each.num_src = others, leading, last
     return others
 
 
