@@ -22,13 +22,26 @@ if TYPE_CHECKING:
 
     from pygsampler._inference.finished_layers import FinishedLayers
 
-__all__ = ["APART", "FIRST", "ROWS", "WHOLE", "InferenceRun", "Layer", "available_memory"]
+__all__ = [
+    "APART",
+    "BY_EDGE",
+    "FIRST",
+    "ROWS",
+    "WHOLE",
+    "InferenceRun",
+    "Layer",
+    "available_memory",
+]
 
 # What rows a layer takes. Those of the sources, of which the destinations' are the first; those of
 # all sources, and apart from them the destinations'; those of the destinations alone; all rows of
 # all nodes at once, for layers of which nobody knows how they run on ranges.
 FIRST, APART, ROWS, WHOLE = "first", "apart", "rows", "whole"
-# A range of a layer that needs nothing but slices is as large as a CPU's caches.
+# As FIRST, for layers that write rows for edges.
+BY_EDGE = "by edge"
+# Bytes of a range on a CPU, whose pages the system need not make anew for each: of layers that need
+# nothing but slices, and of layers by edge, whose sources are numbered.
+_RANGE_BYTES = {APART: 16 << 20, BY_EDGE: 64 << 20}
 _CACHED_BYTES = 16 << 20
 _LOG = logging.getLogger("pygsampler")
 
@@ -211,12 +224,11 @@ class InferenceRun:
             count = target.shape[0]
             step = self.batch_size or max(1, min(room, _CACHED_BYTES) // row_cost)
             return [*range(0, count, step), count] if count else [0, 0]
-        apart = access == APART and self._is_local(source)
-        if access == WHOLE or (fits and not (apart and self.device.type == "cpu")):
+        limit = _RANGE_BYTES.get(access) if self.device.type == "cpu" else None
+        if access == WHOLE or (fits and limit is None):
             return [0, csc.num_dst]
-        if apart:
-            room = min(room, _CACHED_BYTES) if self.device.type == "cpu" else room
-        else:
+        room = room if limit is None else min(room, limit)
+        if access != APART or not self._is_local(source):
             # Each edge may bring the row of another source.
             edge_cost += row_cost
         return csc.ranges(self.batch_size, row_cost, edge_cost, room)
@@ -243,7 +255,7 @@ class InferenceRun:
         x_dst = target.read_range(first, last, self.device)
         if access == APART and here:
             return layer.run(nodes, source.tensor, x_dst, access)
-        shares = access == FIRST and target is source
+        shares = access in (FIRST, BY_EDGE) and target is source
         others = number_sources([nodes], (first, last) if shares else None)
         x_src = source.gather(others, self.device)
         if shares:

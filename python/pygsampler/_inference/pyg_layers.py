@@ -12,7 +12,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import conv as layers
 
 from pygsampler._inference.block_layers import apply_functions, apply_in_place, widest
-from pygsampler._inference.layer_runs import APART, FIRST, WHOLE
+from pygsampler._inference.layer_runs import APART, BY_EDGE, FIRST, WHOLE
 from pygsampler._ops.segments import Segments
 from pygsampler.pyg.batch_slices import LayerEdges
 from pygsampler.pyg.fused_layers import FusedLayer, fused_layer
@@ -69,7 +69,7 @@ class ConvLayer:
         self._way = _certain_way(module)
         if self.pair and getattr(module, "add_self_loops", False):
             self._way = None
-        return WHOLE if self._way is None else FIRST
+        return WHOLE if self._way is None else BY_EDGE
 
     def _maps_first(self, csc: InEdges) -> bool:
         """True if rows of all nodes are fewer bytes to add up once they are mapped."""

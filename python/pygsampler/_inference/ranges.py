@@ -181,7 +181,7 @@ class NodeRange:
 def number_sources(ranges: Sequence[NodeRange], leading: tuple[int, int] | None) -> Tensor:
     """Numbers the sources of ranges by those that occur, and returns these.
 
-    Ranges have edges from nodes of one type. With ``leading`` the nodes from leading[0] to before leading[1],
+    Ranges have edges from nodes of one type. With ``leading`` nodes leading[0] to leading[1] - 1,
     which are of that type, come first, and are not among the result.
     """
     csc = ranges[0].csc
